@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Decides how much of CUDA this build has, and says so.
+set(CARILLON_HAVE_NVCC OFF)
+set(CARILLON_CUDA_INCLUDE_DIR "")
+set_property(CACHE CARILLON_CUDA PROPERTY STRINGS auto nvcc headers off)
+
+if(CARILLON_CUDA MATCHES "^(auto|nvcc)$")
+  if(NOT CMAKE_CUDA_COMPILER)
+    execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/find-nvcc"
+                    OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(found)
+      set(CMAKE_CUDA_COMPILER "${found}" CACHE FILEPATH "nvcc")
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES OFF)  # carillon_device_sources sets them
+    endif()
+    enable_language(CUDA)
+    set(CARILLON_HAVE_NVCC ON)
+    # CMake before 3.26 does not know nvcc's C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  elseif(CARILLON_CUDA STREQUAL "nvcc")
+    message(FATAL_ERROR "carillon: CARILLON_CUDA=nvcc, but no nvcc of CUDA 12.4 or later was "
+                        "found (scripts/setup --cuda provides one)")
+  endif()
+endif()
+
+if(NOT CARILLON_CUDA STREQUAL "off")
+  find_path(CARILLON_CUDA_H_DIR cuda.h
+            HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}
+                  "${PROJECT_SOURCE_DIR}/.deps/cuda/include" /usr/local/cuda/include)
+  if(CARILLON_CUDA_H_DIR)
+    set(CARILLON_CUDA_INCLUDE_DIR "${CARILLON_CUDA_H_DIR}")
+  elseif(NOT CARILLON_CUDA STREQUAL "auto")
+    message(FATAL_ERROR "carillon: CARILLON_CUDA=${CARILLON_CUDA}, but cuda.h was not found")
+  endif()
+endif()
+
+if(CARILLON_HAVE_NVCC)
+  if(NOT CARILLON_CUDA_ARCHITECTURES)
+    execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --list-gpu-arch OUTPUT_VARIABLE listed)
+    string(REGEX MATCHALL "[0-9]+" known "${listed}")
+    list(FILTER known INCLUDE REGEX "^(7[5-9]|[89][0-9]|[0-9][0-9][0-9])$")
+    list(SORT known COMPARE NATURAL)
+    list(GET known -1 newest)
+    list(TRANSFORM known APPEND "-real")
+    set(CARILLON_CUDA_ARCHITECTURES ${known} "${newest}-virtual")
+  endif()
+  message(STATUS "carillon: device code for ${CARILLON_CUDA_ARCHITECTURES}")
+elseif(CARILLON_CUDA_INCLUDE_DIR)
+  message(STATUS "carillon: CUDA headers only: GPU memory, but no device code "
+                 "(kernels run on the emulated device)")
+else()
+  message(STATUS "carillon: no CUDA: the emulated device only")
+endif()
+
+# These sources of `target` hold kernels: nvcc compiles them where there is one, for the GPU and
+# the CPU; otherwise the C++ compiler does, for the emulated device.
+function(carillon_device_sources target)
+  if(CARILLON_HAVE_NVCC)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}"
+                                               CUDA_RUNTIME_LIBRARY Static)
+  endif()
+endfunction()

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every target of ours is compiled with.
+set_property(CACHE CARILLON_SANITIZE PROPERTY STRINGS "" address thread)
+if(CARILLON_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                 -fno-omit-frame-pointer)
+elseif(CARILLON_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+elseif(CARILLON_SANITIZE)
+  message(FATAL_ERROR "carillon: CARILLON_SANITIZE=${CARILLON_SANITIZE} is not address or thread")
+endif()
+if(sanitizers)  # for every target, so that an inline function is the same in all of them
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
+  add_link_options(${sanitizers})
+endif()
+
+function(carillon_options target)
+  set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
+  if(CARILLON_SANITIZE STREQUAL "thread")
+    list(APPEND warnings -Wno-tsan)  # fences: the policies avoid them under this sanitizer
+  endif()
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
+                                           "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
+  if(CARILLON_WERROR)
+    target_compile_options(${target} PRIVATE
+                           "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
+                           "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
+  endif()
+endfunction()
