@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an access policy is. A policy is how one side touches memory; the ring, the channel and
+// everything above are written against these two concepts only, and every fence, intrinsic and
+// line of PTX of the project is inside a policy.
+//
+// To add a policy, write a small copyable class that models one concept or both, and instantiate
+// Producer and Consumer with it. It may carry state (an address translation, a simulated bus).
+//
+//   policy        side                     near               far
+//   HostCached    CPU on host memory       16-byte loads      -
+//   HostMapped    CPU on mapped GPU memory -                  widest store, store fence, flush
+//   DeviceNear    GPU on its own memory    16-byte, acquire   -
+//   DeviceFar     GPU on host memory       -                  16-byte, relaxed
+// The Device policies, compiled for a CPU, are the emulated device's.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/core/line.hpp"
+
+namespace carillon {
+
+// Memory that this side polls.
+template <class P>
+concept NearAccess = std::copyable<P> &&
+    requires(P policy, Line const* line, std::uint64_t const* word) {
+    // Every quad untorn; what was complete before the line was published is visible after a load
+    // that found all of its tags. On non-coherent memory the load is preceded by an invalidate.
+    { policy.load_line(line) } -> std::same_as<Line>;
+    // An acquire load of one word.
+    { policy.load_word(word) } -> std::same_as<std::uint64_t>;
+};
+
+// Memory that this side writes and never reads.
+template <class P>
+concept FarAccess = std::copyable<P> &&
+    requires(P policy, Line* line, Line const& value, std::uint64_t* word, std::uint64_t number,
+             Tag previous, void const* where, std::size_t size) {
+    // Stores a line, every quad untorn. `previous` is the tag the slot holds until now.
+    policy.store_line(line, value, previous);
+    // Stores one word after every load that precedes it in the program.
+    policy.store_word(word, number);
+    // What was stored to [where, where + size) leaves this side without waiting for anything.
+    policy.commit(where, size);
+    // All earlier writes of this side are complete before its next line.
+    policy.release();
+};
+
+}  // namespace carillon

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeviceNear and DeviceFar: one device thread on its own memory and on the host's. Compiled for a
+// GPU they are PTX; compiled for a CPU they are the emulated device, in C++ atomics.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/access/ptx.hpp"
+#include "carillon/core/config.hpp"
+#include "carillon/core/line.hpp"
+
+#if !defined(__CUDA_ARCH__)
+#include <chrono>
+
+#include "carillon/access/cpu_atomics.hpp"
+#include "carillon/access/pause.hpp"
+#endif
+
+namespace carillon {
+
+class DeviceNear {
+   public:
+    [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
+#if defined(__CUDA_ARCH__)
+        // Only the last load is an acquire: one is enough to order what follows it, and as the
+        // last it lets all four be in flight at once.
+        Line line;
+        line.quads[0] = ptx::load_relaxed(&from->quads[0]);
+        line.quads[1] = ptx::load_relaxed(&from->quads[1]);
+        line.quads[2] = ptx::load_relaxed(&from->quads[2]);
+        line.quads[3] = ptx::load_acquire(&from->quads[3]);
+        return line;
+#else
+        return cpu::load_line(from);
+#endif
+    }
+
+    [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
+#if defined(__CUDA_ARCH__)
+        return ptx::load_acquire(from);
+#else
+        return cpu::load_word(from);
+#endif
+    }
+};
+
+class DeviceFar {
+   public:
+    CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/) const {
+#if defined(__CUDA_ARCH__)
+        for (std::size_t i = 0; i < quads_per_line; ++i) {
+            ptx::store_relaxed(&to->quads[i], line.quads[i]);
+        }
+#else
+        cpu::store_line(to, line);
+#endif
+    }
+
+    CARILLON_HD void store_word(std::uint64_t* to, std::uint64_t value) const {
+#if defined(__CUDA_ARCH__)
+        ptx::store_relaxed(to, value);
+#else
+        cpu::store_word(to, value);
+#endif
+    }
+
+    // A GPU's stores leave by themselves.
+    CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
+
+    // About 500 ns on a GPU: only where out-of-line data goes ahead of a line.
+    CARILLON_HD void release() const {
+#if defined(__CUDA_ARCH__)
+        ptx::fence_system();
+#else
+        std::atomic_thread_fence(std::memory_order_release);
+#endif
+    }
+};
+
+// How a device thread spends an unsuccessful poll, and what time it is there.
+class DeviceClock {
+   public:
+    // `oversubscribed`: more threads than processors; only the emulated device cares.
+    CARILLON_HD explicit DeviceClock(bool oversubscribed = false)
+        : oversubscribed_(oversubscribed) {}
+
+    CARILLON_HD void idle(std::uint32_t polls) const {
+#if defined(__CUDA_ARCH__)
+        (void)polls;
+#else
+        cpu::pause_or_yield(polls, oversubscribed_);
+#endif
+    }
+
+    // Nanoseconds; the origin is the device's own. A GPU's clock ticks about once a microsecond.
+    [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const {
+#if defined(__CUDA_ARCH__)
+        return ptx::global_timer();
+#else
+        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                              std::chrono::steady_clock::now().time_since_epoch())
+                                              .count());
+#endif
+    }
+
+    // The multiprocessor that the calling thread is on; 0 on the emulated device.
+    [[nodiscard]] CARILLON_HD static std::uint32_t multiprocessor() {
+#if defined(__CUDA_ARCH__)
+        return ptx::multiprocessor();
+#else
+        return 0;
+#endif
+    }
+
+   private:
+    bool oversubscribed_;
+};
+
+}  // namespace carillon

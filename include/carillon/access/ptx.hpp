@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU's accesses, in PTX. Empty where code is compiled for a CPU.
+//
+// A quad is accessed as the scalar type .b128 (PTX ISA 8.3 and later, sm_70 and later), not as a
+// vector: the memory consistency model takes a vector access for separate accesses to its elements
+// in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"), a scalar access for one.
+// Towards a CPU, PTX defers to the platform (there, "Limitations on atomicity at system scope");
+// what we rely on across the bus is measured: docs/guarantees.md.
+#pragma once
+
+#if defined(__CUDA_ARCH__)
+#include <cstdint>
+
+#include "carillon/core/line.hpp"
+
+namespace carillon::ptx {
+
+__device__ inline Quad load_relaxed(Quad const* from) {
+    Quad quad;
+    asm volatile(
+        "{\n\t.reg .b128 quad;\n\t"
+        "ld.relaxed.sys.global.b128 quad, [%2];\n\t"
+        "mov.b128 {%0, %1}, quad;\n\t}"
+        : "=l"(quad.low), "=l"(quad.high)
+        : "l"(__cvta_generic_to_global(from))
+        : "memory");
+    return quad;
+}
+
+__device__ inline Quad load_acquire(Quad const* from) {
+    Quad quad;
+    asm volatile(
+        "{\n\t.reg .b128 quad;\n\t"
+        "ld.acquire.sys.global.b128 quad, [%2];\n\t"
+        "mov.b128 {%0, %1}, quad;\n\t}"
+        : "=l"(quad.low), "=l"(quad.high)
+        : "l"(__cvta_generic_to_global(from))
+        : "memory");
+    return quad;
+}
+
+__device__ inline void store_relaxed(Quad* to, Quad quad) {
+    asm volatile(
+        "{\n\t.reg .b128 quad;\n\t"
+        "mov.b128 quad, {%1, %2};\n\t"
+        "st.relaxed.sys.global.b128 [%0], quad;\n\t}" ::"l"(__cvta_generic_to_global(to)),
+        "l"(quad.low), "l"(quad.high)
+        : "memory");
+}
+
+__device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
+    std::uint64_t word;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
+                 : "=l"(word)
+                 : "l"(__cvta_generic_to_global(from))
+                 : "memory");
+    return word;
+}
+
+__device__ inline void store_relaxed(std::uint64_t* to, std::uint64_t word) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                 "l"(word)
+                 : "memory");
+}
+
+__device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+__device__ inline std::uint64_t global_timer() {
+    std::uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+__device__ inline std::uint32_t multiprocessor() {
+    std::uint32_t id;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
+
+}  // namespace carillon::ptx
+#endif

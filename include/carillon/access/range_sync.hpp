@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace carillon {
+
+// Makes writes to non-coherent mapped memory reach it, and reads see it. Implemented by Memory;
+// a policy holds a pointer to one, or nullptr where the memory is coherent. Ranges are widened to
+// whole atoms (VkPhysicalDeviceLimits::nonCoherentAtomSize).
+class RangeSync {
+   public:
+    virtual void flush(void const* where, std::size_t size) const = 0;
+    virtual void invalidate(void const* where, std::size_t size) const = 0;
+
+   protected:
+    ~RangeSync() = default;
+};
+
+}  // namespace carillon

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that let one source be compiled by a C++ compiler and by nvcc.
+#pragma once
+
+// CARILLON_POLICY_CODE goes before a CARILLON_HD function that calls an access policy: the policy
+// decides on which side the instantiation can run, and nvcc is not to complain about the other.
+#if defined(__CUDACC__)
+#define CARILLON_HD __host__ __device__
+#define CARILLON_POLICY_CODE _Pragma("nv_exec_check_disable")
+#else
+#define CARILLON_HD
+#define CARILLON_POLICY_CODE
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define CARILLON_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CARILLON_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef CARILLON_THREAD_SANITIZER
+#define CARILLON_THREAD_SANITIZER 0
+#endif
+
+// 1 in a translation unit that nvcc compiles: only there can a kernel for the GPU be instantiated.
+#if defined(__CUDACC__)
+#define CARILLON_DEVICE_CODE 1
+#else
+#define CARILLON_DEVICE_CODE 0
+#endif

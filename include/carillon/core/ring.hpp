@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol: one producer hands lines to one consumer through a ring of slots.
+//
+// Ownership in one sentence: a slot belongs to the producer until the line's four tags are in it,
+// to the consumer until the credit word has reached that line's sequence number, and then to the
+// producer again.
+//
+//     memory of the consumer's side              memory of the producer's side
+//     +--------+--------+-- ... --+--------+     +--------------------------------+
+//     | slot 0 | slot 1 |         | slot n |     | credit: last sequence taken    |
+//     +--------+--------+-- ... --+--------+     +--------------------------------+
+//       written far, polled near                   written far, polled near
+//
+// Line s lives in slot (s - 1) mod capacity. Neither side loads from far memory (invariant 1).
+// How memory is touched is an access policy (access/access.hpp); there is no fence, intrinsic or
+// PTX in this file. Zeroed memory is an empty ring.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/core/config.hpp"
+#include "carillon/core/line.hpp"
+
+namespace carillon {
+
+// One side's view of a ring: the addresses as that side sees them. Trivially copyable.
+struct RingView {
+    Line* slots;
+    std::uint64_t* credit;
+    std::uint32_t capacity;  // a power of two
+    Sequence first;          // the sequence number of the first line: 1 in zeroed memory
+
+    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
+        return slots + ((sequence - 1) & (capacity - 1));
+    }
+};
+
+// Makes `view` an empty ring whose first line is view.first, whatever the memory held before.
+// Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
+inline void format_ring(RingView const& view) {
+    for (Sequence s = view.first; s != view.first + view.capacity; ++s) {
+        *view.slot(s) = with_tag(Line{}, tag_of(s - view.capacity));
+    }
+    *view.credit = view.first - 1;
+}
+
+// Data that the message refers to and that the producer wrote outside the line (invariant 6).
+enum class OutOfLine : bool { none, written };
+
+// The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
+// What can be known before the message is worked out ahead: between message and publish there is
+// little but the store.
+template <class T, class Far, class Near>
+class Producer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit Producer(RingView const& view, Far far = {}, Near near = {})
+        : view_(view),
+          next_(view.first),
+          slot_(view.slot(view.first)),
+          room_(view.capacity),
+          far_(far),
+          near_(near) {
+        check_payload<T>();
+    }
+
+    // Publishes one message and returns true, or returns false at once when the ring is full.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        if (was_full()) [[unlikely]]
+            return false;
+        publish(pack(message, tag_of(next_)), data);
+        return true;
+    }
+
+    // The same for a message that is packed already, whatever its tags.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_put(Line const& message, OutOfLine data = OutOfLine::none) {
+        if (was_full()) [[unlikely]]
+            return false;
+        publish(with_tag(message, tag_of(next_)), data);
+        return true;
+    }
+
+    // True when no slot was free just now.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool was_full() {
+        if (room_ != 0) return false;
+        look_at_credit();
+        return room_ == 0;
+    }
+
+    // The sequence number that the next message will get.
+    [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
+    [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
+
+   private:
+    CARILLON_POLICY_CODE
+    CARILLON_HD void publish(Line const& line, OutOfLine data) {
+        // P1, pairs with C1: what the message refers to is complete before the line that names it.
+        if (data == OutOfLine::written) far_.release();
+        far_.store_line(slot_, line, tag_of(next_ - view_.capacity));
+        // P2: the line leaves this side now, not when a write-combining buffer happens to be
+        // evicted. No order between quads is needed: each carries its tag.
+        far_.commit(slot_, sizeof(Line));
+        ++next_;
+        --room_;
+        slot_ = view_.slot(next_);
+        // The credit is looked at four times a lap, after a publish, where nobody waits for it.
+        if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
+    }
+
+    // P3, pairs with C2: the slot's last line was taken before it is written again.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void look_at_credit() {
+        Sequence const taken = near_.load_word(view_.credit);
+        room_ = view_.capacity - static_cast<std::uint32_t>(next_ - 1 - taken);
+    }
+
+    RingView view_;
+    Sequence next_;
+    Line* slot_;          // of line next_
+    std::uint32_t room_;  // slots known to be free
+    Far far_;
+    Near near_;
+};
+
+// The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
+template <class T, class Near, class Far>
+class Consumer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit Consumer(RingView const& view, Near near = {}, Far far = {})
+        : view_(view), next_(view.first), near_(near), far_(far) {
+        check_payload<T>();
+    }
+
+    // Takes the next message into `message` and returns true, or returns false at once when it
+    // has not wholly arrived.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_pop(T& message) {
+        Line line;
+        if (!try_take(line)) return false;
+        message = unpack<T>(line);
+        return true;
+    }
+
+    // The same for the line as it came, for types that cannot be default-constructed.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_take(Line& line) {
+        return try_consume([&](Line const& taken) { line = taken; });
+    }
+
+    // The same, calling `use(line)` with it: nothing stands between arrival and use.
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD bool try_consume(Use&& use) {
+        // A batch of credits goes back before the next look, not between arrival and use.
+        if (held_ >= credit_batch()) return_credit();
+        // C1, pairs with P1: the load is an acquire, so what the line names can be read after it.
+        Line const line = near_.load_line(view_.slot(next_));
+        if (!has_arrived(line, tag_of(next_))) {
+            if (held_ != 0) return_credit();
+            return false;
+        }
+        use(line);
+        ++next_;
+        ++held_;
+        return true;
+    }
+
+    // The sequence number of the message that the next successful take will return.
+    [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
+    [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
+
+   private:
+    [[nodiscard]] CARILLON_HD std::uint32_t credit_batch() const {
+        return view_.capacity < 4 ? 1 : view_.capacity / 4;
+    }
+
+    // C2, pairs with P3: the store depends on the loads that found every tag it covers.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void return_credit() {
+        far_.store_word(view_.credit, next_ - 1);
+        far_.commit(view_.credit, sizeof(*view_.credit));
+        held_ = 0;
+    }
+
+    RingView view_;
+    Sequence next_;
+    std::uint32_t held_ = 0;  // lines taken whose credit has not been returned
+    Near near_;
+    Far far_;
+};
+
+}  // namespace carillon
