@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carillon/access/host_mapped.hpp"
+#include "carillon/device_info.hpp"
+#include "carillon/memory.hpp"
+
+namespace carillon {
+namespace detail {
+class Backend;
+}
+
+struct DeviceOptions {
+    // Refuse device memory that needs flush and invalidate (UnsupportedError).
+    bool require_coherent = false;
+    // Treat device memory as non-coherent even where it is coherent: every publish is flushed
+    // through the driver. For tests, and for memory that is suspected to lie.
+    bool force_non_coherent = false;
+};
+
+// A GPU, or the emulated device: CPU threads that run the same handlers over the same rings.
+// A handle: copies share the device, which closes with the last of them and of what it made.
+class Device {
+   public:
+    // Opens the device that `selector` names:
+    //   "best"             the first GPU, or the emulated device on a machine that has none
+    //   "cuda:N" or "N"    the GPU with CUDA's ordinal N
+    //   "GPU-<uuid>"       the GPU with that UUID, as nvidia-smi prints it
+    //   "current"          the GPU of the calling thread's current CUDA context, in that context
+    //   "emulated"         the emulated device, in shared memory
+    //   "emulated:vulkan"  the same, its memory from Vulkan's CPU driver (Mesa lavapipe)
+    // Throws DeviceNotFoundError, UnsupportedError, CudaError, VulkanError, UsageError.
+    [[nodiscard]] static Device open(std::string_view selector = "best",
+                                     DeviceOptions const& options = {});
+
+    // Every device of this machine that open() could be asked for, GPUs first. A device that
+    // cannot be opened is listed with the reason as its name.
+    [[nodiscard]] static std::vector<DeviceInfo> list();
+
+    [[nodiscard]] DeviceInfo const& info() const;
+    [[nodiscard]] bool emulated() const { return info().emulated; }
+
+    // Device memory, mapped into the CPU. `size` in bytes, over 0. Throws UsageError,
+    // OutOfMemoryError with the heap's size and budget, VulkanError, CudaError.
+    [[nodiscard]] Memory allocate(std::size_t size) const;
+    // Page-locked host memory that the device addresses. Throws the same.
+    [[nodiscard]] Memory allocate_host(std::size_t size) const;
+
+    // How the CPU stores into this device's memory.
+    [[nodiscard]] HostStores stores() const;
+    // Chooses another way, for tests and measurements, for rings that are made from now on.
+    // Throws UnsupportedError when this CPU lacks the instruction.
+    void set_stores(HostStores stores) const;
+
+    [[nodiscard]] std::shared_ptr<detail::Backend> const& backend() const { return backend_; }
+
+   private:
+    explicit Device(std::shared_ptr<detail::Backend> backend) : backend_(std::move(backend)) {}
+
+    std::shared_ptr<detail::Backend> backend_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device is and how it will be used: everything that is worth printing beside a figure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace carillon {
+
+struct MemoryTypeInfo {
+    std::vector<std::string> properties;  // Vulkan's names: "DeviceLocal", "HostVisible", ...
+    unsigned heap = 0;                    // index into DeviceInfo::heaps
+};
+
+struct HeapInfo {
+    std::uint64_t size = 0;               // bytes
+    std::optional<std::uint64_t> budget;  // bytes this process may use (VK_EXT_memory_budget)
+    bool device_local = false;
+    bool host_visible = false;  // some memory type of this heap can be mapped: through the BAR
+};
+
+struct DeviceInfo {
+    std::string selector;  // opens this device again: "cuda:0", "emulated", "emulated:vulkan"
+    std::string name;
+    std::string uuid;  // "GPU-..." for a GPU, empty for the emulated device
+    bool emulated = false;
+    std::string why_emulated;  // why "best" did not find a GPU; empty otherwise
+
+    std::string memory_source;  // "vulkan" or "memfd"
+    bool coherent = true;       // false: flush and invalidate are needed and made
+    std::size_t atom_size = 1;  // bytes; ranges of flush and invalidate are widened to it
+    std::vector<MemoryTypeInfo> memory_types;
+    std::vector<HeapInfo> heaps;
+    int memory_type = -1;                   // the one that Device::allocate uses
+    std::optional<std::uint64_t> bar_size;  // bytes of the PCI BAR that maps its memory
+    std::optional<int> write_ordering;      // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
+    std::optional<int> compute_capability;  // 90 for sm_90
+    std::optional<int> multiprocessors;
+    std::string pci_bus_id;
+
+    std::string store_instruction;  // towards this device's memory
+    std::string publish_mode;       // "one-step" or "two-step"
+    std::string module_loading;     // "eager" or "lazy" (CUDA), "" for the emulated device
+    std::string cuda_driver;        // version of the CUDA driver API, "13.0"
+    std::string kernel_driver;      // version of the kernel module, "580.159.04"
+    std::string vulkan_driver;      // name and version as Vulkan tells them
+    std::string vulkan_api;         // "1.3.230"
+};
+
+}  // namespace carillon

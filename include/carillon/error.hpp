@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors. Every one names the call that failed and the cause; the type says where it came from.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace carillon {
+
+// what() is "<call>: <cause>".
+class Error : public std::runtime_error {
+   public:
+    Error(std::string_view call, std::string_view cause);
+
+    [[nodiscard]] std::string const& call() const { return call_; }
+
+   private:
+    std::string call_;
+};
+
+// The caller asked for something that makes no sense: a bad argument, a wrong state.
+class UsageError : public Error {
+    using Error::Error;
+};
+
+// The selector names no device of this machine; the text lists why each kind is missing.
+class DeviceNotFoundError : public Error {
+    using Error::Error;
+};
+
+// What was asked for exists but this machine, driver or build does not offer it.
+class UnsupportedError : public Error {
+    using Error::Error;
+};
+
+// The request exceeds the memory there is; the text gives both numbers, in bytes.
+class OutOfMemoryError : public Error {
+    using Error::Error;
+};
+
+// More blocks than can be resident at once.
+class ResidencyError : public Error {
+   public:
+    ResidencyError(std::string_view call, unsigned asked, unsigned fit);
+
+    [[nodiscard]] unsigned asked() const { return asked_; }
+    [[nodiscard]] unsigned fit() const { return fit_; }
+
+   private:
+    unsigned asked_;
+    unsigned fit_;
+};
+
+// A deadline passed. Nothing is lost: what was accepted stays accepted.
+class TimeoutError : public Error {
+    using Error::Error;
+};
+
+// The kernel was stopped, or ended by itself; no command can reach it any more.
+class StoppedError : public Error {
+    using Error::Error;
+};
+
+// A file that is not what it should be.
+class FormatError : public Error {
+    using Error::Error;
+};
+
+// A library or the system said no: code() is its number, code_name() its name for it.
+class CodedError : public Error {
+   public:
+    CodedError(std::string_view call, int code, std::string_view code_name);
+
+    [[nodiscard]] int code() const { return code_; }
+    [[nodiscard]] std::string const& code_name() const { return code_name_; }
+
+   private:
+    int code_;
+    std::string code_name_;
+};
+
+class SystemError : public CodedError {  // errno
+   public:
+    SystemError(std::string_view call, int error_number);
+};
+
+class CudaError : public CodedError {  // CUresult
+    using CodedError::CodedError;
+};
+
+class VulkanError : public CodedError {  // VkResult
+    using CodedError::CodedError;
+};
+
+}  // namespace carillon

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "carillon/access/range_sync.hpp"
+#include "carillon/file_descriptor.hpp"
+
+namespace carillon {
+namespace detail {
+class Allocation;
+class Backend;
+}  // namespace detail
+
+// Memory that the CPU and the device both address: device memory mapped into the CPU
+// (Device::allocate) or page-locked host memory (Device::allocate_host). Zeroed when new.
+//
+// Freed with the object, except while a kernel lives on the device: then the free waits until the
+// last kernel has ended, because the CUDA driver would block in it until then.
+class Memory {
+   public:
+    Memory() noexcept;  // none
+    Memory(std::shared_ptr<detail::Backend> backend,
+           std::unique_ptr<detail::Allocation> allocation);
+    Memory(Memory&&) noexcept;
+    Memory& operator=(Memory&&) noexcept;
+    Memory(Memory const&) = delete;
+    Memory& operator=(Memory const&) = delete;
+    ~Memory();
+
+    // The CPU's address. Device memory is write-combining as a rule: write whole lines, then
+    // flush(); never read it on a fast path (about 1 us a load).
+    [[nodiscard]] void* host() const;
+    // The device's address, to be passed to kernels. On the emulated device an address of this
+    // process too, but a different one.
+    [[nodiscard]] void* device() const;
+    [[nodiscard]] std::size_t size() const;       // bytes
+    [[nodiscard]] bool coherent() const;          // flush and invalidate need no driver call
+    [[nodiscard]] std::size_t atom_size() const;  // bytes
+
+    // Pushes what the CPU wrote to [offset, offset + size) out to the device: drains the
+    // write-combining buffers, and on non-coherent memory flushes the range, widened to whole
+    // atoms. Throws UsageError for a range outside the memory, VulkanError.
+    void flush(std::size_t offset, std::size_t size) const;
+    // Lets the CPU see what the device wrote to the range; nothing to do on coherent memory.
+    void invalidate(std::size_t offset, std::size_t size) const;
+    // For access policies: nullptr on coherent memory.
+    [[nodiscard]] RangeSync const* range_sync() const;
+
+    // A new close-on-exec descriptor through which another process, device or API can map the
+    // same memory (an opaque Vulkan one for device memory). Throws UnsupportedError for
+    // page-locked host memory of a GPU.
+    [[nodiscard]] FileDescriptor export_fd() const;
+
+   private:
+    void retire();
+
+    std::shared_ptr<detail::Backend> backend_;
+    std::unique_ptr<detail::Allocation> allocation_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+namespace carillon::detail {
+
+// A kernel in the two forms that a device may need. Made by make_program (launch.hpp).
+struct Program {
+    // Runs one block on the calling thread: the emulated device.
+    std::function<void(unsigned block)> run_block;
+    // The CUfunction in the current CUDA context, or nullptr in a program that was compiled
+    // without nvcc. Throws CudaError.
+    void* (*cuda_function)() = nullptr;
+    // Points at the kernel's single parameter.
+    void* argument = nullptr;
+    // Threads of a block on a GPU; on the emulated device one thread stands for them all.
+    unsigned threads = 1;
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device has to do. To add one: implement Backend, and name it in device.cpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "carillon/access/host_mapped.hpp"
+#include "carillon/access/range_sync.hpp"
+#include "carillon/device_info.hpp"
+#include "carillon/file_descriptor.hpp"
+#include "carillon/program.hpp"
+
+namespace carillon::detail {
+
+// One block of memory, freed by the destructor.
+class Allocation : public RangeSync {
+   public:
+    virtual ~Allocation() = default;
+    void* host = nullptr;
+    void* device = nullptr;
+    std::size_t size = 0;
+    bool coherent = true;
+    std::size_t atom_size = 1;
+
+    void flush(void const* /*where*/, std::size_t /*size*/) const override {}
+    void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
+    [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
+};
+
+// A kernel on its way. Destroying one that has not finished leaves it running.
+class Execution {
+   public:
+    virtual ~Execution() = default;
+    // Whether every block has returned. Throws what ended the kernel, if something else did.
+    [[nodiscard]] virtual bool finished() = 0;
+};
+
+class Backend : public std::enable_shared_from_this<Backend> {
+   public:
+    virtual ~Backend() = default;
+
+    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(std::size_t size) = 0;
+    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate_host(std::size_t size) = 0;
+    // Starts `blocks` blocks of the program. Throws ResidencyError if they do not fit beside the
+    // kernels that are running.
+    [[nodiscard]] virtual std::unique_ptr<Execution> start(Program const& program,
+                                                           unsigned blocks) = 0;
+
+    [[nodiscard]] DeviceInfo const& info() const { return info_; }
+    [[nodiscard]] HostStores stores() const { return stores_; }
+    void set_stores(HostStores stores);
+    void explain_emulated(std::string why) { info_.why_emulated = std::move(why); }
+
+    // Frees `allocation` as soon as no kernel lives here.
+    void retire(std::unique_ptr<Allocation> allocation);
+    // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
+    void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
+    void kernel_ended(unsigned blocks);
+    [[nodiscard]] unsigned live_blocks() const;
+
+   protected:
+    DeviceInfo info_;
+    HostStores stores_;
+
+   private:
+    mutable std::mutex mutex_;
+    unsigned live_blocks_ = 0;
+    std::vector<std::unique_ptr<Allocation>> retired_;
+};
+
+}  // namespace carillon::detail

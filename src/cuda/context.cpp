@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/context.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace carillon::detail {
+
+std::shared_ptr<CudaContext> CudaContext::primary(CUdevice device) {
+    auto const& cuda = CudaDriver::get();
+    CUcontext context = nullptr;
+    cuda.check(cuda.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    return std::make_shared<CudaContext>(device, context, true);
+}
+
+std::shared_ptr<CudaContext> CudaContext::current() {
+    auto const& cuda = CudaDriver::get();
+    CUcontext context = nullptr;
+    cuda.check(cuda.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+    if (context == nullptr) {
+        throw UsageError("Device::open(\"current\")", "this thread has no current CUDA context");
+    }
+    CUdevice device = 0;
+    cuda.check(cuda.cuCtxGetDevice(&device), "cuCtxGetDevice");
+    return std::make_shared<CudaContext>(device, context, false);
+}
+
+CudaContext::~CudaContext() {
+    if (retained_) CudaDriver::get().cuDevicePrimaryCtxRelease(device_);
+}
+
+int CudaContext::attribute(CUdevice_attribute attribute) const {
+    auto const& cuda = CudaDriver::get();
+    int value = 0;
+    cuda.check(cuda.cuDeviceGetAttribute(&value, attribute, device_), "cuDeviceGetAttribute");
+    return value;
+}
+
+Uuid CudaContext::uuid() const {
+    auto const& cuda = CudaDriver::get();
+    CUuuid raw;
+    cuda.check(cuda.cuDeviceGetUuid(&raw, device_), "cuDeviceGetUuid");
+    Uuid uuid;
+    std::memcpy(uuid.data(), raw.bytes, uuid.size());
+    return uuid;
+}
+
+ContextScope::ContextScope(CudaContext const& context) {
+    auto const& cuda = CudaDriver::get();
+    cuda.check(cuda.cuCtxPushCurrent(context.get()), "cuCtxPushCurrent");
+}
+
+ContextScope::~ContextScope() {
+    CUcontext popped = nullptr;
+    CudaDriver::get().cuCtxPopCurrent(&popped);
+}
+
+std::string uuid_text(Uuid const& uuid) {
+    std::string text = "GPU-";
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += fmt::format("{:02x}", uuid.at(i));
+    }
+    return text;
+}
+
+}  // namespace carillon::detail

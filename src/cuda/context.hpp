@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "cuda/driver.hpp"
+#include "vulkan/vulkan_device.hpp"
+
+namespace carillon::detail {
+
+// A CUDA context that the library works in: a device's primary one, retained, or the caller's.
+class CudaContext {
+   public:
+    static std::shared_ptr<CudaContext> primary(CUdevice device);
+    static std::shared_ptr<CudaContext> current();
+    CudaContext(CUdevice device, CUcontext context, bool retained)
+        : device_(device), context_(context), retained_(retained) {}
+    CudaContext(CudaContext const&) = delete;
+    CudaContext& operator=(CudaContext const&) = delete;
+    ~CudaContext();
+
+    [[nodiscard]] CUdevice device() const { return device_; }
+    [[nodiscard]] CUcontext get() const { return context_; }
+    [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
+    [[nodiscard]] Uuid uuid() const;
+
+   private:
+    CUdevice device_;
+    CUcontext context_;
+    bool retained_;
+};
+
+// Makes a context current for a scope, whatever the caller's was.
+class ContextScope {
+   public:
+    explicit ContextScope(CudaContext const& context);
+    ~ContextScope();
+    ContextScope(ContextScope const&) = delete;
+    ContextScope& operator=(ContextScope const&) = delete;
+};
+
+[[nodiscard]] std::string uuid_text(Uuid const& uuid);
+
+}  // namespace carillon::detail

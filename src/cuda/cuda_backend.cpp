@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/cuda_backend.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <vector>
+
+#include "carillon/error.hpp"
+#include "cuda/context.hpp"
+#include "cuda/cuda_memory.hpp"
+#include "cuda/driver.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::string_view start_call = "start kernel";
+
+// A stream of a kernel that is on its way.
+class StreamExecution final : public Execution {
+   public:
+    StreamExecution(std::shared_ptr<Backend> backend, std::shared_ptr<CudaContext> context,
+                    CUstream stream, unsigned blocks)
+        : backend_(std::move(backend)),
+          context_(std::move(context)),
+          stream_(stream),
+          blocks_(blocks) {}
+
+    ~StreamExecution() override {
+        if (ended_) {
+            CudaDriver::get().cuStreamDestroy(stream_);
+        } else {
+            // Destroying the stream or closing the device now would wait for the kernel.
+            static std::mutex mutex;
+            static auto& kept = *new std::vector<std::shared_ptr<void>>;
+            std::lock_guard const lock(mutex);
+            kept.insert(kept.end(), {backend_, context_});
+        }
+    }
+    StreamExecution(StreamExecution const&) = delete;
+    StreamExecution& operator=(StreamExecution const&) = delete;
+
+    bool finished() override {
+        auto const& cuda = CudaDriver::get();
+        std::lock_guard const lock(mutex_);
+        if (!ended_) {
+            result_ = cuda.cuStreamQuery(stream_);
+            if (result_ == CUDA_ERROR_NOT_READY) return false;
+            ended_ = true;
+            backend_->kernel_ended(blocks_);
+        }
+        cuda.check(result_, "cuStreamQuery (the kernel died)");
+        return true;
+    }
+
+   private:
+    std::shared_ptr<Backend> backend_;
+    std::shared_ptr<CudaContext> context_;
+    CUstream stream_;
+    unsigned blocks_;
+    std::mutex mutex_;
+    bool ended_ = false;
+    CUresult result_ = CUDA_SUCCESS;
+};
+
+// Loads every kernel of the module that `function` is in: the first launch of one that is not
+// loaded would wait for the persistent kernel to end.
+void load_whole_module(CUfunction function) {
+    auto const& cuda = CudaDriver::get();
+    if (cuda.cuFuncLoad == nullptr || cuda.cuModuleEnumerateFunctions == nullptr ||
+        cuda.cuModuleGetFunctionCount == nullptr) {
+        return;  // before 12.4; module_loading in DeviceInfo says whether that matters
+    }
+    CUmodule module = nullptr;
+    cuda.check(cuda.cuFuncGetModule(&module, function), "cuFuncGetModule");
+    unsigned count = 0;
+    cuda.check(cuda.cuModuleGetFunctionCount(&count, module), "cuModuleGetFunctionCount");
+    std::vector<CUfunction> functions(count);
+    cuda.check(cuda.cuModuleEnumerateFunctions(functions.data(), count, module),
+               "cuModuleEnumerateFunctions");
+    for (CUfunction each : functions) cuda.check(cuda.cuFuncLoad(each), "cuFuncLoad");
+}
+
+std::string kernel_module_version() {
+    std::ifstream file("/proc/driver/nvidia/version");
+    std::string word;
+    while (file >> word) {
+        if (!word.empty() && word.front() >= '0' && word.front() <= '9' &&
+            word.find('.') != std::string::npos) {
+            return word;
+        }
+    }
+    return {};
+}
+
+// Bytes of the PCI resource that maps the GPU's memory (BAR1), from sysfs.
+std::optional<std::uint64_t> bar_size(std::string const& bus_id) {
+    std::string lower = bus_id;
+    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::ifstream file("/sys/bus/pci/devices/" + lower + "/resource");
+    std::string line;
+    for (int resource = 0; resource < 2; ++resource) {
+        if (!std::getline(file, line)) return {};
+    }
+    std::istringstream fields(line);
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    fields >> std::hex >> first >> last;
+    if (!fields || last <= first) return {};
+    return last - first + 1;
+}
+
+class CudaBackend final : public Backend {
+   public:
+    CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
+                DeviceOptions const& options)
+        : context_(std::move(context)), vulkan_(VulkanDevice::open(context_->uuid(), options)) {
+        info_.selector = std::move(selector);
+        stores_ = best_mapped_stores();
+        info_.store_instruction = to_string(stores_.kind);
+        info_.publish_mode = to_string(stores_.mode);
+        describe();
+        vulkan_->describe(info_);
+    }
+
+    std::unique_ptr<Allocation> allocate(std::size_t size) override {
+        return allocate_mapped(context_, *vulkan_, size, info_);
+    }
+    std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
+        return allocate_page_locked(context_, size);
+    }
+    std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
+
+   private:
+    void describe();
+
+    std::shared_ptr<CudaContext> context_;
+    std::shared_ptr<VulkanDevice> vulkan_;
+};
+
+void CudaBackend::describe() {
+    auto const& cuda = CudaDriver::get();
+    std::array<char, 256> text{};
+    cuda.check(cuda.cuDeviceGetName(text.data(), text.size(), context_->device()),
+               "cuDeviceGetName");
+    info_.name = text.data();
+    info_.uuid = uuid_text(context_->uuid());
+    cuda.check(cuda.cuDeviceGetPCIBusId(text.data(), text.size(), context_->device()),
+               "cuDeviceGetPCIBusId");
+    info_.pci_bus_id = text.data();
+    info_.bar_size = bar_size(info_.pci_bus_id);
+    info_.write_ordering = context_->attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+    info_.compute_capability =
+        10 * context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+        context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info_.multiprocessors = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    int version = 0;
+    cuda.check(cuda.cuDriverGetVersion(&version), "cuDriverGetVersion");
+    info_.cuda_driver = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+    info_.kernel_driver = kernel_module_version();
+    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+    if (cuda.cuModuleGetLoadingMode != nullptr) {
+        cuda.check(cuda.cuModuleGetLoadingMode(&mode), "cuModuleGetLoadingMode");
+    }
+    info_.module_loading = mode == CU_MODULE_LAZY_LOADING ? "lazy" : "eager";
+}
+
+std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
+    if (program.cuda_function == nullptr) {
+        throw UsageError(start_call,
+                         fmt::format("{} needs device code, but this translation unit was not "
+                                     "compiled by nvcc (open \"emulated\", or build it as CUDA)",
+                                     info_.name));
+    }
+    auto const& cuda = CudaDriver::get();
+    ContextScope const scope(*context_);
+    auto* const function = static_cast<CUfunction>(program.cuda_function());
+    load_whole_module(function);
+    int per_multiprocessor = 0;
+    cuda.check(
+        cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, function, 1, 0),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    auto const limit = static_cast<unsigned>(per_multiprocessor * *info_.multiprocessors);
+    CUstream stream = nullptr;
+    cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    try {
+        kernel_started(start_call, blocks, limit);
+    } catch (...) {
+        cuda.cuStreamDestroy(stream);
+        throw;
+    }
+    std::array<void*, 1> parameters{program.argument};
+    CUresult const result =
+        cuda.cuLaunchKernel(function, blocks, 1, 1, 1, 1, 1, 0, stream, parameters.data(), nullptr);
+    if (result != CUDA_SUCCESS) {
+        kernel_ended(blocks);
+        cuda.cuStreamDestroy(stream);
+        cuda.check(result, "cuLaunchKernel");
+    }
+    return std::make_unique<StreamExecution>(shared_from_this(), context_, stream, blocks);
+}
+
+CUdevice device_of(int ordinal) {
+    auto const& cuda = CudaDriver::get();
+    int const count = cuda_device_count();
+    if (ordinal < 0 || ordinal >= count) {
+        throw DeviceNotFoundError(
+            "Device::open", fmt::format("there is no GPU {}: this machine has {}", ordinal, count));
+    }
+    CUdevice device = 0;
+    cuda.check(cuda.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+    return device;
+}
+
+}  // namespace
+
+int cuda_device_count() {
+    auto const& cuda = CudaDriver::get();
+    int count = 0;
+    cuda.check(cuda.cuDeviceGetCount(&count), "cuDeviceGetCount");
+    if (count == 0) throw DeviceNotFoundError("cuDeviceGetCount", "the CUDA driver sees no GPU");
+    return count;
+}
+
+std::shared_ptr<Backend> open_cuda(int ordinal, DeviceOptions const& options) {
+    return std::make_shared<CudaBackend>(CudaContext::primary(device_of(ordinal)),
+                                         fmt::format("cuda:{}", ordinal), options);
+}
+
+std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions const& options) {
+    auto const& cuda = CudaDriver::get();
+    for (int ordinal = 0; ordinal < cuda_device_count(); ++ordinal) {
+        CUuuid raw;
+        cuda.check(cuda.cuDeviceGetUuid(&raw, device_of(ordinal)), "cuDeviceGetUuid");
+        Uuid each;
+        std::copy(std::begin(raw.bytes), std::end(raw.bytes), each.begin());
+        if (uuid_text(each) == uuid) return open_cuda(ordinal, options);
+    }
+    throw DeviceNotFoundError("Device::open", fmt::format("no GPU has the UUID {}", uuid));
+}
+
+std::shared_ptr<Backend> open_cuda_current(DeviceOptions const& options) {
+    return std::make_shared<CudaBackend>(CudaContext::current(), "current", options);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/driver.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace carillon::detail {
+namespace {
+
+// cuda.h maps names to their newest versions by macros (cuMemFree is cuMemFree_v2), and the symbol
+// has to be looked up under the same version.
+#define CARILLON_STRING(name) #name
+#define CARILLON_SYMBOL(name) CARILLON_STRING(name)
+
+CudaDriver load() {
+    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        throw DeviceNotFoundError("dlopen(libcuda.so.1)", "no CUDA driver is installed");
+    }
+    CudaDriver driver;
+#define CARILLON_OPTIONAL(name) \
+    driver.name = reinterpret_cast<decltype(driver.name)>(::dlsym(library, CARILLON_SYMBOL(name)));
+#define CARILLON_REQUIRED(name)                                                            \
+    CARILLON_OPTIONAL(name)                                                                \
+    if (driver.name == nullptr) {                                                          \
+        throw UnsupportedError("dlsym(" #name ")", "the CUDA driver lacks this function"); \
+    }
+    CARILLON_CUDA_FUNCTIONS(CARILLON_REQUIRED)
+    CARILLON_CUDA_OPTIONAL_FUNCTIONS(CARILLON_OPTIONAL)
+#undef CARILLON_REQUIRED
+#undef CARILLON_OPTIONAL
+    // Lazily loaded, the first launch of any other kernel would wait until a persistent one ends.
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    CUresult const result = driver.cuInit(0);
+    if (result == CUDA_ERROR_NO_DEVICE) {
+        throw DeviceNotFoundError("cuInit", "the CUDA driver sees no GPU");
+    }
+    driver.check(result, "cuInit");
+    return driver;
+}
+
+}  // namespace
+
+CudaDriver const& CudaDriver::get() {
+    static CudaDriver const driver = load();
+    return driver;
+}
+
+void CudaDriver::check(CUresult result, std::string_view call) const {
+    if (result == CUDA_SUCCESS) return;
+    char const* name = nullptr;
+    if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "unknown CUDA error";
+    throw CudaError(call, static_cast<int>(result), name);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA driver API, found at run time: building needs cuda.h alone, and a program starts on a
+// machine without a driver.
+#pragma once
+
+#include <cuda.h>
+
+#include <string_view>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+// Every function of the driver that the library calls, by the name it is called by.
+#define CARILLON_CUDA_FUNCTIONS(X)     \
+    X(cuInit)                          \
+    X(cuDriverGetVersion)              \
+    X(cuGetErrorName)                  \
+    X(cuDeviceGetCount)                \
+    X(cuDeviceGet)                     \
+    X(cuDeviceGetName)                 \
+    X(cuDeviceGetUuid)                 \
+    X(cuDeviceGetAttribute)            \
+    X(cuDeviceGetPCIBusId)             \
+    X(cuDevicePrimaryCtxRetain)        \
+    X(cuDevicePrimaryCtxRelease)       \
+    X(cuCtxGetCurrent)                 \
+    X(cuCtxGetDevice)                  \
+    X(cuCtxPushCurrent)                \
+    X(cuCtxPopCurrent)                 \
+    X(cuImportExternalMemory)          \
+    X(cuExternalMemoryGetMappedBuffer) \
+    X(cuDestroyExternalMemory)         \
+    X(cuMemFree)                       \
+    X(cuMemHostAlloc)                  \
+    X(cuMemHostGetDevicePointer)       \
+    X(cuMemFreeHost)                   \
+    X(cuStreamCreate)                  \
+    X(cuStreamDestroy)                 \
+    X(cuStreamQuery)                   \
+    X(cuLaunchKernel)                  \
+    X(cuFuncGetModule)                 \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+
+// Functions that drivers before 12.4 lack; null there.
+#define CARILLON_CUDA_OPTIONAL_FUNCTIONS(X) \
+    X(cuModuleGetLoadingMode)               \
+    X(cuModuleGetFunctionCount)             \
+    X(cuModuleEnumerateFunctions)           \
+    X(cuFuncLoad)
+
+struct CudaDriver {
+#define CARILLON_MEMBER(name) decltype(&::name) name = nullptr;
+    CARILLON_CUDA_FUNCTIONS(CARILLON_MEMBER)
+    CARILLON_CUDA_OPTIONAL_FUNCTIONS(CARILLON_MEMBER)
+#undef CARILLON_MEMBER
+
+    // Loads and initialises the driver once, with eager module loading unless the environment
+    // says otherwise. Throws DeviceNotFoundError (no driver, or no GPU), UnsupportedError (a
+    // driver that lacks a function), CudaError.
+    static CudaDriver const& get();
+
+    // Throws CudaError unless `result` is CUDA_SUCCESS.
+    void check(CUresult result, std::string_view call) const;
+};
+
+}  // namespace carillon::detail

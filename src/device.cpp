@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/device.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+
+#include "backend.hpp"
+#include "carillon/error.hpp"
+#include "cpu.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "emulated/emulated_backend.hpp"
+
+namespace carillon {
+namespace {
+
+using detail::Backend;
+using detail::EmulatedMemory;
+
+std::shared_ptr<Backend> open_best(DeviceOptions const& options, std::string& why_emulated) {
+    try {
+        (void)detail::cuda_device_count();
+    } catch (DeviceNotFoundError const& error) {
+        why_emulated = error.what();
+        return detail::open_emulated(EmulatedMemory::memfd, options);
+    }
+    return detail::open_cuda(0, options);  // a GPU that cannot be used is an error, not a detour
+}
+
+std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_view digits,
+                                      DeviceOptions const& options) {
+    int ordinal = 0;
+    auto const [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+    if (error != std::errc{} || end != digits.data() + digits.size()) {
+        throw UsageError("Device::open",
+                         fmt::format("\"{}\" is no device: use best, cuda:N, N, GPU-<uuid>, "
+                                     "current, emulated or emulated:vulkan",
+                                     selector));
+    }
+    return detail::open_cuda(ordinal, options);
+}
+
+std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions const& options,
+                                      std::string& why_emulated) {
+    if (selector == "best") return open_best(options, why_emulated);
+    if (selector == "emulated") return detail::open_emulated(EmulatedMemory::memfd, options);
+    if (selector == "emulated:vulkan") {
+        return detail::open_emulated(EmulatedMemory::vulkan, options);
+    }
+    if (selector == "current") return detail::open_cuda_current(options);
+    if (selector == "cuda") return detail::open_cuda(0, options);
+    if (selector.starts_with("GPU-")) return detail::open_cuda_uuid(selector, options);
+    bool const prefixed = selector.starts_with("cuda:");
+    return open_ordinal(selector, prefixed ? selector.substr(5) : selector, options);
+}
+
+void require_size(std::string_view call, std::size_t size) {
+    if (size == 0) throw UsageError(call, "a memory of 0 bytes was asked for");
+}
+
+// The device as open() finds it, or what open() says instead.
+DeviceInfo try_describe(std::string const& selector) {
+    try {
+        return Device::open(selector).info();
+    } catch (Error const& error) {
+        DeviceInfo info;
+        info.selector = selector;
+        info.name = fmt::format("not available ({})", error.what());
+        info.emulated = selector.starts_with("emulated");
+        return info;
+    }
+}
+
+}  // namespace
+
+Device Device::open(std::string_view selector, DeviceOptions const& options) {
+    detail::require_single_copy_16_bytes("Device::open");
+    if (options.require_coherent && options.force_non_coherent) {
+        throw UsageError("Device::open",
+                         "require_coherent and force_non_coherent exclude each other");
+    }
+    std::string why_emulated;
+    auto backend = open_backend(selector, options, why_emulated);
+    backend->explain_emulated(std::move(why_emulated));
+    return Device(std::move(backend));
+}
+
+std::vector<DeviceInfo> Device::list() {
+    std::vector<DeviceInfo> all;
+    try {
+        int const count = detail::cuda_device_count();
+        for (int i = 0; i < count; ++i) all.push_back(try_describe(fmt::format("cuda:{}", i)));
+    } catch (DeviceNotFoundError const&) {  // a machine without GPU has the emulated ones
+    }
+    all.push_back(try_describe("emulated"));
+    all.push_back(try_describe("emulated:vulkan"));
+    return all;
+}
+
+DeviceInfo const& Device::info() const { return backend_->info(); }
+
+Memory Device::allocate(std::size_t size) const {
+    require_size("Device::allocate", size);
+    return {backend_, backend_->allocate(size)};
+}
+
+Memory Device::allocate_host(std::size_t size) const {
+    require_size("Device::allocate_host", size);
+    return {backend_, backend_->allocate_host(size)};
+}
+
+HostStores Device::stores() const { return backend_->stores(); }
+void Device::set_stores(HostStores stores) const { backend_->set_stores(stores); }
+
+}  // namespace carillon

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated/emulated_backend.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "carillon/access/pause.hpp"
+#include "carillon/error.hpp"
+#include "emulated/memfd_allocation.hpp"
+#include "vulkan/vulkan_device.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Device memory from Vulkan's CPU driver: the device sees it through a second mapping, imported
+// from the exported descriptor as CUDA would.
+class VulkanAllocation final : public Allocation {
+   public:
+    VulkanAllocation(VulkanDevice const& vulkan, std::size_t bytes, DeviceInfo const& info)
+        : block_(vulkan.allocate(bytes)), imported_(vulkan.import(block_->export_fd(), bytes)) {
+        size = bytes;
+        host = block_->mapped();
+        device = imported_->mapped();
+        std::memset(host, 0, bytes);
+        coherent = info.coherent;
+        atom_size = info.atom_size;
+    }
+
+    void flush(void const* where, std::size_t length) const override {
+        block_->flush(where, length);
+    }
+    void invalidate(void const* where, std::size_t length) const override {
+        block_->invalidate(where, length);
+    }
+    FileDescriptor export_fd() const override { return block_->export_fd(); }
+
+   private:
+    std::unique_ptr<VulkanBlock> block_;
+    std::unique_ptr<VulkanBlock> imported_;
+};
+
+// What the threads of one kernel share with whoever waits for it, and outlives both.
+struct KernelThreads {
+    std::shared_ptr<Backend> backend;
+    std::function<void(unsigned)> run_block;
+    unsigned blocks = 0;
+    std::atomic<unsigned> running = 0;
+    std::atomic<bool> ended = false;  // and the backend knows
+    std::mutex mutex;
+    std::exception_ptr failure;
+
+    void run(unsigned block) {
+        try {
+            run_block(block);
+        } catch (...) {
+            std::lock_guard const lock(mutex);
+            failure = std::current_exception();
+        }
+        if (running.fetch_sub(1) != 1) return;
+        // Before `ended`: a device that its owner has closed is not to close on this thread later.
+        std::exchange(backend, nullptr)->kernel_ended(blocks);
+        ended = true;
+    }
+};
+
+class ThreadExecution final : public Execution {
+   public:
+    explicit ThreadExecution(std::shared_ptr<KernelThreads> kernel) : kernel_(std::move(kernel)) {
+        for (unsigned block = 0; block < kernel_->blocks; ++block) {
+            std::thread([kernel = kernel_, block] { kernel->run(block); }).detach();
+        }
+    }
+
+    bool finished() override {
+        if (!kernel_->ended) return false;
+        std::lock_guard const lock(kernel_->mutex);
+        if (kernel_->failure) std::rethrow_exception(kernel_->failure);
+        return true;
+    }
+
+   private:
+    std::shared_ptr<KernelThreads> kernel_;
+};
+
+class EmulatedBackend final : public Backend {
+   public:
+    EmulatedBackend(EmulatedMemory memory, DeviceOptions const& options) {
+        info_.selector = memory == EmulatedMemory::memfd ? "emulated" : "emulated:vulkan";
+        info_.name = fmt::format("emulated device ({} processors of this machine)",
+                                 cpu::available_processors());
+        info_.emulated = true;
+        info_.memory_source = "memfd";
+        info_.store_instruction = to_string(stores_.kind);
+        info_.publish_mode = to_string(stores_.mode);
+        if (memory == EmulatedMemory::vulkan) {
+            vulkan_ = VulkanDevice::open({}, options);
+            vulkan_->describe(info_);
+        } else if (options.force_non_coherent) {
+            throw UnsupportedError("Device::open", "memfd memory cannot be non-coherent");
+        }
+    }
+
+    std::unique_ptr<Allocation> allocate(std::size_t size) override {
+        if (vulkan_ == nullptr) return allocate_memfd("Device::allocate", size);
+        return std::make_unique<VulkanAllocation>(*vulkan_, size, info_);
+    }
+
+    std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
+        return allocate_memfd("Device::allocate_host", size);
+    }
+
+    std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override {
+        kernel_started("start kernel on the emulated device", blocks, emulated_resident_blocks);
+        auto kernel = std::make_shared<KernelThreads>();
+        kernel->backend = shared_from_this();
+        kernel->run_block = program.run_block;
+        kernel->blocks = blocks;
+        kernel->running = blocks;
+        return std::make_unique<ThreadExecution>(std::move(kernel));
+    }
+
+   private:
+    std::shared_ptr<VulkanDevice> vulkan_;
+};
+
+}  // namespace
+
+std::shared_ptr<Backend> open_emulated(EmulatedMemory memory, DeviceOptions const& options) {
+    return std::make_shared<EmulatedBackend>(memory, options);
+}
+
+}  // namespace carillon::detail

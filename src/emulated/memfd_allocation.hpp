@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "backend.hpp"
+
+namespace carillon::detail {
+
+// Shared memory of `size` bytes, zeroed, mapped once for the host and once for the device, as on
+// a GPU: an address used on the wrong side stands out. `call` names the caller in errors.
+// Throws OutOfMemoryError, SystemError.
+[[nodiscard]] std::unique_ptr<Allocation> allocate_memfd(std::string_view call, std::size_t size);
+
+}  // namespace carillon::detail

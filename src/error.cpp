@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/error.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace carillon {
+
+Error::Error(std::string_view call, std::string_view cause)
+    : std::runtime_error(fmt::format("{}: {}", call, cause)), call_(call) {}
+
+ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned fit)
+    : Error(call, fmt::format("{} blocks asked for, {} can be resident at once", asked, fit)),
+      asked_(asked),
+      fit_(fit) {}
+
+CodedError::CodedError(std::string_view call, int code, std::string_view code_name)
+    : Error(call, fmt::format("{} ({})", code_name, code)), code_(code), code_name_(code_name) {}
+
+SystemError::SystemError(std::string_view call, int error_number)
+    : CodedError(call, error_number, std::generic_category().message(error_number)) {}
+
+}  // namespace carillon

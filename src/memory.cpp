@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/memory.hpp"
+
+#include <fmt/format.h>
+
+#include "backend.hpp"
+#include "carillon/access/host_mapped.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon {
+namespace {
+
+void check_range(std::string_view call, std::size_t offset, std::size_t size, std::size_t limit) {
+    if (offset > limit || size > limit - offset) {
+        throw UsageError(call, fmt::format("bytes {} to {} of a memory of {} bytes", offset,
+                                           offset + size, limit));
+    }
+}
+
+}  // namespace
+
+Memory::Memory(std::shared_ptr<detail::Backend> backend,
+               std::unique_ptr<detail::Allocation> allocation)
+    : backend_(std::move(backend)), allocation_(std::move(allocation)) {}
+
+Memory::Memory() noexcept = default;
+Memory::Memory(Memory&&) noexcept = default;
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+    if (this != &other) {
+        retire();
+        backend_ = std::move(other.backend_);
+        allocation_ = std::move(other.allocation_);
+    }
+    return *this;
+}
+
+Memory::~Memory() { retire(); }
+
+void Memory::retire() {
+    if (allocation_ != nullptr) backend_->retire(std::move(allocation_));
+}
+
+void* Memory::host() const { return allocation_ ? allocation_->host : nullptr; }
+void* Memory::device() const { return allocation_ ? allocation_->device : nullptr; }
+std::size_t Memory::size() const { return allocation_ ? allocation_->size : 0; }
+bool Memory::coherent() const { return !allocation_ || allocation_->coherent; }
+std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_size : 1; }
+
+void Memory::flush(std::size_t offset, std::size_t size) const {
+    check_range("Memory::flush", offset, size, this->size());
+    drain_write_combining();
+    if (!coherent()) allocation_->flush(static_cast<std::byte*>(host()) + offset, size);
+}
+
+void Memory::invalidate(std::size_t offset, std::size_t size) const {
+    check_range("Memory::invalidate", offset, size, this->size());
+    if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host()) + offset, size);
+}
+
+RangeSync const* Memory::range_sync() const {
+    return coherent() ? nullptr : static_cast<RangeSync const*>(allocation_.get());
+}
+
+FileDescriptor Memory::export_fd() const {
+    if (!allocation_) throw UsageError("Memory::export_fd", "the memory is empty");
+    return allocation_->export_fd();
+}
+
+}  // namespace carillon

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "vulkan/vulkan_call.hpp"
+#include "vulkan/vulkan_device.hpp"
+
+namespace carillon::detail {
+
+// What a block needs of its device.
+struct VulkanContext {
+    std::shared_ptr<VulkanDevice const> owner;
+    vk::raii::Device const* device = nullptr;
+    std::uint32_t memory_type = 0;
+    std::size_t atom = 1;
+};
+
+// Allocates (import_fd empty) or imports, and maps. The memory is bound to no buffer: an NVIDIA
+// driver keeps exportable buffers out of the memory type that is device-local and mappable, while
+// the memory itself can be exported from there.
+[[nodiscard]] std::unique_ptr<VulkanBlock> make_vulkan_block(VulkanContext context,
+                                                             std::size_t size,
+                                                             FileDescriptor import_fd);
+
+}  // namespace carillon::detail

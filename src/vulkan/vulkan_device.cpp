@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/vulkan_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "carillon/error.hpp"
+#include "vulkan/vulkan_block.hpp"
+#include "vulkan/vulkan_call.hpp"
+
+namespace carillon::detail {
+namespace {
+
+using Property = vk::MemoryPropertyFlagBits;
+constexpr std::string_view open_call = "Device::open";
+
+vk::raii::Context load_vulkan() {
+    try {
+        return {};
+    } catch (std::runtime_error const&) {
+        throw UnsupportedError("dlopen(libvulkan.so.1)", "the Vulkan loader is not installed");
+    }
+}
+
+vk::raii::Instance make_instance(vk::raii::Context const& context) {
+    vk::ApplicationInfo const application("carillon", 1, nullptr, 0, VK_API_VERSION_1_1);
+    return vulkan_call("vkCreateInstance", [&] {
+        vk::InstanceCreateInfo info;
+        info.pApplicationInfo = &application;
+        try {
+            return context.createInstance(info);
+        } catch (vk::IncompatibleDriverError const&) {  // the loader's word for "no driver"
+            throw UnsupportedError("vkCreateInstance", "no Vulkan driver (ICD) was found");
+        }
+    });
+}
+
+Uuid uuid_of(vk::raii::PhysicalDevice const& device) {
+    auto const chain =
+        device.getProperties2<vk::PhysicalDeviceProperties2, vk::PhysicalDeviceIDProperties>();
+    Uuid uuid;
+    std::memcpy(uuid.data(), chain.get<vk::PhysicalDeviceIDProperties>().deviceUUID.data(), 16);
+    return uuid;
+}
+
+vk::raii::PhysicalDevice choose(vk::raii::Instance const& instance,
+                                std::optional<Uuid> const& uuid) {
+    auto devices = vulkan_call("vkEnumeratePhysicalDevices", [&]() {
+        try {
+            return vk::raii::PhysicalDevices(instance);
+        } catch (vk::InitializationFailedError const&) {  // vulkan.hpp's word for "none"
+            throw UnsupportedError("vkEnumeratePhysicalDevices",
+                                   "no Vulkan driver (ICD) was found");
+        }
+    });
+    if (devices.empty()) {
+        throw UnsupportedError("vkEnumeratePhysicalDevices", "no Vulkan driver (ICD) was found");
+    }
+    for (auto& device : devices) {
+        auto const properties = device.getProperties();
+        if (properties.apiVersion < VK_API_VERSION_1_1) continue;
+        if (uuid ? uuid_of(device) == *uuid
+                 : properties.deviceType == vk::PhysicalDeviceType::eCpu) {
+            return std::move(device);
+        }
+    }
+    throw UnsupportedError("vkEnumeratePhysicalDevices",
+                           uuid ? "no Vulkan driver (ICD) serves the GPU with this UUID"
+                                : "no Vulkan driver (ICD) that runs on the CPU was found");
+}
+
+bool has_extension(vk::raii::PhysicalDevice const& device, std::string_view name) {
+    auto const all = device.enumerateDeviceExtensionProperties();
+    return std::any_of(all.begin(), all.end(), [&](vk::ExtensionProperties const& extension) {
+        return name == extension.extensionName.data();
+    });
+}
+
+class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_this<OpenedDevice> {
+   public:
+    OpenedDevice(std::optional<Uuid> const& uuid, DeviceOptions const& options)
+        : context_(load_vulkan()),
+          instance_(make_instance(context_)),
+          physical_(choose(instance_, uuid)),
+          has_budget_(has_extension(physical_, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)),
+          device_(make_device()) {
+        choose_memory_type(options);
+    }
+
+    void describe(DeviceInfo& info) const override;
+
+    std::unique_ptr<VulkanBlock> allocate(std::size_t size) const override {
+        check_heap(size);
+        try {
+            return make_block(size, {});
+        } catch (VulkanError const& error) {
+            auto const code = static_cast<vk::Result>(error.code());
+            if (code != vk::Result::eErrorOutOfDeviceMemory &&
+                code != vk::Result::eErrorOutOfHostMemory) {
+                throw;
+            }
+            throw OutOfMemoryError("Device::allocate",
+                                   fmt::format("{} bytes: {}", size, error.what()));
+        }
+    }
+
+    std::unique_ptr<VulkanBlock> import(FileDescriptor fd, std::size_t size) const override {
+        return make_block(size, std::move(fd));
+    }
+
+   private:
+    std::unique_ptr<VulkanBlock> make_block(std::size_t size, FileDescriptor fd) const {
+        return make_vulkan_block({shared_from_this(), &device_, memory_type_, atom_}, size,
+                                 std::move(fd));
+    }
+
+    vk::raii::Device make_device() const;
+    void choose_memory_type(DeviceOptions const& options);
+    void check_heap(std::size_t size) const;
+    vk::PhysicalDeviceMemoryBudgetPropertiesEXT budget() const;
+
+    vk::raii::Context context_;
+    vk::raii::Instance instance_;
+    vk::raii::PhysicalDevice physical_;
+    bool has_budget_;
+    vk::raii::Device device_;
+    std::uint32_t memory_type_ = 0;
+    bool coherent_ = true;
+    std::size_t atom_ = 1;
+};
+
+vk::raii::Device OpenedDevice::make_device() const {
+    if (!has_extension(physical_, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
+        throw UnsupportedError(open_call, "the Vulkan driver lacks VK_KHR_external_memory_fd");
+    }
+    std::vector<char const*> extensions{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME};
+    if (has_budget_) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    // No queue is ever used, but a device has to have one: any family will do.
+    auto const families = physical_.getQueueFamilyProperties();
+    auto const family =
+        std::find_if(families.begin(), families.end(),
+                     [](vk::QueueFamilyProperties const& f) { return f.queueCount > 0; });
+    if (family == families.end()) {
+        throw UnsupportedError(open_call, "the Vulkan device has no queue family");
+    }
+    float const priority = 0;
+    vk::DeviceQueueCreateInfo const queue({}, static_cast<std::uint32_t>(family - families.begin()),
+                                          1, &priority);
+    return vulkan_call("vkCreateDevice", [&] {
+        vk::DeviceCreateInfo info;
+        info.setQueueCreateInfos(queue);
+        info.setPEnabledExtensionNames(extensions);
+        return physical_.createDevice(info);
+    });
+}
+
+void OpenedDevice::choose_memory_type(DeviceOptions const& options) {
+    auto const memory = physical_.getMemoryProperties();
+    auto const wanted = Property::eDeviceLocal | Property::eHostVisible;
+    std::optional<std::uint32_t> chosen;
+    for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+        auto const flags = memory.memoryTypes.at(i).propertyFlags;
+        bool const coherent = static_cast<bool>(flags & Property::eHostCoherent);
+        if ((flags & wanted) != wanted || (options.require_coherent && !coherent)) continue;
+        if (!chosen || (coherent && !coherent_)) {
+            chosen = i;
+            coherent_ = coherent;
+        }
+    }
+    if (!chosen) {
+        throw UnsupportedError(open_call,
+                               fmt::format("no memory type of this device is device-local and "
+                                           "mappable{}",
+                                           options.require_coherent ? " and coherent" : ""));
+    }
+    memory_type_ = *chosen;
+    atom_ = physical_.getProperties().limits.nonCoherentAtomSize;
+    if (options.force_non_coherent) coherent_ = false;
+}
+
+vk::PhysicalDeviceMemoryBudgetPropertiesEXT OpenedDevice::budget() const {
+    return physical_
+        .getMemoryProperties2<vk::PhysicalDeviceMemoryProperties2,
+                              vk::PhysicalDeviceMemoryBudgetPropertiesEXT>()
+        .get<vk::PhysicalDeviceMemoryBudgetPropertiesEXT>();
+}
+
+void OpenedDevice::check_heap(std::size_t size) const {
+    auto const memory = physical_.getMemoryProperties();
+    std::uint32_t const heap = memory.memoryTypes.at(memory_type_).heapIndex;
+    std::uint64_t const heap_size = memory.memoryHeaps.at(heap).size;
+    std::uint64_t free_bytes = heap_size;
+    if (has_budget_) {
+        auto const now = budget();
+        std::uint64_t const used = std::min(now.heapUsage.at(heap), now.heapBudget.at(heap));
+        free_bytes = now.heapBudget.at(heap) - used;
+    }
+    if (size > free_bytes) {
+        throw OutOfMemoryError("Device::allocate",
+                               fmt::format("{} bytes asked for, {} available in a heap of {}", size,
+                                           free_bytes, heap_size));
+    }
+}
+
+void OpenedDevice::describe(DeviceInfo& info) const {
+    auto const chain =
+        physical_
+            .getProperties2<vk::PhysicalDeviceProperties2, vk::PhysicalDeviceDriverProperties>();
+    auto const& properties = chain.get<vk::PhysicalDeviceProperties2>().properties;
+    auto const& driver = chain.get<vk::PhysicalDeviceDriverProperties>();
+    info.vulkan_driver = fmt::format("{} {}", driver.driverName.data(), driver.driverInfo.data());
+    info.vulkan_api = fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(properties.apiVersion),
+                                  VK_API_VERSION_MINOR(properties.apiVersion),
+                                  VK_API_VERSION_PATCH(properties.apiVersion));
+    info.memory_source = "vulkan";
+    info.coherent = coherent_;
+    info.atom_size = atom_;
+    info.memory_type = static_cast<int>(memory_type_);
+    if (info.name.empty()) info.name = properties.deviceName.data();
+
+    auto const memory = physical_.getMemoryProperties();
+    auto const now = has_budget_ ? budget() : vk::PhysicalDeviceMemoryBudgetPropertiesEXT{};
+    for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+        HeapInfo heap;
+        heap.size = memory.memoryHeaps.at(i).size;
+        heap.device_local = static_cast<bool>(memory.memoryHeaps.at(i).flags &
+                                              vk::MemoryHeapFlagBits::eDeviceLocal);
+        if (has_budget_) heap.budget = now.heapBudget.at(i);
+        info.heaps.push_back(heap);
+    }
+    for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+        auto const& type = memory.memoryTypes.at(i);
+        MemoryTypeInfo described;
+        described.heap = type.heapIndex;
+        for (Property bit : {Property::eDeviceLocal, Property::eHostVisible,
+                             Property::eHostCoherent, Property::eHostCached}) {
+            if (type.propertyFlags & bit) described.properties.push_back(vk::to_string(bit));
+        }
+        info.memory_types.push_back(described);
+        if (type.propertyFlags & Property::eHostVisible) {
+            info.heaps.at(type.heapIndex).host_visible = true;
+        }
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<VulkanDevice> VulkanDevice::open(std::optional<Uuid> const& uuid,
+                                                 DeviceOptions const& options) {
+    return std::make_shared<OpenedDevice>(uuid, options);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory from Vulkan: allocated, mapped into the CPU and exported as an opaque file descriptor.
+// The same code serves a GPU and Mesa's CPU driver. Vulkan is found at run time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "carillon/device.hpp"
+#include "carillon/device_info.hpp"
+#include "carillon/file_descriptor.hpp"
+
+namespace carillon::detail {
+
+using Uuid = std::array<std::uint8_t, 16>;
+
+// One block of Vulkan memory, mapped. Keeps its device open.
+class VulkanBlock {
+   public:
+    virtual ~VulkanBlock() = default;
+    [[nodiscard]] virtual void* mapped() const = 0;
+    // Bytes of the Vulkan allocation: what was asked for, in whole atoms.
+    [[nodiscard]] virtual std::size_t allocated() const = 0;
+    [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
+    // Whole atoms of the range; throws VulkanError.
+    virtual void flush(void const* where, std::size_t size) const = 0;
+    virtual void invalidate(void const* where, std::size_t size) const = 0;
+};
+
+class VulkanDevice {
+   public:
+    virtual ~VulkanDevice() = default;
+
+    // The Vulkan device whose UUID is `uuid`, or without one the first that is a CPU.
+    // Throws UnsupportedError: no loader, no driver (ICD), no such device, no fd export, no
+    // suitable memory; VulkanError.
+    [[nodiscard]] static std::shared_ptr<VulkanDevice> open(std::optional<Uuid> const& uuid,
+                                                            DeviceOptions const& options);
+
+    // Fills in what Vulkan knows: memory types, heaps, coherence, driver versions.
+    virtual void describe(DeviceInfo& info) const = 0;
+    // Not zeroed. Throws OutOfMemoryError when the heap is too small, VulkanError.
+    [[nodiscard]] virtual std::unique_ptr<VulkanBlock> allocate(std::size_t size) const = 0;
+    // Maps memory that `fd` exports, `size` bytes as for the allocation that was exported.
+    [[nodiscard]] virtual std::unique_ptr<VulkanBlock> import(FileDescriptor fd,
+                                                              std::size_t size) const = 0;
+};
+
+}  // namespace carillon::detail
