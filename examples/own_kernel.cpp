@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Below PersistentKernel: a kernel of your own takes the rings' device handles by value. This one
+// sums what it is sent and sends a running total back for every tenth order, until an order of 0.
+// No fence anywhere: the rings hold that discipline.
+#include <carillon/carillon.hpp>
+#include <cstdio>
+
+struct Order {
+    long quantity;
+};
+struct Total {
+    long orders, quantity;
+};
+
+using OrdersIn = carillon::Ring<Order, carillon::Direction::to_device>;
+using TotalsOut = carillon::Ring<Total, carillon::Direction::to_host>;
+
+struct Accumulate {
+    OrdersIn::DeviceEnd orders;
+    TotalsOut::DeviceEnd totals;
+
+    // One block of one thread. Every wait is bounded: it gives up after `patience` empty polls.
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        constexpr unsigned patience = 1U << 27;
+        carillon::DeviceClock const clock;
+        Total total{0, 0};
+        for (unsigned polls = 0; polls < patience;) {
+            Order order{};
+            if (!orders.try_pop(order)) {
+                clock.idle(++polls);
+                continue;
+            }
+            polls = 0;
+            total.orders += 1;
+            total.quantity += order.quantity;
+            bool const last = order.quantity == 0;
+            if (total.orders % 10 == 0 || last) {
+                while (!totals.try_push(total) && ++polls < patience) clock.idle(polls);
+            }
+            if (last) return;
+        }
+    }
+};
+
+int main() try {
+    using namespace std::chrono_literals;
+    auto const device = carillon::Device::open();
+    OrdersIn orders(device);
+    TotalsOut totals(device);
+    // On a GPU you may as well launch a __global__ function of yours with <<<>>>, on a
+    // non-blocking stream; launch() does that, and runs on the emulated device too.
+    auto const kernel =
+        carillon::launch(device, 1, Accumulate{orders.device_handle(), totals.device_handle()});
+
+    for (long quantity = 1; quantity <= 100; ++quantity) orders.push({quantity}, 1s);
+    for (int i = 0; i < 10; ++i) {
+        Total const total = totals.pop(1s);
+        std::printf("%ld orders, %ld contracts\n", total.orders, total.quantity);
+    }
+    orders.push({0}, 1s);
+    return kernel.wait(5s) ? 0 : 1;
+} catch (carillon::Error const& error) {
+    std::fprintf(stderr, "own_kernel: %s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a program needs that commands a running kernel.
+#pragma once
+
+#include "carillon/channel.hpp"            // IWYU pragma: export
+#include "carillon/device.hpp"             // IWYU pragma: export
+#include "carillon/error.hpp"              // IWYU pragma: export
+#include "carillon/launch.hpp"             // IWYU pragma: export
+#include "carillon/memory.hpp"             // IWYU pragma: export
+#include "carillon/persistent_kernel.hpp"  // IWYU pragma: export
+#include "carillon/ring.hpp"               // IWYU pragma: export

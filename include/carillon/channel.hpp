@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// A channel: requests to the device, a reply to each, in order.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/device.hpp"
+#include "carillon/endpoints.hpp"
+#include "carillon/error.hpp"
+#include "carillon/host_wait.hpp"
+
+namespace carillon {
+
+// Names a request that was submitted, for whoever waits for its reply.
+class Ticket {
+   public:
+    explicit Ticket(Sequence sequence) : sequence_(sequence) {}
+    [[nodiscard]] Sequence sequence() const { return sequence_; }
+    bool operator==(Ticket const&) const = default;
+
+   private:
+    Sequence sequence_;
+};
+
+// What a channel asks about the kernel at its other end.
+class ChannelPeer {
+   public:
+    virtual ~ChannelPeer() = default;
+    // Throws StoppedError after a stop. One cached load: it is made on every request.
+    virtual void require_open(std::string_view call) const = 0;
+    // Throws StoppedError or CudaError when the kernel has ended. Called from long waits.
+    virtual void require_alive(std::string_view call) = 0;
+};
+
+// One thread at a time. Requests and replies are trivially copyable and at most 48 bytes.
+template <class Request, class Reply>
+class Channel {
+   public:
+    // Channel `index` of `memory`. `peer` may be nullptr: nobody watches the kernel then.
+    Channel(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
+            HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr)
+        : memory_(std::move(memory)),
+          index_(index),
+          peer_(std::move(peer)),
+          wait_(wait),
+          far_(device.stores(), memory_->device_memory().range_sync()),
+          requests_(view().requests, far_, HostCached()),
+          replies_(view().replies, HostCached(), far_),
+          pending_(memory_->capacity()) {}
+
+    // A channel to a kernel that the user writes.
+    explicit Channel(Device const& device, std::uint32_t capacity = 256)
+        : Channel(device, std::make_shared<ChannelMemory>(device, 1, capacity), 0,
+                  HostWait::for_kernel(device.emulated(), 1)) {}
+
+    // The device's ends: pass them to a kernel by value, once.
+    [[nodiscard]] DeviceChannel<Request, Reply> device_handle() const {
+        ChannelView const device = memory_->on_device().channel(index_);
+        return {device.requests, device.replies};
+    }
+
+    // Sends a request and waits for its reply: one round trip over the bus. Throws TimeoutError
+    // when none came within `timeout`: the request may still be served, its reply is dropped then.
+    // Throws StoppedError after a stop, CudaError when the kernel died.
+    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
+        auto ticket = try_submit(request);
+        if (!ticket) {
+            auto const start = std::chrono::steady_clock::now();
+            ticket = submit(request, timeout);
+            timeout -= std::chrono::steady_clock::now() - start;
+        }
+        try {
+            return wait(*ticket, timeout);
+        } catch (...) {
+            abandon(*ticket);
+            throw;
+        }
+    }
+
+    // Sends a request and returns at once, or returns nothing when as many replies are
+    // outstanding as the channel has slots.
+    [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
+                                                   OutOfLine data = OutOfLine::none) {
+        if (peer_) peer_->require_open("Channel::submit");
+        Ticket const ticket(requests_.next());
+        Pending& pending = slot(ticket);
+        if (pending.state != State::free || !requests_.try_push(request, data)) {
+            receive();  // an abandoned reply that has come in the meantime frees its slot
+            return {};
+        }
+        pending.sequence = ticket.sequence();
+        pending.state = State::awaited;
+        return ticket;
+    }
+
+    // The same, waiting for room. Throws TimeoutError; the request was not sent then.
+    [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
+                                OutOfLine data = OutOfLine::none) {
+        std::optional<Ticket> ticket;
+        if (!wait_for([&] { return (ticket = try_submit(request, data)).has_value(); }, timeout,
+                      "Channel::submit")) {
+            throw TimeoutError("Channel::submit", "no slot came free");
+        }
+        return *ticket;
+    }
+
+    // The reply to a request, if it has come. Throws UsageError for a ticket whose reply was
+    // taken already or that this channel did not give.
+    [[nodiscard]] std::optional<Reply> try_take(Ticket ticket) {
+        require_valid(ticket);
+        Line line;
+        if (!poll(ticket, line)) return {};
+        return unpack<Reply>(line);
+    }
+
+    // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
+    [[nodiscard]] Reply wait(Ticket ticket, std::chrono::nanoseconds timeout) {
+        require_valid(ticket);
+        Line line;
+        if (!wait_for([&] { return poll(ticket, line); }, timeout, "Channel::wait")) {
+            throw TimeoutError("Channel::wait", "no reply within the time given");
+        }
+        return unpack<Reply>(line);
+    }
+
+    // Gives a reply up: it is dropped when it comes.
+    void abandon(Ticket ticket) {
+        require_valid(ticket);
+        Pending& pending = slot(ticket);
+        pending.state = pending.state == State::arrived ? State::free : State::abandoned;
+    }
+
+    [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
+
+   private:
+    enum class State : std::uint8_t { free, awaited, arrived, abandoned };
+    // A request between try_submit and the taking of its reply.
+    struct Pending {
+        Line reply{};
+        Sequence sequence = 0;
+        State state = State::free;
+    };
+
+    [[nodiscard]] ChannelView view() const { return memory_->on_host().channel(index_); }
+
+    [[nodiscard]] Pending& slot(Ticket ticket) {
+        return pending_[ticket.sequence() & (memory_->capacity() - 1)];
+    }
+
+    void require_valid(Ticket ticket) {
+        Pending const& pending = slot(ticket);
+        bool const held = pending.state == State::awaited || pending.state == State::arrived;
+        if (!held || pending.sequence != ticket.sequence()) {
+            throw UsageError("Channel::wait", "no reply is outstanding for this ticket");
+        }
+    }
+
+    // Takes the reply to `ticket` into `line` if it has come.
+    bool poll(Ticket ticket, Line& line) {
+        Pending& pending = slot(ticket);
+        if (pending.state != State::arrived) {
+            if (replies_.next() != ticket.sequence()) {
+                receive();
+                return pending.state == State::arrived && poll(ticket, line);
+            }
+            if (!replies_.try_take(line)) return false;
+        } else {
+            line = pending.reply;
+        }
+        pending.state = State::free;
+        return true;
+    }
+
+    // Puts the next reply, if it has come, where its ticket's holder will look for it.
+    void receive() {
+        if (replies_.next() == requests_.next()) return;  // none is outstanding
+        Pending& pending = slot(Ticket(replies_.next()));
+        Line line;
+        if (!replies_.try_take(line)) return;
+        bool const wanted = pending.state == State::awaited;
+        if (wanted) pending.reply = line;
+        pending.state = wanted ? State::arrived : State::free;
+    }
+
+    template <class Poll>
+    bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
+        auto const check = [&] {
+            if (peer_) peer_->require_alive(call);
+        };
+        if (wait_.until(poll, timeout, check)) return true;
+        check();
+        return false;
+    }
+
+    std::shared_ptr<ChannelMemory> memory_;
+    unsigned index_;
+    std::shared_ptr<ChannelPeer> peer_;
+    HostWait wait_;
+    HostMapped far_;
+    HostProducer<Request> requests_;
+    HostConsumer<Reply> replies_;
+    std::vector<Pending> pending_;
+};
+
+}  // namespace carillon

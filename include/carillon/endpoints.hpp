@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ends of the two kinds of ring. The device's are trivially copyable: pass them to a kernel by
+// value; one thread uses each.
+#pragma once
+
+#include <type_traits>
+
+#include "carillon/access/device.hpp"
+#include "carillon/access/host_cached.hpp"
+#include "carillon/access/host_mapped.hpp"
+#include "carillon/core/ring.hpp"
+
+#if !CARILLON_DEVICE_CODE
+#include "carillon/access/access.hpp"
+
+namespace carillon {
+static_assert(NearAccess<HostCached> && FarAccess<HostMapped>);
+static_assert(NearAccess<DeviceNear> && FarAccess<DeviceFar>);
+}  // namespace carillon
+#endif
+
+namespace carillon {
+
+template <class T>
+using HostProducer = Producer<T, HostMapped, HostCached>;
+template <class T>
+using HostConsumer = Consumer<T, HostCached, HostMapped>;
+template <class T>
+using DeviceProducer = Producer<T, DeviceFar, DeviceNear>;
+template <class T>
+using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar>;
+
+// A channel's ends on the device.
+template <class Request, class Reply>
+struct DeviceChannel {
+    DeviceConsumer<Request> requests;
+    DeviceProducer<Reply> replies;
+
+    CARILLON_HD DeviceChannel(RingView const& request_ring, RingView const& reply_ring)
+        : requests(request_ring), replies(reply_ring) {}
+};
+
+static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);
+
+}  // namespace carillon

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts a kernel that the caller wrote as a functor, on a GPU or on the emulated device, and
+// watches it without ever blocking on it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <type_traits>
+
+#include "carillon/core/config.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/program.hpp"
+
+#if CARILLON_DEVICE_CODE
+#include <cuda_runtime_api.h>
+#endif
+
+namespace carillon {
+namespace detail {
+
+class Execution;
+
+// Which compiler sees this translation unit. A template that ends in a launch takes it as a
+// parameter, so that a .cpp and a .cu of one program do not define the same function differently.
+enum class Toolchain : bool { host, nvcc };
+inline constexpr Toolchain this_toolchain =
+    CARILLON_DEVICE_CODE != 0 ? Toolchain::nvcc : Toolchain::host;
+
+#if CARILLON_DEVICE_CODE
+template <class Body>
+__global__ void body_kernel(Body body) {
+    body(blockIdx.x);
+}
+
+template <class Body>
+void* cuda_function() {
+    cudaFunction_t function = nullptr;
+    cudaError_t const result =
+        cudaGetFuncBySymbol(&function, reinterpret_cast<void const*>(&body_kernel<Body>));
+    if (result != cudaSuccess) {
+        throw CudaError("cudaGetFuncBySymbol", static_cast<int>(result), cudaGetErrorName(result));
+    }
+    return function;
+}
+#endif
+
+template <class Body, Toolchain toolchain>
+Program make_program(Body& body) {
+    static_assert(std::is_trivially_copyable_v<Body>,
+                  "carillon: a kernel body must be trivially copyable: it is passed by value");
+    Program program;
+    program.run_block = [body](unsigned block) {
+        Body copy = body;
+        copy(block);
+    };
+    program.argument = &body;
+#if CARILLON_DEVICE_CODE
+    if constexpr (toolchain == Toolchain::nvcc) program.cuda_function = &cuda_function<Body>;
+#endif
+    return program;
+}
+
+}  // namespace detail
+
+// A kernel that was started. Move-only; the destructor waits for at most a second and then leaves
+// the kernel to itself, with the memory it may still touch.
+class RunningKernel {
+   public:
+    RunningKernel() noexcept;  // none
+    // Use launch().
+    RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
+    RunningKernel(RunningKernel&&) noexcept;
+    RunningKernel& operator=(RunningKernel&&) noexcept;
+    RunningKernel(RunningKernel const&) = delete;
+    RunningKernel& operator=(RunningKernel const&) = delete;
+    ~RunningKernel();
+
+    // Whether every block has returned. Throws CudaError, or what a handler threw on the
+    // emulated device, if that is what ended it.
+    [[nodiscard]] bool finished() const;
+    // Waits for finished(), at most `timeout`; returns it.
+    [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) const;
+
+   private:
+    void leave() noexcept;
+
+    std::shared_ptr<detail::Backend> backend_;
+    std::unique_ptr<detail::Execution> execution_;
+};
+
+// Starts `blocks` blocks of one thread each; block i runs a copy of `body` as body(i). `body` is
+// trivially copyable and its operator() is CARILLON_HD. On a GPU every kernel of the
+// module is loaded first, and the launch goes to a non-blocking stream of its own. Throws
+// ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a translation unit
+// that nvcc did not compile; CudaError.
+template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+[[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body) {
+    return RunningKernel(device, detail::make_program<Body, toolchain>(body), blocks);
+}
+
+}  // namespace carillon

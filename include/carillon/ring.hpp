@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring between the CPU and a kernel that the user writes: one direction, one type.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/device.hpp"
+#include "carillon/endpoints.hpp"
+#include "carillon/error.hpp"
+#include "carillon/host_wait.hpp"
+
+namespace carillon {
+
+enum class Direction : bool { to_device, to_host };
+
+struct RingOptions {
+    std::uint32_t capacity = 256;  // slots; a power of two
+    Sequence first = 1;            // number of the first message; tests place it before a wrap
+};
+
+// `T` is trivially copyable and at most 48 bytes. One thread at a time on each side.
+template <class T, Direction direction>
+class Ring {
+   public:
+    static constexpr bool to_device = direction == Direction::to_device;
+    using HostEnd = std::conditional_t<to_device, HostProducer<T>, HostConsumer<T>>;
+    using DeviceEnd = std::conditional_t<to_device, DeviceConsumer<T>, DeviceProducer<T>>;
+
+    // Throws UsageError for the capacity, and what Device::allocate throws.
+    explicit Ring(Device const& device, RingOptions const& options = {})
+        : memory_(device, 1, options.capacity, options.first),
+          wait_(HostWait::for_kernel(device.emulated(), 1)),
+          host_(make_host_end(device)) {}
+
+    // The device's end: pass it to a kernel by value, once.
+    [[nodiscard]] DeviceEnd device_handle() const {
+        return DeviceEnd(ring_of(memory_.on_device()));
+    }
+
+    // Publishes and returns true, or returns false at once when the ring is full. `data` says
+    // that the message refers to device memory that the caller has written (Memory::host).
+    bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
+        return host_.try_push(message, data);
+    }
+    // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
+    void push(T const& message, std::chrono::nanoseconds timeout,
+              OutOfLine data = OutOfLine::none) requires to_device {
+        if (!wait_.until([&] { return host_.try_push(message, data); }, timeout)) {
+            throw TimeoutError("Ring::push", "the ring stayed full");
+        }
+    }
+
+    // The next message, or nothing when none has arrived.
+    [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
+        Line line;
+        if (!host_.try_take(line)) return {};
+        return unpack<T>(line);
+    }
+    // The next message. Throws TimeoutError.
+    [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
+        Line line;
+        if (!wait_.until([&] { return host_.try_take(line); }, timeout)) {
+            throw TimeoutError("Ring::pop", "no message arrived");
+        }
+        return unpack<T>(line);
+    }
+
+    [[nodiscard]] std::uint32_t capacity() const { return memory_.capacity(); }
+
+   private:
+    [[nodiscard]] static RingView ring_of(ChannelTable const& table) {
+        return to_device ? table.channel(0).requests : table.channel(0).replies;
+    }
+
+    [[nodiscard]] HostEnd make_host_end(Device const& device) const {
+        HostMapped const far(device.stores(), memory_.device_memory().range_sync());
+        if constexpr (to_device) {
+            return HostEnd(ring_of(memory_.on_host()), far, HostCached());
+        } else {
+            return HostEnd(ring_of(memory_.on_host()), HostCached(), far);
+        }
+    }
+
+    ChannelMemory memory_;
+    HostWait wait_;
+    HostEnd host_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/launch.hpp"
+
+#include <cstdio>
+#include <thread>
+
+#include "backend.hpp"
+
+namespace carillon {
+
+RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
+    : backend_(device.backend()) {
+    if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
+    execution_ = backend_->start(program, blocks);
+}
+
+RunningKernel::RunningKernel() noexcept = default;
+RunningKernel::RunningKernel(RunningKernel&&) noexcept = default;
+
+RunningKernel& RunningKernel::operator=(RunningKernel&& other) noexcept {
+    if (this != &other) {
+        leave();
+        backend_ = std::move(other.backend_);
+        execution_ = std::move(other.execution_);
+    }
+    return *this;
+}
+
+RunningKernel::~RunningKernel() { leave(); }
+
+bool RunningKernel::finished() const { return execution_ == nullptr || execution_->finished(); }
+
+bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
+    auto const deadline = std::chrono::steady_clock::now() + timeout;
+    while (!finished()) {
+        if (std::chrono::steady_clock::now() >= deadline) return false;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return true;
+}
+
+void RunningKernel::leave() noexcept {
+    if (execution_ == nullptr) return;
+    try {
+        if (!wait(std::chrono::seconds(1))) {
+            std::fputs(
+                "carillon: a kernel was still running when its owner went; it and its "
+                "memory are left to end with the process\n",
+                stderr);
+        }
+    } catch (std::exception const&) {  // the kernel died; whoever asked finished() was told
+    }
+    execution_.reset();
+}
+
+}  // namespace carillon
