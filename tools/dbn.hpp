@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads an exchange's order-by-order feed: a DBN version 1 file of MBO records.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace carillon::tool {
+
+enum class Action : char {
+    add = 'A',
+    cancel = 'C',
+    modify = 'M',
+    trade = 'T',
+    fill = 'F',
+    clear = 'R',
+};
+
+// One record, but for its length and type, which are the same in all of them.
+struct MboRecord {
+    std::uint64_t ts_event;  // ns since 1970
+    std::uint64_t order_id;
+    std::int64_t price;     // 1e-9
+    std::uint64_t ts_recv;  // ns since 1970
+    std::uint32_t instrument;
+    std::uint32_t size;
+    std::int32_t ts_in_delta;
+    std::uint32_t sequence;
+    std::uint16_t publisher;
+    std::uint8_t flags;
+    std::uint8_t channel;
+    Action action;
+    char side;  // A ask, B bid, N none
+};
+
+class DbnFile {
+   public:
+    // Throws FormatError, which says what is wrong at which byte, and SystemError. Takes no more
+    // memory than the records that the file holds, whatever its header says.
+    [[nodiscard]] static DbnFile read(std::filesystem::path const& path);
+
+    // At least one.
+    [[nodiscard]] std::span<MboRecord const> records() const { return records_; }
+
+   private:
+    explicit DbnFile(std::vector<MboRecord> records) : records_(std::move(records)) {}
+
+    std::vector<MboRecord> records_;
+};
+
+}  // namespace carillon::tool

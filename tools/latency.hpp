@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Latency samples and what is reported of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace carillon::tool {
+
+struct LatencySummary {
+    std::string name;
+    std::size_t count = 0;
+    double min_ns = 0;
+    double p50_ns = 0;
+    double p90_ns = 0;
+    double p99_ns = 0;
+    double p999_ns = 0;
+    double max_ns = 0;
+};
+
+// Exact order statistics (nearest rank) of samples in nanoseconds; sorts them. All 0 without any.
+[[nodiscard]] LatencySummary summarize(std::string name, std::vector<std::uint32_t>& samples);
+
+[[nodiscard]] nlohmann::json to_json(LatencySummary const& summary);
+
+// A table for people, one row a summary, times in nanoseconds.
+[[nodiscard]] std::string latency_table(std::vector<LatencySummary> const& summaries);
+
+// What two readings of the clock in a row differ by at the median: every sample contains it.
+[[nodiscard]] double clock_cost_ns();
+
+}  // namespace carillon::tool

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `carillon` command. Exit status: 0 success, 1 failure, 2 usage.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <carillon/device.hpp>
+#include <carillon/error.hpp>
+#include <cstdio>
+
+#include "build_info.hpp"
+#include "dbn.hpp"
+#include "latency.hpp"
+#include "replay.hpp"
+#include "report.hpp"
+#include "rtt.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr int failure = 1;
+constexpr int bad_usage = 2;
+
+struct Common {
+    std::string device = "best";
+    std::string json;
+
+    void add_to(CLI::App& command) {
+        command.add_option("--device", device,
+                           "best, cuda:N, GPU-<uuid>, emulated or emulated:vulkan");
+        command.add_option("--json", json, "also write the result here; - for standard output");
+    }
+    // Standard output is the JSON's alone when it goes there.
+    [[nodiscard]] std::FILE* text_output() const { return json == "-" ? stderr : stdout; }
+};
+
+// Opens the device; a build that has no kernels for GPUs measures the emulated one, and says so.
+Device open_device(Common const& common) {
+    if (!have_device_code && common.device == "best") {
+        std::fputs(
+            "carillon: this build has no device code (no nvcc): the emulated device is "
+            "used\n",
+            stderr);
+        return Device::open("emulated");
+    }
+    return Device::open(common.device);
+}
+
+// Progress on standard error, if somebody watches.
+void show_progress(double share) {
+    if (::isatty(STDERR_FILENO) == 0) return;
+    fmt::print(stderr, "\r{:3.0f} %{}", 100 * share, share >= 1 ? "\r      \r" : "");
+}
+
+void info(Common const& common, bool one_device, bool as_json) {
+    std::vector<DeviceInfo> devices;
+    if (one_device) {
+        devices.push_back(Device::open(common.device).info());
+    } else {
+        devices = Device::list();
+    }
+    if (as_json) {
+        nlohmann::json all = nlohmann::json::array();
+        for (DeviceInfo const& each : devices) all.push_back(to_json(each));
+        write_json("-",
+                   {{"version", version}, {"device_code", have_device_code}, {"devices", all}});
+        return;
+    }
+    fmt::print("carillon {}, device code: {}\n", version, have_device_code ? "yes" : "no");
+    for (DeviceInfo const& each : devices) fmt::print("{}", describe(each));
+}
+
+void rtt(Common const& common, RttOptions const& options) {
+    Device const device = open_device(common);
+    RttResult const result = run_rtt(device, options, show_progress);
+    nlohmann::json env = environment(device.info());
+    env["iterations"] = options.iterations;
+    env["rounds"] = options.rounds;
+    env["capacity"] = options.capacity;
+    nlohmann::json results = nlohmann::json::array();
+    for (LatencySummary const& each : result.summaries) results.push_back(to_json(each));
+    nlohmann::json const all{
+        {"environment", env}, {"results", results}, {"multiprocessors", result.multiprocessors}};
+    fmt::print(common.text_output(), "{}round trips, {:.0f} ns of each the clock's own cost\n{}",
+               headline(device.info()), env["clock_cost_ns"].get<double>(),
+               latency_table(result.summaries));
+    if (!common.json.empty()) write_json(common.json, all);
+}
+
+void replay(Common const& common, std::string const& path) {
+    DbnFile const file = DbnFile::read(path);
+    Device const device = open_device(common);
+    ReplayResult result = run_replay(device, file, {}, show_progress);
+    LatencySummary const latency = summarize("call", result.latencies_ns);
+    bool const agree = result.device == result.host;
+    fmt::print(common.text_output(), "{}{} records of {}\n{}{}", headline(device.info()),
+               result.records, path, tally_table(result.device, result.host),
+               latency_table({latency}));
+    if (!common.json.empty()) {
+        write_json(common.json, {{"environment", environment(device.info())},
+                                 {"file", path},
+                                 {"records", result.records},
+                                 {"agree", agree},
+                                 {"device_tally", to_json(result.device)},
+                                 {"host_tally", to_json(result.host)},
+                                 {"results", nlohmann::json::array({to_json(latency)})}});
+    }
+    if (!agree) throw Error("replay", "the device's tallies differ from the host's");
+}
+
+int run(int argc, char** argv) {
+    CLI::App app("Low-latency command of a running GPU kernel from the CPU.", "carillon");
+    app.set_version_flag("--version", version);
+    app.require_subcommand(1);
+    Common common;
+
+    bool info_json = false;
+    auto* info_command = app.add_subcommand("info", "devices, and how they would be used");
+    auto* info_device = info_command->add_option("--device", common.device, "only this one");
+    info_command->add_flag("--json", info_json, "as JSON on standard output");
+
+    RttOptions options;
+    auto* rtt_command = app.add_subcommand("rtt", "round-trip latency, ours and the rivals'");
+    common.add_to(*rtt_command);
+    rtt_command->add_option("--iterations", options.iterations, "of each measure")
+        ->check(CLI::Range(1U, 100'000'000U));
+    rtt_command->add_option("--rounds", options.rounds, "in which the measures take turns")
+        ->check(CLI::Range(1U, 1000U));
+    rtt_command->add_option("--capacity", options.capacity, "slots of a ring, a power of two");
+
+    std::string path;
+    auto* replay_command = app.add_subcommand("replay",
+                                              "sends an order-by-order feed, one call "
+                                              "a record, and checks the tallies");
+    common.add_to(*replay_command);
+    replay_command->add_option("file", path, "a DBN file of MBO records")->required();
+
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+        fmt::print(stderr, "carillon: {}\n", error.what());
+        return bad_usage;
+    }
+    if (info_command->parsed()) info(common, info_device->count() != 0, info_json);
+    if (rtt_command->parsed()) {
+        options.rounds = std::min(options.rounds, options.iterations);
+        rtt(common, options);
+    }
+    if (replay_command->parsed()) replay(common, path);
+    return 0;
+}
+
+}  // namespace
+}  // namespace carillon::tool
+
+int main(int argc, char** argv) {
+    try {
+        return carillon::tool::run(argc, argv);
+    } catch (carillon::UsageError const& error) {
+        fmt::print(stderr, "carillon: {}\n", error.what());
+        return carillon::tool::bad_usage;
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "carillon: {}\n", error.what());
+        return carillon::tool::failure;
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <carillon/carillon.hpp>
+
+#include "rtt_measures.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::chrono::seconds end_limit{5};
+
+int place(RttStage const& stage) {
+    return static_cast<int>(HostCached().load_word(&stage.host().status->multiprocessor));
+}
+
+void await_started(RttStage const& stage, RunningKernel const& kernel) {
+    auto const started = [&] {
+        return HostCached().load_word(&stage.host().status->started) != 0 || kernel.finished();
+    };
+    if (!HostWait(HostWait::Style::yield).until(started, end_limit)) {
+        throw TimeoutError("rtt", "the kernel did not start");
+    }
+}
+
+// A flag each way. The request's flag is in device memory (raw) or in host memory (pinned).
+class FlagMeasure : public Measure {
+   public:
+    FlagMeasure(RttStage stage, std::string name, bool pinned)
+        : stage_(std::move(stage)), name_(std::move(name)), capacity_(stage_.memory->capacity()) {
+        if (pinned) pinned_ = stage_.device.allocate_host(capacity_ * sizeof(Line));
+    }
+
+    std::string name() const override { return name_; }
+    int multiprocessor() const override { return place(stage_); }
+
+    void run(std::uint32_t count, Samples& samples) override {
+        stage_.memory->reset();
+        bool const pinned = pinned_.size() != 0;
+        if (pinned)
+            std::fill_n(static_cast<std::byte*>(pinned_.host()), pinned_.size(), std::byte{});
+        Flags const far{pinned ? pinned_.device() : stage_.on_device().requests.slots, capacity_};
+        Flags const near{pinned ? pinned_.host() : stage_.host().requests.slots, capacity_};
+        Flags const replies{stage_.host().replies.slots, capacity_};
+        auto const kernel =
+            launch(stage_.device, 1,
+                   FlagEcho{far, Flags{stage_.on_device().replies.slots, capacity_},
+                            stage_.on_device().status, stage_.warm_up + count, stage_.bound});
+        await_started(stage_, kernel);
+        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
+            near[i].write(i);
+            if (!pinned) drain_write_combining();
+            await_flag(stage_.wait, replies[i], i);
+        });
+        if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the flag kernel did not end");
+    }
+
+   private:
+    RttStage stage_;
+    std::string name_;
+    std::uint32_t capacity_;
+    Memory pinned_;
+};
+
+class LineMeasure : public Measure {
+   public:
+    explicit LineMeasure(RttStage stage) : stage_(std::move(stage)) {}
+
+    std::string name() const override { return "line-echo"; }
+    int multiprocessor() const override { return place(stage_); }
+
+    void run(std::uint32_t count, Samples& samples) override {
+        stage_.memory->reset();
+        ChannelView const host = stage_.host();
+        HostMapped const far(stage_.device.stores(), stage_.memory->device_memory().range_sync());
+        HostProducer<Words> requests(host.requests, far, HostCached());
+        HostConsumer<Words> replies(host.replies, HostCached(), far);
+        auto const kernel =
+            launch(stage_.device, 1,
+                   LineEcho{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
+        await_started(stage_, kernel);
+        Words words{};
+        Words answer{};
+        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
+            words.word[i % std::size(words.word)] = i;
+            if (!requests.try_push(words) ||
+                !stage_.wait.until([&] { return replies.try_pop(answer); }, round_trip_limit)) {
+                throw TimeoutError("rtt", "a line was not answered");
+            }
+            if (answer.word[i % std::size(words.word)] != i) {
+                throw UsageError("rtt", "a line came back with another content");
+            }
+        });
+        if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the echo kernel did not end");
+    }
+
+   private:
+    RttStage stage_;
+};
+
+class CallMeasure : public Measure {
+   public:
+    explicit CallMeasure(RttStage stage) : stage_(std::move(stage)) {}
+
+    std::string name() const override { return "call"; }
+    int multiprocessor() const override { return place_; }
+
+    void run(std::uint32_t count, Samples& samples) override {
+        PersistentKernelOptions options;
+        options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
+        PersistentKernel<Reprice> kernel(stage_.device, stage_.memory, options);
+        place_ = static_cast<int>(kernel.multiprocessor());
+        auto& channel = kernel.channel();
+        Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
+        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
+            tick.order = i;
+            Quote const quote = channel.call(tick, round_trip_limit);
+            if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
+        });
+        kernel.stop();
+    }
+
+   private:
+    RttStage stage_;
+    int place_ = -1;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage) {
+    std::vector<std::unique_ptr<Measure>> measures;
+    measures.push_back(std::make_unique<FlagMeasure>(stage, "raw-flag", false));
+    measures.push_back(std::make_unique<FlagMeasure>(stage, "pinned-flag", true));
+    measures.push_back(std::make_unique<LineMeasure>(stage));
+    measures.push_back(std::make_unique<CallMeasure>(stage));
+    return measures;
+}
+
+}  // namespace carillon::tool
