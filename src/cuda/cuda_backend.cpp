@@ -36,6 +36,7 @@ class StreamExecution final : public Execution {
         } else {
             // Destroying the stream or closing the device now would wait for the kernel.
             static std::mutex mutex;
+            // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
             static auto& kept = *new std::vector<std::shared_ptr<void>>;
             std::lock_guard const lock(mutex);
             kept.insert(kept.end(), {backend_, context_});

@@ -5,21 +5,19 @@
 
 #include <cstring>
 
+#include "vulkan/vulkan_allocation.hpp"
+
 namespace carillon::detail {
 namespace {
 
-class MappedAllocation final : public Allocation {
+class MappedAllocation final : public VulkanAllocation {
    public:
     MappedAllocation(std::shared_ptr<CudaContext> context, VulkanDevice const& vulkan,
                      std::size_t bytes, DeviceInfo const& info)
-        : context_(std::move(context)), block_(vulkan.allocate(bytes)) {
+        : VulkanAllocation(vulkan.allocate(bytes), bytes, info), context_(std::move(context)) {
         ContextScope const scope(*context_);
         import();
-        host = block_->mapped();
         std::memset(host, 0, bytes);
-        size = bytes;
-        coherent = info.coherent;
-        atom_size = info.atom_size;
     }
 
     ~MappedAllocation() override {
@@ -33,27 +31,19 @@ class MappedAllocation final : public Allocation {
     MappedAllocation(MappedAllocation const&) = delete;
     MappedAllocation& operator=(MappedAllocation const&) = delete;
 
-    void flush(void const* where, std::size_t length) const override {
-        block_->flush(where, length);
-    }
-    void invalidate(void const* where, std::size_t length) const override {
-        block_->invalidate(where, length);
-    }
-    FileDescriptor export_fd() const override { return block_->export_fd(); }
-
    private:
     void import() {
         auto const& cuda = CudaDriver::get();
-        FileDescriptor fd = block_->export_fd();
+        FileDescriptor fd = export_fd();
         CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle{};
         handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
         handle.handle.fd = fd.get();
-        handle.size = block_->allocated();
+        handle.size = block().allocated();
         cuda.check(cuda.cuImportExternalMemory(&imported_, &handle), "cuImportExternalMemory");
         (void)fd.release();  // a successful import owns the descriptor
 
         CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer{};
-        buffer.size = block_->allocated();
+        buffer.size = block().allocated();
         CUresult const result = cuda.cuExternalMemoryGetMappedBuffer(&pointer_, imported_, &buffer);
         if (result != CUDA_SUCCESS) cuda.cuDestroyExternalMemory(imported_);
         cuda.check(result, "cuExternalMemoryGetMappedBuffer");
@@ -61,7 +51,6 @@ class MappedAllocation final : public Allocation {
     }
 
     std::shared_ptr<CudaContext> context_;
-    std::unique_ptr<VulkanBlock> block_;
     CUexternalMemory imported_ = nullptr;
     CUdeviceptr pointer_ = 0;
 };

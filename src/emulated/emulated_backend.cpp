@@ -13,35 +13,23 @@
 #include "carillon/access/pause.hpp"
 #include "carillon/error.hpp"
 #include "emulated/memfd_allocation.hpp"
-#include "vulkan/vulkan_device.hpp"
+#include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {
 namespace {
 
 // Device memory from Vulkan's CPU driver: the device sees it through a second mapping, imported
 // from the exported descriptor as CUDA would.
-class VulkanAllocation final : public Allocation {
+class ImportedAllocation final : public VulkanAllocation {
    public:
-    VulkanAllocation(VulkanDevice const& vulkan, std::size_t bytes, DeviceInfo const& info)
-        : block_(vulkan.allocate(bytes)), imported_(vulkan.import(block_->export_fd(), bytes)) {
-        size = bytes;
-        host = block_->mapped();
+    ImportedAllocation(VulkanDevice const& vulkan, std::size_t bytes, DeviceInfo const& info)
+        : VulkanAllocation(vulkan.allocate(bytes), bytes, info),
+          imported_(vulkan.import(export_fd(), bytes)) {
         device = imported_->mapped();
         std::memset(host, 0, bytes);
-        coherent = info.coherent;
-        atom_size = info.atom_size;
     }
-
-    void flush(void const* where, std::size_t length) const override {
-        block_->flush(where, length);
-    }
-    void invalidate(void const* where, std::size_t length) const override {
-        block_->invalidate(where, length);
-    }
-    FileDescriptor export_fd() const override { return block_->export_fd(); }
 
    private:
-    std::unique_ptr<VulkanBlock> block_;
     std::unique_ptr<VulkanBlock> imported_;
 };
 
@@ -108,7 +96,7 @@ class EmulatedBackend final : public Backend {
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
         if (vulkan_ == nullptr) return allocate_memfd("Device::allocate", size);
-        return std::make_unique<VulkanAllocation>(*vulkan_, size, info_);
+        return std::make_unique<ImportedAllocation>(*vulkan_, size, info_);
     }
 
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
