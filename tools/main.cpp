@@ -34,16 +34,15 @@ struct Common {
     [[nodiscard]] std::FILE* text_output() const { return json == "-" ? stderr : stdout; }
 };
 
-// Opens the device; a build that has no kernels for GPUs measures the emulated one, and says so.
+// Opens the device; a build without kernels for GPUs measures the emulated one instead of the best.
 Device open_device(Common const& common) {
-    if (!have_device_code && common.device == "best") {
-        std::fputs(
-            "carillon: this build has no device code (no nvcc): the emulated device is "
-            "used\n",
-            stderr);
-        return Device::open("emulated");
-    }
-    return Device::open(common.device);
+    Device device = Device::open(common.device);
+    if (have_device_code || device.emulated() || common.device != "best") return device;
+    fmt::print(stderr,
+               "carillon: this build has no device code (no nvcc): the emulated device is used "
+               "instead of {}\n",
+               device.info().name);
+    return Device::open("emulated");
 }
 
 // Progress on standard error, if somebody watches.
