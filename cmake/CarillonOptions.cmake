@@ -15,12 +15,13 @@ if(sanitizers)  # for every target, so that an inline function is the same in al
 endif()
 
 function(carillon_options target)
-  set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
+  set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+               -Wno-psabi)  # a note on 64-byte alignment that concerns GCC before 4.6
   if(CARILLON_SANITIZE STREQUAL "thread")
     list(APPEND warnings -Wno-tsan)  # fences: the policies avoid them under this sanitizer
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
-                                           "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
+                                           "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi>")
   if(CARILLON_WERROR)
     target_compile_options(${target} PRIVATE
                            "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
