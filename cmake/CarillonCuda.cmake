@@ -43,7 +43,10 @@ if(NOT CARILLON_CUDA STREQUAL "off")
 endif()
 
 if(CARILLON_HAVE_NVCC)
+  # Tests run on any GPU from PTX, which saves their compilation a dozen times.
+  set(CARILLON_TEST_CUDA_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}")
   if(NOT CARILLON_CUDA_ARCHITECTURES)
+    set(CARILLON_TEST_CUDA_ARCHITECTURES 75-virtual)
     execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --list-gpu-arch OUTPUT_VARIABLE listed)
     string(REGEX MATCHALL "[0-9]+" known "${listed}")
     list(FILTER known INCLUDE REGEX "^(7[5-9]|[89][0-9]|[0-9][0-9][0-9])$")

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each CARILLON_CASE: 0 is right, each other one is refused (CMakeLists.txt).
+#include <carillon/carillon.hpp>
+#include <string>
+
+struct Largest {
+    char bytes[48];
+};
+struct TooLarge {
+    char bytes[49];
+};
+struct NotTrivial {
+    std::string text;
+};
+
+template <class Request, class Reply>
+struct Handler {
+    CARILLON_HD Reply operator()(Request const& /*request*/) const { return {}; }
+};
+struct HandlerWithText {
+    std::string text;
+    int operator()(int value) const { return value; }
+};
+struct BodyWithText {
+    std::string text;
+    void operator()(unsigned /*block*/) const {}
+};
+
+template <class T>
+void use_ring(carillon::Device const& device) {
+    carillon::Ring<T, carillon::Direction::to_device> ring(device);
+    (void)ring.try_push(T{});
+}
+
+template <class H>
+void use_kernel(carillon::Device const& device) {
+    carillon::PersistentKernel<H> const kernel(device);
+}
+
+void use(carillon::Device const& device) {
+#if CARILLON_CASE == 0
+    use_ring<Largest>(device);
+    use_kernel<Handler<Largest, Largest>>(device);
+#elif CARILLON_CASE == 1
+    use_ring<TooLarge>(device);
+#elif CARILLON_CASE == 2
+    use_ring<NotTrivial>(device);
+#elif CARILLON_CASE == 3
+    use_kernel<Handler<TooLarge, int>>(device);
+#elif CARILLON_CASE == 4
+    use_kernel<Handler<int, TooLarge>>(device);
+#elif CARILLON_CASE == 5
+    use_kernel<Handler<int, NotTrivial>>(device);
+#elif CARILLON_CASE == 6
+    use_kernel<HandlerWithText>(device);
+#elif CARILLON_CASE == 7
+    (void)carillon::launch(device, 1, BodyWithText{});
+#elif CARILLON_CASE == 8
+    carillon::Ring<int, carillon::Direction::to_device> ring(device);
+    (void)ring.try_pop();
+#endif
+}

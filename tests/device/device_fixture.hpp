@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same tests on every device. A fixture opens the device that the parameter names, or skips
+// with the reason why it is not here.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "support/eventually.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+
+using namespace std::chrono_literals;
+
+// Any device, for what needs no kernel.
+class DeviceTest : public testing::TestWithParam<char const*> {
+   protected:
+    void SetUp() override { open({}); }
+
+    void open(DeviceOptions const& options) {
+        try {
+            device_ = Device::open(GetParam(), options);
+        } catch (DeviceNotFoundError const& error) {
+            GTEST_SKIP() << error.what();
+        } catch (UnsupportedError const& error) {
+            if (on_gpu()) throw;  // a GPU that cannot be used is a failure
+            GTEST_SKIP() << error.what();
+        }
+    }
+
+    [[nodiscard]] static bool on_gpu() {
+        return std::string(GetParam()).find("cuda") != std::string::npos;
+    }
+    [[nodiscard]] Device const& device() const { return *device_; }
+
+   private:
+    std::optional<Device> device_;
+};
+
+// A device that kernels of this program can run on.
+class KernelTest : public DeviceTest {
+   protected:
+    void SetUp() override {
+        DeviceTest::SetUp();
+        if (!IsSkipped() && on_gpu() && CARILLON_DEVICE_CODE == 0) {
+            GTEST_SKIP() << "these tests were compiled without nvcc";
+        }
+    }
+};
+
+inline std::string device_name(testing::TestParamInfo<char const*> const& info) {
+    std::string name;
+    for (char const* c = info.param; *c != 0; ++c) {
+        if (*c != ':') name += *c;
+    }
+    return name;
+}
+
+}  // namespace carillon::test
+
+#define CARILLON_ON_EVERY_DEVICE(Fixture)                                              \
+    INSTANTIATE_TEST_SUITE_P(On, Fixture,                                              \
+                             testing::Values("emulated", "emulated:vulkan", "cuda:0"), \
+                             ::carillon::test::device_name)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A handler that throws: possible on the emulated device only.
+#include <stdexcept>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+
+namespace carillon::test {
+
+struct RefusesSeven {
+    CARILLON_HD int operator()(int const& value) const {
+#if !defined(__CUDA_ARCH__)
+        if (value == 7) throw std::domain_error("seven");
+#endif
+        return value;
+    }
+};
+
+struct ThrowingBody {
+    CARILLON_HD void operator()(unsigned block) const {
+#if !defined(__CUDA_ARCH__)
+        if (block == 1) throw std::domain_error("block 1");
+#else
+        (void)block;
+#endif
+    }
+};
+
+namespace {
+
+class FailingHandlerTest : public KernelTest {
+   protected:
+    void SetUp() override {
+        if (on_gpu()) GTEST_SKIP() << "device code cannot throw";
+        KernelTest::SetUp();
+    }
+};
+CARILLON_ON_EVERY_DEVICE(FailingHandlerTest);
+
+// Catches an exception that ends the process, or that a caller sees as a deadline only.
+TEST_P(FailingHandlerTest, exceptionReachesTheCallerAndTheDeviceGoesOn) {
+    {
+        PersistentKernel<RefusesSeven> kernel(device());
+        EXPECT_EQ(kernel.channel().call(6, patience), 6);
+        CARILLON_EXPECT_ERROR(kernel.channel().call(7, patience), std::domain_error, "seven");
+        EXPECT_THROW((void)kernel.running(), std::domain_error);
+        EXPECT_THROW(kernel.stop(patience), std::domain_error);
+    }  // the destructor does not throw
+    PersistentKernel<RefusesSeven> next(device());
+    EXPECT_EQ(next.channel().call(8, patience), 8);
+}
+
+TEST_P(FailingHandlerTest, exceptionOfOneBlockIsSeenWhenTheOthersHaveEnded) {
+    PersistentKernel<RefusesSeven> kernel(device(), {.blocks = 2});
+    Ticket const ticket = kernel.channel(0).submit(7, patience);
+    EXPECT_THROW((void)kernel.channel(0).wait(ticket, 10ms), TimeoutError);
+    EXPECT_EQ(kernel.channel(1).call(1, patience), 1);
+    EXPECT_THROW(kernel.stop(patience), std::domain_error);
+}
+
+TEST_P(FailingHandlerTest, exceptionOfAnOwnBodyReachesWhoeverWaits) {
+    auto const kernel = launch(device(), 3, ThrowingBody{});
+    CARILLON_EXPECT_ERROR(kernel.wait(patience), std::domain_error, "block 1");
+    EXPECT_THROW((void)kernel.finished(), std::domain_error);
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a persistent kernel ends, and what its end leaves.
+#include <sys/stat.h>
+
+#include <fstream>
+#include <memory>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "device/gate.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Kernel = PersistentKernel<GatedHandler>;
+
+class KernelLifetimeTest : public KernelTest {
+   protected:
+    static void expect_answer(Kernel& kernel, std::uint64_t value) {
+        EXPECT_EQ(kernel.channel().call({value, 0}, patience).value, 3 * value + 1);
+    }
+};
+CARILLON_ON_EVERY_DEVICE(KernelLifetimeTest);
+
+TEST_P(KernelLifetimeTest, stopEndsTheKernelAndEveryLaterCallIsRefused) {
+    Kernel kernel(device(), {.blocks = 2});
+    expect_answer(kernel, 1);
+    EXPECT_TRUE(kernel.running());
+    kernel.stop(patience);
+    EXPECT_FALSE(kernel.running());
+    for (unsigned block = 0; block < 2; ++block) {
+        EXPECT_THROW((void)kernel.channel(block).call({1, 0}, 1s), StoppedError);
+        EXPECT_THROW((void)kernel.channel(block).submit({1, 0}, 1s), StoppedError);
+        EXPECT_THROW((void)kernel.channel(block).try_submit({1, 0}), StoppedError);
+    }
+}
+
+TEST_P(KernelLifetimeTest, replyThatWasOutstandingAtTheStopIsRefusedOrGiven) {
+    Gate gate(device());
+    Kernel kernel(device(), {}, GatedHandler{gate.on_device()});
+    Ticket const taken = kernel.channel().submit({1, 1}, patience);
+    try {
+        kernel.stop(0ns);
+    } catch (TimeoutError const&) {  // the handler is waiting at the gate already
+    }
+    gate.open(1);
+    kernel.stop(patience);
+    try {
+        EXPECT_EQ(kernel.channel().wait(taken, patience).value, 4U);
+    } catch (StoppedError const& error) {
+        EXPECT_EQ(error.call(), "Channel::wait");
+    }
+}
+
+TEST_P(KernelLifetimeTest, stopMayBeCalledTwice) {
+    Kernel kernel(device());
+    kernel.stop(patience);
+    EXPECT_NO_THROW(kernel.stop(patience));
+    EXPECT_NO_THROW(kernel.stop(0ns));
+    EXPECT_FALSE(kernel.running());
+}
+
+TEST_P(KernelLifetimeTest, destructorStopsAKernelWithRequestsOutstanding) {
+    for (int round = 0; round < 5; ++round) {
+        Kernel kernel(device(), {.blocks = 2, .capacity = 4});
+        for (unsigned block = 0; block < 2; ++block) {
+            for (int i = 0; i < 4; ++i) (void)kernel.channel(block).submit({1, 0}, patience);
+        }
+    }
+    Kernel kernel(device());
+    expect_answer(kernel, 2);
+}
+
+// Catches what an end leaves behind: a block that still counts, memory, a stop word that is set.
+TEST_P(KernelLifetimeTest, kernelStartsAndStopsTwentyTimes) {
+    for (std::uint64_t round = 0; round < 20; ++round) {
+        Kernel kernel(device(), {.blocks = 3, .capacity = 8});
+        expect_answer(kernel, round);
+        kernel.stop(patience);
+        ASSERT_FALSE(kernel.running());
+    }
+}
+
+TEST_P(KernelLifetimeTest, kernelEndsByItselfAfterItsLifetime) {
+    Kernel kernel(device(), {.lifetime = 20ms});
+    ASSERT_TRUE(eventually([&] { return !kernel.running(); }));
+    CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, patience), StoppedError,
+                          "Channel::wait: the kernel has ended");
+    // Catches a look that a short deadline comes before: the cause is the end, not the time.
+    CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, 0ns), StoppedError, "the kernel has ended");
+    EXPECT_NO_THROW(kernel.stop(patience));
+    Kernel next(device());
+    expect_answer(next, 3);
+}
+
+TEST_P(KernelLifetimeTest, kernelWithoutALifetimeGoesOn) {
+    Kernel mortal(device(), {.lifetime = 20ms});
+    Kernel immortal(device());
+    ASSERT_TRUE(eventually([&] { return !mortal.running(); }));
+    EXPECT_TRUE(immortal.running());
+    expect_answer(immortal, 4);
+}
+
+// Memory of the emulated device that this process still has mapped: by its file, since an address
+// that was freed may be something else's at once.
+class MappedFile {
+   public:
+    explicit MappedFile(Memory const& memory) : fd_(memory.export_fd()) {
+        struct stat file {};
+        EXPECT_EQ(::fstat(fd_.get(), &file), 0);
+        inode_ = " " + std::to_string(file.st_ino) + " ";
+    }
+    [[nodiscard]] bool is_mapped() const {
+        std::ifstream maps("/proc/self/maps");
+        std::string line;
+        while (std::getline(maps, line)) {
+            if (line.find("memfd:") != std::string::npos &&
+                line.find(inode_) != std::string::npos) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+   private:
+    FileDescriptor fd_;
+    std::string inode_;
+};
+
+// Catches a free that blocks until the kernel ends (CUDA's does), or that comes too early or never.
+TEST_P(KernelLifetimeTest, memoryIsFreedOnceNoKernelLives) {
+    if (on_gpu()) GTEST_SKIP() << "the driver may keep its mappings";
+    Kernel kernel(device());
+    Kernel other(device());
+    std::optional<Memory> memory = device().allocate(1U << 20);
+    std::optional<Memory> host = device().allocate_host(1U << 20);
+    MappedFile const file(*memory);
+    MappedFile const host_file(*host);
+    memory.reset();
+    host.reset();
+    kernel.stop(patience);
+    EXPECT_TRUE(file.is_mapped());
+    EXPECT_TRUE(host_file.is_mapped());
+    expect_answer(other, 5);
+    other.stop(patience);
+    EXPECT_FALSE(file.is_mapped());
+    EXPECT_FALSE(host_file.is_mapped());
+}
+
+TEST_P(KernelLifetimeTest, memoryIsFreedAtOnceWhereNoKernelLives) {
+    if (on_gpu()) GTEST_SKIP() << "the driver may keep its mappings";
+    std::optional<Memory> memory = device().allocate(1U << 20);
+    MappedFile const file(*memory);
+    EXPECT_TRUE(file.is_mapped());
+    memory.reset();
+    EXPECT_FALSE(file.is_mapped());
+}
+
+// A free that waited for the kernel would never come back: the test would time out.
+TEST_P(KernelLifetimeTest, freeingMemoryDoesNotWaitForTheKernel) {
+    Gate gate(device());
+    Kernel kernel(device(), {}, GatedHandler{gate.on_device()});
+    Ticket const ticket = kernel.channel().submit({1, 1}, patience);
+    { Memory const memory = device().allocate(1U << 20); }
+    { Memory const host = device().allocate_host(1U << 20); }
+    Memory replaced = device().allocate(64);
+    replaced = device().allocate(128);
+    EXPECT_TRUE(kernel.running());
+    gate.open(1);
+    EXPECT_EQ(kernel.channel().wait(ticket, patience).value, 4U);
+}
+
+// Catches a kernel's thread that still holds the device after the kernel was seen to end, and
+// would close it while the process is on its way out.
+TEST_P(KernelLifetimeTest, deviceClosesWithTheLastThatUsesIt) {
+    for (int round = 0; round < 20; ++round) {
+        std::optional<Device> own = Device::open(GetParam());
+        std::weak_ptr<detail::Backend> const backend = own->backend();
+        {
+            Kernel kernel(*own, {.blocks = 2, .capacity = 2});
+            kernel.stop(patience);
+        }
+        EXPECT_FALSE(backend.expired());
+        own.reset();
+        ASSERT_TRUE(backend.expired());
+    }
+}
+
+TEST_P(KernelLifetimeTest, kernelOutlivesTheDeviceObjectThatStartedIt) {
+    std::optional<Device> second = Device::open(GetParam());
+    Kernel kernel(*second);
+    second.reset();
+    expect_answer(kernel, 6);
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Access policies that write down what the ring asks of them, in order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "carillon/access/access.hpp"
+#include "carillon/access/cpu_atomics.hpp"
+#include "carillon/core/ring.hpp"
+
+namespace carillon::test {
+
+// What was asked, as "<policy>.<call> <place>".
+class AccessLog {
+   public:
+    explicit AccessLog(RingView const& view) : view_(view) {}
+
+    void add(std::string const& what, void const* where) {
+        entries_.push_back(what + place(where));
+    }
+    void add(std::string const& what) { entries_.push_back(what); }
+
+    // What was written down since the last time.
+    [[nodiscard]] std::vector<std::string> take() {
+        std::vector<std::string> taken;
+        taken.swap(entries_);
+        return taken;
+    }
+
+   private:
+    [[nodiscard]] std::string place(void const* where) const {
+        if (where == view_.credit) return " credit";
+        auto const slot = static_cast<Line const*>(where) - view_.slots;
+        return " slot " + std::to_string(slot);
+    }
+
+    RingView view_;
+    std::vector<std::string> entries_;
+};
+
+class RecordingNear {
+   public:
+    explicit RecordingNear(AccessLog* log) : log_(log) {}
+
+    [[nodiscard]] Line load_line(Line const* from) const {
+        log_->add("near.load_line", from);
+        return cpu::load_line(from);
+    }
+    [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
+        log_->add("near.load_word", from);
+        return cpu::load_word(from);
+    }
+
+   private:
+    AccessLog* log_;
+};
+
+class RecordingFar {
+   public:
+    explicit RecordingFar(AccessLog* log) : log_(log) {}
+
+    void store_line(Line* to, Line const& line, Tag previous) const {
+        log_->add("far.store_line", to);
+        log_->add("  over tag " + std::to_string(previous) + " tag " +
+                  std::to_string(line.quads[0].tag()));
+        cpu::store_line(to, line);
+    }
+    void store_word(std::uint64_t* to, std::uint64_t value) const {
+        log_->add("far.store_word", to);
+        cpu::store_word(to, value);
+    }
+    void commit(void const* where, std::size_t size) const {
+        log_->add("far.commit " + std::to_string(size), where);
+    }
+    void release() const { log_->add("far.release"); }
+
+   private:
+    AccessLog* log_;
+};
+
+static_assert(NearAccess<RecordingNear> && FarAccess<RecordingFar>);
+
+}  // namespace carillon::test

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The `carillon` command as its users run it: what it prints, how it fails, what it needs.
+Usage: command_test.py PATH_OF_THE_COMMAND"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CARILLON = sys.argv.pop(1)
+MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call"]
+STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"}
+
+
+def run(*arguments, **options):
+    return subprocess.run([CARILLON, *arguments], capture_output=True, text=True, timeout=60,
+                          check=False, **options)
+
+
+def feed(records):
+    """A DBN file of `records` add orders."""
+    header = b"DBN\x01" + struct.pack("<I", 16) + bytes(16)
+    record = struct.pack("<BBHIQQqIBBccQiI", 14, 0xA0, 1, 17, 1, 2, 3, 4, 0, 0, b"A", b"B", 5, 6, 7)
+    return header + record * records
+
+
+class CommandTest(unittest.TestCase):
+    def assert_fails(self, result, status, words):
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertEqual(result.stdout, "")
+        lines = result.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertTrue(lines[0].startswith("carillon: "), lines[0])
+        self.assertIn(words, lines[0])
+
+    def test_info_lists_the_emulated_device(self):
+        devices = json.loads(run("info", "--json").stdout)["devices"]
+        self.assertIn("emulated", [device["selector"] for device in devices])
+        self.assertIn("emulated", run("info").stdout)
+
+    def test_rtt_reports_every_measure_and_says_that_it_is_emulated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rtt.json"
+            result = run("rtt", "--device", "emulated", "--iterations", "200", "--json", str(path))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("EMULATED", result.stdout)
+            report = json.loads(path.read_text())
+        self.assertTrue(report["environment"]["emulated"])
+        self.assertGreater(report["environment"]["clock_cost_ns"], 0)
+        self.assertEqual([row["name"] for row in report["results"]], MEASURES)
+        for row in report["results"]:
+            self.assertEqual(set(row), STATISTICS)
+            self.assertEqual(row["count"], 200)
+            ordered = [row[key] for key in ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns",
+                                            "max_ns")]
+            self.assertEqual(ordered, sorted(ordered))
+            self.assertGreater(row["min_ns"], 0)
+
+    def test_json_alone_goes_to_standard_output(self):
+        result = run("rtt", "--device", "emulated", "--iterations", "20", "--json", "-")
+        self.assertEqual(len(json.loads(result.stdout)["results"]), len(MEASURES))
+
+    def test_rtt_ends_on_one_processor(self):
+        one = {min(os.sched_getaffinity(0))}
+        result = run("rtt", "--device", "emulated", "--iterations", "500",
+                     preexec_fn=lambda: os.sched_setaffinity(0, one))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    @unittest.skipIf("CARILLON_SANITIZED" in os.environ, "a sanitizer has memory of its own")
+    def test_rtt_needs_under_100_megabytes(self):
+        pid = os.posix_spawn(CARILLON, [CARILLON, "rtt", "--device", "emulated", "--iterations",
+                                        "100000"], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+        _, status, usage = os.wait4(pid, 0)
+        self.assertEqual(status, 0)
+        self.assertLess(usage.ru_maxrss * 1024, 100_000_000)
+
+    def test_replay_agrees_with_the_host(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "feed.dbn"
+            path.write_bytes(feed(40))
+            result = run("replay", str(path), "--device", "emulated", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertTrue(report["agree"])
+        self.assertEqual(report["device_tally"]["add"], 40)
+        self.assertEqual(report["device_tally"], report["host_tally"])
+
+    def test_a_foreign_file_fails(self):
+        self.assert_fails(run("replay", __file__, "--device", "emulated"), 1, "not a DBN file")
+
+    def test_a_truncated_feed_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "feed.dbn"
+            path.write_bytes(feed(3)[:-5])
+            self.assert_fails(run("replay", str(path), "--device", "emulated"), 1, "truncated")
+
+    def test_a_missing_file_fails(self):
+        self.assert_fails(run("replay", "/nowhere/feed.dbn"), 1, "No such file")
+
+    def test_a_result_that_cannot_be_written_fails(self):
+        result = run("rtt", "--device", "emulated", "--iterations", "20", "--json", "/nowhere/x")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("carillon: write /nowhere/x", result.stderr)
+
+    def test_bad_usage_exits_2(self):
+        for arguments in ([], ["ring"], ["rtt", "--iterations", "0"], ["rtt", "--loud"],
+                          ["replay"], ["rtt", "--device", "nonsense"],
+                          ["rtt", "--device", "emulated", "--capacity", "7"]):
+            with self.subTest(arguments):
+                self.assert_fails(run(*arguments), 2, "")
+
+    def test_an_absent_device_fails(self):
+        result = run("rtt", "--device", "cuda:4096")
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stderr.startswith("carillon: "), result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bad input: each its own typed error with the failing call in it, and everything else goes on.
+// What the compiler refuses is in tests/compile, a bad .dbn file in tests/tool.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "carillon/carillon.hpp"
+#include "support/expect_error.hpp"
+#include "support/usable.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Why there is no GPU here; empty where there is one.
+std::string why_no_gpu() { return Device::open("best").info().why_emulated; }
+
+class NoGpuTest : public testing::Test {
+   protected:
+    void SetUp() override {
+        if (why_no_gpu().empty()) GTEST_SKIP() << "this machine has a GPU";
+    }
+};
+
+TEST_F(NoGpuTest, bestIsTheEmulatedDeviceAndSaysWhy) {
+    Device const device = Device::open();
+    EXPECT_TRUE(device.emulated());
+    EXPECT_NE(device.info().why_emulated.find(": "), std::string::npos);
+    expect_usable(device);
+}
+
+TEST_F(NoGpuTest, everyWayToNameAGpuIsDeviceNotFound) {
+    for (char const* selector : {"cuda", "cuda:0", "0", "cuda:7", "current", "cuda:-1",
+                                 "GPU-00000000-0000-0000-0000-000000000000"}) {
+        SCOPED_TRACE(selector);
+        CARILLON_EXPECT_ERROR(Device::open(selector), DeviceNotFoundError, ": ");
+    }
+    expect_usable(Device::open("emulated"));
+}
+
+TEST_F(NoGpuTest, listHasTheEmulatedDevicesOnly) {
+    std::vector<DeviceInfo> const all = Device::list();
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all.at(0).selector, "emulated");
+    EXPECT_EQ(all.at(1).selector, "emulated:vulkan");
+    EXPECT_TRUE(all.at(0).emulated && all.at(1).emulated);
+}
+
+TEST(GpuTest, ordinalOutOfRangeSaysHowManyThereAre) {
+    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+    CARILLON_EXPECT_ERROR(Device::open("cuda:4711"), DeviceNotFoundError, "there is no GPU 4711");
+    CARILLON_EXPECT_ERROR(Device::open("cuda:-1"), DeviceNotFoundError, "there is no GPU -1");
+    CARILLON_EXPECT_ERROR(Device::open("GPU-00000000-0000-0000-0000-000000000000"),
+                          DeviceNotFoundError, "no GPU has the UUID");
+    EXPECT_FALSE(Device::open("cuda:0").emulated());
+}
+
+TEST(GpuTest, kernelFromATranslationUnitWithoutDeviceCodeIsAUsageError) {
+    if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
+    Device const device = Device::open("cuda:0");
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device), UsageError, "nvcc");
+    EXPECT_NE(device.allocate(4096).host(), nullptr);
+}
+
+TEST(SelectorTest, nonsenseIsAUsageErrorThatNamesWhatThereIs) {
+    for (char const* selector :
+         {"", "gpu", "cuda:", "cuda:x", "cuda:0x", "cuda:1.5", "1 ", "emulated:", "emulated:memfd",
+          "Emulated", "vulkan", "99999999999999999999"}) {
+        SCOPED_TRACE(selector);
+        CARILLON_EXPECT_ERROR(Device::open(selector), UsageError, "emulated:vulkan");
+    }
+    expect_usable(Device::open("emulated"));
+}
+
+class EmulatedTest : public testing::Test {
+   protected:
+    void TearDown() override { expect_usable(device_); }
+    Device device_ = Device::open("emulated");
+};
+
+TEST_F(EmulatedTest, coherentAndNonCoherentAtOnceIsAUsageError) {
+    DeviceOptions const both{.require_coherent = true, .force_non_coherent = true};
+    CARILLON_EXPECT_ERROR(Device::open("emulated", both), UsageError, "exclude each other");
+}
+
+TEST_F(EmulatedTest, memfdCannotBeNonCoherent) {
+    DeviceOptions const options{.force_non_coherent = true};
+    CARILLON_EXPECT_ERROR(Device::open("emulated", options), UnsupportedError, "memfd");
+    EXPECT_TRUE(Device::open("emulated", {.require_coherent = true}).info().coherent);
+}
+
+TEST_F(EmulatedTest, capacityThatIsNoPowerOfTwoIsAUsageError) {
+    using Numbers = Ring<int, Direction::to_device>;
+    for (std::uint32_t capacity : {0U, 1U, 3U, 100U, 255U, 1U << 25, 0xffffffffU}) {
+        SCOPED_TRACE(capacity);
+        CARILLON_EXPECT_ERROR(Numbers(device_, {.capacity = capacity}), UsageError,
+                              "a capacity of " + std::to_string(capacity) + " is not");
+        CARILLON_EXPECT_ERROR((Channel<int, int>(device_, capacity)), UsageError, "capacity");
+        CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.capacity = capacity}), UsageError,
+                              "capacity");
+        CARILLON_EXPECT_ERROR(check_capacity("Some::call", capacity), UsageError, "Some::call: ");
+    }
+}
+
+TEST_F(EmulatedTest, everyPowerOfTwoFrom2IsACapacity) {
+    for (std::uint32_t capacity = 2; capacity <= 1U << 24; capacity *= 2) {
+        EXPECT_NO_THROW(check_capacity("Some::call", capacity)) << capacity;
+    }
+}
+
+TEST_F(EmulatedTest, noChannelsAndNoBlocksAreUsageErrors) {
+    CARILLON_EXPECT_ERROR(ChannelMemory(device_, 0, 4), UsageError, "at least one channel");
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.blocks = 0}), UsageError,
+                          "at least one");
+    auto const memory = std::make_shared<ChannelMemory>(device_, 2, 4);
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, memory, {.blocks = 0}), UsageError,
+                          "at least one block");
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, memory, {.blocks = 3}), UsageError,
+                          "more blocks than");
+}
+
+TEST_F(EmulatedTest, storesThatThisCpuLacksAreUnsupported) {
+    bool all = true;
+    for (StoreKind kind : {StoreKind::avx2, StoreKind::avx512, StoreKind::movdir64b}) {
+        if (supported(kind)) continue;
+        all = false;
+        CARILLON_EXPECT_ERROR(device_.set_stores({kind, PublishMode::one_step}), UnsupportedError,
+                              to_string(kind));
+        EXPECT_EQ(device_.stores().kind, StoreKind::cached);
+    }
+    if (all) GTEST_SKIP() << "this CPU has every kind of store";
+}
+
+TEST_F(EmulatedTest, deadlineThatPassesIsATimeoutErrorThatNamesTheCall) {
+    Channel<int, int> nobody_serves(device_, 2);
+    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError, "Channel::wait: ");
+    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 0ns), TimeoutError, "Channel::wait: ");
+    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError, "Channel::submit: ");
+    Ring<int, Direction::to_host> empty(device_);
+    CARILLON_EXPECT_ERROR(empty.pop(1ms), TimeoutError, "Ring::pop: ");
+    Ring<int, Direction::to_device> full(device_, {.capacity = 2});
+    for (int i = 0; i < 2; ++i) full.push(i, patience);
+    CARILLON_EXPECT_ERROR(full.push(2, 1ms), TimeoutError, "Ring::push: ");
+}
+
+TEST_F(EmulatedTest, callAfterStopIsAStoppedError) {
+    PersistentKernel<Triple> kernel(device_);
+    kernel.stop(patience);
+    CARILLON_EXPECT_ERROR(kernel.channel().call(1, 1s), StoppedError, "the kernel was stopped");
+    CARILLON_EXPECT_ERROR(kernel.channel().submit(1, 1s), StoppedError, "Channel::submit: ");
+}
+
+TEST_F(EmulatedTest, blockThatIsNotThereIsAUsageError) {
+    PersistentKernel<Triple> kernel(device_);
+    CARILLON_EXPECT_ERROR(kernel.channel(1), UsageError, "no such block");
+    EXPECT_EQ(kernel.channel(0).call(2, patience), 6);
+}
+
+TEST_F(EmulatedTest, emptyMemoryHasNoDescriptor) {
+    Memory const empty;
+    EXPECT_EQ(empty.host(), nullptr);
+    EXPECT_EQ(empty.device(), nullptr);
+    EXPECT_EQ(empty.size(), 0U);
+    CARILLON_EXPECT_ERROR(empty.export_fd(), UsageError, "Memory::export_fd: ");
+    CARILLON_EXPECT_ERROR(empty.flush(0, 1), UsageError, "Memory::flush: ");
+}
+
+}  // namespace
+}  // namespace carillon::test

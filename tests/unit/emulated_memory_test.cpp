@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulated device's memory, as far as it is not the same for every device (tests/device).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::test {
+namespace {
+
+class EmulatedMemoryTest : public testing::Test {
+   protected:
+    Device device_ = Device::open("emulated");
+};
+
+TEST_F(EmulatedMemoryTest, descriptorMapsTheSameBytesBothWays) {
+    Memory const memory = device_.allocate(8192);
+    FileDescriptor const fd = memory.export_fd();
+    void* const other = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    ASSERT_NE(other, MAP_FAILED);
+    std::memcpy(memory.host(), "from the host", 14);
+    EXPECT_STREQ(static_cast<char*>(other), "from the host");
+    std::memcpy(static_cast<char*>(other) + 5000, "from elsewhere", 15);
+    EXPECT_STREQ(static_cast<char*>(memory.host()) + 5000, "from elsewhere");
+    ::munmap(other, 8192);
+}
+
+TEST_F(EmulatedMemoryTest, descriptorOutlivesTheMemory) {
+    FileDescriptor fd;
+    {
+        Memory const memory = device_.allocate(4096);
+        std::memcpy(memory.host(), "still here", 11);
+        fd = memory.export_fd();
+    }
+    void* const other = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd.get(), 0);
+    ASSERT_NE(other, MAP_FAILED);
+    EXPECT_STREQ(static_cast<char*>(other), "still here");
+    ::munmap(other, 4096);
+}
+
+TEST_F(EmulatedMemoryTest, eachExportIsADescriptorOfItsOwn) {
+    Memory const memory = device_.allocate(4096);
+    FileDescriptor const first = memory.export_fd();
+    FileDescriptor const second = memory.export_fd();
+    EXPECT_NE(first.get(), second.get());
+}
+
+TEST_F(EmulatedMemoryTest, infoSaysThatItIsEmulated) {
+    EXPECT_TRUE(device_.emulated());
+    EXPECT_EQ(device_.info().selector, "emulated");
+    EXPECT_EQ(device_.info().memory_source, "memfd");
+    EXPECT_EQ(device_.info().store_instruction, "cached");
+    EXPECT_NE(device_.info().name.find("emulated"), std::string::npos);
+    EXPECT_EQ(device_.info().why_emulated, "");  // it was asked for
+    EXPECT_FALSE(device_.info().compute_capability.has_value());
+}
+
+}  // namespace
+}  // namespace carillon::test

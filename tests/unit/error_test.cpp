@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace carillon {
+namespace {
+
+using testing::Test;
+
+template <class E>
+class PlainErrorTest : public Test {};
+using PlainErrors = testing::Types<UsageError, DeviceNotFoundError, UnsupportedError,
+                                   OutOfMemoryError, TimeoutError, StoppedError, FormatError>;
+TYPED_TEST_SUITE(PlainErrorTest, PlainErrors);
+
+TYPED_TEST(PlainErrorTest, textIsTheCallAndTheCause) {
+    TypeParam const error("Some::call", "it went wrong");
+    EXPECT_STREQ(error.what(), "Some::call: it went wrong");
+    EXPECT_EQ(error.call(), "Some::call");
+}
+
+TYPED_TEST(PlainErrorTest, isCaughtAsErrorAndAsRuntimeError) {
+    EXPECT_THROW(throw TypeParam("call", "cause"), Error);
+    EXPECT_THROW(throw TypeParam("call", "cause"), std::runtime_error);
+}
+
+template <class E>
+class CodedErrorTest : public Test {};
+using CodedErrors = testing::Types<CudaError, VulkanError>;
+TYPED_TEST_SUITE(CodedErrorTest, CodedErrors);
+
+TYPED_TEST(CodedErrorTest, textIsTheCallTheNameAndTheNumber) {
+    TypeParam const error("someCall", -1000069000, "ERROR_OUT_OF_POOL");
+    EXPECT_STREQ(error.what(), "someCall: ERROR_OUT_OF_POOL (-1000069000)");
+    EXPECT_EQ(error.call(), "someCall");
+    EXPECT_EQ(error.code(), -1000069000);
+    EXPECT_EQ(error.code_name(), "ERROR_OUT_OF_POOL");
+}
+
+TYPED_TEST(CodedErrorTest, isCaughtAsCodedError) {
+    EXPECT_THROW(throw TypeParam("call", 1, "NAME"), CodedError);
+}
+
+TEST(SystemErrorTest, textIsTheCallTheSystemsWordsAndTheNumber) {
+    SystemError const error("mmap", ENOMEM);
+    EXPECT_STREQ(error.what(), "mmap: Cannot allocate memory (12)");
+    EXPECT_EQ(error.code(), ENOMEM);
+}
+
+TEST(ResidencyErrorTest, textHasBothNumbers) {
+    ResidencyError const error("start kernel", 65, 64);
+    EXPECT_STREQ(error.what(), "start kernel: 65 blocks asked for, 64 can be resident at once");
+    EXPECT_EQ(error.asked(), 65U);
+    EXPECT_EQ(error.fit(), 64U);
+}
+
+}  // namespace
+}  // namespace carillon

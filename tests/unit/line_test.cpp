@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/core/line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace carillon {
+namespace {
+
+template <std::size_t size>
+struct Sized {
+    std::array<unsigned char, size> byte;
+    bool operator==(Sized const&) const = default;
+};
+
+template <std::size_t size>
+Sized<size> filled() {
+    Sized<size> message{};
+    for (std::size_t i = 0; i < size; ++i) {
+        message.byte.at(i) = static_cast<unsigned char>(0xff - 5 * i);
+    }
+    return message;
+}
+
+template <std::size_t size>
+void expect_round_trip() {
+    Line const line = pack(filled<size>(), 0xa5a5a5a5);
+    EXPECT_TRUE(has_arrived(line, 0xa5a5a5a5)) << size;
+    EXPECT_EQ(unpack<Sized<size>>(line), filled<size>()) << size;
+}
+
+TEST(LineTest, everySizeFrom1To48SurvivesPackAndUnpack) {
+    []<std::size_t... i>(std::index_sequence<i...>) { (expect_round_trip<i + 1>(), ...); }
+    (std::make_index_sequence<payload_bytes>());
+}
+
+// Catches a pack that copies 48 bytes whatever the message's size.
+TEST(LineTest, payloadBeyondTheMessageIsZero) {
+    Line const line = pack(Sized<5>{{1, 2, 3, 4, 5}}, 7);
+    auto const all = unpack<Sized<payload_bytes>>(line);
+    EXPECT_TRUE(std::all_of(all.byte.begin() + 5, all.byte.end(), [](auto b) { return b == 0; }));
+}
+
+// Catches a layout that puts a tag elsewhere than in the last 4 bytes of its quad.
+TEST(LineTest, tagsStandAtBytes12And28And44And60) {
+    Line const line = pack(filled<payload_bytes>(), 0x01020304);
+    std::array<std::uint32_t, 16> words{};
+    std::memcpy(words.data(), &line, sizeof(line));
+    for (std::size_t i : {3U, 7U, 11U, 15U}) EXPECT_EQ(words.at(i), 0x01020304U) << i;
+}
+
+TEST(LineTest, payloadLiesInOrderBetweenTheTags) {
+    Sized<payload_bytes> const message = filled<payload_bytes>();
+    Line const line = pack(message, 0);
+    auto const* bytes = reinterpret_cast<unsigned char const*>(&line);
+    for (std::size_t i = 0; i < payload_bytes; ++i) {
+        EXPECT_EQ(bytes[i / 12 * 16 + i % 12], message.byte.at(i)) << i;
+    }
+}
+
+#pragma pack(push, 1)
+struct Packed {
+    char kind;
+    std::int64_t price;
+    std::int32_t size;
+    bool operator==(Packed const& other) const {
+        return kind == other.kind && price == other.price && size == other.size;
+    }
+};
+#pragma pack(pop)
+static_assert(sizeof(Packed) == 13);
+
+TEST(LineTest, packedStructSurvives) {
+    Packed const message{'T', -4810250000000, 17};
+    EXPECT_TRUE(unpack<Packed>(pack(message, 1)) == message);
+}
+
+struct alignas(16) Wide {
+    double first;
+    double second;
+};
+
+TEST(LineTest, overAlignedTypeSurvivesAndComesBackAligned) {
+    Wide const back = unpack<Wide>(pack(Wide{1.5, -2.5}, 1));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&back) % 16, 0U);
+    EXPECT_EQ(back.first, 1.5);
+    EXPECT_EQ(back.second, -2.5);
+}
+
+class NotDefaultConstructible {
+   public:
+    explicit NotDefaultConstructible(int value) : value_(value) {}
+    [[nodiscard]] int value() const { return value_; }
+
+   private:
+    int value_;
+};
+static_assert(!std::is_default_constructible_v<NotDefaultConstructible>);
+
+TEST(LineTest, typeWithoutDefaultConstructorSurvives) {
+    EXPECT_EQ(unpack<NotDefaultConstructible>(pack(NotDefaultConstructible(-3), 1)).value(), -3);
+}
+
+// Catches a check that looks at some of the tags only.
+TEST(LineTest, lineHasNotArrivedWhileAnyOneTagIsOld) {
+    for (std::size_t missing = 0; missing < quads_per_line; ++missing) {
+        Line line = pack(filled<payload_bytes>(), 9);
+        line.quads[missing] = with_tag(line, 8).quads[missing];
+        EXPECT_FALSE(has_arrived(line, 9)) << missing;
+    }
+}
+
+TEST(LineTest, withTagChangesTheTagsAndNothingElse) {
+    Line const line = with_tag(pack(filled<payload_bytes>(), 3), 0xffffffff);
+    EXPECT_TRUE(has_arrived(line, 0xffffffff));
+    EXPECT_EQ(unpack<Sized<payload_bytes>>(line), filled<payload_bytes>());
+}
+
+TEST(LineTest, tagIsTheLowHalfOfTheSequenceNumber) {
+    EXPECT_EQ(tag_of(1), 1U);
+    EXPECT_EQ(tag_of((Sequence{7} << 32) - 1), 0xffffffffU);
+    EXPECT_EQ(tag_of((Sequence{7} << 32) + 2), 2U);
+}
+
+}  // namespace
+}  // namespace carillon

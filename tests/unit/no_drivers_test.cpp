@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine without the CUDA driver and without the Vulkan loader: this program's own dlopen does
+// not find them.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "support/expect_error.hpp"
+#include "support/usable.hpp"
+
+extern "C" __attribute__((visibility("default"))) void* dlopen(char const* name,
+                                                               int mode) noexcept {
+    if (name != nullptr && (std::strstr(name, "libvulkan") || std::strstr(name, "libcuda"))) {
+        return nullptr;
+    }
+    auto* const real = reinterpret_cast<void* (*)(char const*, int)>(::dlsym(RTLD_NEXT, "dlopen"));
+    return real(name, mode);
+}
+
+namespace carillon::test {
+namespace {
+
+bool built_with_cuda() {
+    try {
+        (void)Device::open("cuda:0");
+    } catch (DeviceNotFoundError const& error) {
+        return std::string(error.what()).find("this build") == std::string::npos;
+    }
+    return true;
+}
+
+TEST(NoVulkanLoaderTest, emulatedVulkanIsUnsupportedAndTheRestWorks) {
+    CARILLON_EXPECT_ERROR(Device::open("emulated:vulkan"), UnsupportedError,
+                          "dlopen(libvulkan.so.1): the Vulkan loader is not installed");
+    expect_usable(Device::open("emulated"));
+}
+
+TEST(NoCudaDriverTest, gpuIsNotFoundAndTheTextNamesTheLibrary) {
+    if (!built_with_cuda()) GTEST_SKIP() << "this build has no CUDA support";
+    for (char const* selector : {"cuda", "cuda:0", "0", "cuda:99", "current",
+                                 "GPU-00000000-0000-0000-0000-000000000000"}) {
+        SCOPED_TRACE(selector);
+        CARILLON_EXPECT_ERROR(Device::open(selector), DeviceNotFoundError,
+                              "dlopen(libcuda.so.1): no CUDA driver is installed");
+    }
+    expect_usable(Device::open("emulated"));
+}
+
+TEST(NoCudaDriverTest, buildWithoutCudaSaysSo) {
+    if (built_with_cuda()) GTEST_SKIP() << "this build has CUDA support";
+    CARILLON_EXPECT_ERROR(Device::open("cuda:0"), DeviceNotFoundError,
+                          "this build of Carillon has no CUDA support");
+}
+
+TEST(NoDriversTest, bestIsTheEmulatedDeviceAndSaysWhy) {
+    Device const device = Device::open("best");
+    EXPECT_TRUE(device.emulated());
+    EXPECT_EQ(device.info().selector, "emulated");
+    EXPECT_NE(device.info().why_emulated.find("CUDA"), std::string::npos);
+    expect_usable(device);
+}
+
+TEST(NoDriversTest, listSaysWhyADeviceIsNotAvailable) {
+    std::vector<DeviceInfo> const all = Device::list();
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_NE(all.at(1).name.find("not available (dlopen(libvulkan.so.1)"), std::string::npos)
+        << all.at(1).name;
+}
+
+}  // namespace
+}  // namespace carillon::test

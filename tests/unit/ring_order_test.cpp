@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses the protocol makes, in which order, and which it does not make.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/recording.hpp"
+#include "support/ring_memory.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Entries = std::vector<std::string>;
+
+constexpr char const* look = "near.load_word credit";
+
+class RingOrderTest : public testing::Test {
+   protected:
+    RingMemory memory_{16, 17};
+    AccessLog log_{memory_.view()};
+    Producer<Whole, RecordingFar, RecordingNear> producer_{memory_.view(), RecordingFar(&log_),
+                                                           RecordingNear(&log_)};
+    Consumer<Whole, RecordingNear, RecordingFar> consumer_{memory_.view(), RecordingNear(&log_),
+                                                           RecordingFar(&log_)};
+    Whole message_{};
+
+    void push(int count) {
+        for (int i = 0; i < count; ++i) ASSERT_TRUE(producer_.try_push(Whole::make(1)));
+        (void)log_.take();
+    }
+};
+
+// Catches a missing commit (a line that lingers in a write-combining buffer for 1 ms) and a
+// release that nobody needs.
+TEST_F(RingOrderTest, publishIsOneLineAndOneCommit) {
+    ASSERT_TRUE(producer_.try_push(Whole::make(1)));
+    EXPECT_EQ(log_.take(),
+              (Entries{"far.store_line slot 0", "  over tag 1 tag 17", "far.commit 64 slot 0"}));
+}
+
+// Catches a release after the line, or after its commit.
+TEST_F(RingOrderTest, outOfLineDataAreReleasedBeforeTheLine) {
+    ASSERT_TRUE(producer_.try_push(Whole::make(1), OutOfLine::written));
+    EXPECT_EQ(log_.take(), (Entries{"far.release", "far.store_line slot 0", "  over tag 1 tag 17",
+                                    "far.commit 64 slot 0"}));
+}
+
+// Catches a look at the credit at every publish, or ahead of a line, which would wait for it.
+TEST_F(RingOrderTest, creditIsLookedAtFourTimesALapAtMostAndAfterThePublish) {
+    for (int i = 0; i < 16; ++i) ASSERT_TRUE(producer_.try_push(Whole::make(1)));
+    Entries const all = log_.take();
+    EXPECT_LE(std::count(all.begin(), all.end(), look), 4);
+    EXPECT_EQ(std::count(all.begin(), all.end(), "near.load_line slot 0"), 0);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all.at(i) != look) continue;
+        ASSERT_GT(i, 0U);
+        EXPECT_TRUE(all.at(i - 1).starts_with("far.commit 64 ")) << all.at(i - 1);
+    }
+}
+
+TEST_F(RingOrderTest, fullRingIsOneLookAtTheCreditAndNothingElse) {
+    push(16);
+    EXPECT_FALSE(producer_.try_push(Whole::make(1), OutOfLine::written));
+    EXPECT_EQ(log_.take(), Entries{look});
+}
+
+// Catches a producer that does not trust a credit it has seen, or trusts it too far.
+TEST_F(RingOrderTest, creditThatIsKnownIsUsedWithoutALook) {
+    push(16);
+    memory_.credit() = 18;  // lines 17 and 18
+    ASSERT_TRUE(producer_.try_push(Whole::make(1)));
+    EXPECT_EQ(log_.take(), (Entries{look, "far.store_line slot 0", "  over tag 17 tag 33",
+                                    "far.commit 64 slot 0"}));
+    ASSERT_TRUE(producer_.try_push(Whole::make(1)));
+    EXPECT_EQ(log_.take(),
+              (Entries{"far.store_line slot 1", "  over tag 18 tag 34", "far.commit 64 slot 1"}));
+    EXPECT_FALSE(producer_.try_push(Whole::make(1)));
+}
+
+// Catches a credit that leaves before the lines it covers were loaded (C2), or that lingers.
+TEST_F(RingOrderTest, creditLeavesAfterTheLinesWereLoadedAndIsCommittedAtOnce) {
+    push(5);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(consumer_.try_pop(message_));
+    Entries const all = log_.take();
+    auto const credit = std::find(all.begin(), all.end(), "far.store_word credit");
+    ASSERT_NE(credit, all.end());
+    EXPECT_EQ(std::count(all.begin(), all.end(), "far.store_word credit"), 1);
+    EXPECT_EQ(std::count(all.begin(), credit, "near.load_line slot 3"), 1);
+    ASSERT_NE(credit + 1, all.end());
+    EXPECT_EQ(*(credit + 1), "far.commit 8 credit");
+    EXPECT_EQ(memory_.credit(), 20U);  // lines 17 to 20
+    EXPECT_EQ(all.size(), 5U + 2U);
+}
+
+// Catches an empty poll that writes across the bus each time.
+TEST_F(RingOrderTest, emptyPollIsOneLoad) {
+    EXPECT_FALSE(consumer_.try_pop(message_));
+    EXPECT_FALSE(consumer_.try_pop(message_));
+    EXPECT_EQ(log_.take(), (Entries{"near.load_line slot 0", "near.load_line slot 0"}));
+}
+
+TEST_F(RingOrderTest, heldCreditIsReturnedOnceByAnEmptyPoll) {
+    push(1);
+    ASSERT_TRUE(consumer_.try_pop(message_));
+    EXPECT_EQ(log_.take(), Entries{"near.load_line slot 0"});
+    EXPECT_FALSE(consumer_.try_pop(message_));
+    EXPECT_EQ(log_.take(),
+              (Entries{"near.load_line slot 1", "far.store_word credit", "far.commit 8 credit"}));
+    EXPECT_FALSE(consumer_.try_pop(message_));
+    EXPECT_EQ(log_.take(), Entries{"near.load_line slot 1"});
+}
+
+// Catches a consumer that clears slots: its own memory is written by the producer only.
+TEST_F(RingOrderTest, consumerLeavesTheSlotAsItIs) {
+    push(1);
+    ASSERT_TRUE(consumer_.try_pop(message_));
+    EXPECT_EQ(unpack<Whole>(memory_.slot(0)), Whole::make(1));
+    EXPECT_TRUE(has_arrived(memory_.slot(0), 17));
+}
+
+}  // namespace
+}  // namespace carillon::test
