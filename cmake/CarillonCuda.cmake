@@ -18,13 +18,6 @@ if(CARILLON_CUDA MATCHES "^(auto|nvcc)$")
     endif()
     enable_language(CUDA)
     set(CARILLON_HAVE_NVCC ON)
-    # CMake before 3.26 does not know nvcc's C++20.
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
-      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
-    endif()
-    set(CMAKE_CUDA_STANDARD 20)
-    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   elseif(CARILLON_CUDA STREQUAL "nvcc")
     message(FATAL_ERROR "carillon: CARILLON_CUDA=nvcc, but no nvcc of CUDA 12.4 or later was "
                         "found (scripts/setup --cuda provides one)")
@@ -63,12 +56,29 @@ else()
   message(STATUS "carillon: no CUDA: the emulated device only")
 endif()
 
+# For projects that add this one as a subdirectory.
+set(CARILLON_HAVE_NVCC "${CARILLON_HAVE_NVCC}" CACHE INTERNAL "device code can be built")
+set(CARILLON_DEVICE_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}" CACHE INTERNAL "")
+
 # These sources of `target` hold kernels: nvcc compiles them where there is one, for the GPU and
-# the CPU; otherwise the C++ compiler does, for the emulated device.
-function(carillon_device_sources target)
+# the CPU; otherwise the C++ compiler does, for the emulated device. To be called from a
+# CMakeLists.txt itself, not from a function: a macro, so that it can enable CUDA there.
+macro(carillon_device_sources target)
   if(CARILLON_HAVE_NVCC)
+    if(NOT CMAKE_CUDA_COMPILER_LOADED)
+      if(NOT CMAKE_CUDA_ARCHITECTURES)
+        set(CMAKE_CUDA_ARCHITECTURES OFF)
+      endif()
+      enable_language(CUDA)
+    endif()
+    # CMake before 3.26 does not know nvcc's C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
-    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}"
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${CARILLON_DEVICE_ARCHITECTURES}"
+                                               CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
                                                CUDA_RUNTIME_LIBRARY Static)
   endif()
-endfunction()
+endmacro()
