@@ -7,6 +7,7 @@
 #include <carillon/device.hpp>
 #include <carillon/error.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "build_info.hpp"
 #include "dbn.hpp"
@@ -97,7 +98,7 @@ void replay(Common const& common, std::string const& path) {
                latency_table({latency}));
     if (!common.json.empty()) {
         write_json(common.json, {{"environment", environment(device.info())},
-                                 {"file", path},
+                                 {"file", std::filesystem::path(path).filename().string()},
                                  {"records", result.records},
                                  {"agree", agree},
                                  {"device_tally", to_json(result.device)},
