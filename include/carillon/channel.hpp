@@ -111,8 +111,8 @@ class Channel {
         return *ticket;
     }
 
-    // The reply to a request, if it has come. Throws UsageError for a ticket whose reply was
-    // taken already or that this channel did not give.
+    // The reply to a request, if it has come. Throws UsageError when no reply is outstanding
+    // under the ticket's number: it was taken or given up already, or never asked for here.
     [[nodiscard]] std::optional<Reply> try_take(Ticket ticket) {
         require_valid(ticket);
         Line line;
