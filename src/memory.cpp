@@ -12,8 +12,8 @@ namespace {
 
 void check_range(std::string_view call, std::size_t offset, std::size_t size, std::size_t limit) {
     if (offset > limit || size > limit - offset) {
-        throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes", size,
-                                           offset, limit));
+        throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes",
+                                           size, offset, limit));
     }
 }
 
