@@ -36,9 +36,4 @@ void Backend::kernel_ended(unsigned blocks) {
     if (live_blocks_ == 0) free_now.swap(retired_);
 }
 
-unsigned Backend::live_blocks() const {
-    std::lock_guard const lock(mutex_);
-    return live_blocks_;
-}
-
 }  // namespace carillon::detail

@@ -60,14 +60,13 @@ class Backend : public std::enable_shared_from_this<Backend> {
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
-    [[nodiscard]] unsigned live_blocks() const;
 
    protected:
     DeviceInfo info_;
     HostStores stores_;
 
    private:
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     unsigned live_blocks_ = 0;
     std::vector<std::unique_ptr<Allocation>> retired_;
 };

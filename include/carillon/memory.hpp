@@ -31,7 +31,7 @@ class Memory {
     ~Memory();
 
     // The CPU's address. Device memory is write-combining as a rule: write whole lines, then
-    // flush(); never read it on a fast path (about 1 us a load).
+    // flush(); never read it on a fast path (each load is a bus round trip).
     [[nodiscard]] void* host() const;
     // The device's address, to be passed to kernels. On the emulated device an address of this
     // process too, but a different one.

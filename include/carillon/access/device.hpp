@@ -68,7 +68,7 @@ class DeviceFar {
     // A GPU's stores leave by themselves.
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
-    // About 500 ns on a GPU: only where out-of-line data goes ahead of a line.
+    // Dear on a GPU: only where out-of-line data goes ahead of a line.
     CARILLON_HD void release() const {
 #if defined(__CUDA_ARCH__)
         ptx::fence_system();

@@ -47,7 +47,7 @@ class HostMapped {
 
     void store_line(Line* to, Line const& line, Tag previous) const;
     void store_word(std::uint64_t* to, std::uint64_t value) const;
-    // A store fence drains the write-combining buffers: without it a line lingers for up to 1 ms.
+    // A store fence drains the write-combining buffers: without it a line may linger.
     void commit(void const* where, std::size_t size) const;
     // Orders earlier writes of this thread, to whatever memory, before its next line.
     void release() const;
