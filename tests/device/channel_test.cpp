@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests and replies in time; what happens late is in channel_timeout_test.cpp.
-#include "device/bodies.hpp"
-#include "device/device_fixture.hpp"
-#include "device/gate.hpp"
+#include "device/gated_kernel.hpp"
 
 namespace carillon::test {
 
@@ -23,29 +21,7 @@ struct ServeSomeBody {
 
 namespace {
 
-using Gated = PersistentKernel<GatedHandler>;
-
-class ChannelTest : public KernelTest {
-   protected:
-    void SetUp() override {
-        KernelTest::SetUp();
-        if (IsSkipped()) return;
-        gate_.emplace(device());
-        kernel_.emplace(device(), PersistentKernelOptions{.capacity = 4},
-                        GatedHandler{gate_->on_device()});
-    }
-    void TearDown() override {
-        if (gate_) gate_->open(~std::uint64_t{0});
-        kernel_.reset();
-    }
-
-    auto& channel() { return kernel_->channel(); }
-    Gate& gate() { return *gate_; }
-
-   private:
-    std::optional<Gate> gate_;
-    std::optional<Gated> kernel_;
-};
+class ChannelTest : public GatedKernelTest {};
 CARILLON_ON_EVERY_DEVICE(ChannelTest);
 
 TEST_P(ChannelTest, callReturnsTheReplyToItsRequest) {

@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replies that are late. The gate, not the clock, decides which.
-#include "device/bodies.hpp"
-#include "device/device_fixture.hpp"
-#include "device/gate.hpp"
+#include "device/gated_kernel.hpp"
 
 namespace carillon::test {
 namespace {
 
-class ChannelTimeoutTest : public KernelTest {
+class ChannelTimeoutTest : public GatedKernelTest {
    protected:
-    void SetUp() override {
-        KernelTest::SetUp();
-        if (IsSkipped()) return;
-        gate_.emplace(device());
-        kernel_.emplace(device(), PersistentKernelOptions{.capacity = 4},
-                        GatedHandler{gate_->on_device()});
-    }
-    void TearDown() override {
-        if (gate_) gate_->open(~std::uint64_t{0});
-        kernel_.reset();
-    }
-
-    auto& channel() { return kernel_->channel(); }
-    Gate& gate() { return *gate_; }
-
     void expect_works() {
         for (std::uint64_t i = 100; i < 120; ++i) {
             EXPECT_EQ(channel().call({i, 0}, patience).value, 3 * i + 1);
         }
     }
-
-   private:
-    std::optional<Gate> gate_;
-    std::optional<PersistentKernel<GatedHandler>> kernel_;
 };
 CARILLON_ON_EVERY_DEVICE(ChannelTimeoutTest);
 
