@@ -38,7 +38,7 @@ void copy(benchmark::State& state, carillon::Memory const& memory) {
         ++tag;
         Line const line = carillon::pack(tag, tag);
         std::memcpy(lines + (tag % slots), &line, sizeof(line));
-        carillon::drain_write_combining();
+        carillon::X86::store_fence();
     }
     state.SetItemsProcessed(state.iterations());
 }

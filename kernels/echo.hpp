@@ -71,9 +71,9 @@ class BoundedPolls {
 };
 
 CARILLON_HD inline void report_place(StatusLine* status) {
-    DeviceFar const far;
-    far.store_word(&status->multiprocessor, DeviceClock::multiprocessor());
-    far.store_word(&status->started, 1);
+    FlagWriter<std::uint64_t, DeviceFar>(&status->multiprocessor)
+        .set(DeviceClock::multiprocessor());
+    FlagWriter<bool, DeviceFar>(&status->started).set(true, OutOfLine::written);
 }
 
 // Answers flag 1, 2, ... `count` with the same number.

@@ -53,6 +53,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     [[nodiscard]] DeviceInfo const& info() const { return info_; }
     [[nodiscard]] HostStores stores() const { return stores_; }
     void set_stores(HostStores stores);
+    void set_data_order(DataOrder order) { info_.data_order = order; }
     void explain_emulated(std::string why) { info_.why_emulated = std::move(why); }
 
     // Frees `allocation` as soon as no kernel lives here.

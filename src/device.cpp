@@ -84,6 +84,7 @@ Device Device::open(std::string_view selector, DeviceOptions const& options) {
     std::string why_emulated;
     auto backend = open_backend(selector, options, why_emulated);
     backend->explain_emulated(std::move(why_emulated));
+    if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
     return Device(std::move(backend));
 }
 
@@ -97,6 +98,10 @@ std::vector<DeviceInfo> Device::list() {
     all.push_back(try_describe("emulated"));
     all.push_back(try_describe("emulated:vulkan"));
     return all;
+}
+
+std::string_view to_string(DataOrder order) {
+    return order == DataOrder::fence ? "fence" : "read-back";
 }
 
 DeviceInfo const& Device::info() const { return backend_->info(); }
@@ -113,5 +118,11 @@ Memory Device::allocate_host(std::size_t size) const {
 
 HostStores Device::stores() const { return backend_->stores(); }
 void Device::set_stores(HostStores stores) const { backend_->set_stores(stores); }
+
+HostMapped Device::access(Memory const& memory) const {
+    bool const read_back = info().data_order == DataOrder::read_back;
+    return HostMapped(stores(), memory.range_sync(),
+                      read_back ? static_cast<std::uint64_t const*>(memory.host()) : nullptr);
+}
 
 }  // namespace carillon

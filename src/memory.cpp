@@ -49,7 +49,7 @@ std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_s
 
 void Memory::flush(std::size_t offset, std::size_t size) const {
     check_range("Memory::flush", offset, size, this->size());
-    drain_write_combining();
+    X86::store_fence();
     if (!coherent()) allocation_->flush(static_cast<std::byte*>(host()) + offset, size);
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "carillon/core/flag.hpp"
+
 namespace carillon::detail {
 
 KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
@@ -20,12 +22,11 @@ KernelHost::~KernelHost() {
 }
 
 void KernelHost::await_start() {
-    HostCached const near;
     HostWait const wait(HostWait::Style::yield);
     auto const all_started = [&] {
         for (unsigned i = 0; i < options_.blocks; ++i) {
             StatusLine const* status = memory_->on_host().channel(i).status;
-            if (near.load_word(&status->started) == 0) return false;
+            if (!FlagReader<bool, HostCached>(&status->started).get()) return false;
         }
         return true;
     };
@@ -40,12 +41,10 @@ void KernelHost::await_start() {
 
 void KernelHost::ask_to_stop() {
     stopped_ = true;
-    Memory const& memory = memory_->device_memory();
-    HostMapped const far(device_.stores(), memory.range_sync());
+    HostMapped const far = device_.access(memory_->device_memory());
     for (unsigned i = 0; i < options_.blocks; ++i) {
         std::uint64_t* const stop = &memory_->on_host().channel(i).control->stop;
-        far.store_word(stop, 1);
-        far.commit(stop, sizeof(*stop));
+        FlagWriter<bool, HostMapped>(stop, far).set(true);
     }
 }
 

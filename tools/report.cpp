@@ -67,6 +67,7 @@ json to_json(DeviceInfo const& info) {
             {"heaps", heaps},
             {"bar_bytes", or_null(info.bar_size)},
             {"write_ordering", or_null(info.write_ordering)},
+            {"data_order", to_string(info.data_order)},
             {"compute_capability", or_null(info.compute_capability)},
             {"multiprocessors", or_null(info.multiprocessors)},
             {"pci_bus_id", info.pci_bus_id},
@@ -106,6 +107,12 @@ std::string describe(DeviceInfo const& info) {
     if (info.write_ordering) {
         row("write ordering",
             fmt::format("{} (GPU_DIRECT_RDMA_WRITES_ORDERING)", *info.write_ordering));
+    }
+    if (!info.memory_source.empty()) {
+        row("data before a message",
+            info.data_order == DataOrder::fence
+                ? "store fence"
+                : "read back: the device may not keep the order of the CPU's writes");
     }
     if (info.compute_capability)
         row("compute capability", fmt::format("{}", *info.compute_capability));

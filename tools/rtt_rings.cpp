@@ -48,7 +48,7 @@ class FlagMeasure : public Measure {
         await_started(stage_, kernel);
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             near[i].write(i);
-            if (!pinned) drain_write_combining();
+            if (!pinned) X86::store_fence();
             await_flag(stage_.wait, replies[i], i);
         });
         if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the flag kernel did not end");
@@ -71,7 +71,7 @@ class LineMeasure : public Measure {
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         ChannelView const host = stage_.host();
-        HostMapped const far(stage_.device.stores(), stage_.memory->device_memory().range_sync());
+        HostMapped const far = stage_.device.access(stage_.memory->device_memory());
         HostProducer<Words> requests(host.requests, far, HostCached());
         HostConsumer<Words> replies(host.replies, HostCached(), far);
         auto const kernel =

@@ -5,6 +5,7 @@
 #include "carillon/channel.hpp"            // IWYU pragma: export
 #include "carillon/device.hpp"             // IWYU pragma: export
 #include "carillon/error.hpp"              // IWYU pragma: export
+#include "carillon/flag.hpp"               // IWYU pragma: export
 #include "carillon/launch.hpp"             // IWYU pragma: export
 #include "carillon/memory.hpp"             // IWYU pragma: export
 #include "carillon/persistent_kernel.hpp"  // IWYU pragma: export

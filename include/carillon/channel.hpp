@@ -8,26 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/device.hpp"
 #include "carillon/endpoints.hpp"
 #include "carillon/error.hpp"
+#include "carillon/host_channel.hpp"
 #include "carillon/host_wait.hpp"
 
 namespace carillon {
-
-// Names a request that was submitted, for whoever waits for its reply.
-class Ticket {
-   public:
-    explicit Ticket(Sequence sequence) : sequence_(sequence) {}
-    [[nodiscard]] Sequence sequence() const { return sequence_; }
-    bool operator==(Ticket const&) const = default;
-
-   private:
-    Sequence sequence_;
-};
 
 // What a channel asks about the kernel at its other end.
 class ChannelPeer {
@@ -50,10 +39,8 @@ class Channel {
           index_(index),
           peer_(std::move(peer)),
           wait_(wait),
-          far_(device.stores(), memory_->device_memory().range_sync()),
-          requests_(view().requests, far_, HostCached()),
-          replies_(view().replies, HostCached(), far_),
-          pending_(memory_->capacity()) {}
+          ends_(view().requests, view().replies, HostCached(),
+                device.access(memory_->device_memory())) {}
 
     // A channel to a kernel that the user writes.
     explicit Channel(Device const& device, std::uint32_t capacity = 256)
@@ -89,15 +76,7 @@ class Channel {
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
                                                    OutOfLine data = OutOfLine::none) {
         if (peer_) peer_->require_open("Channel::submit");
-        Ticket const ticket(requests_.next());
-        Pending& pending = slot(ticket);
-        if (pending.state != State::free || !requests_.try_push(request, data)) {
-            receive();  // an abandoned reply that has come in the meantime frees its slot
-            return {};
-        }
-        pending.sequence = ticket.sequence();
-        pending.state = State::awaited;
-        return ticket;
+        return ends_.try_submit(request, data);
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
@@ -114,17 +93,17 @@ class Channel {
     // The reply to a request, if it has come. Throws UsageError when no reply is outstanding
     // under the ticket's number: it was taken or given up already, or never asked for here.
     [[nodiscard]] std::optional<Reply> try_take(Ticket ticket) {
-        require_valid(ticket);
+        ends_.require_valid("Channel::try_take", ticket);
         Line line;
-        if (!poll(ticket, line)) return {};
+        if (!ends_.try_take(ticket, line)) return {};
         return unpack<Reply>(line);
     }
 
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(Ticket ticket, std::chrono::nanoseconds timeout) {
-        require_valid(ticket);
+        ends_.require_valid("Channel::wait", ticket);
         Line line;
-        if (!wait_for([&] { return poll(ticket, line); }, timeout, "Channel::wait")) {
+        if (!wait_for([&] { return ends_.try_take(ticket, line); }, timeout, "Channel::wait")) {
             throw TimeoutError("Channel::wait", "no reply within the time given");
         }
         return unpack<Reply>(line);
@@ -132,62 +111,14 @@ class Channel {
 
     // Gives a reply up: it is dropped when it comes.
     void abandon(Ticket ticket) {
-        require_valid(ticket);
-        Pending& pending = slot(ticket);
-        pending.state = pending.state == State::arrived ? State::free : State::abandoned;
+        ends_.require_valid("Channel::abandon", ticket);
+        ends_.abandon(ticket);
     }
 
     [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
 
    private:
-    enum class State : std::uint8_t { free, awaited, arrived, abandoned };
-    // A request between try_submit and the taking of its reply.
-    struct Pending {
-        Line reply{};
-        Sequence sequence = 0;
-        State state = State::free;
-    };
-
     [[nodiscard]] ChannelView view() const { return memory_->on_host().channel(index_); }
-
-    [[nodiscard]] Pending& slot(Ticket ticket) {
-        return pending_[ticket.sequence() & (memory_->capacity() - 1)];
-    }
-
-    void require_valid(Ticket ticket) {
-        Pending const& pending = slot(ticket);
-        bool const held = pending.state == State::awaited || pending.state == State::arrived;
-        if (!held || pending.sequence != ticket.sequence()) {
-            throw UsageError("Channel::wait", "no reply is outstanding for this ticket");
-        }
-    }
-
-    // Takes the reply to `ticket` into `line` if it has come.
-    bool poll(Ticket ticket, Line& line) {
-        Pending& pending = slot(ticket);
-        if (pending.state != State::arrived) {
-            if (replies_.next() != ticket.sequence()) {
-                receive();
-                return pending.state == State::arrived && poll(ticket, line);
-            }
-            if (!replies_.try_take(line)) return false;
-        } else {
-            line = pending.reply;
-        }
-        pending.state = State::free;
-        return true;
-    }
-
-    // Puts the next reply, if it has come, where its ticket's holder will look for it.
-    void receive() {
-        if (replies_.next() == requests_.next()) return;  // none is outstanding
-        Pending& pending = slot(Ticket(replies_.next()));
-        Line line;
-        if (!replies_.try_take(line)) return;
-        bool const wanted = pending.state == State::awaited;
-        if (wanted) pending.reply = line;
-        pending.state = wanted ? State::arrived : State::free;
-    }
 
     template <class Poll>
     bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
@@ -203,10 +134,7 @@ class Channel {
     unsigned index_;
     std::shared_ptr<ChannelPeer> peer_;
     HostWait wait_;
-    HostMapped far_;
-    HostProducer<Request> requests_;
-    HostConsumer<Reply> replies_;
-    std::vector<Pending> pending_;
+    HostChannel<Request, Reply, HostCached, HostMapped> ends_;
 };
 
 }  // namespace carillon

@@ -22,6 +22,9 @@ struct DeviceOptions {
     // Treat device memory as non-coherent even where it is coherent: every publish is flushed
     // through the driver. For tests, and for memory that is suspected to lie.
     bool force_non_coherent = false;
+    // Treat the device as one that does not keep the order of the CPU's writes: before a message
+    // that refers to data, the CPU reads device memory back (DeviceInfo::data_order). For tests.
+    bool force_read_back = false;
 };
 
 // A GPU, or the emulated device: CPU threads that run the same handlers over the same rings.
@@ -57,6 +60,8 @@ class Device {
     // Chooses another way, for tests and measurements, for rings that are made from now on.
     // Throws UnsupportedError when this CPU lacks the instruction.
     void set_stores(HostStores stores) const;
+    // The CPU's access policy for `memory`, which is of this device.
+    [[nodiscard]] HostMapped access(Memory const& memory) const;
 
     [[nodiscard]] std::shared_ptr<detail::Backend> const& backend() const { return backend_; }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace carillon {
@@ -22,6 +23,14 @@ struct HeapInfo {
     bool host_visible = false;  // some memory type of this heap can be mapped: through the BAR
 };
 
+// What goes between data that the CPU writes to device memory and the message that names them.
+enum class DataOrder : std::uint8_t {
+    fence,      // a store fence: the device sees the CPU's writes in the order they were made
+    read_back,  // a fence and a load of device memory, one bus round trip: it may not
+};
+
+[[nodiscard]] std::string_view to_string(DataOrder order);  // "fence" or "read-back"
+
 struct DeviceInfo {
     std::string selector;  // opens this device again: "cuda:0", "emulated", "emulated:vulkan"
     std::string name;
@@ -37,6 +46,7 @@ struct DeviceInfo {
     int memory_type = -1;                   // the one that Device::allocate uses
     std::optional<std::uint64_t> bar_size;  // bytes of the PCI BAR that maps its memory
     std::optional<int> write_ordering;      // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
+    DataOrder data_order = DataOrder::fence;
     std::optional<int> compute_capability;  // 90 for sm_90
     std::optional<int> multiprocessors;
     std::string pci_bus_id;

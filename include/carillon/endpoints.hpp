@@ -31,13 +31,14 @@ template <class T>
 using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar>;
 
 // A channel's ends on the device.
-template <class Request, class Reply>
+template <class Request, class Reply, class Near = DeviceNear, class Far = DeviceFar>
 struct DeviceChannel {
-    DeviceConsumer<Request> requests;
-    DeviceProducer<Reply> replies;
+    Consumer<Request, Near, Far> requests;
+    Producer<Reply, Far, Near> replies;
 
-    CARILLON_HD DeviceChannel(RingView const& request_ring, RingView const& reply_ring)
-        : requests(request_ring), replies(reply_ring) {}
+    CARILLON_HD DeviceChannel(RingView const& request_ring, RingView const& reply_ring,
+                              Near near = Near(), Far far = Far())
+        : requests(request_ring, near, far), replies(reply_ring, far, near) {}
 };
 
 static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);

@@ -59,7 +59,7 @@ struct ServeBody {
         ChannelView const view = channels.channel(block);
         Handler own = handler;
         serve(DeviceChannel<Request, Reply>(view.requests, view.replies), own,
-              BlockControl(view.control, view.status, lifetime_ns, oversubscribed));
+              BlockControl(view.control, view.status, lifetime_ns, DeviceClock(oversubscribed)));
     }
 };
 

@@ -77,7 +77,7 @@ class Ring {
     }
 
     [[nodiscard]] HostEnd make_host_end(Device const& device) const {
-        HostMapped const far(device.stores(), memory_.device_memory().range_sync());
+        HostMapped const far = device.access(memory_.device_memory());
         if constexpr (to_device) {
             return HostEnd(ring_of(memory_.on_host()), far, HostCached());
         } else {

@@ -155,9 +155,19 @@ void CudaBackend::describe() {
     info_.pci_bus_id = text.data();
     info_.bar_size = bar_size(info_.pci_bus_id);
     info_.write_ordering = context_->attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+    if (*info_.write_ordering < CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER) {
+        info_.data_order = DataOrder::read_back;
+    }
     info_.compute_capability =
         10 * context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
         context_->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    if (*info_.compute_capability < 70) {
+        throw UnsupportedError("Device::open",
+                               fmt::format("{} has compute capability {}.{}: a GPU below 7.0 has "
+                                           "no 16-byte access that is never torn",
+                                           info_.name, *info_.compute_capability / 10,
+                                           *info_.compute_capability % 10));
+    }
     info_.multiprocessors = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     int version = 0;
     cuda.check(cuda.cuDriverGetVersion(&version), "cuDriverGetVersion");

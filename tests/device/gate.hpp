@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "carillon/core/flag.hpp"
 #include "carillon/device.hpp"
 
 namespace carillon::test {
@@ -8,24 +9,21 @@ namespace carillon::test {
 // A word in device memory that bodies wait for (bodies.hpp).
 class Gate {
    public:
-    explicit Gate(Device const& device) : memory_(device.allocate(64)), stores_(device.stores()) {}
+    explicit Gate(Device const& device)
+        : memory_(device.allocate(64)),
+          flag_(static_cast<std::uint64_t*>(memory_.host()), device.access(memory_)) {}
     ~Gate() { open(~std::uint64_t{0}); }  // a test that failed does not hold its kernel up
     Gate(Gate const&) = delete;
     Gate& operator=(Gate const&) = delete;
 
-    void open(std::uint64_t until) {
-        auto* const word = static_cast<std::uint64_t*>(memory_.host());
-        HostMapped const far(stores_, memory_.range_sync());
-        far.store_word(word, until);
-        far.commit(word, sizeof(*word));
-    }
+    void open(std::uint64_t until) { flag_.set(until); }
     [[nodiscard]] std::uint64_t const* on_device() const {
         return static_cast<std::uint64_t const*>(memory_.device());
     }
 
    private:
     Memory memory_;
-    HostStores stores_;
+    FlagWriter<std::uint64_t, HostMapped> flag_;
 };
 
 }  // namespace carillon::test

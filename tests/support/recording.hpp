@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "carillon/access/access.hpp"
-#include "carillon/access/cpu_atomics.hpp"
+#include "carillon/access/host_cached.hpp"
 #include "carillon/core/ring.hpp"
 
 namespace carillon::test {
@@ -45,7 +45,7 @@ class RecordingNear {
 
     [[nodiscard]] Line load_line(Line const* from) const {
         log_->add("near.load_line", from);
-        return cpu::load_line(from);
+        return HostCached().load_line(from);
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         log_->add("near.load_word", from);
@@ -64,7 +64,7 @@ class RecordingFar {
         log_->add("far.store_line", to);
         log_->add("  over tag " + std::to_string(previous) + " tag " +
                   std::to_string(line.quads[0].tag()));
-        cpu::store_line(to, line);
+        X86::store_line(StoreKind::cached, to, line);
     }
     void store_word(std::uint64_t* to, std::uint64_t value) const {
         log_->add("far.store_word", to);

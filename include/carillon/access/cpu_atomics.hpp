@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line in terms of C++ atomics alone: what CPU threads use when they stand in for a device,
-// and what a CPU uses towards them. Each quad is two 8-byte words; the one with the tag is written
+// The quad in terms of C++ atomics alone: what CPU threads use when they stand in for a device,
+// and what a CPU uses towards them. A quad is two 8-byte words; the one with the tag is written
 // last and read first, so a tag that was seen vouches for the other word.
 #pragma once
 
@@ -11,32 +11,36 @@
 
 namespace carillon::cpu {
 
+// Word atomics of the C++ memory model; the model checker puts its own in their place.
+struct StdWords {
+    static std::uint64_t load(std::uint64_t const* from, std::memory_order order) {
+        return std::atomic_ref(const_cast<std::uint64_t&>(*from)).load(order);
+    }
+    static void store(std::uint64_t* to, std::uint64_t value, std::memory_order order) {
+        std::atomic_ref(*to).store(value, order);
+    }
+};
+
+template <class Words = StdWords>
+Quad load_quad(Quad const* from, Words const& words = {}) {
+    Quad quad;
+    quad.high = words.load(&from->high, std::memory_order_acquire);
+    quad.low = words.load(&from->low, std::memory_order_relaxed);
+    return quad;
+}
+
+template <class Words = StdWords>
+void store_quad(Quad* to, Quad const& quad, Words const& words = {}) {
+    words.store(&to->low, quad.low, std::memory_order_relaxed);
+    words.store(&to->high, quad.high, std::memory_order_release);
+}
+
 inline std::uint64_t load_word(std::uint64_t const* from) {
-    return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(from))
-        .load(std::memory_order_acquire);
+    return StdWords::load(from, std::memory_order_acquire);
 }
 
 inline void store_word(std::uint64_t* to, std::uint64_t value) {
-    std::atomic_ref<std::uint64_t>(*to).store(value, std::memory_order_release);
-}
-
-inline Line load_line(Line const* from) {
-    Line line;
-    for (std::size_t i = 0; i < quads_per_line; ++i) {
-        line.quads[i].high = load_word(&from->quads[i].high);
-        line.quads[i].low =
-            std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(from->quads[i].low))
-                .load(std::memory_order_relaxed);
-    }
-    return line;
-}
-
-inline void store_line(Line* to, Line const& line) {
-    for (std::size_t i = 0; i < quads_per_line; ++i) {
-        std::atomic_ref<std::uint64_t>(to->quads[i].low)
-            .store(line.quads[i].low, std::memory_order_relaxed);
-        store_word(&to->quads[i].high, line.quads[i].high);
-    }
+    StdWords::store(to, value, std::memory_order_release);
 }
 
 }  // namespace carillon::cpu

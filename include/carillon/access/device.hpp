@@ -1,82 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceNear and DeviceFar: one device thread on its own memory and on the host's. Compiled for a
-// GPU they are PTX; compiled for a CPU they are the emulated device, in C++ atomics.
+// CPU they are the emulated device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/access/ptx.hpp"
+#include "carillon/access/device_instructions.hpp"
 #include "carillon/core/config.hpp"
 #include "carillon/core/line.hpp"
 
 #if !defined(__CUDA_ARCH__)
 #include <chrono>
 
-#include "carillon/access/cpu_atomics.hpp"
 #include "carillon/access/pause.hpp"
 #endif
 
 namespace carillon {
 
-class DeviceNear {
+template <class Instructions>
+class BasicDeviceNear {
    public:
+    CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
+
+    // Only the last load is an acquire: one is enough to order what follows it, and as the last
+    // it lets all four be in flight at once.
+    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
-#if defined(__CUDA_ARCH__)
-        // Only the last load is an acquire: one is enough to order what follows it, and as the
-        // last it lets all four be in flight at once.
         Line line;
-        line.quads[0] = ptx::load_relaxed(&from->quads[0]);
-        line.quads[1] = ptx::load_relaxed(&from->quads[1]);
-        line.quads[2] = ptx::load_relaxed(&from->quads[2]);
-        line.quads[3] = ptx::load_acquire(&from->quads[3]);
+        line.quads[0] = gpu_.load_relaxed(&from->quads[0]);
+        line.quads[1] = gpu_.load_relaxed(&from->quads[1]);
+        line.quads[2] = gpu_.load_relaxed(&from->quads[2]);
+        line.quads[3] = gpu_.load_acquire(&from->quads[3]);
         return line;
-#else
-        return cpu::load_line(from);
-#endif
     }
 
+    CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
-#if defined(__CUDA_ARCH__)
-        return ptx::load_acquire(from);
-#else
-        return cpu::load_word(from);
-#endif
+        return gpu_.load_acquire(from);
     }
+
+   private:
+    Instructions gpu_;
 };
 
-class DeviceFar {
+template <class Instructions>
+class BasicDeviceFar {
    public:
+    CARILLON_HD explicit BasicDeviceFar(Instructions gpu = {}) : gpu_(gpu) {}
+
+    CARILLON_POLICY_CODE
     CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/) const {
-#if defined(__CUDA_ARCH__)
         for (std::size_t i = 0; i < quads_per_line; ++i) {
-            ptx::store_relaxed(&to->quads[i], line.quads[i]);
+            gpu_.store_relaxed(&to->quads[i], line.quads[i]);
         }
-#else
-        cpu::store_line(to, line);
-#endif
     }
 
+    CARILLON_POLICY_CODE
     CARILLON_HD void store_word(std::uint64_t* to, std::uint64_t value) const {
-#if defined(__CUDA_ARCH__)
-        ptx::store_relaxed(to, value);
-#else
-        cpu::store_word(to, value);
-#endif
+        gpu_.store_relaxed(to, value);
     }
 
     // A GPU's stores leave by themselves.
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
     // Dear on a GPU: only where out-of-line data goes ahead of a line.
-    CARILLON_HD void release() const {
-#if defined(__CUDA_ARCH__)
-        ptx::fence_system();
-#else
-        std::atomic_thread_fence(std::memory_order_release);
-#endif
-    }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void release() const { gpu_.fence_system(); }
+
+   private:
+    Instructions gpu_;
 };
+
+using DeviceNear = BasicDeviceNear<DeviceInstructions>;
+using DeviceFar = BasicDeviceFar<DeviceInstructions>;
 
 // How a device thread spends an unsuccessful poll, and what time it is there.
 class DeviceClock {

@@ -8,29 +8,17 @@
 #include <string_view>
 
 #include "carillon/access/range_sync.hpp"
+#include "carillon/access/x86.hpp"
 #include "carillon/core/line.hpp"
 
 namespace carillon {
-
-// The instruction that stores a line.
-enum class StoreKind : std::uint8_t {
-    cached,     // two 8-byte atomics a quad: cached memory, that is the emulated device
-    sse2,       // four 16-byte streaming stores
-    avx2,       // two 32-byte streaming stores
-    avx512,     // one 64-byte streaming store
-    movdir64b,  // one 64-byte direct store, which the CPU documents as a single write
-};
 
 // one_step stores payload and tags together. two_step stores the payload under the slot's previous
 // tags, fences, and stores the tags: for CPUs whose write-combining buffers may be evicted in
 // 8-byte pieces half way through a line, that is all that lack MOVDIR64B.
 enum class PublishMode : std::uint8_t { one_step, two_step };
 
-[[nodiscard]] std::string_view to_string(StoreKind kind);
 [[nodiscard]] std::string_view to_string(PublishMode mode);
-
-// Whether this CPU has the instruction.
-[[nodiscard]] bool supported(StoreKind kind);
 
 struct HostStores {
     StoreKind kind = StoreKind::cached;
@@ -40,26 +28,51 @@ struct HostStores {
 // The widest store into write-combining memory that this CPU has, and the mode that it needs.
 [[nodiscard]] HostStores best_mapped_stores();
 
-class HostMapped {
+// Device::access() makes one for a device's memory.
+template <class Cpu>
+class BasicHostMapped {
    public:
-    explicit HostMapped(HostStores stores = best_mapped_stores(), RangeSync const* sync = nullptr)
-        : stores_(stores), sync_(sync) {}
+    // `read_back`: a word of the same device's memory, for a device that does not keep the order
+    // of the CPU's writes (DeviceInfo::data_order); nullptr for one that does.
+    explicit BasicHostMapped(HostStores stores = best_mapped_stores(),
+                             RangeSync const* sync = nullptr,
+                             std::uint64_t const* read_back = nullptr, Cpu cpu = {})
+        : stores_(stores), sync_(sync), read_back_(read_back), cpu_(cpu) {}
 
-    void store_line(Line* to, Line const& line, Tag previous) const;
-    void store_word(std::uint64_t* to, std::uint64_t value) const;
-    // A store fence drains the write-combining buffers: without it a line may linger.
-    void commit(void const* where, std::size_t size) const;
-    // Orders earlier writes of this thread, to whatever memory, before its next line.
-    void release() const;
+    void store_line(Line* to, Line const& line, Tag previous) const {
+        if (stores_.mode == PublishMode::two_step) {
+            // H1: the payload is out before any of its tags; without the fence an evicted half of
+            // the buffer could carry a new tag ahead of its payload.
+            cpu_.store_line(stores_.kind, to, with_tag(line, previous));
+            commit(to, sizeof(Line));
+        }
+        cpu_.store_line(stores_.kind, to, line);
+    }
+
+    void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
+
+    // H2: the store fence drains the write-combining buffers; without it a line may linger.
+    // N2: on non-coherent memory a flush follows every publish.
+    void commit(void const* where, std::size_t size) const {
+        if (stores_.kind != StoreKind::cached) cpu_.store_fence();
+        if (sync_ != nullptr) sync_->flush(where, size);
+    }
+
+    // H3: orders earlier writes of this thread, to whatever memory, before its next line.
+    void release() const {
+        cpu_.store_fence();
+        if (read_back_ != nullptr) cpu_.read_back(read_back_);
+    }
 
     [[nodiscard]] HostStores stores() const { return stores_; }
 
    private:
     HostStores stores_;
     RangeSync const* sync_;
+    std::uint64_t const* read_back_;
+    Cpu cpu_;
 };
 
-// Drains this CPU's write-combining buffers, so that what was written leaves for the device now.
-void drain_write_combining();
+using HostMapped = BasicHostMapped<X86>;
 
 }  // namespace carillon

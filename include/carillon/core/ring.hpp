@@ -54,7 +54,7 @@ template <class T, class Far, class Near>
 class Producer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit Producer(RingView const& view, Far far = {}, Near near = {})
+    CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near())
         : view_(view),
           next_(view.first),
           slot_(view.slot(view.first)),
@@ -130,7 +130,7 @@ template <class T, class Near, class Far>
 class Consumer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit Consumer(RingView const& view, Near near = {}, Far far = {})
+    CARILLON_HD explicit Consumer(RingView const& view, Near near = Near(), Far far = Far())
         : view_(view), next_(view.first), near_(near), far_(far) {
         check_payload<T>();
     }

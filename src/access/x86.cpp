@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/access/host_mapped.hpp"
+#include "carillon/access/x86.hpp"
 
 #include <cpuid.h>
 #include <immintrin.h>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
 
-#include "carillon/access/cpu_atomics.hpp"
+#include "carillon/access/host_mapped.hpp"
 
 namespace carillon {
 namespace {
@@ -47,7 +45,9 @@ void store_sse2(Line* to, Line const& line) {
     }
 }
 
-void store_once(StoreKind kind, Line* to, Line const& line) {
+}  // namespace
+
+void X86::store_line(StoreKind kind, Line* to, Line const& line) {
     switch (kind) {
         case StoreKind::movdir64b:
             return store_movdir64b(to, line);
@@ -58,11 +58,11 @@ void store_once(StoreKind kind, Line* to, Line const& line) {
         case StoreKind::sse2:
             return store_sse2(to, line);
         case StoreKind::cached:
-            return cpu::store_line(to, line);
+            for (std::size_t i = 0; i < quads_per_line; ++i) {
+                cpu::store_quad(&to->quads[i], line.quads[i]);
+            }
     }
 }
-
-}  // namespace
 
 std::string_view to_string(StoreKind kind) {
     static constexpr std::array<std::string_view, 5> names{"cached", "sse2", "avx2", "avx512",
@@ -99,31 +99,5 @@ HostStores best_mapped_stores() {
     }();
     return best;
 }
-
-void HostMapped::store_line(Line* to, Line const& line, Tag previous) const {
-    if (stores_.mode == PublishMode::two_step) {
-        // H1: the payload is out before any of its tags; without the fence an evicted half of the
-        // buffer could carry a new tag ahead of its payload.
-        store_once(stores_.kind, to, with_tag(line, previous));
-        commit(to, sizeof(Line));
-    }
-    store_once(stores_.kind, to, line);
-}
-
-void HostMapped::store_word(std::uint64_t* to, std::uint64_t value) const {
-    cpu::store_word(to, value);
-}
-
-void HostMapped::commit(void const* where, std::size_t size) const {
-    if (stores_.kind != StoreKind::cached) _mm_sfence();
-    if (sync_ != nullptr) sync_->flush(where, size);
-}
-
-void HostMapped::release() const {
-    std::atomic_thread_fence(std::memory_order_release);
-    _mm_sfence();
-}
-
-void drain_write_combining() { _mm_sfence(); }
 
 }  // namespace carillon

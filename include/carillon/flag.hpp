@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags and doorbells between the CPU and a kernel that the user writes: one direction each.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "carillon/core/flag.hpp"
+#include "carillon/device.hpp"
+#include "carillon/endpoints.hpp"
+#include "carillon/ring.hpp"
+
+namespace carillon {
+
+namespace detail {
+
+// A word that lies where its reader polls it, and the host's end of it.
+template <class HostEnd, class DeviceEnd, Direction direction>
+class OneWord {
+   public:
+    explicit OneWord(Device const& device)
+        : memory_(direction == Direction::to_device ? device.allocate(sizeof(Line))
+                                                    : device.allocate_host(sizeof(Line))),
+          host_(make_host_end(device)) {}
+
+    [[nodiscard]] HostEnd& host() { return host_; }
+    [[nodiscard]] HostEnd const& host() const { return host_; }
+    [[nodiscard]] DeviceEnd device() const {
+        return DeviceEnd(static_cast<std::uint64_t*>(memory_.device()));
+    }
+
+   private:
+    [[nodiscard]] HostEnd make_host_end(Device const& device) const {
+        auto* const word = static_cast<std::uint64_t*>(memory_.host());
+        if constexpr (direction == Direction::to_device) {
+            return HostEnd(word, device.access(memory_));
+        } else {
+            return HostEnd(word);
+        }
+    }
+
+    Memory memory_;
+    HostEnd host_;
+};
+
+}  // namespace detail
+
+// `T` is trivially copyable and at most 8 bytes. The latest value wins; a value that was not read
+// in time is never seen. Starts as T's zero bytes. One writer, and any number of readers.
+template <class T, Direction direction>
+class Flag {
+   public:
+    static constexpr bool to_device = direction == Direction::to_device;
+    using HostEnd =
+        std::conditional_t<to_device, FlagWriter<T, HostMapped>, FlagReader<T, HostCached>>;
+    using DeviceEnd =
+        std::conditional_t<to_device, FlagReader<T, DeviceNear>, FlagWriter<T, DeviceFar>>;
+
+    // Throws what Device::allocate throws.
+    explicit Flag(Device const& device) : word_(device) {}
+
+    // The device's end: pass it to a kernel by value.
+    [[nodiscard]] DeviceEnd device_handle() const { return word_.device(); }
+
+    // `data` says that the value refers to device memory that the caller has written.
+    void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
+        word_.host().set(value, data);
+    }
+    [[nodiscard]] T get() const requires(!to_device) { return word_.host().get(); }
+
+   private:
+    detail::OneWord<HostEnd, DeviceEnd, direction> word_;
+};
+
+// Counts rings: none is lost, those that came close together are heard together. One ringer, one
+// listener.
+template <Direction direction>
+class Doorbell {
+   public:
+    static constexpr bool to_device = direction == Direction::to_device;
+    using HostEnd =
+        std::conditional_t<to_device, DoorbellRinger<HostMapped>, DoorbellListener<HostCached>>;
+    using DeviceEnd =
+        std::conditional_t<to_device, DoorbellListener<DeviceNear>, DoorbellRinger<DeviceFar>>;
+
+    // Throws what Device::allocate throws.
+    explicit Doorbell(Device const& device) : word_(device) {}
+
+    // The device's end: pass it to a kernel by value, once.
+    [[nodiscard]] DeviceEnd device_handle() const { return word_.device(); }
+
+    // `data` says that the caller has written device memory for whoever hears this ring.
+    void ring(OutOfLine data = OutOfLine::none) requires to_device { word_.host().ring(data); }
+    // How often it was rung since the last time.
+    [[nodiscard]] std::uint64_t heard() requires(!to_device) { return word_.host().heard(); }
+
+   private:
+    detail::OneWord<HostEnd, DeviceEnd, direction> word_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's ends of a channel and what became of each request. Nothing here waits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "carillon/core/ring.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon {
+
+// Names a request that was submitted, for whoever waits for its reply.
+class Ticket {
+   public:
+    explicit Ticket(Sequence sequence) : sequence_(sequence) {}
+    [[nodiscard]] Sequence sequence() const { return sequence_; }
+    bool operator==(Ticket const&) const = default;
+
+   private:
+    Sequence sequence_;
+};
+
+template <class Request, class Reply, class Near, class Far>
+class HostChannel {
+   public:
+    HostChannel(RingView const& requests, RingView const& replies, Near near, Far far)
+        : requests_(requests, far, near),
+          replies_(replies, near, far),
+          pending_(requests.capacity) {}
+
+    // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
+    [[nodiscard]] std::optional<Ticket> try_submit(Request const& request, OutOfLine data) {
+        Ticket const ticket(requests_.next());
+        Pending& pending = slot(ticket);
+        if (pending.state != State::free || !requests_.try_push(request, data)) {
+            receive();  // an abandoned reply that has come in the meantime frees its slot
+            return {};
+        }
+        pending.sequence = ticket.sequence();
+        pending.state = State::awaited;
+        return ticket;
+    }
+
+    // Takes the reply to `ticket`, which is valid, into `line` if it has come.
+    [[nodiscard]] bool try_take(Ticket ticket, Line& line) {
+        Pending& pending = slot(ticket);
+        if (pending.state != State::arrived) {
+            if (replies_.next() != ticket.sequence()) {
+                receive();
+                return pending.state == State::arrived && try_take(ticket, line);
+            }
+            if (!replies_.try_take(line)) return false;
+        } else {
+            line = pending.reply;
+        }
+        pending.state = State::free;
+        return true;
+    }
+
+    // Gives a reply up: it is dropped when it comes.
+    void abandon(Ticket ticket) {
+        Pending& pending = slot(ticket);
+        pending.state = pending.state == State::arrived ? State::free : State::abandoned;
+    }
+
+    // Throws UsageError, in the name of `call`, when no reply is outstanding for the ticket.
+    void require_valid(std::string_view call, Ticket ticket) {
+        Pending const& pending = slot(ticket);
+        bool const held = pending.state == State::awaited || pending.state == State::arrived;
+        if (!held || pending.sequence != ticket.sequence()) {
+            throw UsageError(call, "no reply is outstanding for this ticket");
+        }
+    }
+
+   private:
+    enum class State : std::uint8_t { free, awaited, arrived, abandoned };
+    // A request between try_submit and the taking of its reply.
+    struct Pending {
+        Line reply{};
+        Sequence sequence = 0;
+        State state = State::free;
+    };
+
+    [[nodiscard]] Pending& slot(Ticket ticket) {
+        return pending_[ticket.sequence() & (requests_.capacity() - 1)];
+    }
+
+    // Puts the next reply, if it has come, where its ticket's holder will look for it.
+    void receive() {
+        if (replies_.next() == requests_.next()) return;  // none is outstanding
+        Pending& pending = slot(Ticket(replies_.next()));
+        Line line;
+        if (!replies_.try_take(line)) return;
+        bool const wanted = pending.state == State::awaited;
+        if (wanted) pending.reply = line;
+        pending.state = wanted ? State::arrived : State::free;
+    }
+
+    Producer<Request, Far, Near> requests_;
+    Consumer<Reply, Near, Far> replies_;
+    std::vector<Pending> pending_;
+};
+
+}  // namespace carillon
