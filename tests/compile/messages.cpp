@@ -41,6 +41,7 @@ void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     use_ring<Largest>(device);
     use_kernel<Handler<Largest, Largest>>(device);
+    carillon::Flag<double, carillon::Direction::to_device>(device).set(1.5);
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2
@@ -58,5 +59,7 @@ void use(carillon::Device const& device) {
 #elif CARILLON_CASE == 8
     carillon::Ring<int, carillon::Direction::to_device> ring(device);
     (void)ring.try_pop();
+#elif CARILLON_CASE == 9
+    carillon::Flag<Largest, carillon::Direction::to_device>(device).set({});
 #endif
 }

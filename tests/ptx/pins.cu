@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels whose PTX ptx_test.py looks at: each is one use of the protocol by a device thread.
+#include <carillon/endpoints.hpp>
+#include <carillon/serve.hpp>
+
+namespace {
+
+using carillon::DeviceConsumer;
+using carillon::DeviceProducer;
+using carillon::Line;
+using carillon::OutOfLine;
+using carillon::RingView;
+
+struct Words {
+    std::uint32_t word[12];
+};
+
+struct Clock {
+    __device__ void idle(std::uint32_t) const {}
+    __device__ std::uint64_t now_ns() const { return 0; }
+    __device__ std::uint64_t multiprocessor() const { return 0; }
+};
+
+}  // namespace
+
+extern "C" __global__ void poll_line(Line const* slot, Line* out) {
+    *out = carillon::DeviceNear().load_line(slot);
+}
+
+extern "C" __global__ void poll_word(std::uint64_t const* word, std::uint64_t* out) {
+    *out = carillon::DeviceNear().load_word(word);
+}
+
+// The loop that waits for a line; a credit that is held goes back on the way.
+extern "C" __global__ void poll_loop(DeviceConsumer<Words> consumer, Line* out) {
+    while (!consumer.try_consume([&](Line const& line) { *out = line; })) {
+    }
+}
+
+extern "C" __global__ void publish(DeviceProducer<Words> producer, Line const* in, bool* done) {
+    *done = producer.try_put(*in);
+}
+
+extern "C" __global__ void publish_data(DeviceProducer<Words> producer, Line const* in, int* data,
+                                        bool* done) {
+    *data = 1;
+    *done = producer.try_put(*in, OutOfLine::written);
+}
+
+extern "C" __global__ void set_flag(carillon::FlagWriter<int, carillon::DeviceFar> flag) {
+    flag.set(1);
+}
+
+extern "C" __global__ void set_flag_data(carillon::FlagWriter<int, carillon::DeviceFar> flag,
+                                         int* data) {
+    *data = 1;
+    flag.set(1, OutOfLine::written);
+}
+
+struct Same {
+    __device__ Words operator()(Words const& words) const { return words; }
+};
+
+extern "C" __global__ void serve_loop(carillon::DeviceChannel<Words, Words> channel,
+                                      carillon::ControlLine* control,
+                                      carillon::StatusLine* status) {
+    Same handler;
+    carillon::serve(channel, handler,
+                    carillon::BasicBlockControl<carillon::DeviceNear, carillon::DeviceFar, Clock>(
+                        control, status, 0, Clock()));
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pins the exact loads, stores and fences of the device's side, so that neither a compiler nor an
+edit changes their order, width, semantics or scope unnoticed.  Usage: ptx_test.py FILE.ptx ..."""
+import re
+import sys
+import unittest
+
+SKIPPED = 77  # as ctest is told
+
+RELAXED_QUAD = "ld.relaxed.sys.global.b128"
+ACQUIRE_QUAD = "ld.acquire.sys.global.b128"
+ACQUIRE_WORD = "ld.acquire.sys.global.u64"
+STORE_QUAD = "st.relaxed.sys.global.b128"
+STORE_WORD = "st.relaxed.sys.global.u64"
+FENCE = "fence.acq_rel.sys"
+# The compiler's own accesses to what a test kernel is given or gives back.
+WEAK = re.compile(r"(ld|st)\.(global|local|param)(\.v[24])?\.[bus]\d+$")
+
+LINE = 3 * [RELAXED_QUAD] + [ACQUIRE_QUAD]
+LOOK_AT_CREDIT = [ACQUIRE_WORD]
+
+PINS = {
+    "poll_line": LINE,
+    "poll_word": [ACQUIRE_WORD],
+    # A batch of credits goes back before the look, the held ones after an empty one.
+    "poll_loop": 2 * [STORE_WORD] + LINE,
+    # The rare case, a full ring, comes first in the code: a look at the credit.
+    "publish": LOOK_AT_CREDIT + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
+    "publish_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
+    "set_flag": [STORE_WORD],
+    "set_flag_data": [FENCE, STORE_WORD],
+}
+
+
+def memory_instructions(ptx):
+    """{kernel: [its loads, stores, atomics and fences in order]}, weak accesses left out."""
+    kernels = {}
+    for name, body in re.findall(r"\.entry (\w+)\((.*?)\n}", ptx, re.S):
+        found = re.findall(r"^\s*(?:@!?%p\d+\s+)?((?:ld|st|atom|red|fence|membar|cp|discard)\b[\w.:]*)",
+                           body, re.M)
+        kernels[name] = [each for each in found if not WEAK.match(each)]
+    return kernels
+
+
+class Pins(unittest.TestCase):
+    files = []
+
+    def each_kernel(self, name):
+        for path in self.files:
+            with open(path, encoding="ascii") as file, self.subTest(ptx=path, kernel=name):
+                yield memory_instructions(file.read())[name]
+
+    def test_uses_of_the_protocol_are_these_accesses_in_this_order(self):
+        for name, expected in PINS.items():
+            for found in self.each_kernel(name):
+                self.assertEqual(found, expected)
+
+    def test_serving_loop_fences_only_when_it_starts(self):
+        for found in self.each_kernel("serve_loop"):
+            self.assertEqual(found[:3], [STORE_WORD, FENCE, STORE_WORD])
+            self.assertEqual(found.count(FENCE), 1)
+            self.assertEqual(found.count(STORE_QUAD), 4)
+            self.assertEqual(found.count(RELAXED_QUAD), 3)
+            self.assertEqual(found.count(ACQUIRE_QUAD), 1)
+            self.assertLessEqual(set(found), {RELAXED_QUAD, ACQUIRE_QUAD, ACQUIRE_WORD,
+                                              STORE_QUAD, STORE_WORD, FENCE})
+
+    def test_weak_access_is_not_taken_for_a_strong_one(self):
+        ptx = (".visible .entry k(\n)\n{\n\tld.global.v2.u64 {%a, %b}, [%c];\n"
+               "\t@%p1 ld.volatile.global.u64 %a, [%c];\n\tst.global.b128 [%c], %q;\n"
+               "\tst.release.sys.global.u64 [%c], %a;\n}\n")
+        self.assertEqual(memory_instructions(ptx)["k"],
+                         ["ld.volatile.global.u64", "st.release.sys.global.u64"])
+
+
+if __name__ == "__main__":
+    Pins.files = sys.argv[1:]
+    if not Pins.files:
+        print("skipped: this build has no nvcc, so there is no PTX to look at")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])
