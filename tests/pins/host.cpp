@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions whose assembly x86_test.py looks at, beside that of src/access/x86.cpp.
+#include <carillon/endpoints.hpp>
+
+using carillon::HostCached;
+using carillon::HostMapped;
+using carillon::Line;
+using carillon::X86;
+
+extern "C" {
+
+// Only parts of the line are used: the loads must stay whole all the same.
+std::uint64_t poll_line(Line const* slot, carillon::Tag tag) {
+    Line const line = HostCached().load_line(slot);
+    return has_arrived(line, tag) ? line.quads[2].low : 0;
+}
+
+void store_fence() { X86::store_fence(); }
+
+void release(HostMapped const& far) { far.release(); }
+}
