@@ -3,10 +3,8 @@
 //
 // A quad is accessed as the scalar type .b128 (PTX ISA 8.3 and later, sm_70 and later), not as a
 // vector: the memory consistency model takes a vector access for separate accesses to its elements
-// in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"). The text that we could read
-// names scalars of up to 64 bits, so that a .b128 access is one is counted as measured.
-// Towards a CPU, PTX defers to the platform (there, "Limitations on atomicity at system scope");
-// what we rely on across the bus is measured: docs/guarantees.md.
+// in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"). Towards a CPU, PTX defers
+// to the platform; what we rely on across the bus, and on what ground, is in docs/guarantees.md.
 #pragma once
 
 #if defined(__CUDA_ARCH__)
