@@ -5,6 +5,8 @@
 #include <carillon/carillon.hpp>
 #include <cstdint>
 
+#include "bounded_polls.hpp"
+
 #if !defined(__CUDA_ARCH__)
 #include <atomic>
 #endif
@@ -43,31 +45,6 @@ struct Flags {
     [[nodiscard]] CARILLON_HD Flag operator[](std::uint32_t number) const {
         return Flag(static_cast<Line*>(slots) + (number & (count - 1)));
     }
-};
-
-// When a body gives up, so that a lost message does not leave a kernel behind.
-struct Bound {
-    std::uint64_t ns;
-    bool oversubscribed;
-};
-
-class BoundedPolls {
-   public:
-    CARILLON_HD explicit BoundedPolls(Bound bound)
-        : bound_ns_(bound.ns), clock_(bound.oversubscribed), start_ns_(clock_.now_ns()) {}
-
-    CARILLON_HD void found() { polls_ = 0; }
-    // After an unsuccessful poll: whether to go on.
-    CARILLON_HD bool again() {
-        clock_.idle(++polls_);
-        return (polls_ & 1023U) != 0 || clock_.now_ns() - start_ns_ < bound_ns_;
-    }
-
-   private:
-    std::uint64_t bound_ns_;
-    DeviceClock clock_;
-    std::uint64_t start_ns_;
-    std::uint32_t polls_ = 0;
 };
 
 CARILLON_HD inline void report_place(StatusLine* status) {
