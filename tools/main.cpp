@@ -15,6 +15,7 @@
 #include "replay.hpp"
 #include "report.hpp"
 #include "rtt.hpp"
+#include "verify_report.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -108,6 +109,19 @@ void replay(Common const& common, std::string const& path) {
     if (!agree) throw Error("replay", "the device's tallies differ from the host's");
 }
 
+void verify(Common const& common, VerifyOptions const& options) {
+    Device const device = open_device(common);
+    VerifyResult const result = run_verify(device, options, show_progress);
+    fmt::print(common.text_output(), "{}{}", headline(device.info()),
+               verify_table(result, device.emulated()));
+    if (!common.json.empty()) {
+        nlohmann::json all = to_json(result);
+        all["environment"] = environment(device.info());
+        write_json(common.json, all);
+    }
+    require_no_violation(result);
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Low-latency command of a running GPU kernel from the CPU.", "carillon");
     app.set_version_flag("--version", version);
@@ -135,6 +149,15 @@ int run(int argc, char** argv) {
     common.add_to(*replay_command);
     replay_command->add_option("file", path, "a DBN file of MBO records")->required();
 
+    VerifyOptions verify_options;
+    auto* verify_command = app.add_subcommand(
+        "verify", "litmus tests of the order that the rings rely on, each with a negative control");
+    common.add_to(*verify_command);
+    verify_command->add_option("--seconds", verify_options.seconds, "for all tests together")
+        ->check(CLI::Range(1U, 86'400U));
+    verify_command->add_option("--threads", verify_options.threads, "of the CPU's side")
+        ->check(CLI::Range(1U, most_verify_threads));
+
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const& error) {
@@ -148,6 +171,7 @@ int run(int argc, char** argv) {
         rtt(common, options);
     }
     if (replay_command->parsed()) replay(common, path);
+    if (verify_command->parsed()) verify(common, verify_options);
     return 0;
 }
 

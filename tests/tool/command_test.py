@@ -14,6 +14,9 @@ import unittest
 CARILLON = sys.argv.pop(1)
 MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call"]
 STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"}
+LITMUS_TESTS = {"lines_to_device", "lines_to_host", "torn_lines", "two_lines_in_order",
+                "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
+                "slot_reuse_to_host", "flag_other_mapping", "store_fence"}
 
 
 def run(*arguments, **options):
@@ -90,6 +93,37 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(report["device_tally"]["add"], 40)
         self.assertEqual(report["device_tally"], report["host_tally"])
 
+    def test_verify_finds_no_violation_and_says_that_it_is_emulated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "verify.json"
+            result = run("verify", "--device", "emulated", "--seconds", "1", "--threads", "1",
+                         "--json", str(path))
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            report = json.loads(path.read_text())
+        self.assertIn("EMULATED", result.stdout)
+        self.assertIn("\nno violations\n", result.stdout)
+        self.assertTrue(report["environment"]["emulated"])
+        self.assertEqual(report["seconds"], 1)
+        self.assertEqual(report["threads"], 1)
+        self.assertEqual(report["violations"], 0)
+        self.assertEqual({test["name"] for test in report["tests"]}, LITMUS_TESTS)
+        for test in report["tests"]:
+            with self.subTest(test["name"]):
+                self.assertIn(test["name"], result.stdout)
+                self.assertGreater(test["checks"], 0)
+                self.assertEqual(test["evidence"], [])
+        for direction in ("lines_to_device", "lines_to_host"):
+            checks = [test["checks"] for test in report["tests"] if test["name"] == direction]
+            self.assertEqual([report[direction]], checks)
+        self.assertEqual(report["write_combining"]["conclusion"], "cached")
+        self.assertIn("8-byte flag", [each["form"] for each in report["missing_store_fence"]])
+
+    def test_verify_ends_on_one_processor(self):
+        one = {min(os.sched_getaffinity(0))}
+        result = run("verify", "--device", "emulated", "--seconds", "1",
+                     preexec_fn=lambda: os.sched_setaffinity(0, one))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_a_foreign_file_fails(self):
         self.assert_fails(run("replay", __file__, "--device", "emulated"), 1, "not a DBN file")
 
@@ -109,7 +143,7 @@ class CommandTest(unittest.TestCase):
 
     def test_bad_usage_exits_2(self):
         for arguments in ([], ["ring"], ["rtt", "--iterations", "0"], ["rtt", "--loud"],
-                          ["replay"], ["rtt", "--device", "nonsense"],
+                          ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"]):
             with self.subTest(arguments):
                 self.assert_fails(run(*arguments), 2, "")

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a litmus test of `carillon verify` finds.
+#pragma once
+
+#include <carillon/core/config.hpp>
+#include <cstdint>
+
+namespace carillon::tool {
+
+enum class Fault : std::uint32_t {
+    content,      // a line is not what was sent under its number
+    overwritten,  // a slot was written again before its line was taken
+    missing,      // a line did not come
+    torn,         // a quad's payload is not that of its tag
+    order,        // a later line was seen before an earlier one
+    stale_data,   // data are older than the line or the flag that names them
+};
+
+struct Evidence {
+    Fault fault;
+    std::uint32_t ring;  // or the line that was watched
+    std::uint64_t line;  // its sequence number or version
+    std::uint32_t word;
+    std::uint64_t expected;
+    std::uint64_t seen;
+};
+
+// What one thread or block checked, and the first few things that were wrong.
+struct alignas(64) Findings {
+    static constexpr std::uint32_t most_evidence = 5;
+
+    std::uint64_t started = 0;
+    std::uint64_t checks = 0;
+    std::uint64_t violations = 0;
+    std::uint64_t partly_seen = 0;  // looks that saw a line arrive in pieces
+    Evidence evidence[most_evidence] = {};
+
+    CARILLON_HD void add(Evidence const& violation) {
+        if (violations < most_evidence) evidence[violations] = violation;
+        ++violations;
+    }
+    [[nodiscard]] std::uint32_t evidence_count() const {
+        return violations < most_evidence ? static_cast<std::uint32_t>(violations) : most_evidence;
+    }
+    Findings& operator+=(Findings const& other) {
+        std::uint32_t count = evidence_count();
+        for (std::uint32_t i = 0; i < other.evidence_count() && count < most_evidence; ++i) {
+            evidence[count++] = other.evidence[i];
+        }
+        checks += other.checks;
+        violations += other.violations;
+        partly_seen += other.partly_seen;
+        return *this;
+    }
+};
+
+}  // namespace carillon::tool

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `carillon verify` says of its findings.
+#include "verify_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "carillon/error.hpp"
+
+namespace carillon::tool {
+namespace {
+
+TEST(VerifyReportTest, findingsKeepTheFirstFiveOfTheirEvidence) {
+    Findings sum;
+    for (std::uint64_t line = 1; line <= 3; ++line) {
+        Findings each;
+        for (std::uint32_t word = 0; word < 2; ++word) {
+            each.add({Fault::content, 0, line, word, 1, 2});
+        }
+        sum += each;
+    }
+    EXPECT_EQ(sum.violations, 6U);
+    EXPECT_EQ(sum.evidence_count(), Findings::most_evidence);
+    EXPECT_EQ(sum.evidence[4].line, 3U);
+}
+
+TEST(VerifyReportTest, aStoreLingersIfMostlyTheFenceHelps) {
+    FenceReport report{"sse2", {100, 1000, 1}, {100, 1000, 11}};
+    EXPECT_TRUE(report.lingered());
+    report.without.late = 10;
+    EXPECT_FALSE(report.lingered()) << "a tenth, and ten times as many";
+    report.with.late = 2;
+    report.without.late = 20;
+    EXPECT_FALSE(report.lingered());
+}
+
+TEST(VerifyReportTest, theMappingIsToldFromItsTimes) {
+    EXPECT_EQ((MappingReport{3, 40, 40, false}.conclusion()), Mapping::cached);
+    EXPECT_EQ((MappingReport{900, 150, 600, false}.conclusion()), Mapping::write_combining);
+    EXPECT_EQ((MappingReport{900, 600, 600, true}.conclusion()), Mapping::write_combining);
+    EXPECT_EQ((MappingReport{900, 600, 600, false}.conclusion()), Mapping::uncached);
+}
+
+[[nodiscard]] VerifyResult broken_result() {
+    VerifyResult result;
+    TestReport broken{"lines_to_host", "to_host", "content", {}, {}, {}};
+    broken.findings.checks = 10;
+    broken.findings.add({Fault::content, 2, 17, 3, 0xabc, 0xdef});
+    result.tests = {broken};
+    return result;
+}
+
+TEST(VerifyReportTest, aViolationIsInTheTableWithItsEvidence) {
+    std::string const table = verify_table(broken_result(), true);
+    EXPECT_NE(table.find("VIOLATION content (to_host), ring 2, line 17, word 3: expected "
+                         "0x0000000000000abc, seen 0x0000000000000def"),
+              std::string::npos)
+        << table;
+    EXPECT_NE(table.find("\n1 violation\n"), std::string::npos) << table;
+}
+
+TEST(VerifyReportTest, aViolationIsInTheJsonAndAnError) {
+    nlohmann::json const json = to_json(broken_result());
+    EXPECT_EQ(json["violations"], 1);
+    EXPECT_EQ(json["lines_to_host"], 10);
+    EXPECT_EQ(json["tests"][0]["evidence"][0]["line"], 17);
+    EXPECT_TRUE(json["tests"][0]["controls"].empty());
+    EXPECT_THROW(require_no_violation(broken_result()), Error);
+    EXPECT_NO_THROW(require_no_violation(VerifyResult{}));
+}
+
+TEST(VerifyReportTest, aGpusMappingThatIsNotWriteCombiningIsWarnedOf) {
+    VerifyResult const result;
+    EXPECT_NE(verify_table(result, false).find("WARNING"), std::string::npos);
+    EXPECT_EQ(verify_table(result, true).find("WARNING"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace carillon::tool

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A litmus kernel from start to findings, for the device sources among tools/verify_*.cpp.
+#pragma once
+
+#include <future>
+#include <vector>
+
+#include "verify_litmus.hpp"
+
+namespace carillon::tool {
+
+class LitmusKernel {
+   public:
+    LitmusKernel(VerifyStage const& stage, unsigned blocks, std::chrono::nanoseconds time)
+        : device_(stage.device),
+          blocks_(blocks),
+          findings_(device_.allocate_host(blocks * sizeof(Findings))),
+          stop_(device_.allocate(sizeof(Line))),
+          bound_{static_cast<std::uint64_t>((time + margin).count()), device_.emulated()} {}
+
+    [[nodiscard]] Station station() const {
+        return {static_cast<Findings*>(findings_.device()),
+                static_cast<std::uint64_t const*>(stop_.device()), bound_};
+    }
+
+    // Starts the blocks, and waits until all of them run.
+    template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+    void start(Body const& body) {
+        kernel_ = launch<Body, toolchain>(device_, blocks_, body);
+        auto const running = [&] { return started() == blocks_ || kernel_.finished(); };
+        if (!HostWait(HostWait::Style::yield).until(running, margin)) {
+            throw TimeoutError("verify", "a litmus kernel did not start");
+        }
+    }
+
+    void stop() const {
+        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(stop_.host()),
+                                              device_.access(stop_))
+            .set(1);
+    }
+
+    // Stops the blocks that are not waiting for an end of their own; all they found.
+    [[nodiscard]] Findings end() const {
+        stop();
+        if (!kernel_.wait(std::chrono::nanoseconds(bound_.ns) + margin)) {
+            throw TimeoutError("verify", "a litmus kernel did not end");
+        }
+        Findings all;
+        for (unsigned i = 0; i < blocks_; ++i) all += of_block(i);
+        return all;
+    }
+
+   private:
+    static constexpr std::chrono::nanoseconds margin = std::chrono::seconds(10);
+
+    [[nodiscard]] Findings const& of_block(unsigned block) const {
+        return static_cast<Findings const*>(findings_.host())[block];
+    }
+    [[nodiscard]] unsigned started() const {
+        unsigned count = 0;
+        for (unsigned i = 0; i < blocks_; ++i) {
+            if (HostCached().load_word(&of_block(i).started) != 0) ++count;
+        }
+        return count;
+    }
+
+    Device device_;
+    unsigned blocks_;
+    Memory findings_;
+    Memory stop_;
+    Bound bound_;
+    RunningKernel kernel_;
+};
+
+// Runs `body(thread)` on as many threads; all they found.
+template <class Body>
+[[nodiscard]] Findings on_threads(unsigned threads, Body const& body) {
+    std::vector<std::future<Findings>> running;
+    for (unsigned i = 0; i < threads; ++i) {
+        running.push_back(std::async(std::launch::async, body, i));
+    }
+    Findings all;
+    for (auto& each : running) all += each.get();
+    return all;
+}
+
+}  // namespace carillon::tool

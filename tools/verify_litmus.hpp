@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The litmus tests that run_verify() is made of. Each runs for a time, with the discipline or
+// without a piece of it, and returns what it found.
+#pragma once
+
+#include <carillon/carillon.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verify.hpp"
+
+namespace carillon::tool {
+
+using Clock = std::chrono::steady_clock;
+
+struct VerifyStage {
+    Device device;
+    unsigned threads;
+
+    // A GPU's block takes lines more slowly than a CPU thread sends them. The emulated device's
+    // blocks need processors of their own.
+    [[nodiscard]] unsigned rings_per_thread() const { return device.emulated() ? 1 : 8; }
+    [[nodiscard]] unsigned watchers() const { return device.emulated() ? 1 : 32; }
+    // After an unsuccessful poll.
+    void rest() const {
+        if (device.emulated()) cpu::pause_or_yield(0, true);
+    }
+};
+
+// lines_to_device, lines_to_host, slot_reuse.
+struct LineTest {
+    Direction direction;
+    std::uint32_t capacity;
+    unsigned rings_per_thread;
+    bool slow_consumer = false;
+    bool ignore_credit = false;  // the control
+};
+[[nodiscard]] Findings run_lines(VerifyStage const& stage, LineTest const& test,
+                                 std::chrono::nanoseconds time);
+
+// out_of_line.
+struct DataTest {
+    Direction direction;
+    OutOfLine order = OutOfLine::written;  // none: a control
+    bool relaxed_load = false;             // a control, to_device only
+};
+[[nodiscard]] Findings run_data(VerifyStage const& stage, DataTest const& test,
+                                std::chrono::nanoseconds time);
+
+// torn_lines.
+struct StoreForm {
+    std::string name;
+    HostStores stores;
+    bool used = true;          // by the library on this device: a torn quad is a violation
+    bool column_wise = false;  // 8-byte stores, the last word of every line first: the control
+};
+[[nodiscard]] std::vector<StoreForm> store_forms(Device const& device);
+[[nodiscard]] Findings run_torn(VerifyStage const& stage, StoreForm const& form,
+                                std::chrono::nanoseconds time);
+
+// two_lines_in_order.
+[[nodiscard]] Findings run_pairs(VerifyStage const& stage, bool release,
+                                 std::chrono::nanoseconds time);
+
+// flag_other_mapping.
+struct FlagTest {
+    bool data_in_host_memory;
+    OutOfLine order = OutOfLine::written;  // none: the control
+};
+[[nodiscard]] Findings run_flags(VerifyStage const& stage, FlagTest const& test,
+                                 std::chrono::nanoseconds time);
+
+// store_fence and write_combining. Adds lines that never came to `findings`.
+[[nodiscard]] std::vector<FenceReport> run_fences(VerifyStage const& stage,
+                                                  std::chrono::nanoseconds time,
+                                                  Findings& findings);
+[[nodiscard]] MappingReport measure_mapping(Device const& device);
+
+}  // namespace carillon::tool

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device source: nvcc compiles it where there is one.
+#include "litmus_watch.hpp"
+
+#include "verify_kernel.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint32_t watched = 8;        // lines, pairs or flags, in turn
+constexpr std::uint32_t column_lines = 64;  // more than a CPU has write-combining buffers
+constexpr std::uint32_t any_later = 0x7fff'ffffU;
+
+// Calls `write(version)`, from 1 on, until the time is over.
+template <class Write>
+void write_versions(VerifyStage const& stage, std::chrono::nanoseconds time, Write&& write) {
+    constexpr std::uint32_t batch = 16;
+    auto const deadline = Clock::now() + time;
+    std::uint32_t version = 0;
+    do {
+        for (std::uint32_t i = 0; i < batch; ++i) write(++version);
+        stage.rest();
+    } while (Clock::now() < deadline);
+}
+
+void store_words(Line* lines, std::uint32_t version) {
+    constexpr std::uint32_t words_per_line = sizeof(Line) / sizeof(std::uint64_t);
+    Line const line = versioned_line(version);
+    for (std::uint32_t word = words_per_line; word-- != 0;) {
+        Quad const& quad = line.quads[word / 2];
+        std::uint64_t const value = word % 2 != 0 ? quad.high : quad.low;
+        for (std::uint32_t i = 0; i < column_lines; ++i) {
+            Quad& to = lines[i].quads[word / 2];
+            store_data(word % 2 != 0 ? &to.high : &to.low, value);
+        }
+    }
+    X86::store_fence();
+}
+
+// A GPU loads a quad at once. The emulated device loads the word with the tag first, so that the
+// other one may be of any later version.
+Early early_for(Device const& device, StoreForm const& form) {
+    std::uint32_t const two_step = form.stores.mode == PublishMode::two_step ? 1 : 0;
+    return {device.emulated() ? any_later : two_step, two_step};
+}
+
+}  // namespace
+
+std::vector<StoreForm> store_forms(Device const& device) {
+    std::vector<StoreForm> forms;
+    if (device.emulated()) {
+        forms.push_back({"cached one-step", {StoreKind::cached, PublishMode::one_step}});
+    } else {
+        forms.push_back({"8-byte", {StoreKind::cached, PublishMode::one_step}, false});
+    }
+    if (CARILLON_THREAD_SANITIZER != 0) return forms;  // it does not see streaming stores
+    for (StoreKind kind : {StoreKind::sse2, StoreKind::avx2, StoreKind::avx512}) {
+        if (!supported(kind)) continue;
+        std::string const name(to_string(kind));
+        forms.push_back({name + " two-step", {kind, PublishMode::two_step}});
+        forms.push_back({name + " one-step", {kind, PublishMode::one_step}, false});
+    }
+    if (supported(StoreKind::movdir64b)) {
+        forms.push_back({"movdir64b one-step", {StoreKind::movdir64b, PublishMode::one_step}});
+    }
+    return forms;
+}
+
+Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::nanoseconds time) {
+    std::uint32_t const count = form.column_wise ? column_lines : watched;
+    Memory const memory = stage.device.allocate(count * sizeof(Line));
+    auto* const lines = static_cast<Line*>(memory.host());
+    HostMapped const far(form.stores, memory.range_sync());
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchLines{static_cast<Line const*>(memory.device()), count,
+                            early_for(stage.device, form), kernel.station()});
+    write_versions(stage, time, [&](std::uint32_t version) {
+        if (form.column_wise) return store_words(lines, version);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            far.store_line(lines + i, versioned_line(version), version - 1);
+            far.commit(lines + i, sizeof(Line));
+            if (!form.used) X86::store_fence();
+        }
+    });
+    return kernel.end();
+}
+
+Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseconds time) {
+    Memory const memory = stage.device.allocate(2 * watched * sizeof(Line));
+    auto* const first = static_cast<Line*>(memory.host());
+    auto const* const on_device = static_cast<Line const*>(memory.device());
+    HostMapped const fences = stage.device.access(memory);
+    // In one step: the fence between two steps would order the lines as well.
+    HostMapped const far({stage.device.stores().kind, PublishMode::one_step}, memory.range_sync());
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchPairs{on_device, on_device + watched, watched, kernel.station()});
+    write_versions(stage, time, [&](std::uint32_t version) {
+        Line const line = versioned_line(version);
+        for (std::uint32_t i = 0; i < watched; ++i) {
+            Line* const second = first + watched + i;
+            far.store_line(first + i, line, version - 1);
+            if (release) fences.release();
+            far.store_line(second, line, version - 1);
+            far.commit(second, sizeof(Line));
+        }
+    });
+    return kernel.end();
+}
+
+Findings run_flags(VerifyStage const& stage, FlagTest const& test, std::chrono::nanoseconds time) {
+    constexpr std::uint32_t words = WatchFlags::words;
+    std::size_t const bytes = watched * words * sizeof(std::uint64_t);
+    Memory const data =
+        test.data_in_host_memory ? stage.device.allocate_host(bytes) : stage.device.allocate(bytes);
+    Memory const flags = stage.device.allocate(watched * sizeof(Line));
+    HostMapped const far = stage.device.access(flags);
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchFlags{static_cast<Line const*>(flags.device()),
+                            static_cast<std::uint64_t const*>(data.device()), watched,
+                            kernel.station()});
+    write_versions(stage, time, [&](std::uint32_t version) {
+        for (std::uint32_t i = 0; i < watched; ++i) {
+            std::uint64_t* const to = static_cast<std::uint64_t*>(data.host()) + i * words;
+            for (std::uint32_t w = 0; w < words; ++w)
+                store_data(to + w, versioned_word(version, w));
+            if (data.range_sync() != nullptr) {
+                data.range_sync()->flush(to, words * sizeof(*to));
+            }
+            std::uint64_t* const flag = &static_cast<Line*>(flags.host())[i].quads[0].low;
+            FlagWriter<std::uint32_t, HostMapped>(flag, far).set(version, test.order);
+        }
+    });
+    return kernel.end();
+}
+
+}  // namespace carillon::tool
