@@ -35,6 +35,8 @@ class HostChannel {
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request, OutOfLine data) {
         Ticket const ticket(requests_.next());
         Pending& pending = slot(ticket);
+        // What is outstanding always has room in the reply ring, even if nobody ever looks again.
+        if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
         if (pending.state != State::free || !requests_.try_push(request, data)) {
             receive();  // an abandoned reply that has come in the meantime frees its slot
             return {};
@@ -88,9 +90,11 @@ class HostChannel {
         return pending_[ticket.sequence() & (requests_.capacity() - 1)];
     }
 
+    [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
+
     // Puts the next reply, if it has come, where its ticket's holder will look for it.
     void receive() {
-        if (replies_.next() == requests_.next()) return;  // none is outstanding
+        if (outstanding() == 0) return;
         Pending& pending = slot(Ticket(replies_.next()));
         Line line;
         if (!replies_.try_take(line)) return;

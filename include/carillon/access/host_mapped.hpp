@@ -45,6 +45,7 @@ class BasicHostMapped {
             // the buffer could carry a new tag ahead of its payload.
             cpu_.store_line(stores_.kind, to, with_tag(line, previous));
             commit(to, sizeof(Line));
+            read_back();
         }
         cpu_.store_line(stores_.kind, to, line);
     }
@@ -61,12 +62,17 @@ class BasicHostMapped {
     // H3: orders earlier writes of this thread, to whatever memory, before its next line.
     void release() const {
         cpu_.store_fence();
-        if (read_back_ != nullptr) cpu_.read_back(read_back_);
+        read_back();
     }
 
     [[nodiscard]] HostStores stores() const { return stores_; }
 
    private:
+    // What left this CPU has arrived when its next store leaves.
+    void read_back() const {
+        if (read_back_ != nullptr) cpu_.read_back(read_back_);
+    }
+
     HostStores stores_;
     RangeSync const* sync_;
     std::uint64_t const* read_back_;

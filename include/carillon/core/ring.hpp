@@ -160,13 +160,21 @@ class Consumer {
         // C1, pairs with P1: the load is an acquire, so what the line names can be read after it.
         Line const line = near_.load_line(view_.slot(next_));
         if (!has_arrived(line, tag_of(next_))) {
-            if (held_ != 0) return_credit();
+            return_held();
             return false;
         }
         use(line);
         ++next_;
         ++held_;
         return true;
+    }
+
+    // Lines taken whose credit has not been returned, and its return ahead of time: for a consumer
+    // that may not look again for a while.
+    [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void return_held() {
+        if (held_ != 0) return_credit();
     }
 
     // The sequence number of the message that the next successful take will return.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The adversary has teeth: what is not disciplined breaks on its machine.
+#include "adversary/flag_scenario.hpp"
+#include "adversary/ring_scenario.hpp"
+
+namespace carillon::test {
+namespace {
+
+template <class Far>
+struct WithoutCommit : Far {
+    void commit(void const* /*where*/, std::size_t /*size*/) const {}
+};
+
+template <class Far>
+struct WithoutRelease : Far {
+    void release() const {}
+};
+
+template <class Far>
+struct WithoutCredit : Far {
+    void store_word(std::uint64_t* /*to*/, std::uint64_t /*value*/) const {}
+};
+
+// Takes a line for whole as soon as its last quad is there.
+template <class Near>
+struct LastQuadOnly : Near {
+    [[nodiscard]] Line load_line(Line const* from) const {
+        Line const line = Near::load_line(from);
+        return with_tag(line, line.quads[3].tag());
+    }
+};
+
+struct RelaxedGpu : AdversaryGpu {
+    [[nodiscard]] Quad load_acquire(Quad const* from) const { return load_relaxed(from); }
+    using AdversaryGpu::load_acquire;
+};
+
+struct WithoutFlush final : RangeSync {
+    void flush(void const* /*where*/, std::size_t /*size*/) const override {}
+    void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
+};
+
+constexpr HostStores in_one_step{StoreKind::avx2, PublishMode::one_step};
+Configuration const ordinary{{}, in_one_step};
+
+template <class Far>
+std::string to_device(Policies const& policies, Far far, OutOfLine data) {
+    return RingScenario(policies, Side::host, far, policies.host_near(), policies.device_near(),
+                        policies.device_far(), data)
+        .run();
+}
+
+template <class Far>
+std::string to_host(Policies const& policies, Far far, OutOfLine data) {
+    return RingScenario(policies, Side::device, far, policies.device_near(), policies.host_near(),
+                        policies.host_far(), data)
+        .run();
+}
+
+TEST(AdversaryBreaksTest, aLineInOneStepOnABusOfWords) {
+    for (StoreKind const kind : {StoreKind::sse2, StoreKind::avx2, StoreKind::avx512}) {
+        Configuration const words{{.pieces = Pieces::words}, {kind, PublishMode::one_step}};
+        EXPECT_TRUE(fails_for_some_seed(words, "is wrong", [](Policies const& policies) {
+            return ring_to_device(policies, OutOfLine::none);
+        })) << to_string(kind);
+    }
+}
+
+TEST(AdversaryBreaksTest, aLineTakenForItsLastQuad) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "is wrong", [](Policies const& policies) {
+        LastQuadOnly<Policies::DeviceNear> const near{policies.device_near()};
+        return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(), near,
+                            policies.device_far(), OutOfLine::none)
+            .run();
+    }));
+}
+
+TEST(AdversaryBreaksTest, aPublishWithoutCommit) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "no progress", [](Policies const& policies) {
+        WithoutCommit<Policies::HostFar> const far{policies.host_far()};
+        return to_device(policies, far, OutOfLine::none);
+    }));
+}
+
+TEST(AdversaryBreaksTest, dataWithoutReleaseToTheDevice) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {
+        WithoutRelease<Policies::HostFar> const far{policies.host_far()};
+        return to_device(policies, far, OutOfLine::written);
+    }));
+}
+
+TEST(AdversaryBreaksTest, dataWithoutReleaseToTheHost) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {
+        WithoutRelease<Policies::DeviceFar> const far{policies.device_far()};
+        return to_host(policies, far, OutOfLine::written);
+    }));
+}
+
+TEST(AdversaryBreaksTest, dataReadAfterARelaxedLoadOfTheLine) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {
+        BasicDeviceNear const near(RelaxedGpu{AdversaryGpu(policies.machine())});
+        return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(), near,
+                            policies.device_far(), OutOfLine::written)
+            .run();
+    }));
+}
+
+TEST(AdversaryBreaksTest, aConsumerThatReturnsNoCredit) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "no progress", [](Policies const& policies) {
+        WithoutCredit<Policies::DeviceFar> const far{policies.device_far()};
+        return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
+                            policies.device_near(), far, OutOfLine::none)
+            .run();
+    }));
+}
+
+TEST(AdversaryBreaksTest, aFlagThatDoesNotSayThatDataWasWritten) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "with the data of", [](Policies const& policies) {
+        Line* const line = policies.machine().device_lines();
+        DoorbellRinger ringer(&line->quads[0].low, policies.host_far());
+        FlagReader<std::uint64_t, Policies::DeviceNear> reader(&line->quads[0].low,
+                                                               policies.device_near());
+        return CountScenario(
+                   policies, Side::host, [&] { ringer.ring(); }, [&] { return reader.get(); },
+                   OutOfLine::written)
+            .run();
+    }));
+}
+
+TEST(AdversaryBreaksTest, nonCoherentMemoryThatIsNotFlushed) {
+    Configuration const non_coherent{{.atom = 64}, in_one_step};
+    EXPECT_TRUE(fails_for_some_seed(non_coherent, "no progress", [](Policies const& policies) {
+        WithoutFlush const sync;
+        Policies::HostFar const far(in_one_step, &sync, nullptr, AdversaryCpu(policies.machine()));
+        return to_device(policies, far, OutOfLine::none);
+    }));
+}
+
+TEST(AdversaryBreaksTest, nonCoherentMemoryThatIsNotInvalidated) {
+    Configuration const non_coherent{{.atom = 64}, in_one_step};
+    EXPECT_TRUE(fails_for_some_seed(non_coherent, "no progress", [](Policies const& policies) {
+        WithoutFlush const sync;
+        Policies::HostNear const near(&sync, AdversaryCpu(policies.machine()));
+        return RingScenario(policies, Side::device, policies.device_far(), policies.device_near(),
+                            near, policies.host_far(), OutOfLine::none)
+            .run();
+    }));
+}
+
+TEST(AdversaryBreaksTest, dataOnABusThatFencesDoNotOrderWithoutReadBack) {
+    Configuration const unordered{{.fences_order = false}, in_one_step};
+    EXPECT_TRUE(fails_for_some_seed(unordered, "other data", [](Policies const& policies) {
+        return ring_to_device(policies, OutOfLine::written);
+    }));
+}
+
+TEST(AdversaryBreaksTest, aReadFromFarMemory) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "far memory", [](Policies const& policies) {
+        Line const* const line = policies.machine().device_lines();
+        return policies.machine().run([&] { (void)policies.host_near().load_line(line); }, [] {});
+    }));
+}
+
+}  // namespace
+}  // namespace carillon::test
