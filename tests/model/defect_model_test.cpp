@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// That the models have teeth: each test breaks one thing and expects Relacy to say what follows.
+#include <gtest/gtest.h>
+
+#include "model/flag_model.hpp"
+#include "model/ring_model.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Cpu = RelacyCpu<WholeQuads>;
+using Gpu = RelacyGpu<WholeQuads>;
+
+struct FencelessCpu : Cpu {
+    using Cpu::Cpu;
+    static void store_fence() {}
+};
+
+struct FencelessGpu : Gpu {
+    using Gpu::Gpu;
+    static void fence_system() {}
+};
+
+// Every load of a quad is relaxed.
+struct RelaxedGpu : Gpu {
+    using Gpu::Gpu;
+    using Gpu::load_acquire;
+    [[nodiscard]] Quad load_acquire(Quad const* from) const { return load_relaxed(from); }
+};
+
+// Believes that one line more was taken.
+struct GenerousCpu : Cpu {
+    using Cpu::Cpu;
+    [[nodiscard]] Word load_word(Word const* from) const { return Cpu::load_word(from) + 1; }
+};
+
+// Says that one line more was taken.
+struct HastyGpu : Gpu {
+    using Gpu::Gpu;
+    using Gpu::store_relaxed;
+    void store_relaxed(Word* to, Word word) const { Gpu::store_relaxed(to, word + 1); }
+};
+
+// Never says that a line was taken.
+struct SilentGpu : Gpu {
+    using Gpu::Gpu;
+    using Gpu::store_relaxed;
+    static void store_relaxed(Word* /*to*/, Word /*word*/) {}
+};
+
+// A quad's tag is loaded last.
+struct UnorderedWords : QuadsOfWords {
+    using QuadsOfWords::QuadsOfWords;
+    [[nodiscard]] Quad load(Quad const* from, rl::memory_order /*order*/) const {
+        return {load(&from->low, rl::mo_relaxed), load(&from->high, rl::mo_relaxed)};
+    }
+    using QuadsOfWords::load;
+};
+
+template <class Way, Traffic traffic>
+std::string outcome_of() {
+    return quiet_outcome<RingModel<Way, traffic>>(random_executions(1000));
+}
+template <class C, class G>
+using Broken = Hardware<all_quads, C, G>;
+
+TEST(DefectModelTest, relaxedLastLoadIsADataRace) {
+    EXPECT_EQ((outcome_of<ToDevice<Broken<Cpu, RelaxedGpu>>, endless>()), "DATA RACE");
+}
+TEST(DefectModelTest, hostWithoutReleaseIsADataRace) {
+    EXPECT_EQ((outcome_of<ToDevice<Broken<FencelessCpu, Gpu>>, endless>()), "DATA RACE");
+}
+TEST(DefectModelTest, deviceWithoutReleaseIsADataRace) {
+    EXPECT_EQ((outcome_of<ToHost<Broken<Cpu, FencelessGpu>>, endless>()), "DATA RACE");
+}
+TEST(DefectModelTest, flagWithoutReleaseIsADataRace) {
+    using Model = FlagModel<AsFlag, ToHost<Broken<Cpu, FencelessGpu>>>;
+    EXPECT_EQ(quiet_outcome<Model>(every_execution), "DATA RACE");
+}
+TEST(DefectModelTest, producerThatTakesOneCreditTooManyOverwrites) {
+    EXPECT_EQ((outcome_of<ToDevice<Broken<GenerousCpu, Gpu>>, endless>()), "USER ASSERT FAILED");
+}
+TEST(DefectModelTest, consumerThatGivesOneCreditTooManyIsOverwritten) {
+    EXPECT_EQ((outcome_of<ToDevice<Broken<Cpu, HastyGpu>>, four_slots>()), "USER ASSERT FAILED");
+}
+TEST(DefectModelTest, creditThatNeverComesIsALivelock) {
+    EXPECT_EQ((outcome_of<ToDevice<Broken<Cpu, SilentGpu>>, endless>()), "LIVELOCK");
+}
+TEST(DefectModelTest, tornQuadInOneStepIsSeen) {
+    using Torn = Broken<TearingCpu<Evicted::either>, Gpu>;
+    EXPECT_EQ((outcome_of<ToDevice<Torn>, four_slots>()), "USER ASSERT FAILED");
+}
+TEST(DefectModelTest, tagLoadedAfterItsWordIsSeen) {
+    EXPECT_EQ((outcome_of<ToDevice<Emulated<all_quads, UnorderedWords>>, four_slots>()),
+              "USER ASSERT FAILED");
+}
+
+}  // namespace
+}  // namespace carillon::test
