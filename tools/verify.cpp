@@ -57,7 +57,7 @@ class Verification {
         auto const forms = store_forms(stage_.device);
         double const each = share / static_cast<double>(forms.size() + 1);
         StoreForm columns{"8-byte", {}, false, true};
-        Control const torn = control("quads as single stores (8-byte stores, column-wise)",
+        Control const torn = control("whole quads (8-byte stores, column-wise)",
                                      run_torn(stage_, columns, part(each)));
         for (StoreForm const& form : forms) {
             Findings found = run_torn(stage_, form, part(each));
