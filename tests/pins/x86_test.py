@@ -11,7 +11,7 @@ def functions(assembly):
     """{symbol: [its instructions, as "mnemonic operands"]}."""
     found = {}
     for name, body in re.findall(r"^(\w+):\n(.*?)^\t\.size\t\1, ", assembly, re.S | re.M):
-        lines = re.findall(r"^[ \t]+([a-z]\w*[^\n]*)$", body, re.M)
+        lines = re.findall(r"^[ \t]+(?!endbr64)([a-z]\w*[^\n]*)$", body, re.M)
         found[name] = [" ".join(line.split()) for line in lines]
     return found
 
