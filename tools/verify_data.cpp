@@ -2,8 +2,6 @@
 // Device source: nvcc compiles it where there is one.
 #include "litmus_data.hpp"
 
-#include <thread>
-
 #include "verify_kernel.hpp"
 
 namespace carillon::tool {
@@ -125,16 +123,8 @@ Findings data_to_host(DataRings const& rings, std::chrono::nanoseconds time) {
     kernel.start(SendData{rings.memory.on_device(), rings.data.device(), rings.test.order,
                           kernel.station()});
     auto const deadline = Clock::now() + time;
-    auto stopping = std::async(std::launch::async, [&] {
-        std::this_thread::sleep_until(deadline);
-        kernel.stop();
-    });
-    Findings const found = on_threads(rings.stage.threads, [&](unsigned thread) {
-        return receive_data(rings, thread, deadline);
-    });
-    stopping.get();
-    (void)kernel.end();
-    return found;
+    return on_threads_until(kernel, deadline, rings.stage.threads,
+                            [&](unsigned thread) { return receive_data(rings, thread, deadline); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <future>
+#include <thread>
 #include <vector>
 
 #include "verify_litmus.hpp"
@@ -82,6 +83,20 @@ template <class Body>
     Findings all;
     for (auto& each : running) all += each.get();
     return all;
+}
+
+// The same while a kernel sends, which is stopped at the deadline.
+template <class Body>
+[[nodiscard]] Findings on_threads_until(LitmusKernel const& kernel, Clock::time_point deadline,
+                                        unsigned threads, Body const& body) {
+    auto stopping = std::async(std::launch::async, [&] {
+        std::this_thread::sleep_until(deadline);
+        kernel.stop();
+    });
+    Findings const found = on_threads(threads, body);
+    stopping.get();
+    (void)kernel.end();
+    return found;
 }
 
 }  // namespace carillon::tool

@@ -2,8 +2,6 @@
 // Device source: nvcc compiles it where there is one.
 #include "litmus_lines.hpp"
 
-#include <thread>
-
 #include "verify_kernel.hpp"
 
 namespace carillon::tool {
@@ -124,15 +122,8 @@ Findings lines_to_host(Rings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
     kernel.start(SendLines<Credit>{rings.memory.on_device(), kernel.station()});
     auto const deadline = Clock::now() + time;
-    auto stopping = std::async(std::launch::async, [&] {
-        std::this_thread::sleep_until(deadline);
-        kernel.stop();
-    });
-    Findings const found = on_threads(
-        rings.stage.threads, [&](unsigned thread) { return take_lines(rings, thread, deadline); });
-    stopping.get();
-    (void)kernel.end();
-    return found;
+    return on_threads_until(kernel, deadline, rings.stage.threads,
+                            [&](unsigned thread) { return take_lines(rings, thread, deadline); });
 }
 
 }  // namespace
