@@ -37,7 +37,7 @@ class DataSender {
         auto const number = static_cast<std::uint32_t>(names_.next());
         std::uint32_t const block = number & (names_.capacity() - 1);
         std::uint32_t const words = 1 + scramble(number, 0) % data_words;
-        std::uint64_t* const data = data_ + block * data_words;
+        std::uint64_t* const data = data_ + std::size_t{block} * data_words;
         for (std::uint32_t i = 0; i < words; ++i) store_data(data + i, versioned_word(number, i));
         written(data, words * sizeof(std::uint64_t));
         return names_.try_push({number, block, words}, order_);
@@ -86,7 +86,7 @@ class DataReceiver {
 
    private:
     CARILLON_HD std::uint64_t check(DataName const& name, Findings& findings) {
-        std::uint64_t const* const data = data_ + name.block * data_words;
+        std::uint64_t const* const data = data_ + std::size_t{name.block} * data_words;
         std::uint64_t sum = 0;
         bool wrong = false;
         for (std::uint32_t i = 0; i < name.words; ++i) {

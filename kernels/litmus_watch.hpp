@@ -125,7 +125,7 @@ struct WatchFlags {
             if (version == 0) return;
             ++findings.checks;
             for (std::uint32_t i = 0; i < words; ++i) {
-                std::uint64_t const seen = load_data(data + number * words + i);
+                std::uint64_t const seen = load_data(data + std::size_t{number} * words + i);
                 auto const of = static_cast<std::uint32_t>(seen);
                 if (seen == versioned_word(of, i) && not_before(of, version)) continue;
                 findings.add(

@@ -147,7 +147,8 @@ MappingReport measure_mapping(Device const& device) {
         X86::store_fence();
     });
     report.eight_lines_ns = time_of([&] {
-        for (std::uint32_t i = 0; i < lines; ++i) store_data(words + i * words_per_line, i);
+        for (std::uint32_t i = 0; i < lines; ++i)
+            store_data(words + std::size_t{i} * words_per_line, i);
         X86::store_fence();
     });
     return report;

@@ -86,7 +86,7 @@ Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::
 }
 
 Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseconds time) {
-    Memory const memory = stage.device.allocate(2 * watched * sizeof(Line));
+    Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
     auto* const first = static_cast<Line*>(memory.host());
     auto const* const on_device = static_cast<Line const*>(memory.device());
     HostMapped const fences = stage.device.access(memory);
@@ -109,7 +109,7 @@ Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseco
 
 Findings run_flags(VerifyStage const& stage, FlagTest const& test, std::chrono::nanoseconds time) {
     constexpr std::uint32_t words = WatchFlags::words;
-    std::size_t const bytes = watched * words * sizeof(std::uint64_t);
+    std::size_t const bytes = std::size_t{watched} * words * sizeof(std::uint64_t);
     Memory const data =
         test.data_in_host_memory ? stage.device.allocate_host(bytes) : stage.device.allocate(bytes);
     Memory const flags = stage.device.allocate(watched * sizeof(Line));
@@ -120,7 +120,8 @@ Findings run_flags(VerifyStage const& stage, FlagTest const& test, std::chrono::
                             kernel.station()});
     write_versions(stage, time, [&](std::uint32_t version) {
         for (std::uint32_t i = 0; i < watched; ++i) {
-            std::uint64_t* const to = static_cast<std::uint64_t*>(data.host()) + i * words;
+            std::uint64_t* const to =
+                static_cast<std::uint64_t*>(data.host()) + std::size_t{i} * words;
             for (std::uint32_t w = 0; w < words; ++w)
                 store_data(to + w, versioned_word(version, w));
             if (data.range_sync() != nullptr) {
