@@ -85,6 +85,11 @@ Device Device::open(std::string_view selector, DeviceOptions const& options) {
     auto backend = open_backend(selector, options, why_emulated);
     backend->explain_emulated(std::move(why_emulated));
     if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
+    if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {
+        throw UnsupportedError("Device::open",
+                               "the device may not keep the order of the CPU's writes, and its "
+                               "memory is not coherent: reading it back need not cross the bus");
+    }
     return Device(std::move(backend));
 }
 
@@ -119,9 +124,9 @@ Memory Device::allocate_host(std::size_t size) const {
 HostStores Device::stores() const { return backend_->stores(); }
 void Device::set_stores(HostStores stores) const { backend_->set_stores(stores); }
 
-HostMapped Device::access(Memory const& memory) const {
+HostMapped Device::access(Memory const& memory, HostStores stores) const {
     bool const read_back = info().data_order == DataOrder::read_back;
-    return HostMapped(stores(), memory.range_sync(),
+    return HostMapped(stores, memory.range_sync(),
                       read_back ? static_cast<std::uint64_t const*>(memory.host()) : nullptr);
 }
 

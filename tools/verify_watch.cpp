@@ -70,7 +70,7 @@ Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::
     std::uint32_t const count = form.column_wise ? column_lines : watched;
     Memory const memory = stage.device.allocate(count * sizeof(Line));
     auto* const lines = static_cast<Line*>(memory.host());
-    HostMapped const far(form.stores, memory.range_sync());
+    HostMapped const far = stage.device.access(memory, form.stores);
     LitmusKernel kernel(stage, stage.watchers(), time);
     kernel.start(WatchLines{static_cast<Line const*>(memory.device()), count,
                             early_for(stage.device, form), kernel.station()});
@@ -89,9 +89,9 @@ Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseco
     Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
     auto* const first = static_cast<Line*>(memory.host());
     auto const* const on_device = static_cast<Line const*>(memory.device());
-    HostMapped const fences = stage.device.access(memory);
     // In one step: the fence between two steps would order the lines as well.
-    HostMapped const far({stage.device.stores().kind, PublishMode::one_step}, memory.range_sync());
+    HostMapped const far =
+        stage.device.access(memory, {stage.device.stores().kind, PublishMode::one_step});
     LitmusKernel kernel(stage, stage.watchers(), time);
     kernel.start(WatchPairs{on_device, on_device + watched, watched, kernel.station()});
     write_versions(stage, time, [&](std::uint32_t version) {
@@ -99,7 +99,7 @@ Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseco
         for (std::uint32_t i = 0; i < watched; ++i) {
             Line* const second = first + watched + i;
             far.store_line(first + i, line, version - 1);
-            if (release) fences.release();
+            if (release) far.release();
             far.store_line(second, line, version - 1);
             far.commit(second, sizeof(Line));
         }

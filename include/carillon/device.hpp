@@ -60,8 +60,10 @@ class Device {
     // Chooses another way, for tests and measurements, for rings that are made from now on.
     // Throws UnsupportedError when this CPU lacks the instruction.
     void set_stores(HostStores stores) const;
-    // The CPU's access policy for `memory`, which is of this device.
-    [[nodiscard]] HostMapped access(Memory const& memory) const;
+    // The CPU's access policy for `memory`, which allocate() of this device gave; with stores of
+    // the caller's choice, for tests and measurements, in the second form.
+    [[nodiscard]] HostMapped access(Memory const& memory) const { return access(memory, stores()); }
+    [[nodiscard]] HostMapped access(Memory const& memory, HostStores stores) const;
 
     [[nodiscard]] std::shared_ptr<detail::Backend> const& backend() const { return backend_; }
 

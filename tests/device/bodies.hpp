@@ -70,6 +70,21 @@ CARILLON_HD bool pop_patiently(End& end, T& message) {
     return true;
 }
 
+// Sends back what it is sent; a message that came damaged goes back as number 0.
+struct EchoBody {
+    DeviceConsumer<Message> in;
+    DeviceProducer<Message> out;
+    std::uint32_t count;
+
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            Message message{};
+            if (!pop_patiently(in, message)) return;
+            if (!push_patiently(out, Message::make(message.whole() ? message.number : 0))) return;
+        }
+    }
+};
+
 struct GatedRequest {
     std::uint64_t value;
     std::uint64_t gate;  // answered once the gate is open as far as this

@@ -10,19 +10,6 @@ namespace carillon::test {
 using NumbersIn = Ring<Message, Direction::to_device>;
 using NumbersOut = Ring<Message, Direction::to_host>;
 
-struct ForwardBody {
-    NumbersIn::DeviceEnd in;
-    NumbersOut::DeviceEnd out;
-    std::uint32_t count;
-
-    CARILLON_HD void operator()(unsigned /*block*/) {
-        Message message{};
-        for (std::uint32_t i = 0; i < count; ++i) {
-            if (!pop_patiently(in, message) || !push_patiently(out, message)) return;
-        }
-    }
-};
-
 namespace {
 
 class NonCoherentDeviceTest : public KernelTest {
@@ -46,6 +33,12 @@ TEST_P(NonCoherentDeviceTest, memoryAndInfoSaySo) {
     EXPECT_TRUE(device().allocate_host(64).coherent());
 }
 
+// Catches a read back that a cache may answer.
+TEST_P(NonCoherentDeviceTest, deviceThatWouldHaveToBeReadBackIsRefused) {
+    DeviceOptions const both{.force_non_coherent = true, .force_read_back = true};
+    CARILLON_EXPECT_ERROR(Device::open(GetParam(), both), UnsupportedError, "not coherent");
+}
+
 // Catches a range that is not widened to whole atoms, or is widened past the end.
 TEST_P(NonCoherentDeviceTest, anyRangeCanBeFlushedAndInvalidated) {
     Memory const memory = device().allocate(1000);
@@ -62,9 +55,8 @@ TEST_P(NonCoherentDeviceTest, ringsWorkThroughTheWrapOfTheTags) {
     RingOptions const options{.capacity = 4, .first = just_below_the_tags_wrap};
     NumbersIn in(device(), options);
     NumbersOut out(device(), options);
-    auto const kernel =
-        launch(device(), 1, ForwardBody{in.device_handle(), out.device_handle(), 100});
-    for (std::uint64_t i = 0; i < 100; ++i) {
+    auto const kernel = launch(device(), 1, EchoBody{in.device_handle(), out.device_handle(), 100});
+    for (std::uint64_t i = 1; i <= 100; ++i) {
         in.push(Message::make(i), patience);
         Message const message = out.pop(patience);
         ASSERT_EQ(message.number, i);

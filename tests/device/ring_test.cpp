@@ -10,21 +10,6 @@ namespace carillon::test {
 using ToDevice = Ring<Message, Direction::to_device>;
 using ToHost = Ring<Message, Direction::to_host>;
 
-// Sends back what it is sent; a message that came damaged goes back as number 0.
-struct EchoBody {
-    ToDevice::DeviceEnd in;
-    ToHost::DeviceEnd out;
-    std::uint32_t count;
-
-    CARILLON_HD void operator()(unsigned /*block*/) {
-        for (std::uint32_t i = 0; i < count; ++i) {
-            Message message{};
-            if (!pop_patiently(in, message)) return;
-            if (!push_patiently(out, Message::make(message.whole() ? message.number : 0))) return;
-        }
-    }
-};
-
 // Fills the ring, says how many messages it took, and sends the rest as there is room.
 struct FillBody {
     ToHost::DeviceEnd out;

@@ -4,7 +4,9 @@
 // line of PTX of the project is inside a policy.
 //
 // To add a policy, write a small copyable class that models one concept or both, and instantiate
-// Producer and Consumer with it. It may carry state (an address translation, a simulated bus).
+// Producer and Consumer with it. It may carry state. The four below are templates over the
+// instructions of a machine (X86, DeviceInstructions): to run their discipline on another, a
+// simulated bus say, give them a class like those.
 //
 //   policy        side                     near               far
 //   HostCached    CPU on host memory       16-byte loads      -
