@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "carillon/error.hpp"
 
@@ -26,6 +28,32 @@ std::size_t bytes_for(unsigned channels, std::uint32_t capacity) {
     return channels * ChannelTable::stride(capacity);
 }
 
+std::size_t bytes_with_bells(unsigned channels, std::uint32_t capacity) {
+    (void)bytes_for(channels, capacity);  // throws for what cannot be
+    return ChannelTable::bells_end(channels, capacity);
+}
+
+std::size_t bytes_in_device_memory(unsigned channels, std::uint32_t capacity) {
+    return bytes_with_bells(channels, capacity) + channels * sizeof(ChannelPlace);
+}
+
+// The parts of one memory, of `channels`, that channels lie in: those given and then the others.
+std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned channels) {
+    constexpr char const* call = "ChannelMemory::arrange";
+    std::vector<bool> used(channels);
+    for (std::uint32_t part : given) {
+        if (part >= channels) {
+            throw UsageError(call, fmt::format("part {} of {} is not there", part, channels));
+        }
+        if (used[part]) throw UsageError(call, fmt::format("part {} is given twice", part));
+        used[part] = true;
+    }
+    for (std::uint32_t part = 0; part < channels; ++part) {
+        if (!used[part]) given.push_back(part);
+    }
+    return given;
+}
+
 }  // namespace
 
 ChannelMemory::ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
@@ -33,31 +61,59 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, std::uint3
     : channels_(channels),
       capacity_(capacity),
       first_(first),
-      in_device_memory_(device.allocate(bytes_for(channels, capacity))),
+      in_device_memory_(device.allocate(bytes_in_device_memory(channels, capacity))),
       in_host_memory_(device.allocate_host(bytes_for(channels, capacity))) {
     reset();
 }
 
 void ChannelMemory::reset() {
-    std::size_t const size = bytes_for(channels_, capacity_);
+    std::size_t const size = bytes_with_bells(channels_, capacity_);
+    auto* const places = static_cast<std::byte*>(in_device_memory_.host()) + size;
     std::memset(in_device_memory_.host(), 0, size);
-    std::memset(in_host_memory_.host(), 0, size);
+    std::memset(in_host_memory_.host(), 0, bytes_for(channels_, capacity_));
     for (unsigned i = 0; i < channels_; ++i) {
-        ChannelView const view = on_host().channel(i);
+        ChannelView const view = on_host().channel(ChannelPlace{i, i});
         format_ring(view.requests);
         format_ring(view.replies);
     }
-    in_device_memory_.flush(0, size);
+    std::uint64_t* const bells = on_host().bells(0);
+    std::size_t const bell_bytes = size - ChannelTable::bells_at(channels_, capacity_);
+    std::fill_n(bells, bell_bytes / sizeof(*bells), first_ - 1);
+    if (!places_.empty()) {
+        std::memcpy(places, places_.data(), places_.size() * sizeof(ChannelPlace));
+    }
+    in_device_memory_.flush(0, in_device_memory_.size());
+}
+
+void ChannelMemory::arrange(std::span<ChannelPlace const> places) {
+    std::vector<std::uint32_t> device;
+    std::vector<std::uint32_t> host;
+    for (ChannelPlace const& place : places) {
+        device.push_back(place.in_device_memory);
+        host.push_back(place.in_host_memory);
+    }
+    device = all_parts(std::move(device), channels_);
+    host = all_parts(std::move(host), channels_);
+    places_.clear();
+    for (unsigned i = 0; i < channels_; ++i) places_.push_back({device[i], host[i]});
+    reset();
 }
 
 ChannelTable ChannelMemory::on_host() const {
     return {static_cast<std::byte*>(in_device_memory_.host()),
-            static_cast<std::byte*>(in_host_memory_.host()), capacity_, first_};
+            static_cast<std::byte*>(in_host_memory_.host()),
+            channels_,
+            capacity_,
+            first_,
+            places_.empty() ? nullptr : places_.data()};
 }
 
 ChannelTable ChannelMemory::on_device() const {
-    return {static_cast<std::byte*>(in_device_memory_.device()),
-            static_cast<std::byte*>(in_host_memory_.device()), capacity_, first_};
+    auto* const device = static_cast<std::byte*>(in_device_memory_.device());
+    std::byte* const places = device + bytes_with_bells(channels_, capacity_);
+    return {device,    static_cast<std::byte*>(in_host_memory_.device()),
+            channels_, capacity_,
+            first_,    places_.empty() ? nullptr : reinterpret_cast<ChannelPlace const*>(places)};
 }
 
 }  // namespace carillon

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/launch.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <thread>
 
 #include "backend.hpp"
 
 namespace carillon {
+namespace {
+
+constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
+
+}  // namespace
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
     : backend_(device.backend()) {
     if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
+    if (program.threads == 0 || program.threads > most_threads_of_a_block) {
+        throw UsageError("launch", fmt::format("a block has 1 to {} threads, {} were asked for",
+                                               most_threads_of_a_block, program.threads));
+    }
     execution_ = backend_->start(program, blocks);
 }
 

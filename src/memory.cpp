@@ -6,18 +6,17 @@
 #include "backend.hpp"
 #include "carillon/access/host_mapped.hpp"
 #include "carillon/error.hpp"
+#include "range.hpp"
 
 namespace carillon {
-namespace {
 
-void check_range(std::string_view call, std::size_t offset, std::size_t size, std::size_t limit) {
+void detail::require_range(std::string_view call, std::size_t offset, std::size_t size,
+                           std::size_t limit) {
     if (offset > limit || size > limit - offset) {
         throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes",
                                            size, offset, limit));
     }
 }
-
-}  // namespace
 
 Memory::Memory(std::shared_ptr<detail::Backend> backend,
                std::unique_ptr<detail::Allocation> allocation)
@@ -48,13 +47,13 @@ bool Memory::coherent() const { return !allocation_ || allocation_->coherent; }
 std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_size : 1; }
 
 void Memory::flush(std::size_t offset, std::size_t size) const {
-    check_range("Memory::flush", offset, size, this->size());
+    detail::require_range("Memory::flush", offset, size, this->size());
     X86::store_fence();
     if (!coherent()) allocation_->flush(static_cast<std::byte*>(host()) + offset, size);
 }
 
 void Memory::invalidate(std::size_t offset, std::size_t size) const {
-    check_range("Memory::invalidate", offset, size, this->size());
+    detail::require_range("Memory::invalidate", offset, size, this->size());
     if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host()) + offset, size);
 }
 

@@ -3,15 +3,30 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "carillon/core/flag.hpp"
 
 namespace carillon::detail {
 
+unsigned channels_of(PersistentKernelOptions const& options) {
+    if (options.channels_per_block == 0 || options.channels_per_block > bells_per_page) {
+        throw UsageError("PersistentKernel",
+                         fmt::format("{} channels a block: there can be 1 to {}",
+                                     options.channels_per_block, bells_per_page));
+    }
+    if (options.blocks > std::numeric_limits<unsigned>::max() / options.channels_per_block) {
+        throw UsageError("PersistentKernel", fmt::format("{} blocks are too many", options.blocks));
+    }
+    return options.blocks * options.channels_per_block;
+}
+
 KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
-                       PersistentKernelOptions const& options)
+                       PersistentKernelOptions const& options, std::string owner)
     : device_(std::move(device)),
       memory_(std::move(memory)),
       options_(options),
+      owner_(std::move(owner)),
       running_(std::move(running)) {}
 
 KernelHost::~KernelHost() {
@@ -25,7 +40,7 @@ void KernelHost::await_start() {
     HostWait const wait(HostWait::Style::yield);
     auto const all_started = [&] {
         for (unsigned i = 0; i < options_.blocks; ++i) {
-            StatusLine const* status = memory_->on_host().channel(i).status;
+            StatusLine const* status = leading_channel(i).status;
             if (!FlagReader<bool, HostCached>(&status->started).get()) return false;
         }
         return true;
@@ -33,17 +48,21 @@ void KernelHost::await_start() {
     auto const check_fault = [&] { (void)running_.finished(); };
     if (!wait.until(all_started, options_.start_timeout, check_fault)) {
         ask_to_stop();
-        throw TimeoutError("PersistentKernel",
+        throw TimeoutError(owner_,
                            "not every block had started within start_timeout: another kernel "
                            "holds the device");
     }
+}
+
+ChannelView KernelHost::leading_channel(unsigned block) const {
+    return memory_->on_host().channel(block * options_.channels_per_block);
 }
 
 void KernelHost::ask_to_stop() {
     stopped_ = true;
     HostMapped const far = device_.access(memory_->device_memory());
     for (unsigned i = 0; i < options_.blocks; ++i) {
-        std::uint64_t* const stop = &memory_->on_host().channel(i).control->stop;
+        std::uint64_t* const stop = &leading_channel(i).control->stop;
         FlagWriter<bool, HostMapped>(stop, far).set(true);
     }
 }
@@ -51,7 +70,7 @@ void KernelHost::ask_to_stop() {
 void KernelHost::stop(std::chrono::nanoseconds timeout) {
     ask_to_stop();
     if (!running_.wait(timeout)) {
-        throw TimeoutError("PersistentKernel::stop",
+        throw TimeoutError(owner_ + "::stop",
                            fmt::format("the kernel has not ended within {} ns; a handler may not "
                                        "have returned",
                                        timeout.count()));
@@ -61,7 +80,7 @@ void KernelHost::stop(std::chrono::nanoseconds timeout) {
 bool KernelHost::running() const { return !running_.finished(); }
 
 unsigned KernelHost::multiprocessor(unsigned block) const {
-    StatusLine const* status = memory_->on_host().channel(block).status;
+    StatusLine const* status = leading_channel(block).status;
     return static_cast<unsigned>(HostCached().load_word(&status->multiprocessor));
 }
 

@@ -2,11 +2,19 @@
 // Everything a program needs that commands a running kernel.
 #pragma once
 
+#include "carillon/arena.hpp"              // IWYU pragma: export
 #include "carillon/channel.hpp"            // IWYU pragma: export
+#include "carillon/chunk_ring.hpp"         // IWYU pragma: export
+#include "carillon/copy.hpp"               // IWYU pragma: export
+#include "carillon/cores.hpp"              // IWYU pragma: export
 #include "carillon/device.hpp"             // IWYU pragma: export
+#include "carillon/device_reader.hpp"      // IWYU pragma: export
 #include "carillon/error.hpp"              // IWYU pragma: export
 #include "carillon/flag.hpp"               // IWYU pragma: export
 #include "carillon/launch.hpp"             // IWYU pragma: export
 #include "carillon/memory.hpp"             // IWYU pragma: export
 #include "carillon/persistent_kernel.hpp"  // IWYU pragma: export
+#include "carillon/pinned.hpp"             // IWYU pragma: export
+#include "carillon/placement.hpp"          // IWYU pragma: export
 #include "carillon/ring.hpp"               // IWYU pragma: export
+#include "carillon/shared_ring.hpp"        // IWYU pragma: export

@@ -32,15 +32,17 @@ class ChannelPeer {
 template <class Request, class Reply>
 class Channel {
    public:
-    // Channel `index` of `memory`. `peer` may be nullptr: nobody watches the kernel then.
+    // Channel `index` of `memory`. `peer` may be nullptr: nobody watches the kernel then. `bell`
+    // is what to ring, on the host, for a block that watches many channels; or nullptr.
     Channel(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
-            HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr)
+            HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
+            std::uint64_t* bell = nullptr)
         : memory_(std::move(memory)),
           index_(index),
           peer_(std::move(peer)),
           wait_(wait),
           ends_(view().requests, view().replies, HostCached(),
-                device.access(memory_->device_memory())) {}
+                device.access(memory_->device_memory()), bell) {}
 
     // A channel to a kernel that the user writes.
     explicit Channel(Device const& device, std::uint32_t capacity = 256)
@@ -83,8 +85,9 @@ class Channel {
     [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
                                 OutOfLine data = OutOfLine::none) {
         std::optional<Ticket> ticket;
-        if (!wait_for([&] { return (ticket = try_submit(request, data)).has_value(); }, timeout,
-                      "Channel::submit")) {
+        auto const watched = [] { return nullptr; };  // a credit or a reply that was given up
+        if (!wait_for([&] { return (ticket = try_submit(request, data)).has_value(); }, watched,
+                      timeout, "Channel::submit")) {
             throw TimeoutError("Channel::submit", "no slot came free");
         }
         return *ticket;
@@ -103,7 +106,9 @@ class Channel {
     [[nodiscard]] Reply wait(Ticket ticket, std::chrono::nanoseconds timeout) {
         ends_.require_valid("Channel::wait", ticket);
         Line line;
-        if (!wait_for([&] { return ends_.try_take(ticket, line); }, timeout, "Channel::wait")) {
+        auto const watched = [&] { return ends_.awaited(); };
+        if (!wait_for([&] { return ends_.try_take(ticket, line); }, watched, timeout,
+                      "Channel::wait")) {
             throw TimeoutError("Channel::wait", "no reply within the time given");
         }
         return unpack<Reply>(line);
@@ -120,12 +125,13 @@ class Channel {
    private:
     [[nodiscard]] ChannelView view() const { return memory_->on_host().channel(index_); }
 
-    template <class Poll>
-    bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
+    template <class Poll, class Watched>
+    bool wait_for(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
+                  std::string_view call) {
         auto const check = [&] {
             if (peer_) peer_->require_alive(call);
         };
-        if (wait_.until(poll, timeout, check)) return true;
+        if (wait_.until(poll, watched, timeout, check)) return true;
         check();
         return false;
     }

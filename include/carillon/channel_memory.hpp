@@ -5,10 +5,16 @@
 //   device memory, for each channel      host memory, for each channel
 //   | request slots | control line |     | reply slots | status line  |
 //   |               | reply credit |     |             | request credit |
+//
+// After the channels, in device memory: pages of bells, one for each block that watches several
+// channels, so that one look tells which of them have news. A channel's two parts need not have the
+// same index: which page of memory a part lies in decides how long its lines take (placement.hpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "carillon/core/config.hpp"
 #include "carillon/core/ring.hpp"
@@ -36,20 +42,58 @@ struct ChannelView {
     StatusLine* status;
 };
 
+// Where a channel's parts lie: indices of strides in either memory.
+struct ChannelPlace {
+    std::uint32_t in_device_memory;
+    std::uint32_t in_host_memory;
+    bool operator==(ChannelPlace const&) const = default;
+};
+
+// How many channels one block can watch: 64 bells are what a warp reads with one load.
+inline constexpr unsigned bells_per_page = 64;
+
 // All channels of a ChannelMemory as one side sees them. Trivially copyable.
 struct ChannelTable {
     std::byte* in_device_memory;
     std::byte* in_host_memory;
+    std::uint32_t channels;
     std::uint32_t capacity;
     Sequence first;
+    // Where each channel lies, in memory of the side that reads it; nullptr: channel i at {i, i}.
+    ChannelPlace const* places = nullptr;
 
+    // Slots that fill pages start at one: how long a line takes is a matter of its page.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t stride(std::uint32_t capacity) {
-        return (std::size_t{capacity} + 2) * sizeof(Line);
+        constexpr std::size_t page = 4096;
+        std::size_t const bytes = (std::size_t{capacity} + 2) * sizeof(Line);
+        return capacity * sizeof(Line) < page ? bytes : (bytes + page - 1) / page * page;
+    }
+
+    // Where the bells begin, and where they end: whoever has bells has two channels at least.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t bells_at(unsigned channels,
+                                                                    std::uint32_t capacity) {
+        constexpr std::size_t page = bells_per_page * sizeof(std::uint64_t);
+        return (channels * stride(capacity) + page - 1) / page * page;
+    }
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t bells_end(unsigned channels,
+                                                                     std::uint32_t capacity) {
+        std::size_t const pages = (std::size_t{channels} + 1) / 2;
+        return bells_at(channels, capacity) + pages * bells_per_page * sizeof(std::uint64_t);
+    }
+
+    // The bells of a block's channels: of each the sequence number of the last request published.
+    [[nodiscard]] CARILLON_HD std::uint64_t* bells(unsigned block) const {
+        std::byte* const first_page = in_device_memory + bells_at(channels, capacity);
+        return reinterpret_cast<std::uint64_t*>(first_page) + std::size_t{block} * bells_per_page;
     }
 
     [[nodiscard]] CARILLON_HD ChannelView channel(unsigned index) const {
-        std::byte* const device = in_device_memory + index * stride(capacity);
-        std::byte* const host = in_host_memory + index * stride(capacity);
+        return channel(places == nullptr ? ChannelPlace{index, index} : places[index]);
+    }
+
+    [[nodiscard]] CARILLON_HD ChannelView channel(ChannelPlace place) const {
+        std::byte* const device = in_device_memory + place.in_device_memory * stride(capacity);
+        std::byte* const host = in_host_memory + place.in_host_memory * stride(capacity);
         std::size_t const after_slots = capacity * sizeof(Line);
         auto* const control = reinterpret_cast<ControlLine*>(device + after_slots);
         auto* const status = reinterpret_cast<StatusLine*>(host + after_slots);
@@ -75,6 +119,10 @@ class ChannelMemory {
 
     // Makes all rings empty again. No kernel may be using them.
     void reset();
+    // Lays channel i at places[i], and the channels beyond those in what is left, for ends that are
+    // made from now on; the rings are made empty. Throws UsageError for a part that is not there or
+    // is given twice.
+    void arrange(std::span<ChannelPlace const> places);
 
     [[nodiscard]] unsigned channels() const { return channels_; }
     [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
@@ -88,6 +136,7 @@ class ChannelMemory {
     unsigned channels_;
     std::uint32_t capacity_;
     Sequence first_;
+    std::vector<ChannelPlace> places_;  // of every channel; none unless arranged
     Memory in_device_memory_;
     Memory in_host_memory_;
 };

@@ -33,6 +33,9 @@ using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar>;
 // A channel's ends on the device.
 template <class Request, class Reply, class Near = DeviceNear, class Far = DeviceFar>
 struct DeviceChannel {
+    using RequestMessage = Request;
+    using ReplyMessage = Reply;
+
     Consumer<Request, Near, Far> requests;
     Producer<Reply, Far, Near> replies;
 

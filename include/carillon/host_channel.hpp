@@ -26,8 +26,11 @@ class Ticket {
 template <class Request, class Reply, class Near, class Far>
 class HostChannel {
    public:
-    HostChannel(RingView const& requests, RingView const& replies, Near near, Far far)
-        : requests_(requests, far, near),
+    // `bell`: where a block that watches many channels hears of a request; nullptr where it polls
+    // the ring itself.
+    HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
+                std::uint64_t* bell = nullptr)
+        : requests_(requests, far, near, OptionalBell(bell)),
           replies_(replies, near, far),
           pending_(requests.capacity) {}
 
@@ -77,6 +80,9 @@ class HostChannel {
         }
     }
 
+    // The line in which the next reply will come.
+    [[nodiscard]] Line const* awaited() const { return replies_.awaited(); }
+
    private:
     enum class State : std::uint8_t { free, awaited, arrived, abandoned };
     // A request between try_submit and the taking of its reply.
@@ -103,7 +109,7 @@ class HostChannel {
         pending.state = wanted ? State::arrived : State::free;
     }
 
-    Producer<Request, Far, Near> requests_;
+    Producer<Request, Far, Near, OptionalBell> requests_;
     Consumer<Reply, Near, Far> replies_;
     std::vector<Pending> pending_;
 };

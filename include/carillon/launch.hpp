@@ -46,7 +46,7 @@ void* cuda_function() {
 #endif
 
 template <class Body, Toolchain toolchain>
-Program make_program(Body& body) {
+Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
     static_assert(std::is_trivially_copyable_v<Body>,
                   "carillon: a kernel body must be trivially copyable: it is passed by value");
     Program program;
@@ -55,6 +55,8 @@ Program make_program(Body& body) {
         copy(block);
     };
     program.argument = &body;
+    program.threads = threads;
+    program.lasting = lasting;
 #if CARILLON_DEVICE_CODE
     if constexpr (toolchain == Toolchain::nvcc) program.cuda_function = &cuda_function<Body>;
 #endif
@@ -89,14 +91,32 @@ class RunningKernel {
     std::unique_ptr<detail::Execution> execution_;
 };
 
-// Starts `blocks` blocks of one thread each; block i runs a copy of `body` as body(i). `body` is
+// How many blocks, and how many threads in each. On the emulated device one thread stands for all
+// of a block: a body asks access/block.hpp which thread of how many it is.
+struct LaunchShape {
+    unsigned blocks = 1;
+    unsigned threads = 1;  // at most 1024
+    // How many blocks stay, the others return at once and need no room of their own; 0 for all.
+    unsigned lasting = 0;
+};
+
+// Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
 // trivially copyable and its operator() is CARILLON_HD. On a GPU every kernel of the
 // module is loaded first, and the launch goes to a non-blocking stream of its own. Throws
 // ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a translation unit
-// that nvcc did not compile; CudaError.
+// that nvcc did not compile, and for a shape that no device has; CudaError.
 template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
-[[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body) {
-    return RunningKernel(device, detail::make_program<Body, toolchain>(body), blocks);
+[[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
+    return RunningKernel(device,
+                         detail::make_program<Body, toolchain>(body, shape.threads, shape.lasting),
+                         shape.blocks);
+}
+
+// The same with blocks of one thread, or of `threads`.
+template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+[[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body,
+                                   unsigned threads = 1) {
+    return launch<Body, toolchain>(device, LaunchShape{blocks, threads}, body);
 }
 
 }  // namespace carillon

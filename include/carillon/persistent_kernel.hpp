@@ -1,29 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that never stops: every block answers the requests of its own channel with a handler.
+// A kernel that never stops: every block answers the requests of its own channels with a handler.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "carillon/access/block.hpp"
+#include "carillon/access/lanes.hpp"
 #include "carillon/channel.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/launch.hpp"
+#include "carillon/pinned.hpp"
+#include "carillon/placement.hpp"
 #include "carillon/serve.hpp"
 
 namespace carillon {
 
+enum class Placement : std::uint8_t {
+    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
+    off,        // anywhere
+    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
+};
+
 struct PersistentKernelOptions {
-    unsigned blocks = 1;           // each with a channel and a copy of the handler
+    unsigned blocks = 1;
+    // 1: one thread polls the channel, the shortest round trip. 2 to 64: one warp watches them all
+    // by their bells, a round trip is one more look at memory longer, and where several have
+    // requests each waits for at most one of every other in turn (serve_watch).
+    unsigned channels_per_block = 1;
     std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
     // How long the destructor waits for the kernel to end.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
     // The kernel ends by itself after so long; 0 for never.
     std::chrono::nanoseconds lifetime{0};
+    // How its channels wait; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
+    // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
+    // shows to be fast. The start takes about 20 ms longer then. One channel a block only.
+    Placement placement = Placement::automatic;
+    // What is known of the device, instead of the profile that is kept for it.
+    std::shared_ptr<PlacementProfile const> profile = nullptr;
 };
 
 namespace detail {
@@ -48,6 +72,19 @@ using RequestOf = typename HandlerSignature<decltype(&Handler::operator())>::Req
 template <class Handler>
 using ReplyOf = typename HandlerSignature<decltype(&Handler::operator())>::Reply;
 
+// Throws UsageError unless there are 1 to 64 a block.
+[[nodiscard]] unsigned channels_of(PersistentKernelOptions const& options);
+
+// Memory for a kernel's channels, arranged as the placement says; `blocks` of that is empty for
+// blocks that may be anywhere.
+struct PlacedMemory {
+    std::shared_ptr<ChannelMemory> memory;
+    ChannelPlacement placement;
+};
+
+[[nodiscard]] PlacedMemory place_kernel(Device const& device,
+                                        PersistentKernelOptions const& options, LaunchProbe launch);
+
 template <class Handler, class Request, class Reply>
 struct ServeBody {
     ChannelTable channels;
@@ -63,11 +100,44 @@ struct ServeBody {
     }
 };
 
+template <class Handler, class Request, class Reply>
+struct WatchBody {
+    ChannelTable channels;
+    Handler handler;
+    unsigned channels_per_block;
+    std::uint64_t lifetime_ns;
+    bool oversubscribed;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Channel = DeviceChannel<Request, Reply>;
+        Room<Channel> own_room;
+        auto* const watched = reinterpret_cast<Channel*>(block::shared(own_room).bytes);
+        unsigned const first = block * channels_per_block;
+        for (unsigned i = block::thread(); i < channels_per_block; i += block::threads()) {
+            ChannelView const view = channels.channel(first + i);
+            ::new (watched + i) Channel(view.requests, view.replies);
+        }
+        block::barrier();
+        Handler own = handler;
+        ChannelView const leading = channels.channel(first);
+        serve_watch(watched, channels_per_block, channels.bells(block), own,
+                    BlockControl(leading.control, leading.status, lifetime_ns,
+                                 DeviceClock(oversubscribed)));
+    }
+
+   private:
+    template <class Channel>
+    struct Room {
+        alignas(Channel) unsigned char bytes[bells_per_page * sizeof(Channel)];
+    };
+};
+
 // A running kernel and its memory: what PersistentKernel does not need its types for.
 class KernelHost final : public ChannelPeer {
    public:
+    // `owner`: the class whose name its errors have.
     KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
-               PersistentKernelOptions const& options);
+               PersistentKernelOptions const& options, std::string owner = "PersistentKernel");
     KernelHost(KernelHost const&) = delete;
     KernelHost& operator=(KernelHost const&) = delete;
     ~KernelHost() override;
@@ -76,6 +146,7 @@ class KernelHost final : public ChannelPeer {
     void await_start();
     void stop(std::chrono::nanoseconds timeout);
     [[nodiscard]] bool running() const;
+    [[nodiscard]] unsigned blocks() const { return options_.blocks; }
     [[nodiscard]] unsigned multiprocessor(unsigned block) const;
 
     void require_open(std::string_view call) const override;
@@ -83,10 +154,13 @@ class KernelHost final : public ChannelPeer {
 
    private:
     void ask_to_stop();
+    // The first of a block's channels has its control and status lines.
+    [[nodiscard]] ChannelView leading_channel(unsigned block) const;
 
     Device device_;
     std::shared_ptr<ChannelMemory> memory_;
     PersistentKernelOptions options_;
+    std::string owner_;
     std::atomic<bool> stopped_ = false;
     RunningKernel running_;  // goes first: the memory outlives the kernel
 };
@@ -94,7 +168,8 @@ class KernelHost final : public ChannelPeer {
 }  // namespace detail
 
 // `Handler` is a trivially copyable functor, its operator() CARILLON_HD, from a request to a
-// reply; it may keep state: every block has a copy of its own, used by one thread.
+// reply; it may keep state: every block has a copy of its own, used by one thread. Where a block
+// has several channels every lane has a copy, and which channels share one is not said.
 template <class Handler, class Request = detail::RequestOf<Handler>,
           class Reply = detail::ReplyOf<Handler>,
           detail::Toolchain toolchain = detail::this_toolchain>
@@ -104,36 +179,19 @@ class PersistentKernel {
     // ResidencyError, UsageError, TimeoutError, CudaError, and what Device::allocate throws.
     explicit PersistentKernel(Device const& device, PersistentKernelOptions const& options = {},
                               Handler handler = {})
-        : PersistentKernel(
-              device, std::make_shared<ChannelMemory>(device, options.blocks, options.capacity),
-              options, handler) {}
+        : PersistentKernel(device,
+                           detail::place_kernel(device, options, &detail::launch_probe<toolchain>),
+                           options, handler) {}
 
-    // The same in memory that the caller has: options.blocks of its channels; options.capacity
-    // is not looked at. The rings in it are made empty first.
+    // The same in memory that the caller has: as many of its channels as the blocks have;
+    // options.capacity and the options of placement are not looked at. The rings in it are made
+    // empty first.
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                     PersistentKernelOptions const& options, Handler handler = {}) {
-        static_assert(std::is_trivially_copyable_v<Handler>,
-                      "carillon: a handler must be trivially copyable: it is passed to the kernel "
-                      "by value");
-        if (options.blocks > memory->channels()) {
-            throw UsageError("PersistentKernel", "more blocks than the memory has channels");
-        }
-        memory->reset();
-        detail::ServeBody<Handler, Request, Reply> const body{
-            memory->on_device(), handler, static_cast<std::uint64_t>(options.lifetime.count()),
-            device.emulated() && HostWait::oversubscribed(options.blocks)};
-        host_ = std::make_shared<detail::KernelHost>(
-            device, memory,
-            launch<detail::ServeBody<Handler, Request, Reply>, toolchain>(device, options.blocks,
-                                                                          body),
-            options);
-        host_->await_start();
-        HostWait const wait = HostWait::for_kernel(device.emulated(), options.blocks);
-        channels_.reserve(options.blocks);
-        for (unsigned i = 0; i < options.blocks; ++i) {
-            channels_.emplace_back(device, memory, i, wait, host_);
-        }
-    }
+                     PersistentKernelOptions const& options, Handler handler = {})
+        : PersistentKernel(
+              device,
+              detail::PlacedMemory{std::move(memory), {{}, "the caller brought the memory"}},
+              options, handler) {}
 
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
@@ -142,19 +200,24 @@ class PersistentKernel {
     // Stops the kernel, waiting for at most options.stop_timeout; never throws.
     ~PersistentKernel() = default;
 
-    // The channel of a block, for one thread at a time. Throws UsageError for a block that is not.
-    [[nodiscard]] Channel<Request, Reply>& channel(unsigned block = 0) {
-        if (block >= channels_.size()) {
-            throw UsageError("PersistentKernel::channel", "there is no such block");
+    // A channel, for one thread at a time. Block b has the channels_per_block channels from
+    // b * channels_per_block on. Throws UsageError for a channel that is not.
+    [[nodiscard]] Channel<Request, Reply>& channel(unsigned index = 0) {
+        if (index >= channels_.size()) {
+            throw UsageError("PersistentKernel::channel", "there is no such channel");
         }
-        return channels_[block];
+        return channels_[index];
     }
 
-    [[nodiscard]] unsigned blocks() const { return static_cast<unsigned>(channels_.size()); }
+    [[nodiscard]] unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
+    [[nodiscard]] unsigned blocks() const { return host_->blocks(); }
     // Which multiprocessor a block runs on.
     [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
         return host_->multiprocessor(block);
     }
+
+    // Where it was put, and what was left to chance.
+    [[nodiscard]] ChannelPlacement const& placement() const { return placement_; }
 
     // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
     // channel throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
@@ -164,6 +227,56 @@ class PersistentKernel {
     [[nodiscard]] bool running() const { return host_->running(); }
 
    private:
+    PersistentKernel(Device const& device, detail::PlacedMemory placed,
+                     PersistentKernelOptions const& options, Handler handler)
+        : placement_(std::move(placed.placement)) {
+        static_assert(std::is_trivially_copyable_v<Handler>,
+                      "carillon: a handler must be trivially copyable: it is passed to the kernel "
+                      "by value");
+        auto const& memory = placed.memory;
+        unsigned const channels = detail::channels_of(options);
+        if (channels > memory->channels()) {
+            throw UsageError("PersistentKernel",
+                             "more blocks than the memory has channels for them");
+        }
+        HostWait const wait = HostWait::for_kernel(device.emulated(), options.blocks, options.wait);
+        memory->reset();
+        host_ = std::make_shared<detail::KernelHost>(
+            device, memory, start(device, memory->on_device(), options, handler), options);
+        host_->await_start();
+        channels_.reserve(channels);
+        for (unsigned i = 0; i < channels; ++i) {
+            channels_.emplace_back(device, memory, i, wait, host_, bell(*memory, options, i));
+        }
+    }
+
+    // One channel a block is served by a thread as it always was, without bells.
+    [[nodiscard]] RunningKernel start(Device const& device, ChannelTable const& channels,
+                                      PersistentKernelOptions const& options,
+                                      Handler const& handler) const {
+        auto const lifetime_ns = static_cast<std::uint64_t>(options.lifetime.count());
+        bool const oversubscribed = device.emulated() && HostWait::oversubscribed(options.blocks);
+        if (options.channels_per_block == 1) {
+            using Body = detail::ServeBody<Handler, Request, Reply>;
+            auto const pins = placement_.blocks.empty()
+                                  ? Pins(options.blocks)
+                                  : Pins(device, placement_.multiprocessors());
+            return launch_pinned<Body, toolchain>(
+                device, pins, Body{channels, handler, lifetime_ns, oversubscribed});
+        }
+        using Body = detail::WatchBody<Handler, Request, Reply>;
+        return launch<Body, toolchain>(
+            device, LaunchShape{options.blocks, lanes_per_warp},
+            Body{channels, handler, options.channels_per_block, lifetime_ns, oversubscribed});
+    }
+
+    static std::uint64_t* bell(ChannelMemory const& memory, PersistentKernelOptions const& options,
+                               unsigned channel) {
+        unsigned const each = options.channels_per_block;
+        return each == 1 ? nullptr : memory.on_host().bells(channel / each) + channel % each;
+    }
+
+    ChannelPlacement placement_;
     std::shared_ptr<detail::KernelHost> host_;
     std::vector<Channel<Request, Reply>> channels_;
 };

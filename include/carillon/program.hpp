@@ -16,6 +16,8 @@ struct Program {
     void* argument = nullptr;
     // Threads of a block on a GPU; on the emulated device one thread stands for them all.
     unsigned threads = 1;
+    // How many blocks are resident for as long as the kernel lives; 0 for all of them.
+    unsigned lasting = 0;
 };
 
 }  // namespace carillon::detail

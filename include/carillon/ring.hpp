@@ -20,6 +20,8 @@ enum class Direction : bool { to_device, to_host };
 struct RingOptions {
     std::uint32_t capacity = 256;  // slots; a power of two
     Sequence first = 1;            // number of the first message; tests place it before a wrap
+    // How the CPU waits; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
 };
 
 // `T` is trivially copyable and at most 48 bytes. One thread at a time on each side.
@@ -33,7 +35,7 @@ class Ring {
     // Throws UsageError for the capacity, and what Device::allocate throws.
     explicit Ring(Device const& device, RingOptions const& options = {})
         : memory_(device, 1, options.capacity, options.first),
-          wait_(HostWait::for_kernel(device.emulated(), 1)),
+          wait_(HostWait::for_kernel(device.emulated(), 1, options.wait)),
           host_(make_host_end(device)) {}
 
     // The device's end: pass it to a kernel by value, once.
@@ -63,7 +65,8 @@ class Ring {
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
         Line line;
-        if (!wait_.until([&] { return host_.try_take(line); }, timeout)) {
+        auto const watched = [&] { return host_.awaited(); };
+        if (!wait_.until([&] { return host_.try_take(line); }, watched, timeout)) {
             throw TimeoutError("Ring::pop", "no message arrived");
         }
         return unpack<T>(line);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block of a persistent kernel does: one thread polls, runs the handler and answers. The
-// same code runs on the GPU and on the emulated device.
+// What a block of a persistent kernel does: one thread polls, runs the handler and answers; or a
+// warp does, for many channels. The same code runs on the GPU and on the emulated device.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 #include "carillon/access/device.hpp"
+#include "carillon/access/lanes.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/core/config.hpp"
 #include "carillon/core/flag.hpp"
@@ -41,8 +42,10 @@ class BasicBlockControl {
 
     // Whether to end. Looks at the stop word at every 64th call: a look costs as much as a poll.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool should_stop() {
-        if ((++looks_ & 63U) != 0) return false;
+    CARILLON_HD bool should_stop() { return (++looks_ & 63U) == 0 && stop_now(); }
+    // The same, looking at once.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool stop_now() {
         if (stop_.get()) return true;
         return lifetime_ns_ != 0 && clock_.now_ns() - began_ns_ > lifetime_ns_;
     }
@@ -105,6 +108,96 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
         }
     }
     control.report_ended();
+}
+
+namespace detail {
+
+// One request of `channel`, whose bell is heard as `rung`; whether there was one. The bell is ahead
+// of what was taken, so there is a line or there will be. It is left where it is while there is no
+// room for its reply: nobody is to wait for one channel's host.
+CARILLON_POLICY_CODE
+template <class Channel, class Handler>
+CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) {
+    // Bell and line arrive in any order, but hardly apart: a line that is late is looked at a few
+    // times before the other channels have their turn.
+    constexpr unsigned looks_at_line = 4;
+    if (rung < channel.requests.next() || channel.replies.was_full()) {
+        channel.requests.return_held();
+        return false;
+    }
+    auto const answer = [&](Line const& request) {
+        using Request = typename Channel::RequestMessage;
+        using Reply = typename Channel::ReplyMessage;
+        Line const reply = pack<Reply>(handler(unpack<Request>(request)), 0);
+        (void)channel.replies.try_put(reply, out_of_line_of<Handler>());  // there is room
+    };
+    for (unsigned look = 0; look < looks_at_line; ++look) {
+        if (channel.requests.try_consume(answer)) return true;
+    }
+    return false;
+}
+
+// Sweeps by `look()`, which tells whether it served anyone, until told to stop.
+CARILLON_POLICY_CODE
+template <class Control, class Lanes, class Look>
+CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look) {
+    bool const leads = lanes.index() == 0;
+    if (leads) control.report_started();
+    for (std::uint32_t sweep = 1;; ++sweep) {
+        lanes.sync();  // apart, the lanes would load their bells apart
+        // A look at the stop word costs as much as one at the bells.
+        if ((sweep & 63U) == 0 && lanes.any(leads && control.stop_now())) break;
+        if (look()) {
+            control.busy();
+        } else {
+            control.idle();
+        }
+    }
+    if (leads) control.report_ended();
+}
+
+}  // namespace detail
+
+// The same for `count` channels, whose hosts ring: `bells` is a word for each, at a multiple of 16
+// bytes. Every lane of a warp calls it, with the same channels in memory that all lanes see, and
+// serves some of them; only lane 0 has to do with `control`.
+//
+// A sweep looks at all bells and serves at most one request of every channel: each that was there
+// when the sweep looked at its bell, if its reply has room. So a request that a sweep finds waits
+// for at most one of every other channel, count - 1; before that it may have missed the sweep that
+// was under way when it came, which is as many again.
+CARILLON_POLICY_CODE
+template <class Channel, class Handler, class Control, class Near = DeviceNear,
+          class Lanes = WarpLanes>
+CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t const* bells,
+                             Handler& handler, Control control, Near near = Near(),
+                             Lanes lanes = Lanes()) {
+    if constexpr (2 * Lanes::most >= bells_per_page) {
+        // A lane has two channels at most: what it knows of them stays in registers.
+        unsigned const index = 2 * lanes.index();
+        bool const has_first = index < count;
+        bool const has_second = index + 1 < count;
+        Channel first = channels[has_first ? index : 0];
+        Channel second = channels[has_second ? index + 1 : 0];
+        detail::sweep_until_stopped(control, lanes, [&] {
+            if (!has_first) return false;
+            Quad const rung = near.load_pair(bells + index);
+            bool served = detail::serve_heard(first, rung.low, handler);
+            if (has_second) served |= detail::serve_heard(second, rung.high, handler);
+            return served;
+        });
+    } else {
+        detail::sweep_until_stopped(control, lanes, [&] {
+            bool served = false;
+            for (unsigned index = 2 * lanes.index(); index < count; index += 2 * lanes.count()) {
+                Quad const rung = near.load_pair(bells + index);
+                served |= detail::serve_heard(channels[index], rung.low, handler);
+                if (index + 1 == count) break;
+                served |= detail::serve_heard(channels[index + 1], rung.high, handler);
+            }
+            return served;
+        });
+    }
 }
 
 }  // namespace carillon

@@ -19,20 +19,37 @@ bool has_movdir64b() {
     return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & (1U << 28)) != 0;
 }
 
+// A line that was put together a moment ago is in the store buffer in quads: loads of quads are
+// served from there, a wider one waits until all of them have left (40 ns before a store fence).
+__attribute__((target("avx2"))) __m256i load_half(Line const& line, std::size_t half) {
+    auto const* quads = reinterpret_cast<__m128i const*>(&line) + 2 * half;
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(quads)),
+                                   _mm_load_si128(quads + 1), 1);
+}
+
+__attribute__((target("avx512f"))) __m512i load_whole(Line const& line) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(load_half(line, 0)), load_half(line, 1), 1);
+}
+
 __attribute__((target("movdir64b"))) void store_movdir64b(Line* to, Line const& line) {
     _movdir64b(to, &line);
 }
 
+__attribute__((target("avx512f,movdir64b"))) void store_movdir64b_avx512(Line* to,
+                                                                         Line const& line) {
+    Line whole;
+    _mm512_store_si512(&whole, load_whole(line));
+    _movdir64b(to, &whole);
+}
+
 __attribute__((target("avx512f"))) void store_avx512(Line* to, Line const& line) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to),
-                        _mm512_load_si512(static_cast<void const*>(&line)));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), load_whole(line));
 }
 
 __attribute__((target("avx2"))) void store_avx2(Line* to, Line const& line) {
     auto* out = reinterpret_cast<__m256i*>(to);
-    auto const* in = reinterpret_cast<__m256i const*>(&line);
-    __m256i const first = _mm256_load_si256(in);
-    __m256i const second = _mm256_load_si256(in + 1);
+    __m256i const first = load_half(line, 0);
+    __m256i const second = load_half(line, 1);
     _mm256_stream_si256(out, first);
     _mm256_stream_si256(out + 1, second);
 }
@@ -45,12 +62,57 @@ void store_sse2(Line* to, Line const& line) {
     }
 }
 
+// A line is composed in registers: what is put together in memory in small pieces and loaded as a
+// whole has to wait until the pieces have left the store buffer.
+__attribute__((target("avx512f"))) __m512i compose_avx512(void const* payload, Tag tag) {
+    constexpr __mmask16 payload_words = 0x7777;
+    return _mm512_mask_expandloadu_epi32(_mm512_set1_epi32(static_cast<int>(tag)), payload_words,
+                                         payload);
+}
+
+__attribute__((target("avx512f"))) void store_payloads_avx512(Line* to, std::byte const* payload,
+                                                              std::size_t count, Tag tag) {
+    for (std::size_t i = 0; i < count; ++i, payload += payload_bytes) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), compose_avx512(payload, tag++));
+    }
+}
+
+// Payload words 0 to 5 to the first half of the line, 6 to 11 to the second.
+__attribute__((target("avx2"))) void store_payloads_avx2(Line* to, std::byte const* payload,
+                                                         std::size_t count, Tag tag) {
+    constexpr int tags = 0x88;
+    constexpr std::size_t second_half = payload_bytes - sizeof(__m256i);
+    __m256i const from_start = _mm256_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0);
+    __m256i const from_end = _mm256_setr_epi32(2, 3, 4, 0, 5, 6, 7, 0);
+    for (std::size_t i = 0; i < count; ++i, payload += payload_bytes, ++tag) {
+        __m256i const tagged = _mm256_set1_epi32(static_cast<int>(tag));
+        auto const* const in = reinterpret_cast<__m256i const*>(payload);
+        auto const* const end = reinterpret_cast<__m256i const*>(payload + second_half);
+        auto* const out = reinterpret_cast<__m256i*>(to + i);
+        __m256i const first = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(in), from_start);
+        __m256i const second = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(end), from_end);
+        _mm256_stream_si256(out, _mm256_blend_epi32(first, tagged, tags));
+        _mm256_stream_si256(out + 1, _mm256_blend_epi32(second, tagged, tags));
+    }
+}
+
 }  // namespace
 
+void X86::store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
+                         Tag first) {
+    auto const* payload = static_cast<std::byte const*>(payloads);
+    if (kind == StoreKind::avx512) return store_payloads_avx512(to, payload, count, first);
+    if (kind == StoreKind::avx2) return store_payloads_avx2(to, payload, count, first);
+    for (std::size_t i = 0; i < count; ++i, payload += payload_bytes) {
+        store_line(kind, to + i, pack_payload(payload, first + static_cast<Tag>(i)));
+    }
+}
+
 void X86::store_line(StoreKind kind, Line* to, Line const& line) {
+    static bool const has_avx512 = supported(StoreKind::avx512);
     switch (kind) {
         case StoreKind::movdir64b:
-            return store_movdir64b(to, line);
+            return has_avx512 ? store_movdir64b_avx512(to, line) : store_movdir64b(to, line);
         case StoreKind::avx512:
             return store_avx512(to, line);
         case StoreKind::avx2:
@@ -87,13 +149,25 @@ bool supported(StoreKind kind) {
     }
 }
 
+namespace {
+
+// On these CPUs a 64-byte streaming store fills a write-combining buffer at once, so that none is
+// ever evicted half full: they need not publish in two steps (measured: docs/guarantees.md).
+bool avx512_store_is_whole() {
+    return __builtin_cpu_is("intel") != 0 && supported(StoreKind::avx512);
+}
+
+}  // namespace
+
 HostStores best_mapped_stores() {
     static HostStores const best = [] {
-        for (StoreKind kind : {StoreKind::movdir64b, StoreKind::avx512, StoreKind::avx2}) {
-            if (supported(kind)) {
-                return HostStores{kind, kind == StoreKind::movdir64b ? PublishMode::one_step
-                                                                     : PublishMode::two_step};
-            }
+        if (supported(StoreKind::movdir64b)) {
+            HostStores stores{StoreKind::movdir64b, PublishMode::one_step};
+            if (avx512_store_is_whole()) stores.bulk = StoreKind::avx512;
+            return stores;
+        }
+        for (StoreKind kind : {StoreKind::avx512, StoreKind::avx2}) {
+            if (supported(kind)) return HostStores{kind, PublishMode::two_step};
         }
         return HostStores{StoreKind::sse2, PublishMode::two_step};
     }();

@@ -192,27 +192,28 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     auto* const function = static_cast<CUfunction>(program.cuda_function());
     load_whole_module(function);
     int per_multiprocessor = 0;
-    cuda.check(
-        cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, function, 1, 0),
-        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                   &per_multiprocessor, function, static_cast<int>(program.threads), 0),
+               "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     auto const limit = static_cast<unsigned>(per_multiprocessor * *info_.multiprocessors);
+    unsigned const lasting = program.lasting != 0 ? program.lasting : blocks;
     CUstream stream = nullptr;
     cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     try {
-        kernel_started(start_call, blocks, limit);
+        kernel_started(start_call, lasting, limit);
     } catch (...) {
         cuda.cuStreamDestroy(stream);
         throw;
     }
     std::array<void*, 1> parameters{program.argument};
-    CUresult const result =
-        cuda.cuLaunchKernel(function, blocks, 1, 1, 1, 1, 1, 0, stream, parameters.data(), nullptr);
+    CUresult const result = cuda.cuLaunchKernel(function, blocks, 1, 1, program.threads, 1, 1, 0,
+                                                stream, parameters.data(), nullptr);
     if (result != CUDA_SUCCESS) {
-        kernel_ended(blocks);
+        kernel_ended(lasting);
         cuda.cuStreamDestroy(stream);
         cuda.check(result, "cuLaunchKernel");
     }
-    return std::make_unique<StreamExecution>(shared_from_this(), context_, stream, blocks);
+    return std::make_unique<StreamExecution>(shared_from_this(), context_, stream, lasting);
 }
 
 CUdevice device_of(int ordinal) {

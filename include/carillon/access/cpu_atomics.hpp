@@ -19,6 +19,17 @@ struct StdWords {
     static void store(std::uint64_t* to, std::uint64_t value, std::memory_order order) {
         std::atomic_ref(*to).store(value, order);
     }
+    // Both return what the word held before.
+    static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend,
+                                   std::memory_order order) {
+        return std::atomic_ref(*to).fetch_add(addend, order);
+    }
+    static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                          std::uint64_t desired, std::memory_order order) {
+        std::atomic_ref(*to).compare_exchange_strong(expected, desired, order,
+                                                     std::memory_order_relaxed);
+        return expected;
+    }
 };
 
 template <class Words = StdWords>

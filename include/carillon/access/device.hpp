@@ -40,6 +40,23 @@ class BasicDeviceNear {
         return gpu_.load_acquire(from);
     }
 
+    // Two words side by side, from a multiple of 16 bytes. Nothing is ordered by it.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Quad load_pair(std::uint64_t const* from) const {
+        return gpu_.load_pair(from);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+        return gpu_.fetch_add(to, addend);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                               std::uint64_t desired) const {
+        return gpu_.compare_exchange(to, expected, desired);
+    }
+
    private:
     Instructions gpu_;
 };
@@ -53,6 +70,16 @@ class BasicDeviceFar {
     CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/) const {
         for (std::size_t i = 0; i < quads_per_line; ++i) {
             gpu_.store_relaxed(&to->quads[i], line.quads[i]);
+        }
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                                    Tag previous) const {
+        auto const* payload = static_cast<unsigned char const*>(payloads);
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const n = static_cast<Tag>(i);
+            store_line(to + i, pack_payload(payload + i * payload_bytes, first + n), previous + n);
         }
     }
 

@@ -31,6 +31,16 @@ class BasicHostCached {
         return cpu_.load_word(from);
     }
 
+    // Claims and what is told beside them, among CPU threads.
+    void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
+    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+        return cpu_.fetch_add(to, addend);
+    }
+    [[nodiscard]] std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) const {
+        return cpu_.compare_exchange(to, expected, desired);
+    }
+
    private:
     RangeSync const* sync_;
     Cpu cpu_;

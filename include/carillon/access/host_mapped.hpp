@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "carillon/access/range_sync.hpp"
@@ -23,6 +24,10 @@ enum class PublishMode : std::uint8_t { one_step, two_step };
 struct HostStores {
     StoreKind kind = StoreKind::cached;
     PublishMode mode = PublishMode::one_step;
+    // For many lines in a row, where another instruction is faster than `kind`.
+    std::optional<StoreKind> bulk = std::nullopt;
+
+    [[nodiscard]] StoreKind bulk_kind() const { return bulk.value_or(kind); }
 };
 
 // The widest store into write-combining memory that this CPU has, and the mode that it needs.
@@ -50,6 +55,16 @@ class BasicHostMapped {
         cpu_.store_line(stores_.kind, to, line);
     }
 
+    void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                        Tag previous) const {
+        if (stores_.mode == PublishMode::two_step) {  // H1, once for all of them
+            store_all(to, payloads, count, previous);
+            commit(to, count * sizeof(Line));
+            read_back();
+        }
+        store_all(to, payloads, count, first);
+    }
+
     void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
 
     // H2: the store fence drains the write-combining buffers; without it a line may linger.
@@ -68,6 +83,19 @@ class BasicHostMapped {
     [[nodiscard]] HostStores stores() const { return stores_; }
 
    private:
+    void store_all(Line* to, void const* payloads, std::size_t count, Tag first) const {
+        if constexpr (requires { cpu_.store_payloads(stores_.kind, to, payloads, count, first); }) {
+            cpu_.store_payloads(stores_.bulk_kind(), to, payloads, count, first);
+        } else {
+            auto const* payload = static_cast<unsigned char const*>(payloads);
+            for (std::size_t i = 0; i < count; ++i) {
+                cpu_.store_line(
+                    stores_.kind, to + i,
+                    pack_payload(payload + i * payload_bytes, first + static_cast<Tag>(i)));
+            }
+        }
+    }
+
     // What left this CPU has arrived when its next store leaves.
     void read_back() const {
         if (read_back_ != nullptr) cpu_.read_back(read_back_);

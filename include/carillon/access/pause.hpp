@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a CPU thread spends an unsuccessful poll.
+// How a CPU thread spends the time between two polls.
 #pragma once
 
 #include <emmintrin.h>
@@ -15,6 +15,26 @@ inline constexpr std::uint32_t polls_before_yield = 128;
 
 // Processors that this thread may run on (sched_getaffinity); at least 1.
 [[nodiscard]] unsigned available_processors();
+
+// TPAUSE, UMONITOR and UMWAIT are there (CPUID: WAITPKG).
+[[nodiscard]] bool has_waitpkg();
+
+// The ways in which a CPU waits. HostWait takes this class as a parameter: the tests put one that
+// records in its place.
+class Waits {
+   public:
+    [[nodiscard]] static bool has_waitpkg() { return cpu::has_waitpkg(); }
+
+    static void pause() { _mm_pause(); }
+    static void yield() { sched_yield(); }
+
+    // These need WAITPKG. Each ends by itself: within about 0.2 us, and within a few.
+    static void timed_pause();
+    static void monitored_wait();
+    // What `monitored_wait` waits for: a write, by whoever, to the cache line of `address`. A
+    // write before this call goes unnoticed: look once more between the two.
+    static void monitor(void const* address);
+};
 
 // `polls`: unsuccessful polls so far in a row.
 inline void pause_or_yield(std::uint32_t polls, bool oversubscribed) {

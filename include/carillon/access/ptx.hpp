@@ -62,6 +62,26 @@ __device__ inline void store_relaxed(std::uint64_t* to, std::uint64_t word) {
                  : "memory");
 }
 
+// For words that only this GPU's threads touch: who has claimed what. They order nothing.
+__device__ inline std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+    std::uint64_t previous;
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+                 : "=l"(previous)
+                 : "l"(__cvta_generic_to_global(to)), "l"(addend)
+                 : "memory");
+    return previous;
+}
+
+__device__ inline std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) {
+    std::uint64_t previous;
+    asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(previous)
+                 : "l"(__cvta_generic_to_global(to)), "l"(expected), "l"(desired)
+                 : "memory");
+    return previous;
+}
+
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 __device__ inline std::uint64_t global_timer() {

@@ -6,6 +6,7 @@
 #include <emmintrin.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -33,11 +34,24 @@ class X86 {
    public:
     // The CPU must support the kind.
     static void store_line(StoreKind kind, Line* to, Line const& line);
+    // `count` lines in a row: payload i lies at payloads + 48 i and gets the tag first + i.
+    static void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
+                               Tag first);
 
     // Ordinary stores and loads: x86 keeps the order of stores to cached memory, and of loads.
     static void store_word(std::uint64_t* to, std::uint64_t value) { cpu::store_word(to, value); }
     [[nodiscard]] static std::uint64_t load_word(std::uint64_t const* from) {
         return cpu::load_word(from);
+    }
+
+    // Read-modify-writes of words that only CPU threads touch; both return what the word held
+    // before. A locked instruction drains the write-combining buffers, as a store fence does.
+    [[nodiscard]] static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+        return cpu::StdWords::fetch_add(to, addend, std::memory_order_acq_rel);
+    }
+    [[nodiscard]] static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                        std::uint64_t desired) {
+        return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_acq_rel);
     }
 
     // An aligned 16-byte vector load is a single access on every CPU with AVX, which Device::open
@@ -55,6 +69,22 @@ class X86 {
         return quad;
 #endif
     }
+
+    // The same for a store: one access, and behind every earlier store to cached memory. Assembly,
+    // lest GCC store in halves a quad that it has in two registers.
+    static void store_quad(Quad* to, Quad const& quad) {
+#if CARILLON_THREAD_SANITIZER
+        cpu::store_quad(to, quad);
+#else
+        __m128i const stored =
+            _mm_set_epi64x(static_cast<long long>(quad.high), static_cast<long long>(quad.low));
+        asm volatile("movdqa %1, %0" : "=m"(*to) : "x"(stored) : "memory");
+#endif
+    }
+
+    // Earlier stores to cached memory come before later ones. x86 keeps that order by itself, so
+    // only the compiler has to be told.
+    static void order_stores() { std::atomic_thread_fence(std::memory_order_release); }
 
     // Earlier stores of this thread, streaming ones included, come before later ones; what is in
     // its write-combining buffers leaves.

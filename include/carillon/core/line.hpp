@@ -17,6 +17,10 @@
 
 #include "carillon/core/config.hpp"
 
+#if !defined(__CUDA_ARCH__)
+#include "carillon/access/x86_payload.hpp"
+#endif
+
 namespace carillon {
 
 // The low 32 bits of a line's sequence number.
@@ -97,9 +101,17 @@ struct BytesOf<T, false> {
 template <class T>
 [[nodiscard]] CARILLON_HD Line pack(T const& message, Tag tag) {
     check_payload<T>();
+#if !defined(__CUDA_ARCH__)
+    if constexpr (sizeof(T) == payload_bytes) {
+        return __builtin_bit_cast(Line, x86::lay_out(__builtin_addressof(message), tag));
+    }
+#endif
     detail::PayloadWords words{};
     auto const bytes = __builtin_bit_cast(detail::BytesOf<T>, message);
     std::memcpy(&words, &bytes, sizeof(T));
+#if !defined(__CUDA_ARCH__)
+    return __builtin_bit_cast(Line, x86::lay_out(&words, tag));
+#else
     Line line;
     for (std::size_t i = 0; i < quads_per_line; ++i) {
         std::uint32_t const* word = words.word + i * payload_words_per_quad;
@@ -107,12 +119,29 @@ template <class T>
         line.quads[i].high = word[2] | (std::uint64_t{tag} << 32);
     }
     return line;
+#endif
+}
+
+// The same for a payload of 48 bytes that lies in memory, anywhere.
+[[nodiscard]] CARILLON_HD inline Line pack_payload(void const* payload, Tag tag) {
+#if !defined(__CUDA_ARCH__)
+    return __builtin_bit_cast(Line, x86::lay_out(payload, tag));
+#else
+    detail::PayloadWords words;
+    std::memcpy(&words, payload, sizeof(words));
+    return pack(words, tag);
+#endif
 }
 
 // The message that pack() laid out; the tags are ignored.
 template <class T>
 [[nodiscard]] CARILLON_HD T unpack(Line const& line) {
     check_payload<T>();
+#if !defined(__CUDA_ARCH__)
+    if constexpr (sizeof(T) == payload_bytes) {
+        return __builtin_bit_cast(T, x86::payload_of(__builtin_bit_cast(x86::Quads, line)));
+    }
+#endif
     detail::PayloadWords words;
     for (std::size_t i = 0; i < quads_per_line; ++i) {
         std::uint32_t* word = words.word + i * payload_words_per_quad;

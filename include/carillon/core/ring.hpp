@@ -16,7 +16,9 @@
 // PTX in this file. Zeroed memory is an empty ring.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "carillon/core/config.hpp"
 #include "carillon/core/line.hpp"
@@ -47,20 +49,100 @@ inline void format_ring(RingView const& view) {
 // Data that the message refers to and that the producer wrote outside the line (invariant 6).
 enum class OutOfLine : bool { none, written };
 
+namespace detail {
+
+// Stores `count` messages as lines in a row, the first with tag `first`; `previous` is the tag
+// that the first slot holds until now. Payloads that fill a line go as they lie in memory.
+CARILLON_POLICY_CODE
+template <class T, class Far>
+CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std::size_t count,
+                                Tag first, Tag previous) {
+    if constexpr (sizeof(T) == payload_bytes) {
+        far.store_payloads(to, messages, count, first, previous);
+    } else {
+        constexpr std::size_t most = 16;
+        PayloadWords payloads[most]{};
+        for (std::size_t done = 0; done < count;) {
+            std::size_t const now = count - done < most ? count - done : most;
+            for (std::size_t i = 0; i < now; ++i) {
+                std::memcpy(&payloads[i], &messages[done + i], sizeof(T));
+            }
+            auto const tags = static_cast<Tag>(done);
+            far.store_payloads(to + done, payloads, now, first + tags, previous + tags);
+            done += now;
+        }
+    }
+}
+
+}  // namespace detail
+
+// A producer without a bell: whoever consumes looks at the ring itself.
+class NoBell {
+   public:
+    template <class Far>
+    CARILLON_HD void store(Far const& /*far*/, Sequence /*published*/) const {}
+    template <class Far>
+    CARILLON_HD void commit(Far const& /*far*/) const {}
+};
+
+// A word beside those of other rings, in the memory of the consumer's side, that tells the last
+// sequence number published: one look at many of them finds the rings that have news. No order is
+// needed between line and bell: who hears it polls the ring until the line is there.
+class Bell {
+   public:
+    CARILLON_HD explicit Bell(std::uint64_t* word) : word_(word) {}
+
+    CARILLON_POLICY_CODE
+    template <class Far>
+    CARILLON_HD void store(Far const& far, Sequence published) const {
+        far.store_word(word_, published);
+    }
+    CARILLON_POLICY_CODE
+    template <class Far>
+    CARILLON_HD void commit(Far const& far) const {
+        far.commit(word_, sizeof(*word_));
+    }
+
+   private:
+    std::uint64_t* word_;
+};
+
+// A Bell, or none: decided once, when the producer is made.
+class OptionalBell {
+   public:
+    CARILLON_HD explicit OptionalBell(std::uint64_t* word = nullptr) : word_(word) {}
+
+    CARILLON_POLICY_CODE
+    template <class Far>
+    CARILLON_HD void store(Far const& far, Sequence published) const {
+        if (word_ != nullptr) Bell(word_).store(far, published);
+    }
+    CARILLON_POLICY_CODE
+    template <class Far>
+    CARILLON_HD void commit(Far const& far) const {
+        if (word_ != nullptr) Bell(word_).commit(far);
+    }
+
+   private:
+    std::uint64_t* word_;
+};
+
 // The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
 // What can be known before the message is worked out ahead: between message and publish there is
 // little but the store.
-template <class T, class Far, class Near>
+template <class T, class Far, class Near, class Ringer = NoBell>
 class Producer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near())
+    CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
+                                  Ringer bell = Ringer())
         : view_(view),
           next_(view.first),
           slot_(view.slot(view.first)),
           room_(view.capacity),
           far_(far),
-          near_(near) {
+          near_(near),
+          bell_(bell) {
         check_payload<T>();
     }
 
@@ -71,6 +153,27 @@ class Producer {
             return false;
         publish(pack(message, tag_of(next_)), data);
         return true;
+    }
+
+    // Publishes as many of the `count` messages as there is room for, the first ones, and returns
+    // how many: with one fence for all of them. `data` is for what any of them refers to.
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
+                                       OutOfLine data = OutOfLine::none) {
+        if (count > room_) look_at_credit();
+        std::size_t const fit = count < room_ ? count : room_;
+        if (fit == 0) return 0;
+        if (data == OutOfLine::written) far_.release();  // P1
+        auto const before_wrap = static_cast<std::size_t>(view_.slots + view_.capacity - slot_);
+        std::size_t const first = fit < before_wrap ? fit : before_wrap;
+        Line* const start = slot_;
+        store_messages(messages, first);
+        store_messages(messages + first, fit - first);
+        bell_.store(far_, next_ - 1);
+        far_.commit(start, first * sizeof(Line));  // P2
+        if (fit != first) far_.commit(view_.slots, (fit - first) * sizeof(Line));
+        bell_.commit(far_);
+        return fit;
     }
 
     // The same for a message that is packed already, whatever its tags.
@@ -100,14 +203,26 @@ class Producer {
         // P1, pairs with C1: what the message refers to is complete before the line that names it.
         if (data == OutOfLine::written) far_.release();
         far_.store_line(slot_, line, tag_of(next_ - view_.capacity));
+        bell_.store(far_, next_);
         // P2: the line leaves this side now, not when a write-combining buffer happens to be
         // evicted. No order between quads is needed: each carries its tag.
         far_.commit(slot_, sizeof(Line));
+        bell_.commit(far_);
         ++next_;
         --room_;
         slot_ = view_.slot(next_);
         // The credit is looked at four times a lap, after a publish, where nobody waits for it.
         if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
+    }
+
+    // `count` messages to as many slots in a row.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_messages(T const* messages, std::size_t count) {
+        detail::store_messages(far_, slot_, messages, count, tag_of(next_),
+                               tag_of(next_ - view_.capacity));
+        next_ += count;
+        room_ -= static_cast<std::uint32_t>(count);
+        slot_ = view_.slot(next_);
     }
 
     // P3, pairs with C2: the slot's last line was taken before it is written again.
@@ -123,6 +238,7 @@ class Producer {
     std::uint32_t room_;  // slots known to be free
     Far far_;
     Near near_;
+    Ringer bell_;
 };
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
@@ -169,6 +285,17 @@ class Consumer {
         return true;
     }
 
+    // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::size_t try_pop_n(T* messages, std::size_t count) {
+        std::size_t taken = 0;
+        while (taken < count &&
+               try_consume([&](Line const& line) { messages[taken] = unpack<T>(line); })) {
+            ++taken;
+        }
+        return taken;
+    }
+
     // Lines taken whose credit has not been returned, and its return ahead of time: for a consumer
     // that may not look again for a while.
     [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
@@ -179,6 +306,8 @@ class Consumer {
 
     // The sequence number of the message that the next successful take will return.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
+    // The slot that its line will be in.
+    [[nodiscard]] CARILLON_HD Line const* awaited() const { return view_.slot(next_); }
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
    private:

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of a block as code that they run together sees them. On the emulated device one
+// thread stands for them all.
+#pragma once
+
+#include "carillon/core/config.hpp"
+
+namespace carillon::block {
+
+// The number of the calling thread, from 0, and how many there are.
+[[nodiscard]] CARILLON_HD inline unsigned thread() {
+#if defined(__CUDA_ARCH__)
+    return threadIdx.x;
+#else
+    return 0;
+#endif
+}
+[[nodiscard]] CARILLON_HD inline unsigned threads() {
+#if defined(__CUDA_ARCH__)
+    return blockDim.x;
+#else
+    return 1;
+#endif
+}
+
+// Every thread of the block has arrived here, and what each wrote before is visible to all.
+CARILLON_HD inline void barrier() {
+#if defined(__CUDA_ARCH__)
+    __syncthreads();
+#endif
+}
+
+// A T that all threads of the block see. One of them writes it, and a barrier comes between. `own`
+// takes its place where one thread is the block. One for each type.
+template <class T>
+[[nodiscard]] CARILLON_HD T& shared(T& own) {
+#if defined(__CUDA_ARCH__)
+    __shared__ T value;
+    return value;
+#else
+    return own;
+#endif
+}
+
+}  // namespace carillon::block

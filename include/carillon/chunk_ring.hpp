@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring of large buffers in device memory that the CPU fills in place and a kernel reads: for
+// streams, as a radio telescope's, whose data do not fit into lines.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/access/block.hpp"
+#include "carillon/access/device.hpp"
+#include "carillon/access/host_cached.hpp"
+#include "carillon/access/host_mapped.hpp"
+#include "carillon/arena.hpp"
+#include "carillon/core/chunk_ring.hpp"
+#include "carillon/device.hpp"
+#include "carillon/host_wait.hpp"
+#include "carillon/memory.hpp"
+
+namespace carillon {
+
+struct ChunkRingOptions {
+    std::size_t chunk_bytes = 65536;  // under 4 GiB
+    std::uint32_t chunks = 16;        // a power of two from 2 on
+    Sequence first = 1;               // number of the first chunk; tests place it before a wrap
+    // How the CPU waits; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
+};
+
+// The device's end for one thread. Trivially copyable: pass it to a kernel by value, once.
+template <class Meta>
+using DeviceChunkReader = ChunkConsumer<Meta, DeviceNear, DeviceFar>;
+
+namespace detail {
+
+// What a shared variable of a block can hold, whatever Meta is.
+struct TakenChunk {
+    Line line;
+    Sequence sequence;  // 0 for none
+};
+
+// A ring of chunks on the host, and what the chunks that are claimed keep alive.
+class ChunkRingState {
+   public:
+    ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
+
+    [[nodiscard]] ChunkRingView on_device() const { return device_; }
+    [[nodiscard]] ChunkRingOptions const& options() const { return options_; }
+    [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
+    // Both return 0 instead of a chunk's number, claim() after `timeout`.
+    [[nodiscard]] Sequence try_claim() { return producer_->try_claim(); }
+    [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
+
+    void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
+    // Throws UsageError when a chunk does not have so many bytes.
+    void require(char const* call, std::size_t offset, std::size_t size) const;
+
+   private:
+    ChunkRingOptions options_;
+    Memory own_;  // unless it is an arena's piece
+    ArenaPiece piece_;
+    Memory credit_;
+    StoreKind copy_;
+    HostWait wait_;
+    ChunkRingView device_{};
+    std::optional<ChunkProducer<HostMapped, HostCached>> producer_;
+};
+
+// A claimed chunk, without the type of what goes beside it.
+class ClaimedChunk {
+   public:
+    ClaimedChunk(std::shared_ptr<ChunkRingState> state, Sequence sequence) noexcept
+        : state_(std::move(state)), sequence_(sequence) {}
+    ClaimedChunk(ClaimedChunk&&) noexcept = default;
+    ClaimedChunk& operator=(ClaimedChunk&& other) noexcept {
+        if (this != &other) {
+            give_up();
+            state_ = std::move(other.state_);
+            sequence_ = other.sequence_;
+        }
+        return *this;
+    }
+    ClaimedChunk(ClaimedChunk const&) = delete;
+    ClaimedChunk& operator=(ClaimedChunk const&) = delete;
+    ~ClaimedChunk() { give_up(); }
+
+    // The CPU's view of the chunk, to be written in place: it is write-combining as a rule, so
+    // write whole lines, in order, and do not read.
+    [[nodiscard]] std::span<std::byte> bytes() const;
+    // Copies to byte `offset` on by streaming stores. Throws UsageError for what does not fit.
+    void fill(std::size_t offset, std::span<std::byte const> from) const;
+    // What the calling thread wrote leaves it: for a thread that fills a chunk, or a part of it,
+    // which another thread will commit.
+    void flush() const;
+    [[nodiscard]] Sequence sequence() const { return sequence_; }
+
+   protected:
+    // Checks that the chunk can be committed, and lets it go.
+    [[nodiscard]] std::shared_ptr<ChunkRingState> let_go(std::size_t used);
+
+   private:
+    [[nodiscard]] ChunkRingState& state(char const* call) const;
+    void give_up() noexcept;
+
+    std::shared_ptr<ChunkRingState> state_;  // none: committed, or moved away
+    Sequence sequence_;
+};
+
+}  // namespace detail
+
+// A chunk that the CPU has claimed and fills. Move-only; it may go to another thread, and chunks
+// may be committed in any order, from several threads at once. One that is destroyed without
+// commit() is given up: the kernel does not see it, and waits for nothing. It keeps the ring's
+// memory alive.
+template <class Meta>
+class Chunk : public detail::ClaimedChunk {
+   public:
+    using ClaimedChunk::ClaimedChunk;
+
+    // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
+    // UsageError when it does not have so many (it can be committed still) or is no more already;
+    // VulkanError (non-coherent memory only).
+    void commit(std::size_t used, Meta const& meta = Meta()) {
+        auto const state = let_go(used);
+        state->producer().commit(sequence(), static_cast<std::uint32_t>(used), meta);
+    }
+};
+
+// The device's end for all threads of a block, which all call every member function. Pass it to a
+// kernel by value, once; on the emulated device one thread is the block.
+template <class Meta>
+class BlockChunkReader {
+   public:
+    CARILLON_HD explicit BlockChunkReader(ChunkRingView const& view) : reader_(view) {}
+
+    // As ChunkConsumer::try_take, the same to every thread: each may read the chunk.
+    [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
+        detail::TakenChunk own;
+        detail::TakenChunk& taken = block::shared(own);
+        if (block::thread() == 0) taken.sequence = reader_.try_take(taken.line);
+        block::barrier();
+        Sequence const sequence = taken.sequence;
+        if (sequence != 0) chunk = reader_.view(sequence, taken.line);
+        block::barrier();  // the next one is not put in its place before all have seen it
+        return sequence != 0;
+    }
+
+    // As ChunkConsumer::release, once every thread has called it.
+    CARILLON_HD void release(Sequence sequence) {
+        block::barrier();
+        if (block::thread() == 0) reader_.release(sequence);
+    }
+
+   private:
+    DeviceChunkReader<Meta> reader_;
+};
+
+// `Meta` is trivially copyable and at most 40 bytes. One thread at a time claims.
+template <class Meta = NoMeta>
+class ChunkRing {
+   public:
+    using DeviceEnd = DeviceChunkReader<Meta>;
+    using BlockEnd = BlockChunkReader<Meta>;
+
+    // Throws UsageError for the options, and what Device::allocate throws.
+    explicit ChunkRing(Device const& device, ChunkRingOptions const& options = {})
+        : state_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)) {}
+    // The chunks are a piece of `arena`, which they keep alive.
+    explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {})
+        : state_(std::make_shared<detail::ChunkRingState>(arena.device(), options, &arena)) {}
+
+    // The device's end, for a kernel: for one thread of it, or for all threads of a block.
+    [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(state_->on_device()); }
+    [[nodiscard]] BlockEnd block_handle() const { return BlockEnd(state_->on_device()); }
+
+    // The next chunk, or nothing when the kernel has not released one. Several can be had at once.
+    [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
+        Sequence const sequence = state_->try_claim();
+        if (sequence == 0) return {};
+        return Chunk<Meta>(state_, sequence);
+    }
+    // The next chunk. Throws TimeoutError.
+    [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
+        Sequence const sequence = state_->claim(timeout);
+        return Chunk<Meta>(state_, sequence);
+    }
+
+    [[nodiscard]] std::uint32_t chunks() const { return state_->options().chunks; }
+    [[nodiscard]] std::size_t chunk_bytes() const { return state_->options().chunk_bytes; }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<DeviceEnd> &&
+                  std::is_trivially_copyable_v<BlockEnd>);
+
+    std::shared_ptr<detail::ChunkRingState> state_;
+};
+
+}  // namespace carillon

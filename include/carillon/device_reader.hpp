@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads device memory by having the device send it. The CPU's own loads wait for every line to
+// come across the bus (copy_from_device); a device's stores do not wait.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/device.hpp"
+#include "carillon/endpoints.hpp"
+#include "carillon/host_wait.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/persistent_kernel.hpp"
+#include "carillon/reader_kernel.hpp"
+
+namespace carillon {
+
+struct DeviceReaderOptions {
+    std::size_t largest = std::size_t{1} << 20;  // bytes of one read
+    unsigned blocks = 4;                         // that share a read of many bytes
+    unsigned threads = 256;                      // of a block; a multiple of 32, at most 1024
+    std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
+    // How long the destructor waits for the kernel to end.
+    std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
+    // The kernel ends by itself after so long; 0 for never.
+    std::chrono::nanoseconds lifetime{0};
+};
+
+namespace detail {
+
+// Stores of requests that leave together, with one fence, when their sender commits them.
+class UncommittedMapped : public HostMapped {
+   public:
+    explicit UncommittedMapped(HostMapped const& far) : HostMapped(far) {}
+    void commit(void const* /*where*/, std::size_t /*size*/) const {}
+};
+
+// The CPU's side of a DeviceReader, for which no device code is needed.
+class ReaderHost {
+   public:
+    ReaderHost(Device const& device, DeviceReaderOptions const& options);
+
+    [[nodiscard]] LaunchShape shape() const { return {options_.blocks, options_.threads}; }
+    [[nodiscard]] ReaderBody body() const;
+    // Takes the kernel over and waits until it runs.
+    void run(RunningKernel kernel);
+
+    std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
+                                    std::chrono::nanoseconds timeout);
+    KernelHost& kernel() { return *kernel_; }
+
+   private:
+    using Requests = Producer<ReadRequest, UncommittedMapped, HostCached>;
+    // A block as the host sees it.
+    struct Block {
+        Requests requests;
+        HostConsumer<ReadReply> replies;
+        std::uint32_t owed = 0;  // lines that it has yet to send
+    };
+
+    void send(Block& block, ReadRequest const& request, std::uint32_t lines, OutOfLine data);
+    void commit() const;
+    std::span<std::byte const> read_lines(std::uintptr_t address, std::size_t size,
+                                          std::chrono::nanoseconds timeout);
+    std::span<std::byte const> read_shares(std::uintptr_t address, std::size_t size,
+                                           std::chrono::nanoseconds timeout);
+    [[nodiscard]] bool none_owed();
+    void await_replies(std::chrono::nanoseconds timeout);
+
+    Device device_;
+    DeviceReaderOptions options_;
+    std::shared_ptr<ChannelMemory> channels_;
+    Memory buffer_;
+    HostMapped far_;
+    HostWait wait_;
+    std::vector<Block> blocks_;
+    std::vector<std::byte> lines_;        // what came back in lines
+    std::size_t arrived_ = 0;             // bytes of it
+    std::unique_ptr<KernelHost> kernel_;  // goes first: the memory outlives the kernel
+};
+
+}  // namespace detail
+
+// A small kernel that stays on the device and the host memory that it sends to. One thread at a
+// time.
+class DeviceReader {
+   public:
+    // Reads of so many bytes at most come back in the lines of one reply, without a fence: the
+    // fastest way for few, but a line brings only 48.
+    static constexpr std::size_t largest_in_lines = 8 * payload_bytes;
+
+    // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
+    // and what Device::allocate throws.
+    template <detail::Toolchain toolchain = detail::this_toolchain>
+    explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
+        : host_(std::make_unique<detail::ReaderHost>(device, options)) {
+        host_->run(launch<detail::ReaderBody, toolchain>(device, host_->shape(), host_->body()));
+    }
+
+    // The bytes at an address of the device, of any alignment: what was there at some time during
+    // the call, not all of it at the same time. What this thread copied there before is seen. The
+    // view is valid until the next read. Throws UsageError for more bytes than options.largest,
+    // TimeoutError, StoppedError after a stop or when the kernel has ended, CudaError when it died.
+    [[nodiscard]] std::span<std::byte const> read(void const* device_address, std::size_t size,
+                                                  std::chrono::nanoseconds timeout);
+    // The same from byte `offset` on of `memory`. Throws UsageError for a range outside it, too.
+    [[nodiscard]] std::span<std::byte const> read(Memory const& memory, std::size_t offset,
+                                                  std::size_t size,
+                                                  std::chrono::nanoseconds timeout);
+
+    // Ends the kernel; every later read throws StoppedError. Throws TimeoutError if it has not
+    // ended within `timeout`, CudaError if it had died. The destructor does the same.
+    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
+        host_->kernel().stop(timeout);
+    }
+    // Whether the kernel is still there. Throws CudaError if it died.
+    [[nodiscard]] bool running() const { return host_->kernel().running(); }
+
+   private:
+    std::unique_ptr<detail::ReaderHost> host_;
+};
+
+}  // namespace carillon

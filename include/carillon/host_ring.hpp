@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring between two threads of the CPU: the same protocol as towards a device, in memory of its
+// own. A message costs one cache line from core to core; the credit, its way back, goes a quarter
+// of the ring at a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "carillon/access/host_shared.hpp"
+#include "carillon/core/ring.hpp"
+#include "carillon/error.hpp"
+#include "carillon/host_wait.hpp"
+
+namespace carillon {
+
+namespace detail {
+
+// What two cores write lies so far apart: CPUs fetch cache lines in pairs.
+inline constexpr std::size_t apart = 128;
+
+// The slots and, on a line of its own, the credit word.
+class HostRingMemory {
+   public:
+    HostRingMemory(std::uint32_t capacity, Sequence first);
+
+    [[nodiscard]] RingView const& view() const { return view_; }
+
+   private:
+    struct alignas(apart) Block {
+        std::byte bytes[apart];
+    };
+
+    std::unique_ptr<Block[]> blocks_;
+    RingView view_;
+};
+
+}  // namespace detail
+
+template <class T>
+using HostRingProducer = Producer<T, HostShared, HostShared>;
+template <class T>
+using HostRingConsumer = Consumer<T, HostShared, HostShared>;
+
+// `T` is trivially copyable and at most 48 bytes. One thread at a time pushes, one at a time pops.
+// The ring must outlive their calls.
+template <class T>
+class HostRing {
+   public:
+    // `capacity`: slots, a power of two. `first`: the number of the first message; tests place it
+    // before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU without AVX.
+    explicit HostRing(std::uint32_t capacity, Sequence first = 1,
+                      HostWait wait = HostWait::for_kernel(true, 1))
+        : memory_(capacity, first),
+          wait_(wait),
+          producer_{HostRingProducer<T>(memory_.view())},
+          consumer_{HostRingConsumer<T>(memory_.view())} {}
+    HostRing(HostRing const&) = delete;
+    HostRing& operator=(HostRing const&) = delete;
+
+    // Publishes and returns true, or returns false at once when the ring is full. `data` says
+    // that the message refers to memory that the caller has written.
+    bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        return producer_.end.try_push(message, data);
+    }
+    // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
+    void push(T const& message, std::chrono::nanoseconds timeout,
+              OutOfLine data = OutOfLine::none) {
+        if (!wait_.until([&] { return try_push(message, data); }, timeout)) {
+            throw TimeoutError("HostRing::push", "the ring stayed full");
+        }
+    }
+
+    // Publishes as many of the `count` messages as there is room for, the first ones, and returns
+    // how many.
+    std::size_t try_push_n(T const* messages, std::size_t count, OutOfLine data = OutOfLine::none) {
+        return producer_.end.try_push_n(messages, count, data);
+    }
+
+    // Takes the next message into `message` and returns true, or returns false at once when none
+    // has arrived.
+    [[nodiscard]] bool try_pop(T& message) {
+        return look([&] { return consumer_.end.try_pop(message); });
+    }
+    // The next message, or nothing when none has arrived.
+    [[nodiscard]] std::optional<T> try_pop() {
+        Line line;
+        if (!try_take(line)) return {};
+        return unpack<T>(line);
+    }
+    // The next message. Throws TimeoutError.
+    [[nodiscard]] T pop(std::chrono::nanoseconds timeout) {
+        Line line;
+        if (!wait_.until([&] { return try_take(line); }, timeout)) {
+            throw TimeoutError("HostRing::pop", "no message arrived");
+        }
+        return unpack<T>(line);
+    }
+    // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
+    [[nodiscard]] std::size_t try_pop_n(T* messages, std::size_t count) {
+        std::size_t taken = consumer_.end.try_pop_n(messages, count);
+        consumer_.run += taken;
+        if (taken < count && ran_dry()) {
+            taken += consumer_.end.try_pop_n(messages + taken, count - taken);
+        }
+        return taken;
+    }
+
+    [[nodiscard]] std::uint32_t capacity() const { return memory_.view().capacity; }
+
+    // The ends themselves, for what they can do besides. Each belongs to one thread.
+    [[nodiscard]] HostRingProducer<T>& producer() { return producer_.end; }
+    [[nodiscard]] HostRingConsumer<T>& consumer() { return consumer_.end; }
+
+   private:
+    // Each end's counters are its thread's alone.
+    struct alignas(detail::apart) Pushing {
+        HostRingProducer<T> end;
+    };
+    struct alignas(detail::apart) Popping {
+        HostRingConsumer<T> end;
+        std::size_t run = 0;  // messages taken without a look in vain
+    };
+
+    // A look at a line that is being written takes it away from the producer, and a consumer that
+    // has caught up with a stream does so with every line. So it lets the producer get ahead, for
+    // the time of a line's way between two cores, and then looks once more. An answer that comes
+    // alone is no stream.
+    template <class Take>
+    bool look(Take&& take) {
+        if (take()) [[likely]] {
+            ++consumer_.run;
+            return true;
+        }
+        return ran_dry() && take();
+    }
+    bool try_take(Line& line) {
+        return look([&] { return consumer_.end.try_take(line); });
+    }
+    bool ran_dry() {
+        constexpr std::size_t stream = 4;
+        bool const dry = consumer_.run >= stream;
+        consumer_.run = 0;
+        if (dry) cpu::pause_for_a_line();
+        return dry;
+    }
+
+    detail::HostRingMemory memory_;
+    HostWait wait_;
+    Pushing producer_;
+    Popping consumer_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks on chosen multiprocessors. CUDA gives no say in where a block runs, so more blocks are
+// launched than have work. One that finds itself on a wanted multiprocessor claims the role that
+// wants it; the others return once every role is taken. A role that nobody came for goes to any
+// block that has waited for long enough, so every role is taken by exactly one block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "carillon/access/device.hpp"
+#include "carillon/core/config.hpp"
+#include "carillon/device.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/memory.hpp"
+
+namespace carillon {
+
+// A role that does not care where it runs.
+inline constexpr std::uint32_t any_multiprocessor = 0xffffffff;
+
+// The roles as the blocks see them. Trivially copyable.
+class PinTable {
+   public:
+    static constexpr std::uint32_t no_role = 0xffffffff;
+
+    PinTable() = default;  // no pins: role i is block i's
+    PinTable(std::uint64_t* words, std::uint32_t roles) : words_(words), roles_(roles) {}
+
+    // The role of the calling block, or no_role: it is to return then. Asked once by each block,
+    // by one thread of it.
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint32_t claim(unsigned block) const {
+        if (words_ == nullptr) return block;
+        std::uint32_t role = claim_one_for(DeviceClock::multiprocessor());
+        if (role == no_role) role = claim_one_for(any_multiprocessor);
+        return role != no_role ? role : claim_one_left();
+    }
+
+    // Words of device memory, zeroed, for so many roles: how many are taken; then for each role
+    // whether it is taken, and the multiprocessor that it wants.
+    [[nodiscard]] static constexpr std::size_t words_for(std::size_t roles) {
+        return 1 + 2 * roles;
+    }
+    [[nodiscard]] CARILLON_HD static constexpr std::uint32_t wanted_at(std::uint32_t role) {
+        return 2 + 2 * role;
+    }
+
+   private:
+    // A block that is not wanted waits so long for those that are: they start microseconds apart.
+    static constexpr std::uint64_t patience_ns = 1'000'000;
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint32_t claim_one_for(std::uint32_t multiprocessor) const {
+        for (std::uint32_t role = 0; role < roles_; ++role) {
+            if (near_load(wanted_at(role)) == multiprocessor && try_claim(role)) return role;
+        }
+        return no_role;
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint32_t claim_one_left() const {
+        DeviceClock const clock;
+        std::uint64_t const began = clock.now_ns();
+        std::uint32_t polls = 0;
+        while (near_load(0) < roles_) {
+            clock.idle(++polls);
+            if (clock.now_ns() - began < patience_ns) continue;
+            for (std::uint32_t role = 0; role < roles_; ++role) {
+                if (try_claim(role)) return role;
+            }
+            break;
+        }
+        return no_role;
+    }
+
+    // No order is needed: whoever has a role reads nothing that another block wrote.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_claim(std::uint32_t role) const {
+        DeviceNear const near;
+        std::uint64_t* const taken = words_ + wanted_at(role) - 1;
+        if (near.load_word(taken) != 0 || near.compare_exchange(taken, 0, 1) != 0) return false;
+        (void)near.fetch_add(words_, 1);
+        return true;
+    }
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint64_t near_load(std::uint32_t word) const {
+        return DeviceNear().load_word(words_ + word);
+    }
+
+    std::uint64_t* words_ = nullptr;
+    std::uint32_t roles_ = 0;
+};
+
+// `body` in as many roles as there are pins: body(role) instead of body(block). Blocks of one
+// thread.
+template <class Body>
+struct PinnedBody {
+    PinTable pins;
+    Body body;
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void operator()(unsigned block) {
+        std::uint32_t const role = pins.claim(block);
+        if (role != PinTable::no_role) body(role);
+    }
+};
+
+// Which multiprocessor each role of one launch wants.
+class Pins {
+   public:
+    // As many roles as blocks, wherever they run.
+    explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
+    // Role i on multiprocessors[i], which may be any_multiprocessor. On the emulated device, which
+    // has none, any block takes any role. Throws what Device::allocate throws.
+    Pins(Device const& device, std::span<std::uint32_t const> multiprocessors);
+
+    [[nodiscard]] unsigned roles() const { return roles_; }
+    // How many blocks to launch, so that some land on every multiprocessor.
+    [[nodiscard]] unsigned blocks() const { return blocks_; }
+    [[nodiscard]] PinTable on_device() const;
+
+   private:
+    unsigned roles_;
+    unsigned blocks_;
+    Memory memory_;  // may go while the kernel lives: the free waits for its end
+};
+
+// Starts `body` in the roles of `pins`, which serve for one launch.
+template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+[[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
+    LaunchShape const shape{.blocks = pins.blocks(), .lasting = pins.roles()};
+    return launch<PinnedBody<Body>, toolchain>(device, shape,
+                                               PinnedBody<Body>{pins.on_device(), body});
+}
+
+}  // namespace carillon

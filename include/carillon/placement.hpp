@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a channel lies and where its block runs: nothing else decides as much about how long a call
+// takes. Which page of memory is fast for a multiprocessor shows only when one looks, and it is
+// another page in every process; which multiprocessors and cores are fast stays
+// (placement_profile.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/core/config.hpp"
+#include "carillon/device.hpp"
+#include "carillon/endpoints.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/pinned.hpp"
+#include "carillon/placement_profile.hpp"
+#include "carillon/serve.hpp"
+
+namespace carillon {
+
+// Where one block and its channel are.
+struct BlockPlacement {
+    std::uint32_t multiprocessor = any_multiprocessor;
+    ChannelPlace place{};
+    double p50_ns = 0;  // of the probe's round trips there; 0 where none was made
+};
+
+struct ChannelPlacement {
+    std::vector<BlockPlacement> blocks;
+    std::string why_not;  // what was left to chance, and why; empty when nothing was
+
+    [[nodiscard]] std::vector<ChannelPlace> places() const;
+    [[nodiscard]] std::vector<std::uint32_t> multiprocessors() const;
+};
+
+struct TuneOptions {
+    unsigned seconds = 5;  // no longer; a GPU takes about half a second
+    unsigned rounds = 40;  // of looks at every multiprocessor and page, while there is time
+    bool cores = true;     // also which core is best to call from
+};
+
+namespace detail {
+
+// Goes to and fro: which line the block answers in, and which it looks at next.
+struct ProbeTrip {
+    std::uint32_t reply;
+    std::uint32_t next;
+};
+
+// The tags of one role's trips; no other role takes them for its own.
+inline constexpr unsigned trip_bits = 20;
+inline constexpr std::uint32_t most_probe_roles = 4000;
+[[nodiscard]] CARILLON_HD constexpr Tag first_probe_tag(std::uint32_t role) {
+    return (role + 1) << trip_bits;
+}
+
+// Sends every line back to where it says, and then looks where it says: the CPU leads the block
+// over the pages. Where a line comes in again is a matter of the CPU alone, so blocks share pages.
+struct ProbeBody {
+    ChannelTable candidates;
+    std::uint64_t lifetime_ns;
+    bool oversubscribed;
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void operator()(unsigned role) const {
+        ChannelView const view = candidates.channel(role);
+        auto const* const requests = reinterpret_cast<Line const*>(candidates.in_device_memory);
+        auto* const replies = reinterpret_cast<Line*>(candidates.in_host_memory);
+        BlockControl control(view.control, view.status, lifetime_ns, DeviceClock(oversubscribed));
+        DeviceNear const near;
+        DeviceFar const far;
+        Line const* at = requests;
+        Tag tag = first_probe_tag(role) + 1;
+        control.report_started();
+        while (!control.should_stop()) {
+            Line const line = near.load_line(at);
+            if (!has_arrived(line, tag)) {
+                control.idle();
+                continue;
+            }
+            control.busy();
+            auto const trip = unpack<ProbeTrip>(line);
+            far.store_line(replies + trip.reply, line, 0);
+            at = requests + trip.next;
+            ++tag;
+        }
+        control.report_ended();
+    }
+};
+
+using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
+
+template <Toolchain toolchain>
+RunningKernel launch_probe(Device const& device, Pins const& pins, ProbeBody const& body) {
+    return launch_pinned<ProbeBody, toolchain>(device, pins, body);
+}
+
+[[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options,
+                                    LaunchProbe launch);
+[[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
+                                              unsigned blocks, PlacementProfile const& profile,
+                                              LaunchProbe launch);
+
+}  // namespace detail
+
+// Measures every multiprocessor, pages of both memories, and the cores that the calling thread may
+// run on, from the calling thread: it is moved about meanwhile. Throws UsageError, TimeoutError
+// when the device does not answer, and what Device::allocate and launch throw.
+template <detail::Toolchain toolchain = detail::this_toolchain>
+[[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options = {}) {
+    return detail::tune(device, options, &detail::launch_probe<toolchain>);
+}
+
+// Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
+// blocks on the profile's best multiprocessors, about 4 ms a block. Blocks that the profile has no
+// multiprocessor for are measured where they happen to run. The rings in the memory are made empty:
+// then arrange() it as the result says, and launch with Pins of the result. Throws UsageError for
+// fewer candidates than blocks or none, TimeoutError, and what launch throws.
+template <detail::Toolchain toolchain = detail::this_toolchain>
+[[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
+                                              unsigned blocks, PlacementProfile const& profile) {
+    return detail::place_channels(device, candidates, blocks, profile,
+                                  &detail::launch_probe<toolchain>);
+}
+
+}  // namespace carillon

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `carillon tune` found out about one GPU and the machine around it, kept in a file.
+// Pages of memory are not in it: other processes get other pages, so each measures its own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carillon/device_info.hpp"
+
+namespace carillon {
+
+// A multiprocessor or a core, and the median round trip from there, in nanoseconds.
+struct RankedPlace {
+    std::uint32_t id = 0;
+    double p50_ns = 0;
+};
+
+// How far the medians of several places lie apart, in nanoseconds.
+struct PlaceSpread {
+    double best_ns = 0;
+    double median_ns = 0;
+    double worst_ns = 0;
+};
+
+struct PlacementProfile {
+    std::string uuid;                          // DeviceInfo::uuid; empty for the emulated device
+    std::vector<RankedPlace> multiprocessors;  // best first, each with its best page
+    std::vector<RankedPlace> cores;            // best first
+    PlaceSpread request_pages;                 // from the best multiprocessor
+    PlaceSpread reply_pages;                   // with its best request page
+    std::string device;                        // its name, for people
+    std::string driver;                        // DeviceInfo::kernel_driver
+    std::string date;                          // when it was measured, UTC
+};
+
+// Where the profile of a device is kept: in $CARILLON_PROFILES, or $XDG_CONFIG_HOME or ~/.config
+// under carillon/placement, as <uuid>.json, emulated.json for the emulated device. Throws
+// UsageError when neither of these variables nor $HOME is set.
+[[nodiscard]] std::filesystem::path placement_profile_path(DeviceInfo const& info);
+
+// Throws SystemError when the file cannot be read; FormatError, which names it, when it is not a
+// profile, of another version, or of another device.
+[[nodiscard]] PlacementProfile load_placement_profile(std::filesystem::path const& path,
+                                                      DeviceInfo const& info);
+
+// Writes a new file in place of an old one, and its folders where they are missing. Throws
+// SystemError.
+void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path);
+
+// The profile of a device where it is kept, or nothing and the reason: never an error.
+[[nodiscard]] std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,
+                                                                     std::string& why_not);
+
+}  // namespace carillon

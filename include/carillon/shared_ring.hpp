@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring that many threads and many warps share: any number of producers and of consumers, on
+// opposite sides of the bus. For one thread on each side, Ring has the shorter way; for rates,
+// this one: a block of warps takes what one thread or many push.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/access/device.hpp"
+#include "carillon/access/lanes.hpp"
+#include "carillon/core/shared_ring.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/host_wait.hpp"
+#include "carillon/producer_registry.hpp"
+#include "carillon/ring.hpp"
+
+namespace carillon {
+
+struct SharedRingOptions {
+    std::uint32_t capacity = 8192;  // slots; a power of two
+    // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host,
+    // the capacity is at least a stripe and 31, room for a warp's messages. Every
+    // consumer holds a stripe, so that consumers times stripe have to fit into the capacity. A warp
+    // is fastest with 32 to 128; 1 spreads slow commands best.
+    std::uint32_t stripe = 32;
+    unsigned producers = 64;  // host threads that produce at the same time, at most
+    Sequence first = 1;       // number of the first message, 1 more than a multiple of a stripe
+};
+
+// The end of a warp that takes messages, and of one that sends them. On a GPU all 32 lanes of the
+// warp use them together; pass them to a kernel by value, for every warp a copy.
+template <class T>
+using DeviceSharedConsumer = SharedConsumer<T, DeviceNear, DeviceFar, WarpLanes>;
+template <class T>
+using DeviceSharedProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
+
+namespace detail {
+
+// The memory of a shared ring on both sides of the bus.
+class SharedRingMemory {
+   public:
+    // Throws UsageError for the options, and what Device::allocate throws.
+    SharedRingMemory(Device const& device, SharedRingOptions const& options, Direction direction);
+
+    [[nodiscard]] SharedRingView on_host() const { return host_; }
+    [[nodiscard]] SharedRingView on_device() const { return device_; }
+    // Of the memory that the host writes: far for its producers, or its consumers' credits.
+    [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
+    // The records of the host's producers.
+    [[nodiscard]] ProducerRecord* records() const { return records_; }
+
+   private:
+    Memory in_device_memory_;
+    Memory in_host_memory_;
+    SharedRingView host_{};
+    SharedRingView device_{};
+    ProducerRecord* records_ = nullptr;
+};
+
+// What host threads that produce for one ring have in common.
+struct SharedRingState {
+    SharedRingState(Device const& device, SharedRingOptions const& options, Direction direction)
+        : memory(device, options, direction),
+          registry(memory.records(), options.producers),
+          far(device.access(memory.device_memory())),
+          wait(HostWait::for_kernel(device.emulated(), 1)) {}
+
+    SharedRingMemory memory;
+    ProducerRegistry registry;
+    HostMapped far;
+    HostWait wait;
+
+    unsigned recover() { return registry.recover(memory.on_host(), far, HostCached()); }
+};
+
+}  // namespace detail
+
+// A host thread's end that sends: made and let go by the thread that uses it. When that thread ends
+// without letting go, the messages that it had claimed room for and not written are skipped.
+template <class T>
+class HostSharedProducer {
+   public:
+    explicit HostSharedProducer(std::shared_ptr<detail::SharedRingState> state)
+        : state_(std::move(state)),
+          index_(state_->registry.enter("SharedRing::producer")),
+          end_(state_->memory.on_host(), state_->far, HostCached(),
+               ClaimRecord(state_->registry.record(index_))) {}
+    HostSharedProducer(HostSharedProducer&&) noexcept = default;
+    HostSharedProducer& operator=(HostSharedProducer&&) = delete;
+    HostSharedProducer(HostSharedProducer const&) = delete;
+    HostSharedProducer& operator=(HostSharedProducer const&) = delete;
+    ~HostSharedProducer() {
+        if (state_) state_->registry.leave(index_);
+    }
+
+    // Publishes and returns true, or returns false at once when there is no room. `data` says that
+    // the message refers to device memory that this thread has written.
+    bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        return end_.try_push(message, data);
+    }
+    // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
+    // one fence. Returns how many.
+    std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
+        return end_.try_push_n(messages.data(), messages.size(), data);
+    }
+    // Publishes, waiting for room if need be, and dealing with producers that have died. Throws
+    // TimeoutError; the message was not sent then.
+    void push(T const& message, std::chrono::nanoseconds timeout,
+              OutOfLine data = OutOfLine::none) {
+        if (!state_->wait.until([&] { return try_push(message, data); }, timeout,
+                                [&] { state_->recover(); })) {
+            throw TimeoutError("SharedRing::push", "the ring stayed full");
+        }
+    }
+
+   private:
+    std::shared_ptr<detail::SharedRingState> state_;
+    unsigned index_;
+    SharedProducer<T, HostMapped, HostCached, ClaimRecord> end_;
+};
+
+// `T` is trivially copyable, at most 48 bytes, and for consumers default-constructible.
+template <class T, Direction direction>
+class SharedRing {
+   public:
+    static constexpr bool to_device = direction == Direction::to_device;
+    using DeviceEnd =
+        std::conditional_t<to_device, DeviceSharedConsumer<T>, DeviceSharedProducer<T>>;
+    // A host thread's end that takes; poll() as for a device, one stripe at a time.
+    using HostConsumer = SharedConsumer<T, HostCached, HostMapped, OneLane>;
+
+    // Throws UsageError for the options, and what Device::allocate throws.
+    explicit SharedRing(Device const& device, SharedRingOptions const& options = {})
+        : state_(std::make_shared<detail::SharedRingState>(device, options, direction)) {}
+
+    // The end of a warp: pass it to a kernel by value; every warp uses a copy of its own.
+    [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(state_->memory.on_device()); }
+
+    // The calling thread's end. Throws UsageError when SharedRingOptions::producers have one.
+    [[nodiscard]] HostSharedProducer<T> producer() const requires to_device {
+        return HostSharedProducer<T>(state_);
+    }
+    // A thread's end; one for each thread that takes messages. The ring has to outlive it.
+    [[nodiscard]] HostConsumer consumer() const requires(!to_device) {
+        return HostConsumer(state_->memory.on_host(), HostCached(), state_->far);
+    }
+
+    // Lets the consumers skip what producers that have died claimed and did not write; returns how
+    // many had died. HostSharedProducer::push does so while it waits.
+    unsigned recover() requires to_device { return state_->recover(); }
+
+    [[nodiscard]] std::uint32_t capacity() const { return state_->memory.on_host().capacity; }
+    [[nodiscard]] std::uint32_t stripe() const { return state_->memory.on_host().stripe(); }
+
+   private:
+    std::shared_ptr<detail::SharedRingState> state_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/chunk_ring.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/copy.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::size_t chunk_alignment = 256;  // what a GPU likes its loads to begin at
+
+std::size_t stride_of(ChunkRingOptions const& options) {
+    return (options.chunk_bytes + chunk_alignment - 1) / chunk_alignment * chunk_alignment;
+}
+
+ChunkRingOptions const& checked(ChunkRingOptions const& options) {
+    check_capacity("ChunkRing", options.chunks);
+    constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
+    if (options.chunk_bytes == 0 || options.chunk_bytes > largest) {
+        throw UsageError("ChunkRing", fmt::format("chunks of {} bytes: they have 1 to {}",
+                                                  options.chunk_bytes, largest));
+    }
+    if (options.first == 0) throw UsageError("ChunkRing", "the first chunk's number is 0");
+    return options;
+}
+
+// Where memory is cached, streaming stores would only drive it out.
+StoreKind copy_stores(HostStores stores) {
+    return stores.kind == StoreKind::cached ? StoreKind::cached : best_copy_stores();
+}
+
+}  // namespace
+
+ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& options,
+                               Arena const* arena)
+    : options_(checked(options)),
+      credit_(device.allocate_host(sizeof(Line))),
+      copy_(copy_stores(device.stores())),
+      wait_(HostWait::for_kernel(device.emulated(), 1, options.wait)) {
+    std::size_t const stride = stride_of(options_);
+    std::size_t const data = options_.chunks * stride;
+    std::size_t const size = data + options_.chunks * sizeof(Line);
+    if (arena == nullptr) {
+        own_ = device.allocate(size);
+    } else {
+        piece_ = arena->allocate(size);
+    }
+    auto const view = [&](void* chunks, void* credit) {
+        auto* const begin = static_cast<std::byte*>(chunks);
+        return ChunkRingView{{reinterpret_cast<Line*>(begin + data),
+                              static_cast<std::uint64_t*>(credit), options_.chunks, options_.first},
+                             begin,
+                             stride};
+    };
+    Memory const& memory = arena == nullptr ? own_ : piece_.memory();
+    ChunkRingView const host = view(arena == nullptr ? own_.host() : piece_.host(), credit_.host());
+    device_ = view(arena == nullptr ? own_.device() : piece_.device(), credit_.device());
+    format_ring(host.ring);
+    memory.flush(piece_.offset() + data, size - data);
+    producer_.emplace(host, device.access(memory), HostCached());
+}
+
+Sequence ChunkRingState::claim(std::chrono::nanoseconds timeout) {
+    Sequence claimed = 0;
+    bool const in_time = wait_.until(
+        [&] {
+            claimed = try_claim();
+            return claimed != 0;
+        },
+        timeout);
+    if (!in_time) throw TimeoutError("ChunkRing::claim", "no chunk was released");
+    return claimed;
+}
+
+void ChunkRingState::fill(Sequence sequence, std::size_t offset,
+                          std::span<std::byte const> from) const {
+    stream_copy(copy_, producer_->data(sequence) + offset, from.data(), from.size());
+}
+
+void ChunkRingState::require(char const* call, std::size_t offset, std::size_t size) const {
+    if (offset <= options_.chunk_bytes && size <= options_.chunk_bytes - offset) return;
+    throw UsageError(call, fmt::format("{} bytes from byte {} on, of a chunk of {} bytes", size,
+                                       offset, options_.chunk_bytes));
+}
+
+ChunkRingState& ClaimedChunk::state(char const* call) const {
+    if (!state_) throw UsageError(call, "the chunk was committed already, or moved away");
+    return *state_;
+}
+
+std::span<std::byte> ClaimedChunk::bytes() const {
+    ChunkRingState& ring = state("Chunk::bytes");
+    return {ring.producer().data(sequence_), ring.options().chunk_bytes};
+}
+
+void ClaimedChunk::fill(std::size_t offset, std::span<std::byte const> from) const {
+    ChunkRingState const& ring = state("Chunk::fill");
+    ring.require("Chunk::fill", offset, from.size());
+    ring.fill(sequence_, offset, from);
+}
+
+void ClaimedChunk::flush() const {
+    ChunkRingState& ring = state("Chunk::flush");
+    ring.producer().flush(sequence_, ring.options().chunk_bytes);
+}
+
+std::shared_ptr<ChunkRingState> ClaimedChunk::let_go(std::size_t used) {
+    state("Chunk::commit").require("Chunk::commit", 0, used);
+    return std::exchange(state_, nullptr);
+}
+
+void ClaimedChunk::give_up() noexcept {
+    if (!state_) return;
+    try {
+        state_->producer().drop(sequence_);
+    } catch (Error const&) {  // of a driver that could not flush: claim() will time out here
+    }
+    state_.reset();
+}
+
+}  // namespace carillon::detail

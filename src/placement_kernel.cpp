@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a PersistentKernel is put.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "carillon/persistent_kernel.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr unsigned fewest_candidates = 32;  // pages of every kind, several times
+constexpr TuneOptions short_tune{.seconds = 1, .rounds = 6, .cores = false};
+
+std::optional<PlacementProfile> profile_for(Device const& device,
+                                            PersistentKernelOptions const& options,
+                                            LaunchProbe launch, std::string& why_not) {
+    if (options.profile != nullptr) return *options.profile;
+    auto found = find_placement_profile(device.info(), why_not);
+    if (!found && options.placement == Placement::tuned) return tune(device, short_tune, launch);
+    return found;
+}
+
+// Multiprocessors alone: a ring of several pages has some of every kind.
+ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) {
+    ChannelPlacement placement;
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+        BlockPlacement block;
+        block.place = {i, i};
+        if (i < profile.multiprocessors.size()) {
+            block.multiprocessor = profile.multiprocessors[i].id;
+        }
+        placement.blocks.push_back(block);
+    }
+    placement.why_not = "a ring is larger than a page: only its multiprocessor was chosen";
+    return placement;
+}
+
+PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
+                      PersistentKernelOptions const& options, LaunchProbe launch) {
+    bool const fits = options.capacity * sizeof(Line) <= page;
+    unsigned const candidates =
+        fits ? std::max(fewest_candidates, 2 * options.blocks) : options.blocks;
+    PlacedMemory placed;
+    placed.memory = std::make_shared<ChannelMemory>(device, candidates, options.capacity);
+    if (!fits) {
+        placed.placement = place_blocks(options.blocks, profile);
+        return placed;
+    }
+    placed.placement = place_channels(device, *placed.memory, options.blocks, profile, launch);
+    placed.memory->arrange(placed.placement.places());
+    return placed;
+}
+
+// Why such a kernel is not placed, whatever is known of the device; empty if it can be.
+std::string why_not(Device const& device, PersistentKernelOptions const& options) {
+    if (options.channels_per_block != 1) return "a block of several channels is not placed";
+    auto const most = static_cast<unsigned>(device.info().multiprocessors.value_or(64));
+    if (options.blocks > most) {
+        return fmt::format("{} blocks are more than there are places", options.blocks);
+    }
+    return {};
+}
+
+}  // namespace
+
+PlacedMemory place_kernel(Device const& device, PersistentKernelOptions const& options,
+                          LaunchProbe launch) {
+    constexpr char const* call = "PersistentKernel";
+    unsigned const channels = channels_of(options);
+    auto const anywhere = [&](std::string why) {
+        return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, options.capacity),
+                            {{}, std::move(why)}};
+    };
+    if (options.placement == Placement::off || channels == 0) return anywhere("not asked for");
+    if (options.profile != nullptr && options.profile->uuid != device.info().uuid) {
+        throw UsageError(call, "the profile is of another device");
+    }
+    bool const must = options.placement == Placement::tuned;
+    std::string why = why_not(device, options);
+    if (!why.empty()) {
+        if (must) throw UsageError(call, why);
+        return anywhere(std::move(why));
+    }
+    check_capacity(call, options.capacity);
+    try {
+        auto const profile = profile_for(device, options, launch, why);
+        if (profile) return place_by(*profile, device, options, launch);
+    } catch (
+        Error const& error) {  // the kernel may start all the same, or say more plainly why not
+        if (must) throw;
+        why = error.what();
+    }
+    return anywhere(std::move(why));
+}
+
+}  // namespace carillon::detail

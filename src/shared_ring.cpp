@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/shared_ring.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "carillon/channel_memory.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::size_t cache_line_pair = 128;
+
+void check(SharedRingOptions const& options, Direction direction) {
+    constexpr auto* call = "SharedRing";
+    check_capacity(call, options.capacity);
+    if (!std::has_single_bit(options.stripe) || options.stripe > options.capacity / 2) {
+        throw UsageError(call, fmt::format("a stripe of {} is not a power of two of at most half "
+                                           "the capacity, {}",
+                                           options.stripe, options.capacity));
+    }
+    if (options.first == 0 || (options.first - 1) % options.stripe != 0) {
+        throw UsageError(call, fmt::format("the first message's number, {}, is not 1 more than a "
+                                           "multiple of a stripe, {}",
+                                           options.first, options.stripe));
+    }
+    // A warp claims for all of its lanes at once, and of one stripe all but a slot may be in use.
+    if (direction == Direction::to_host && options.capacity - options.stripe + 1 < lanes_per_warp) {
+        throw UsageError(call, fmt::format("a capacity of {} with stripes of {} never has room for "
+                                           "the messages of a warp, {}",
+                                           options.capacity, options.stripe, lanes_per_warp));
+    }
+    if (options.producers == 0) throw UsageError(call, "at least one producer is needed");
+}
+
+// Hands out pieces of a block of memory one after the other.
+class Layout {
+   public:
+    std::size_t take(std::size_t size) {
+        std::size_t const offset = size_;
+        size_ += (size + cache_line_pair - 1) / cache_line_pair * cache_line_pair;
+        return offset;
+    }
+    [[nodiscard]] std::size_t size() const { return size_; }
+
+   private:
+    std::size_t size_ = 0;
+};
+
+}  // namespace
+
+SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const& options,
+                                   Direction direction) {
+    check(options, direction);
+    std::size_t const capacity = options.capacity;
+    Layout consumers;
+    std::size_t const slots = consumers.take(capacity * sizeof(Line));
+    std::size_t const given_up = consumers.take(capacity * sizeof(std::uint64_t));
+    std::size_t const taken = consumers.take(sizeof(std::uint64_t));
+    Layout producers;
+    std::size_t const claimed = producers.take(sizeof(std::uint64_t));
+    std::size_t const credits = producers.take(capacity / options.stripe * sizeof(std::uint64_t));
+    std::size_t const records = producers.take(options.producers * sizeof(ProducerRecord));
+
+    bool const to_device = direction == Direction::to_device;
+    in_device_memory_ = device.allocate(to_device ? consumers.size() : producers.size());
+    in_host_memory_ = device.allocate_host(to_device ? producers.size() : consumers.size());
+    auto const view = [&](void* of_consumers, void* of_producers) {
+        auto* const there = static_cast<std::byte*>(of_consumers);
+        auto* const here = static_cast<std::byte*>(of_producers);
+        return SharedRingView{reinterpret_cast<Line*>(there + slots),
+                              reinterpret_cast<std::uint64_t*>(there + given_up),
+                              reinterpret_cast<std::uint64_t*>(there + taken),
+                              reinterpret_cast<std::uint64_t*>(here + claimed),
+                              reinterpret_cast<std::uint64_t*>(here + credits),
+                              options.capacity,
+                              static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
+                              options.first};
+    };
+    void* const device_here = in_device_memory_.host();
+    void* const device_there = in_device_memory_.device();
+    void* const host_here = in_host_memory_.host();
+    void* const host_there = in_host_memory_.device();
+    host_ = to_device ? view(device_here, host_here) : view(host_here, device_here);
+    device_ = to_device ? view(device_there, host_there) : view(host_there, device_there);
+    if (to_device) {
+        records_ = reinterpret_cast<ProducerRecord*>(static_cast<std::byte*>(host_here) + records);
+    }
+    format_ring(host_);
+    in_device_memory_.flush(0, in_device_memory_.size());
+}
+
+}  // namespace carillon::detail
