@@ -33,6 +33,8 @@ class Flag {
 #endif
     }
 
+    [[nodiscard]] CARILLON_HD void const* address() const { return where_; }
+
    private:
     std::uint32_t* where_;
 };

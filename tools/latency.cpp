@@ -9,6 +9,14 @@
 
 namespace carillon::tool {
 
+std::vector<double> quantile_shares() {
+    std::vector<double> shares;
+    shares.reserve(104);
+    for (int percent = 0; percent < 100; ++percent) shares.push_back(percent / 100.0);
+    for (double tail : {0.999, 0.9999, 0.99999, 1.0}) shares.push_back(tail);
+    return shares;
+}
+
 LatencySummary summarize(std::string name, std::vector<std::uint32_t>& samples) {
     LatencySummary summary;
     summary.name = std::move(name);
@@ -25,13 +33,14 @@ LatencySummary summarize(std::string name, std::vector<std::uint32_t>& samples) 
     summary.p99_ns = rank(0.99);
     summary.p999_ns = rank(0.999);
     summary.max_ns = samples.back();
+    for (double share : quantile_shares()) summary.quantiles.push_back(rank(share));
     return summary;
 }
 
 nlohmann::json to_json(LatencySummary const& s) {
     return {{"name", s.name},       {"count", s.count},   {"min_ns", s.min_ns},
             {"p50_ns", s.p50_ns},   {"p90_ns", s.p90_ns}, {"p99_ns", s.p99_ns},
-            {"p999_ns", s.p999_ns}, {"max_ns", s.max_ns}};
+            {"p999_ns", s.p999_ns}, {"max_ns", s.max_ns}, {"quantiles_ns", s.quantiles}};
 }
 
 std::string latency_table(std::vector<LatencySummary> const& summaries) {

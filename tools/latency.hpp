@@ -19,7 +19,11 @@ struct LatencySummary {
     double p99_ns = 0;
     double p999_ns = 0;
     double max_ns = 0;
+    std::vector<double> quantiles{};  // at quantile_shares(), for plots
 };
+
+// 0, 1, ... 99 %, and 99.9 %, 99.99 %, 99.999 %, 100 %.
+[[nodiscard]] std::vector<double> quantile_shares();
 
 // Exact order statistics (nearest rank) of samples in nanoseconds; sorts them. All 0 without any.
 [[nodiscard]] LatencySummary summarize(std::string name, std::vector<std::uint32_t>& samples);

@@ -4,17 +4,22 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <carillon/cores.hpp>
 #include <carillon/device.hpp>
 #include <carillon/error.hpp>
 #include <cstdio>
 #include <filesystem>
 
 #include "build_info.hpp"
+#include "copy.hpp"
 #include "dbn.hpp"
 #include "latency.hpp"
+#include "load.hpp"
+#include "rate.hpp"
 #include "replay.hpp"
 #include "report.hpp"
 #include "rtt.hpp"
+#include "tune.hpp"
 #include "verify_report.hpp"
 
 namespace carillon::tool {
@@ -78,6 +83,7 @@ void rtt(Common const& common, RttOptions const& options) {
     env["iterations"] = options.iterations;
     env["rounds"] = options.rounds;
     env["capacity"] = options.capacity;
+    env["wait"] = to_string(result.wait);
     nlohmann::json results = nlohmann::json::array();
     for (LatencySummary const& each : result.summaries) results.push_back(to_json(each));
     nlohmann::json const all{
@@ -86,6 +92,41 @@ void rtt(Common const& common, RttOptions const& options) {
                headline(device.info()), env["clock_cost_ns"].get<double>(),
                latency_table(result.summaries));
     if (!common.json.empty()) write_json(common.json, all);
+}
+
+void rate(Common const& common, RateOptions const& options) {
+    Device const device = open_device(common);
+    auto const measured = run_rate(device, options, show_progress);
+    nlohmann::json env = environment(device.info());
+    env["seconds"] = options.seconds;
+    env["rounds"] = options.rounds;
+    nlohmann::json results = nlohmann::json::array();
+    for (RateResult const& each : measured) results.push_back(to_json(each));
+    fmt::print(common.text_output(), "{}median of {} rounds\n{}", headline(device.info()),
+               options.rounds, rate_table(measured));
+    if (!common.json.empty()) {
+        write_json(common.json, {{"environment", env}, {"results", results}});
+    }
+}
+
+void load(Common const& common, LoadOptions const& options) {
+    Device const device = open_device(common);
+    LoadResult const measured = run_load(device, options, show_progress);
+    nlohmann::json env = environment(device.info());
+    env["rounds"] = options.rounds;
+    env["capacity"] = options.capacity;
+    nlohmann::json results = nlohmann::json::array();
+    for (LoadLevel const& each : measured.levels) results.push_back(to_json(each));
+    fmt::print(
+        common.text_output(),
+        "{}ns from when a call was due to its reply, {:.0f} of them the clock's own cost\n{}",
+        headline(device.info()), env["clock_cost_ns"].get<double>(), load_table(measured));
+    if (!common.json.empty()) {
+        write_json(common.json, {{"environment", env},
+                                 {"channel_per_second", measured.channel_per_second},
+                                 {"launch_per_second", measured.launch_per_second},
+                                 {"results", results}});
+    }
 }
 
 void replay(Common const& common, std::string const& path) {
@@ -122,6 +163,37 @@ void verify(Common const& common, VerifyOptions const& options) {
     require_no_violation(result);
 }
 
+void copy(Common const& common, CopyOptions const& options) {
+    Device const device = open_device(common);
+    std::vector<CopyResult> const copies = run_copy(device, options, show_progress);
+    fmt::print(common.text_output(), "{}copies, each until its bytes are on their way or here\n{}",
+               headline(device.info()), copy_table(copies));
+    if (common.json.empty()) return;
+    nlohmann::json env = environment(device.info());
+    env["rounds"] = options.rounds;
+    nlohmann::json results = nlohmann::json::array();
+    for (CopyResult const& each : copies) results.push_back(to_json(each));
+    write_json(common.json, {{"environment", env}, {"results", results}});
+}
+
+void tune_placement(Common const& common, TuneOptions const& options, bool keep) {
+    Device const device = open_device(common);
+    PlacementProfile const profile = run_tune(device, options);
+    std::vector<unsigned> const near = cores_near(device.info());
+    std::string const path = placement_profile_path(device.info()).string();
+    if (keep) save_placement_profile(profile, path);
+    fmt::print(common.text_output(),
+               "{}round trips of a line, one place changed at a time\n{}{} {}\n",
+               headline(device.info()), tune_table(profile, near),
+               keep ? "profile saved at" : "profile not saved at", path);
+    if (common.json.empty()) return;
+    nlohmann::json all = to_json(profile, near);
+    all["environment"] = environment(device.info());
+    all["profile"] = path;
+    all["saved"] = keep;
+    write_json(common.json, all);
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Low-latency command of a running GPU kernel from the CPU.", "carillon");
     app.set_version_flag("--version", version);
@@ -141,6 +213,39 @@ int run(int argc, char** argv) {
     rtt_command->add_option("--rounds", options.rounds, "in which the measures take turns")
         ->check(CLI::Range(1U, 1000U));
     rtt_command->add_option("--capacity", options.capacity, "slots of a ring, a power of two");
+    rtt_command->add_option_function<std::string>(
+        "--wait",
+        [&](std::string const& name) {
+            options.wait = wait_style(name);
+            if (!options.wait) throw CLI::ValidationError("--wait", "no such style: " + name);
+        },
+        "how the CPU waits: spin, pause, yield, tpause or umwait; by default as for a kernel");
+
+    RateOptions rate_options;
+    auto* rate_command =
+        app.add_subcommand("rate", "messages a second, and what a push costs, beside the rivals");
+    common.add_to(*rate_command);
+    rate_command->add_option("--seconds", rate_options.seconds, "for all measures together")
+        ->check(CLI::Range(0.001, 86'400.0));
+    rate_command->add_option("--rounds", rate_options.rounds, "in which the measures take turns")
+        ->check(CLI::Range(1U, 1000U));
+    rate_command->add_option("--capacity", rate_options.capacity,
+                             "slots of a ring, a power of two");
+    rate_command->add_option("--stripe", rate_options.stripe, "slots that a warp claims at once");
+    rate_command->add_option("--warps", rate_options.warps, "of a block that takes messages")
+        ->check(CLI::Range(1U, 32U));
+    rate_command->add_option("--batch", rate_options.batch, "messages of a push of one producer")
+        ->check(CLI::Range(1U, 65'536U));
+
+    LoadOptions load_options;
+    auto* load_command = app.add_subcommand(
+        "load", "how long calls take that are sent on a schedule, by share of the highest rate");
+    common.add_to(*load_command);
+    load_command->add_option("--samples", load_options.samples, "of each level")
+        ->check(CLI::Range(1U, 100'000'000U));
+    load_command->add_option("--rounds", load_options.rounds, "in which the levels take turns")
+        ->check(CLI::Range(1U, 1000U));
+    load_command->add_option("--capacity", load_options.capacity, "slots, a power of two");
 
     std::string path;
     auto* replay_command = app.add_subcommand("replay",
@@ -148,6 +253,26 @@ int run(int argc, char** argv) {
                                               "a record, and checks the tallies");
     common.add_to(*replay_command);
     replay_command->add_option("file", path, "a DBN file of MBO records")->required();
+
+    CopyOptions copy_options;
+    auto* copy_command = app.add_subcommand(
+        "copy", "bandwidth of copies between CPU and device memory, ours and the rivals'");
+    common.add_to(*copy_command);
+    copy_command->add_option("--rounds", copy_options.rounds, "in which the measures take turns")
+        ->check(CLI::Range(1U, 1000U));
+    copy_command->add_option("--largest", copy_options.largest, "copy, in bytes")
+        ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30));
+
+    TuneOptions tune_options;
+    bool dry_run = false;
+    auto* tune_command = app.add_subcommand(
+        "tune",
+        "finds the multiprocessors and cores with the shortest calls, and keeps them in a "
+        "profile for later kernels");
+    common.add_to(*tune_command);
+    tune_command->add_option("--seconds", tune_options.seconds, "at most, for all of it")
+        ->check(CLI::Range(1U, 86'400U));
+    tune_command->add_flag("--dry-run", dry_run, "do not keep the profile");
 
     VerifyOptions verify_options;
     auto* verify_command = app.add_subcommand(
@@ -170,7 +295,15 @@ int run(int argc, char** argv) {
         options.rounds = std::min(options.rounds, options.iterations);
         rtt(common, options);
     }
+    if (copy_command->parsed()) copy(common, copy_options);
+    if (rate_command->parsed()) rate(common, rate_options);
+    if (load_command->parsed()) {
+        auto& rounds = load_options.rounds;
+        rounds = std::min(rounds, load_options.samples.value_or(rounds));
+        load(common, load_options);
+    }
     if (replay_command->parsed()) replay(common, path);
+    if (tune_command->parsed()) tune_placement(common, tune_options, !dry_run);
     if (verify_command->parsed()) verify(common, verify_options);
     return 0;
 }

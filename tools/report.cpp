@@ -13,6 +13,8 @@
 #include <iostream>
 #include <utility>
 
+#include "build_info.hpp"
+#include "gpu_state.hpp"
 #include "latency.hpp"
 
 namespace carillon::tool {
@@ -132,6 +134,9 @@ std::string describe(DeviceInfo const& info) {
 json environment(DeviceInfo const& info) {
     json result = to_json(info);
     result["cpu"] = cpu_model();
+    result["version"] = version;
+    if (*commit != '\0') result["commit"] = commit;
+    if (!info.pci_bus_id.empty()) result.update(gpu_state(info.pci_bus_id));
     result["processors"] = cpu::available_processors();
     result["clock"] = "std::chrono::steady_clock";
     result["clock_cost_ns"] = clock_cost_ns();

@@ -14,7 +14,7 @@ constexpr std::uint64_t kernel_limit_ns = 60'000'000'000;
 RttStage make_stage(Device const& device, RttOptions const& options) {
     std::uint32_t const per_round = options.iterations / options.rounds;
     return {device, std::make_shared<ChannelMemory>(device, 1, options.capacity),
-            HostWait::for_kernel(device.emulated(), 1),
+            HostWait::for_kernel(device.emulated(), 1, options.wait),
             Bound{kernel_limit_ns, device.emulated() && HostWait::oversubscribed(1)},
             std::min<std::uint32_t>(1000, per_round / 10 + 1)};
 }
@@ -27,9 +27,11 @@ RttResult run_rtt(Device const& device, RttOptions const& options, Progress cons
     }
     RttStage const stage = make_stage(device, options);
     auto measures = make_ring_measures(stage);
+    measures.push_back(make_tuned_measure(stage));
     for (auto& launched : make_launch_measures(stage)) measures.push_back(std::move(launched));
 
     RttResult result;
+    result.wait = stage.wait.style();
     std::vector<Samples> samples(measures.size());
     for (Samples& each : samples) each.reserve(options.iterations);
     for (std::uint32_t round = 0; round < options.rounds; ++round) {

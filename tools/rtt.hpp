@@ -3,9 +3,11 @@
 #pragma once
 
 #include <carillon/device.hpp>
+#include <carillon/host_wait.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,9 +20,11 @@ struct RttOptions {
     std::uint32_t iterations = 100'000;  // of each measure, warm-up not counted
     std::uint32_t rounds = 20;           // the measures take turns, so that drift hits all alike
     std::uint32_t capacity = 64;         // slots; the bare flags walk over as many addresses
+    std::optional<HostWait::Style> wait = std::nullopt;  // of the CPU; none: as for a kernel
 };
 
 struct RttResult {
+    HostWait::Style wait = HostWait::Style::spin;
     std::vector<LatencySummary> summaries;
     // The multiprocessors that each measure's block ran on: ratios hold only on the same ones.
     std::map<std::string, std::set<unsigned>> multiprocessors;

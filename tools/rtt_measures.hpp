@@ -53,13 +53,16 @@ void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Tr
 
 // Waits until `flag` reads `value`. Throws TimeoutError.
 inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
-    if (!wait.until([&] { return flag.read() == value; }, round_trip_limit)) {
+    auto const watched = [&] { return flag.address(); };
+    if (!wait.until([&] { return flag.read() == value; }, watched, round_trip_limit)) {
         throw TimeoutError("rtt", "a flag was not answered");
     }
 }
 
-// raw-flag, pinned-flag, line-echo, call.
+// raw-flag, pinned-flag, line-echo, call, call-64-rings, raw-flag-wide.
 [[nodiscard]] std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage);
+// call-tuned. It looks for good places first: half a second.
+[[nodiscard]] std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage);
 // launch-sync, launch-spin, graph-sync, stream-write; none on the emulated device or in a build
 // without nvcc.
 [[nodiscard]] std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage);

@@ -78,12 +78,14 @@ class LineMeasure : public Measure {
             launch(stage_.device, 1,
                    LineEcho{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
         await_started(stage_, kernel);
+        auto const watched = [&] { return replies.awaited(); };
         Words words{};
         Words answer{};
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             words.word[i % std::size(words.word)] = i;
             if (!requests.try_push(words) ||
-                !stage_.wait.until([&] { return replies.try_pop(answer); }, round_trip_limit)) {
+                !stage_.wait.until([&] { return replies.try_pop(answer); }, watched,
+                                   round_trip_limit)) {
                 throw TimeoutError("rtt", "a line was not answered");
             }
             if (answer.word[i % std::size(words.word)] != i) {
@@ -97,30 +99,54 @@ class LineMeasure : public Measure {
     RttStage stage_;
 };
 
+// Calls through one channel, or through the channels of one block in turn.
 class CallMeasure : public Measure {
    public:
-    explicit CallMeasure(RttStage stage) : stage_(std::move(stage)) {}
+    CallMeasure(RttStage stage, std::string name, unsigned channels)
+        : stage_(std::move(stage)),
+          name_(std::move(name)),
+          channels_(channels),
+          memory_(channels == 1 ? stage_.memory
+                                : std::make_shared<ChannelMemory>(stage_.device, channels,
+                                                                  stage_.memory->capacity())) {}
 
-    std::string name() const override { return "call"; }
+    std::string name() const override { return name_; }
     int multiprocessor() const override { return place_; }
 
     void run(std::uint32_t count, Samples& samples) override {
         PersistentKernelOptions options;
+        options.channels_per_block = channels_;
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
-        PersistentKernel<Reprice> kernel(stage_.device, stage_.memory, options);
+        options.wait = stage_.wait.style();
+        PersistentKernel<Reprice> kernel(stage_.device, memory_, options);
         place_ = static_cast<int>(kernel.multiprocessor());
-        auto& channel = kernel.channel();
-        Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
-        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
-            tick.order = i;
-            Quote const quote = channel.call(tick, round_trip_limit);
-            if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
-        });
+        if (channels_ == 1) {
+            auto& channel = kernel.channel();
+            time_calls(
+                count, samples, [&](std::uint32_t) -> auto& { return channel; });
+        } else {
+            time_calls(
+                count,
+                samples, [&](std::uint32_t i) -> auto& { return kernel.channel(i % channels_); });
+        }
         kernel.stop();
     }
 
    private:
+    template <class ChannelOf>
+    void time_calls(std::uint32_t count, Samples& samples, ChannelOf&& channel_of) const {
+        Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
+        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
+            tick.order = i;
+            Quote const quote = channel_of(i).call(tick, round_trip_limit);
+            if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
+        });
+    }
+
     RttStage stage_;
+    std::string name_;
+    unsigned channels_;
+    std::shared_ptr<ChannelMemory> memory_;
     int place_ = -1;
 };
 
@@ -131,7 +157,12 @@ std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage) 
     measures.push_back(std::make_unique<FlagMeasure>(stage, "raw-flag", false));
     measures.push_back(std::make_unique<FlagMeasure>(stage, "pinned-flag", true));
     measures.push_back(std::make_unique<LineMeasure>(stage));
-    measures.push_back(std::make_unique<CallMeasure>(stage));
+    measures.push_back(std::make_unique<CallMeasure>(stage, "call", 1));
+    measures.push_back(std::make_unique<CallMeasure>(stage, "call-64-rings", 64));
+    // The other flags have one page each way, fast or slow by luck; this one has sixteen.
+    RttStage wide = stage;
+    wide.memory = std::make_shared<ChannelMemory>(stage.device, 1, 1024);
+    measures.push_back(std::make_unique<FlagMeasure>(wide, "raw-flag-wide", false));
     return measures;
 }
 

@@ -23,8 +23,9 @@ class Verification {
     VerifyResult run() {
         lines(Direction::to_device, "lines_to_device", "control: store_fence", 0.3);
         lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", 0.3);
-        torn_lines(0.1);
-        two_lines(0.05);
+        torn_lines(0.09);
+        two_lines(0.04);
+        two_threads(0.02);
         out_of_line(0.05);
         slot_reuse(0.05);
         flags(0.05);
@@ -84,6 +85,16 @@ class Verification {
              "a line after a release is not seen before it",
              run_pairs(stage_, true, part(share * (1 - control_share))),
              {control("the release", run_pairs(stage_, false, part(share * control_share)))}});
+        done(share);
+    }
+
+    void two_threads(double share) {
+        add({"two_threads_in_order",
+             "to_device",
+             "a line of a thread that has seen another's written is not seen before it",
+             run_two_threads(stage_, true, part(share * (1 - control_share))),
+             {control("the fence of the first thread",
+                      run_two_threads(stage_, false, part(share * control_share)))}});
         done(share);
     }
 

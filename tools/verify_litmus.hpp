@@ -64,6 +64,11 @@ struct StoreForm {
 [[nodiscard]] Findings run_pairs(VerifyStage const& stage, bool release,
                                  std::chrono::nanoseconds time);
 
+// two_threads_in_order: the second line is another thread's, which has seen that the first is
+// written; `fence`: the first thread fences in between.
+[[nodiscard]] Findings run_two_threads(VerifyStage const& stage, bool fence,
+                                       std::chrono::nanoseconds time);
+
 // flag_other_mapping.
 struct FlagTest {
     bool data_in_host_memory;

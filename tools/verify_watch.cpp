@@ -2,6 +2,9 @@
 // Device source: nvcc compiles it where there is one.
 #include "litmus_watch.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include "verify_kernel.hpp"
 
 namespace carillon::tool {
@@ -104,6 +107,49 @@ Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseco
             far.commit(second, sizeof(Line));
         }
     });
+    return kernel.end();
+}
+
+Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nanoseconds time) {
+    Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
+    auto* const first = static_cast<Line*>(memory.host());
+    auto const* const on_device = static_cast<Line const*>(memory.device());
+    // In two parts, which a write-combining buffer does not let go of by itself.
+    StoreKind const kind = stage.device.emulated() ? StoreKind::cached : StoreKind::sse2;
+    HostMapped const far = stage.device.access(memory, {kind, PublishMode::one_step});
+    std::atomic<std::uint32_t> written{0};   // versions of the first lines; the last one ends it
+    std::atomic<std::uint32_t> followed{0};  // and of the second
+    constexpr std::uint32_t over = 0xffff'ffffU;
+    auto const await = [](std::atomic<std::uint32_t> const& word, std::uint32_t unlike) {
+        std::uint32_t now = unlike;
+        for (std::uint32_t polls = 0; now == unlike; ++polls) {
+            now = word.load(std::memory_order_acquire);
+            if (now == unlike) cpu::pause_or_yield(polls, false);
+        }
+        return now;
+    };
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchPairs{on_device, on_device + watched, watched, kernel.station()});
+    std::thread second([&] {
+        for (std::uint32_t version = 0; (version = await(written, version)) != over;) {
+            Line const line = versioned_line(version);
+            far.release();
+            for (std::uint32_t i = 0; i < watched; ++i) {
+                far.store_line(first + watched + i, line, version - 1);
+            }
+            far.commit(first + watched, watched * sizeof(Line));
+            followed.store(version, std::memory_order_release);
+        }
+    });
+    write_versions(stage, time, [&](std::uint32_t version) {
+        Line const line = versioned_line(version);
+        for (std::uint32_t i = 0; i < watched; ++i) far.store_line(first + i, line, version - 1);
+        if (fence) far.commit(first, watched * sizeof(Line));
+        written.store(version, std::memory_order_release);
+        (void)await(followed, version - 1);
+    });
+    written.store(over, std::memory_order_release);
+    second.join();
     return kernel.end();
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU's clocks and its PCI Express link, as far as they can be read without privileges.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace carillon::tool {
+
+// Members for the "environment" of a result; what cannot be read is left out. A link may run
+// slower while nothing crosses it, so its best is told too.
+[[nodiscard]] nlohmann::json gpu_state(std::string const& pci_bus_id);
+
+// The same of one line of `nvidia-smi --format=csv,noheader,nounits`.
+[[nodiscard]] nlohmann::json parse_gpu_state(std::string const& line);
+
+}  // namespace carillon::tool

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call to a kernel that was put where it is fast, from the core that is best for it.
+#include <algorithm>
+#include <carillon/carillon.hpp>
+#include <carillon/cores.hpp>
+#include <optional>
+
+#include "rtt_measures.hpp"
+
+namespace carillon::tool {
+namespace {
+
+class TunedCallMeasure : public Measure {
+   public:
+    explicit TunedCallMeasure(RttStage stage)
+        : stage_(std::move(stage)),
+          profile_(std::make_shared<PlacementProfile>(tune(stage_.device, {.seconds = 2}))) {}
+
+    std::string name() const override { return "call-tuned"; }
+    int multiprocessor() const override { return place_; }
+
+    void run(std::uint32_t count, Samples& samples) override {
+        constexpr std::uint32_t slots_of_a_page = 64;
+        PersistentKernelOptions options;
+        options.capacity = std::min(stage_.memory->capacity(), slots_of_a_page);
+        options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
+        options.wait = stage_.wait.style();
+        options.placement = Placement::tuned;
+        options.profile = profile_;
+        PersistentKernel<Reprice> kernel(stage_.device, options);
+        place_ = static_cast<int>(kernel.multiprocessor());
+        {
+            std::optional<OnCore> here;  // the kernel's threads, if it has any, are free
+            if (!profile_->cores.empty()) here.emplace(profile_->cores.front().id);
+            time_calls(count, samples, kernel.channel());
+        }
+        kernel.stop();
+    }
+
+   private:
+    void time_calls(std::uint32_t count, Samples& samples, Channel<Tick, Quote>& channel) const {
+        Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
+        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
+            tick.order = i;
+            Quote const quote = channel.call(tick, round_trip_limit);
+            if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
+        });
+    }
+
+    RttStage stage_;
+    std::shared_ptr<PlacementProfile> profile_;
+    int place_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage) {
+    return std::make_unique<TunedCallMeasure>(stage);
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon tune`: which multiprocessors, pages and cores make calls short.
+#pragma once
+
+#include <carillon/placement.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace carillon::tool {
+
+// Throws what carillon::tune throws.
+[[nodiscard]] PlacementProfile run_tune(Device const& device, TuneOptions const& options);
+
+// Best, median and worst of each kind of place. `near`: the cores that are near the device.
+[[nodiscard]] std::string tune_table(PlacementProfile const& profile,
+                                     std::vector<unsigned> const& near);
+[[nodiscard]] nlohmann::json to_json(PlacementProfile const& profile,
+                                     std::vector<unsigned> const& near);
+
+}  // namespace carillon::tool
