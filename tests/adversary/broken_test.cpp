@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The adversary has teeth: what is not disciplined breaks on its machine.
+#include <utility>
+
 #include "adversary/flag_scenario.hpp"
 #include "adversary/ring_scenario.hpp"
+#include "adversary/shared_ring_scenario.hpp"
 
 namespace carillon::test {
 namespace {
@@ -28,6 +31,35 @@ struct LastQuadOnly : Near {
         Line const line = Near::load_line(from);
         return with_tag(line, line.quads[3].tag());
     }
+};
+
+// The line that is looked at after a word, the number given up, is the one of before.
+template <class Near>
+struct WithoutSecondLook : Near {
+    [[nodiscard]] Line load_line(Line const* from) const {
+        Line const line = Near::load_line(from);
+        return std::exchange(gave_up, false) ? with_tag(line, ~line.quads[0].tag()) : line;
+    }
+    [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
+        std::uint64_t const word = Near::load_word(from);
+        gave_up = word != 0;
+        return word;
+    }
+    mutable bool gave_up = false;
+};
+
+template <class Near>
+struct BlindExchange : Near {
+    [[nodiscard]] std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) const {
+        Near::store_word(to, desired);
+        return expected;
+    }
+};
+
+template <class Near>
+struct WithoutRecord : Near {
+    void store_word(std::uint64_t* /*to*/, std::uint64_t /*value*/) const {}
 };
 
 struct RelaxedGpu : AdversaryGpu {
@@ -151,6 +183,42 @@ TEST(AdversaryBreaksTest, dataOnABusThatFencesDoNotOrderWithoutReadBack) {
     Configuration const unordered{{.fences_order = false}, in_one_step};
     EXPECT_TRUE(fails_for_some_seed(unordered, "other data", [](Policies const& policies) {
         return ring_to_device(policies, OutOfLine::written);
+    }));
+}
+
+// What was written before a number was given up may arrive after it.
+TEST(AdversaryBreaksTest, claimsGivenUpWithoutRelease) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
+        WithoutRelease<Policies::HostFar> const far{policies.host_far()};
+        return shared_to_device(policies, far, policies.host_near(), policies.device_near(),
+                                policies.device_far(), {.deaths = 1});
+    }));
+}
+
+// A consumer that has seen a number given up looks at the line once more.
+TEST(AdversaryBreaksTest, aLineSkippedWithoutASecondLook) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "no progress", [](Policies const& policies) {
+        WithoutSecondLook<Policies::DeviceNear> const near{policies.device_near()};
+        return shared_to_device(policies, policies.host_far(), policies.host_near(), near,
+                                policies.device_far(), {.deaths = 1});
+    }));
+}
+
+// A CPU that loses track of who has claimed what.
+TEST(AdversaryBreaksTest, aClaimThatAnotherThreadMadeToo) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
+        BlindExchange<Policies::HostNear> const near{policies.host_near()};
+        return shared_to_device(policies, policies.host_far(), near, policies.device_near(),
+                                policies.device_far(), {});
+    }));
+}
+
+// A living thread's claim is given up, and written all the same.
+TEST(AdversaryBreaksTest, aClaimWithoutARecord) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
+        WithoutRecord<Policies::HostNear> const near{policies.host_near()};
+        return shared_to_device(policies, policies.host_far(), near, policies.device_near(),
+                                policies.device_far(), {.deaths = 1});
     }));
 }
 

@@ -24,6 +24,10 @@ enum class Side : std::uint8_t { host, device };
 using Cell = std::uint32_t;
 // Counts the writes that have arrived.
 using Time = std::uint32_t;
+// Threads of both sides, numbered through.
+using Actor = std::uint32_t;
+
+inline constexpr std::uint32_t max_actors = 6;
 
 inline constexpr std::uint32_t cells_per_line = sizeof(Line) / sizeof(std::uint64_t);
 inline constexpr std::uint32_t lines_per_memory = 20;
@@ -65,18 +69,21 @@ class Cells {
         }
     }
 
-    // What `side` reads in neighbouring cells as they were at `wanted`, or later where it has
+    // What `actor` wrote last to the cell, or read of it, was the newest.
+    void see_newest(Actor actor, Cell cell) { cells_[cell].seen[actor] = now_; }
+
+    // What `actor` reads in neighbouring cells as they were at `wanted`, or later where it has
     // seen later values of them already. Returns the time that was read.
-    Time read(Side side, Cell first, Time wanted, std::span<std::uint64_t> words) {
+    Time read(Actor actor, Cell first, Time wanted, std::span<std::uint64_t> words) {
         Time time = wanted;
         for (Cell cell = first; cell != first + words.size(); ++cell) {
-            time = std::max({time, cells_[cell].seen[index(side)], oldest(cells_[cell])});
+            time = std::max({time, cells_[cell].seen[actor], oldest(cells_[cell])});
         }
         for (std::uint64_t& word : words) {
             History& history = cells_[first++];
             std::uint32_t last = history.writes - 1;
             while (history.time[last % depth] > time) --last;
-            history.seen[index(side)] = history.time[last % depth];
+            history.seen[actor] = history.time[last % depth];
             word = history.value[last % depth];
         }
         return time;
@@ -89,7 +96,7 @@ class Cells {
         std::array<std::uint64_t, depth> value;
         std::array<Time, depth> time;
         std::uint32_t writes;
-        std::array<Time, 2> seen;  // by each side: the time of the value that it read last
+        std::array<Time, max_actors> seen;  // by each: the time of the value that it read last
     };
 
     static Time oldest(History const& history) {

@@ -27,6 +27,8 @@ std::string name_of(Configuration const& configuration) {
     Bus const& bus = configuration.bus;
     std::string name(to_string(configuration.stores.kind));
     name += configuration.stores.mode == PublishMode::one_step ? "InOneStep" : "InTwoSteps";
+    if (configuration.stores.bulk)
+        name += "Bulk" + std::string(to_string(*configuration.stores.bulk));
     name += bus.pieces == Pieces::quads ? "AsQuads" : "AsWords";
     if (!bus.coherent()) name += "NonCoherent" + std::to_string(bus.atom);
     if (!bus.fences_order) name += "Unordered";
@@ -37,6 +39,7 @@ std::string name_of(Configuration const& configuration) {
 std::vector<Configuration> all_configurations() {
     using enum StoreKind;
     std::vector<Configuration> configurations;
+    configurations.push_back({{}, {movdir64b, PublishMode::one_step, avx512}});
     for (Pieces const pieces : {Pieces::quads, Pieces::words}) {
         add_sound(configurations, {sse2, avx2, avx512, movdir64b}, {.pieces = pieces});
         for (std::uint32_t const atom : {64U, 256U}) {

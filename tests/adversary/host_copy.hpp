@@ -18,6 +18,13 @@ class HostCopy {
         for (Cell cell = 0; cell != cell_count; ++cell) word_[cell] = cells.newest(cell);
         time_.fill(0);
         dirty_.fill(false);
+        own_.fill(false);
+    }
+
+    // What only CPU threads write, of which the copy is always the newest.
+    void store_own(Cell cell, std::uint64_t word) {
+        own_[cell / 2] = true;
+        word_[cell] = word;
     }
 
     void store(Cell first, std::span<std::uint64_t const> words) {
@@ -44,8 +51,14 @@ class HostCopy {
         leave(static_cast<PartialLine const&>(whole));
     }
 
+    template <class Leave>
+    void write_out_all(Leave&& leave) {
+        for (std::uint32_t line = 0; line != line_count; ++line) write_out(line, leave);
+    }
+
     // A quad as it was in memory at `time`.
     void refresh(Cell first, Time time, std::span<std::uint64_t const, 2> words) {
+        if (own_[first / 2]) return;
         word_[first] = words[0];
         word_[first + 1] = words[1];
         time_[first / 2] = time;
@@ -62,6 +75,7 @@ class HostCopy {
     std::array<std::uint64_t, cell_count> word_{};
     std::array<Time, cell_count / 2> time_{};  // of each quad
     std::array<bool, line_count> dirty_{};
+    std::array<bool, cell_count / 2> own_{};
 };
 
 }  // namespace carillon::test

@@ -29,6 +29,17 @@ inline std::uint64_t load_word(Machine& machine, Side side, std::uint64_t const*
     return word[0];
 }
 
+inline std::uint64_t fetch_add(Machine& machine, Side side, std::uint64_t* to,
+                               std::uint64_t addend) {
+    return machine.exchange(side, to, [&](std::uint64_t before) { return before + addend; });
+}
+
+inline std::uint64_t compare_exchange(Machine& machine, Side side, std::uint64_t* to,
+                                      std::uint64_t expected, std::uint64_t desired) {
+    return machine.exchange(
+        side, to, [&](std::uint64_t before) { return before == expected ? desired : before; });
+}
+
 }  // namespace detail
 
 class AdversaryCpu {
@@ -53,6 +64,25 @@ class AdversaryCpu {
     [[nodiscard]] Quad load_quad(Quad const* from) const {
         return detail::load_quad(*machine_, Side::host, from, Machine::LoadOrder::acquire);
     }
+    void store_quad(Quad* to, Quad const& quad) const {
+        std::array const words{quad.low, quad.high};
+        machine_->store(Side::host, to, words);
+    }
+    void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
+                        Tag first) const {
+        auto const* payload = static_cast<std::byte const*>(payloads);
+        for (std::size_t i = 0; i != count; ++i, payload += payload_bytes) {
+            store_line(kind, to + i, pack_payload(payload, first + static_cast<Tag>(i)));
+        }
+    }
+    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+        return detail::fetch_add(*machine_, Side::host, to, addend);
+    }
+    [[nodiscard]] std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) const {
+        return detail::compare_exchange(*machine_, Side::host, to, expected, desired);
+    }
+    void order_stores() const { machine_->fence(Side::host); }
     void store_fence() const { machine_->fence(Side::host); }
     void read_back(std::uint64_t const* from) const { machine_->read_back(from); }
 
@@ -86,6 +116,18 @@ class AdversaryGpu {
     }
     [[nodiscard]] std::uint64_t load_acquire(std::uint64_t const* from) const {
         return detail::load_word(*machine_, Side::device, from, Machine::LoadOrder::acquire);
+    }
+    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+        return detail::fetch_add(*machine_, Side::device, to, addend);
+    }
+    [[nodiscard]] std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) const {
+        return detail::compare_exchange(*machine_, Side::device, to, expected, desired);
+    }
+    // Each word by itself: no two bells are of one moment.
+    [[nodiscard]] Quad load_pair(std::uint64_t const* from) const {
+        return {detail::load_word(*machine_, Side::device, from, Machine::LoadOrder::relaxed),
+                detail::load_word(*machine_, Side::device, from + 1, Machine::LoadOrder::relaxed)};
     }
     void store_relaxed(Quad* to, Quad const& quad) const {
         std::array const words{quad.low, quad.high};

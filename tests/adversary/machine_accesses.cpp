@@ -11,10 +11,20 @@ void Machine::store(Side side, void const* to, std::span<std::uint64_t const> wo
     step(side);
     Cell const first = cell_at(to);
     note(Event::Kind::store, side, first, words);
-    if (memory_of(first) == side) fail("a store to near memory");
+    if (memory_of(first) == side) {
+        if (side == Side::device || words.size() != 1) fail("a store to near memory");
+        return store_own(side, first, words[0]);
+    }
     if (side == Side::device) return post(side, first, words);
     if (!bus_.write_combining) return copy_.store(first, words);
-    buffers_.store(first, words, random_, [this](PartialLine const& part) { leave_buffer(part); });
+    buffers().store(first, words, random_, [this](PartialLine const& part) { leave_buffer(part); });
+}
+
+void Machine::store_own(Side side, Cell cell, std::uint64_t word) {
+    if (memory_of(cell) != side) fail("a word of far memory taken for a near one");
+    cells_.write(cell, {&word, 1});
+    cells_.see_newest(eyes(side), cell);
+    if (side == Side::host && !bus_.coherent()) copy_.store_own(cell, word);
 }
 
 // Past the buffers, and in whole quads on every bus.
@@ -26,7 +36,7 @@ void Machine::store_direct(Line const* to, Line const& line) {
         whole.word[i] = i % 2 == 0 ? line.quads[i / 2].low : line.quads[i / 2].high;
     }
     note(Event::Kind::store, Side::host, first, whole.word);
-    buffers_.evict_line(whole.line, [this](PartialLine const& part) { leave_buffer(part); });
+    buffers().evict_line(whole.line, [this](PartialLine const& part) { leave_buffer(part); });
     if (bus_.coherent()) {
         post_pieces(whole, Pieces::quads);
     } else {
@@ -40,8 +50,8 @@ void Machine::load(Side side, void const* from, std::span<std::uint64_t> words, 
     if (memory_of(first) != side) fail("a load from far memory");  // invariant 1
     Time const time = side == Side::host && !bus_.coherent()
                           ? copy_.read(first, words)
-                          : cells_.read(side, first, time_of_load(side), words);
-    Time& horizon = horizon_[index(side)];
+                          : cells_.read(eyes(side), first, time_of_load(side), words);
+    Time& horizon = horizon_[eyes(side)];
     if (order == LoadOrder::acquire) horizon = std::max(horizon, time);
     note(Event::Kind::load, side, first, words);
 }
@@ -49,7 +59,7 @@ void Machine::load(Side side, void const* from, std::span<std::uint64_t> words, 
 Time Machine::time_of_load(Side side) {
     Time const now = cells_.now();
     if (!chances_.look_back || random_.one_in(2)) return now;
-    Time const horizon = horizon_[index(side)];
+    Time const horizon = horizon_[eyes(side)];
     return horizon + random_.below(now - horizon + 1);
 }
 
@@ -57,10 +67,10 @@ void Machine::fence(Side side) {
     step(side);
     note(Event::Kind::fence, side);
     if (side == Side::host) {
-        buffers_.evict_all(random_, [this](PartialLine const& part) { leave_buffer(part); });
+        buffers().evict_all(random_, [this](PartialLine const& part) { leave_buffer(part); });
         if (!bus_.coherent()) return;  // what the copy holds is ordered by flushes only
     }
-    posted(side).fence();
+    posted(side).fence(eyes(side));
 }
 
 // A read does not overtake what was posted before it.
@@ -79,7 +89,7 @@ void Machine::flush(void const* where, std::size_t size) {
         copy_.write_out(cell / cells_per_line,
                         [this](PartialLine const& whole) { post_pieces(whole, bus_.pieces); });
     }
-    posted(Side::host).fence();
+    posted(Side::host).fence(eyes(Side::host));
 }
 
 void Machine::invalidate(void const* where, std::size_t size) {
@@ -89,7 +99,7 @@ void Machine::invalidate(void const* where, std::size_t size) {
     if (memory_of(first) != Side::host) fail("an invalidate of far memory");
     for (Cell cell = first; cell != last; cell += 2) {
         std::array<std::uint64_t, 2> words;
-        Time const time = cells_.read(Side::host, cell, time_of_load(Side::host), words);
+        Time const time = cells_.read(eyes(Side::host), cell, time_of_load(Side::host), words);
         copy_.refresh(cell, time, words);
     }
 }

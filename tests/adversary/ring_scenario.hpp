@@ -2,6 +2,9 @@
 // One producer and one consumer with everything that a ring promises checked.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include "adversary/seeds.hpp"
 #include "carillon/core/ring.hpp"
 #include "support/ring_memory.hpp"
@@ -43,6 +46,12 @@ class RingScenario {
           words_(policies, producer),
           count_(12 + machine_.random().below(13)) {}
 
+    // Pushes some messages together, and takes them so.
+    RingScenario& in_batches() {
+        batches_ = true;
+        return *this;
+    }
+
     std::string run() {
         Machine::Body const produce = [this] { this->produce(); };
         Machine::Body const consume = [this] { this->consume(); };
@@ -52,16 +61,36 @@ class RingScenario {
 
    private:
     void produce() {
-        for (std::uint64_t i = 0; i != count_; ++i) {
+        for (std::uint64_t i = 0; i != count_;) {
             while (producer_.was_full()) machine_.pause(side_);
-            write_data(i);
-            bool const pushed = producer_.try_push(Whole::make(i), data_);
-            machine_.require(pushed, "a ring with room refuses message {}", i);
-            if (i + 1 == count_ || machine_.random().one_in(4)) rest(i + 1);
+            i += batches_ && machine_.random().one_in(2) ? push_batch(i) : push_one(i);
+            if (i == count_ || machine_.random().one_in(4)) rest(i);
         }
         finished_ = true;
         while (!consumer_gone_) machine_.pause(side_);
         use_up_all_room();
+    }
+
+    std::uint64_t push_one(std::uint64_t i) {
+        write_data(i);
+        bool const pushed = producer_.try_push(Whole::make(i), data_);
+        machine_.require(pushed, "a ring with room refuses message {}", i);
+        return 1;
+    }
+
+    // As many as there is room for; one at least.
+    std::uint64_t push_batch(std::uint64_t i) {
+        std::array<Whole, 6> batch;
+        std::uint64_t const most = std::min<std::uint64_t>(
+            count_ - i, 1 + machine_.random().below(static_cast<std::uint32_t>(batch.size())));
+        for (std::uint64_t n = 0; n != most; ++n) {
+            batch[n] = Whole::make(i + n);
+            if (i + n >= written_) write_data(i + n);
+        }
+        written_ = std::max(written_, i + most);
+        std::size_t const pushed = producer_.try_push_n(batch.data(), most, data_);
+        machine_.require(pushed != 0 && pushed <= most, "{} of {} pushed", pushed, most);
+        return pushed;
     }
 
     // Everything arrives, there and back, without any further store by the producer.
@@ -81,12 +110,16 @@ class RingScenario {
     }
 
     void consume() {
-        Whole message{};
+        std::array<Whole, 3> messages{};
         while (!finished_) {
-            if (!consumer_.try_pop(message)) continue;
-            machine_.require(message == Whole::make(taken_), "message {} is wrong", taken_);
-            check_data(taken_);
-            ++taken_;
+            std::size_t const wanted = batches_ ? 1 + machine_.random().below(3) : 1;
+            std::size_t const got = batches_ ? consumer_.try_pop_n(messages.data(), wanted)
+                                             : (consumer_.try_pop(messages[0]) ? 1 : 0);
+            for (std::size_t i = 0; i != got; ++i) {
+                machine_.require(messages[i] == Whole::make(taken_), "message {} is wrong", taken_);
+                check_data(taken_);
+                ++taken_;
+            }
         }
         machine_.require(taken_ == count_, "{} messages and not {}", taken_, count_);
         consumer_gone_ = true;
@@ -123,6 +156,8 @@ class RingScenario {
     OutOfLine data_;
     OutOfLineWords words_;
     std::uint64_t count_;
+    std::uint64_t written_ = 0;  // messages whose data are there
+    bool batches_ = false;
     // Between the bodies, past the machine.
     std::uint64_t taken_ = 0;
     bool finished_ = false;
@@ -132,6 +167,20 @@ class RingScenario {
 inline std::string ring_to_device(Policies const& policies, OutOfLine data) {
     return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
                         policies.device_near(), policies.device_far(), data)
+        .run();
+}
+
+inline std::string batches_to_device(Policies const& policies, OutOfLine data) {
+    return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
+                        policies.device_near(), policies.device_far(), data)
+        .in_batches()
+        .run();
+}
+
+inline std::string batches_to_host(Policies const& policies) {
+    return RingScenario(policies, Side::device, policies.device_far(), policies.device_near(),
+                        policies.host_near(), policies.host_far(), OutOfLine::written)
+        .in_batches()
         .run();
 }
 

@@ -21,6 +21,13 @@ TEST_P(AdversaryRingToDeviceTest, dataIsThereWhenTheMessageThatNamesItIs) {
     }));
 }
 
+TEST_P(AdversaryRingToDeviceTest, batchesArriveOnceWholeAndInOrder) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        bool const data = policies.machine().random().one_in(2);
+        return batches_to_device(policies, data ? OutOfLine::written : OutOfLine::none);
+    }));
+}
+
 class AdversaryRingToHostTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryRingToHostTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
@@ -35,6 +42,10 @@ TEST_P(AdversaryRingToHostTest, dataIsThereWhenTheMessageThatNamesItIs) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return ring_to_host(policies, OutOfLine::written);
     }));
+}
+
+TEST_P(AdversaryRingToHostTest, batchesArriveOnceWholeAndInOrder) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), batches_to_host));
 }
 
 // A device to which even a store fence does not keep the CPU's writes in order.

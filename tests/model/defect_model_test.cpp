@@ -4,6 +4,7 @@
 
 #include "model/flag_model.hpp"
 #include "model/ring_model.hpp"
+#include "model/shared_ring_model.hpp"
 
 namespace carillon::test {
 namespace {
@@ -93,6 +94,29 @@ TEST(DefectModelTest, tornQuadInOneStepIsSeen) {
 TEST(DefectModelTest, tagLoadedAfterItsWordIsSeen) {
     EXPECT_EQ((outcome_of<ToDevice<Emulated<all_quads, UnorderedWords>>, four_slots>()),
               "USER ASSERT FAILED");
+}
+
+struct RelaxedClaims : SharingCpu {
+    using SharingCpu::SharingCpu;
+    [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {
+        return exchange(to, expected, desired, rl::mo_relaxed);
+    }
+};
+
+// Its record may be seen later than its claim, which is then given up while it lives.
+TEST(DefectModelTest, claimThatDoesNotReleaseItsRecordIsGivenUp) {
+    using Model = SharedRingModel<stripes_of_one, RelaxedClaims>;
+    EXPECT_NE(quiet_outcome<Model>(random_executions(60'000)), "SUCCESS");
+}
+
+struct ReleaselessFar : BasicHostMapped<MortalCpu> {
+    ReleaselessFar(BasicHostMapped<MortalCpu> const& far) : BasicHostMapped(far) {}
+    void release() const {}
+};
+
+TEST(DefectModelTest, dataThatAreNotReleasedAreARace) {
+    using Model = SharedRingModel<stripes_of_one, SharingCpu, ReleaselessFar>;
+    EXPECT_NE(quiet_outcome<Model>(random_executions(60'000)), "SUCCESS");
 }
 
 }  // namespace

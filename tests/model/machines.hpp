@@ -13,6 +13,7 @@
 #include "carillon/access/device.hpp"
 #include "carillon/access/host_cached.hpp"
 #include "carillon/access/host_mapped.hpp"
+#include "carillon/access/host_shared.hpp"
 #include "model/model_memory.hpp"
 
 namespace carillon::test {
@@ -102,6 +103,9 @@ class RelacyCpu {
     [[nodiscard]] Word load_word(Word const* from) const {
         return access_.load(from, rl::mo_acquire);
     }
+    // Weaker than x86: only order_stores() keeps anything ahead of it.
+    void store_quad(Quad* to, Quad const& quad) const { access_.store(to, quad, rl::mo_relaxed); }
+    static void order_stores() { rl::atomic_thread_fence(rl::mo_release, RL_INFO); }
     static void store_fence() { rl::atomic_thread_fence(rl::mo_release, RL_INFO); }
     static void read_back(Word const* /*from*/) {}
 
@@ -151,6 +155,10 @@ class RelacyGpu {
     [[nodiscard]] Word load_acquire(Word const* from) const {
         return access_.load(from, rl::mo_acquire);
     }
+    // Weaker than it is: two loads of one word each.
+    [[nodiscard]] Quad load_pair(Word const* from) const {
+        return {access_.load(from, rl::mo_relaxed), access_.load(from + 1, rl::mo_relaxed)};
+    }
     void store_relaxed(Quad* to, Quad const& quad) const {
         access_.store(to, quad, rl::mo_relaxed);
     }
@@ -162,7 +170,7 @@ class RelacyGpu {
 };
 
 // A machine: its policies, what a quad is and how the CPU stores a line.
-template <class Cpu, class Gpu, QuadIs quad_is_, Quads quads_, HostStores stores>
+template <class Cpu, class Gpu, QuadIs quad_is_, Quads quads_, HostStores const& stores>
 struct Machine {
     static constexpr QuadIs quad_is = quad_is_;
     static constexpr Quads quads = quads_;
@@ -212,6 +220,25 @@ struct ToHost {
     using SenderFar = typename M::DeviceFar;
     using ReceiverNear = typename M::HostNear;
     using ReceiverFar = typename M::HostFar;
+};
+
+// Two CPU threads and the memory that they share.
+template <Quads quads_, class Cpu = RelacyCpu<WholeQuads>>
+struct HostToHost {
+    using Shared = BasicHostShared<Cpu>;
+    struct Machine {
+        static constexpr QuadIs quad_is = QuadIs::one_access;
+        static constexpr Quads quads = quads_;
+
+        template <class Policy>
+        [[nodiscard]] static Policy make(ModelMemory& memory) {
+            return Policy(Cpu(memory));
+        }
+    };
+    using SenderNear = Shared;
+    using SenderFar = Shared;
+    using ReceiverNear = Shared;
+    using ReceiverFar = Shared;
 };
 
 }  // namespace carillon::test

@@ -40,7 +40,7 @@ enum class QuadIs { one_access, two_accesses };
 struct Addresses {
     static constexpr std::size_t max_lines = 8;
     Line lines[max_lines]{};
-    alignas(64) Word words[24]{};
+    alignas(128) Word words[64]{};
 };
 
 class ModelMemory {
@@ -58,6 +58,9 @@ class ModelMemory {
         }
         for (std::size_t i = 0; i < words; ++i) create(addresses_.words[i]);
     }
+
+    // The same for one word.
+    void begin(Word& word) { create(word); }
 
     [[nodiscard]] bool has(Quad const* quad) const {
         return (quads_ >> (offset(quad) / sizeof(Quad) % quads_per_line) & 1U) != 0;
@@ -92,7 +95,7 @@ class ModelMemory {
 
     QuadIs quad_is_;
     Quads quads_;
-    std::array<Quad, 2> loaded_{};
+    std::array<Quad, 3> loaded_{};  // by thread
     std::array<std::optional<rl::atomic<Quad>>, Addresses::max_lines * quads_per_line> quad_cells_;
     std::array<std::optional<rl::atomic<Word>>, sizeof(Addresses) / sizeof(Word)> word_cells_;
 };

@@ -37,6 +37,15 @@ TEST(RingModelTest, randomExecutionsToTheHost) {
     expect_success<ToHost<Full>, eight_slots>(random_executions(100'000));
 }
 
+TEST(RingModelTest, everyExecutionBetweenTwoHostThreadsIsRight) {
+    expect_success<HostToHost<first_quad>, few_tries>(every_execution);
+    expect_success<HostToHost<first_and_last_quad>, without_data>(every_execution);
+}
+TEST(RingModelTest, randomExecutionsBetweenTwoHostThreads) {
+    expect_success<HostToHost<all_quads>, four_slots>(random_executions(100'000));
+    expect_success<HostToHost<all_quads>, eight_slots>(random_executions(50'000));
+}
+
 // A line takes four stores of each quad here: with one quad the search is exhaustive.
 template <Quads quads, Evicted evicted>
 using TwoSteps = ToDevice<TwoStepHardware<quads, evicted>>;

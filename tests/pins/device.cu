@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose PTX ptx_test.py looks at: each is one use of the protocol by a device thread.
+#include <carillon/access/lanes.hpp>
+#include <carillon/core/shared_ring.hpp>
 #include <carillon/endpoints.hpp>
 #include <carillon/serve.hpp>
 
@@ -55,6 +57,22 @@ extern "C" __global__ void set_flag_data(carillon::FlagWriter<int, carillon::Dev
                                          int* data) {
     *data = 1;
     flag.set(1, OutOfLine::written);
+}
+
+// A warp's poll of a shared ring: a stripe is claimed, four lines a lane are looked at.
+extern "C" __global__ void poll_shared(
+    carillon::SharedConsumer<Words, carillon::DeviceNear, carillon::DeviceFar, carillon::WarpLanes>
+        consumer,
+    Words* out) {
+    while (!consumer.poll([&](Words const& words, carillon::Sequence) { *out = words; })) {
+    }
+}
+
+extern "C" __global__ void publish_shared(
+    carillon::LanesProducer<Words, carillon::DeviceFar, carillon::DeviceNear, carillon::WarpLanes>
+        producer,
+    Words const* in, bool* done) {
+    *done = producer.try_push(*in);
 }
 
 struct Same {

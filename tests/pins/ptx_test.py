@@ -14,6 +14,8 @@ ACQUIRE_WORD = "ld.acquire.sys.global.u64"
 STORE_QUAD = "st.relaxed.sys.global.b128"
 STORE_WORD = "st.relaxed.sys.global.u64"
 FENCE = "fence.acq_rel.sys"
+CLAIM_STRIPE = "atom.relaxed.gpu.global.add.u64"
+CLAIM = "atom.relaxed.gpu.global.cas.b64"
 # The compiler's own accesses to what a test kernel is given or gives back.
 WEAK = re.compile(r"(ld|st)\.(global|local|param)(\.v[24])?\.[bus]\d+$")
 
@@ -28,6 +30,11 @@ PINS = {
     # The rare case, a full ring, comes first in the code: a look at the credit.
     "publish": LOOK_AT_CREDIT + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
     "publish_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
+    # A claim; four lines; once in a while a look whether the line was given up and at it again; the
+    # credit of a stripe.
+    "poll_shared": [CLAIM_STRIPE] + 4 * LINE + [ACQUIRE_WORD] + LINE + [STORE_WORD],
+    # The look at what is claimed, at the credit, and the claim, come last in the code.
+    "publish_shared": 4 * [STORE_QUAD] + 2 * [ACQUIRE_WORD] + [CLAIM],
     "set_flag": [STORE_WORD],
     "set_flag_data": [FENCE, STORE_WORD],
 }
@@ -65,6 +72,14 @@ class Pins(unittest.TestCase):
             self.assertEqual(found.count(ACQUIRE_QUAD), 1)
             self.assertLessEqual(set(found), {RELAXED_QUAD, ACQUIRE_QUAD, ACQUIRE_WORD,
                                               STORE_QUAD, STORE_WORD, FENCE})
+
+    def test_lanes_meet_between_their_loads_and_the_credit(self):
+        for path in self.files:
+            with open(path, encoding="ascii") as file:
+                body = re.search(r"\.entry poll_shared\((.*?)\n}", file.read(), re.S)[1]
+            sync, store = body.rindex("bar.warp.sync"), body.index(STORE_WORD)
+            self.assertLess(body.rindex(ACQUIRE_QUAD), sync)
+            self.assertLess(sync, store)
 
     def test_weak_access_is_not_taken_for_a_strong_one(self):
         ptx = (".visible .entry k(\n)\n{\n\tld.global.v2.u64 {%a, %b}, [%c];\n"

@@ -47,6 +47,8 @@ class Pins(unittest.TestCase):
         self.assertEqual(len(self.matching("store_movdir64b", r"movdir64b ")), 1)
         self.assertEqual(len(self.matching("store_avx512", r"vmovntdq %zmm\d+, ")), 1)
         self.assertEqual(len(self.matching("store_avx2", r"vmovntdq %ymm\d+, ")), 2)
+        self.assertEqual(len(self.matching("store_payloads_avx512", r"vmovntdq %zmm\d+, ")), 1)
+        self.assertEqual(len(self.matching("store_payloads_avx2", r"vmovntdq %ymm\d+, ")), 2)
         self.assertGreaterEqual(len(self.matching("X8610store_line", r"v?movntdq %xmm\d+, ")), 1)
 
 

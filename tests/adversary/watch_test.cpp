@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watched channels on the adversary's machine.
+#include "adversary/watch_scenario.hpp"
+
+namespace carillon::test {
+namespace {
+
+class AdversaryWatchTest : public testing::TestWithParam<Configuration> {};
+INSTANTIATE_TEST_SUITE_P(With, AdversaryWatchTest, testing::ValuesIn(all_configurations()),
+                         configuration_name);
+
+TEST_P(AdversaryWatchTest, everyRequestOfEveryChannelIsHeardAndAnswered) {
+    EXPECT_TRUE(holds_for_all_seeds(
+        GetParam(), [](Policies const& policies) { return WatchScenario(policies).run(); }));
+}
+
+}  // namespace
+}  // namespace carillon::test
