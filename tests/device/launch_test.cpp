@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel of the user's own, without a ring.
+#include "carillon/access/block.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
@@ -13,6 +14,17 @@ struct NumberBody {
         DeviceFar const far;
         far.store_word(numbers + block, block + 100);
         numbers = nullptr;  // each block has a copy of its own
+    }
+};
+
+// Every thread tells how many its block has.
+struct ThreadsBody {
+    std::uint64_t* numbers;
+    unsigned per_block;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        DeviceFar const far;
+        far.store_word(numbers + block * per_block + block::thread(), block::threads());
     }
 };
 
@@ -73,6 +85,27 @@ TEST_P(LaunchTest, noBlocksIsAUsageError) {
                           "at least one block");
     gate.open(1);
     EXPECT_TRUE(launch(device(), 1, GateBody{gate.on_device()}).wait(patience));
+}
+
+TEST_P(LaunchTest, everyThreadOfABlockRuns) {
+    constexpr LaunchShape shape{.blocks = 2, .threads = 64};
+    Memory const out = device().allocate_host(shape.blocks * shape.threads * 8);
+    auto* const numbers = static_cast<std::uint64_t*>(out.host());
+    auto const kernel = launch(
+        device(), shape, ThreadsBody{static_cast<std::uint64_t*>(out.device()), shape.threads});
+    ASSERT_TRUE(kernel.wait(patience));
+    for (unsigned i = 0; i < shape.blocks * shape.threads; ++i) {
+        // One thread stands for a block of the emulated device.
+        std::uint64_t const first = i % shape.threads == 0 ? 1 : 0;
+        EXPECT_EQ(numbers[i], device().emulated() ? first : shape.threads) << i;
+    }
+}
+
+TEST_P(LaunchTest, blockOfNoOrTooManyThreadsIsAUsageError) {
+    for (unsigned threads : {0U, 1025U}) {
+        CARILLON_EXPECT_ERROR(launch(device(), 1, ThreadsBody{nullptr, 1}, threads), UsageError,
+                              "launch: a block has 1 to 1024 threads");
+    }
 }
 
 // Catches a launch that waits for the kernel before it, as a shared or blocking stream would.

@@ -39,6 +39,14 @@ class AnyFar {
     void store_line(Line* to, Line const& line, Tag previous) const {
         std::visit([&](auto const& policy) { policy.store_line(to, line, previous); }, policy_);
     }
+    void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                        Tag previous) const {
+        std::visit(
+            [&](auto const& policy) {
+                policy.store_payloads(to, payloads, count, first, previous);
+            },
+            policy_);
+    }
     void store_word(std::uint64_t* to, std::uint64_t value) const {
         std::visit([&](auto const& policy) { policy.store_word(to, value); }, policy_);
     }

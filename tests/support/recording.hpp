@@ -66,6 +66,14 @@ class RecordingFar {
                   std::to_string(line.quads[0].tag()));
         X86::store_line(StoreKind::cached, to, line);
     }
+    void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                        Tag previous) const {
+        auto const* payload = static_cast<std::byte const*>(payloads);
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const n = static_cast<Tag>(i);
+            store_line(to + i, pack_payload(payload + i * payload_bytes, first + n), previous + n);
+        }
+    }
     void store_word(std::uint64_t* to, std::uint64_t value) const {
         log_->add("far.store_word", to);
         cpu::store_word(to, value);

@@ -12,10 +12,16 @@ import tempfile
 import unittest
 
 CARILLON = sys.argv.pop(1)
-MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call"]
-STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"}
+MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call", "call-64-rings", "raw-flag-wide",
+            "call-tuned"]
+STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns",
+              "quantiles_ns"}
+RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-single",
+         "lines-8p1r-mutex", "lines-8p1r-mutex-single", "commands-all-sms", "replies",
+         "bare-stores", "bare-stores-8", "pinned-polling", "host-ring"}
+COSTS = {"try-push-single", "try-push-batched", "store-fence"}
 LITMUS_TESTS = {"lines_to_device", "lines_to_host", "torn_lines", "two_lines_in_order",
-                "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
+                "two_threads_in_order", "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
                 "slot_reuse_to_host", "flag_other_mapping", "store_fence"}
 
 
@@ -67,6 +73,11 @@ class CommandTest(unittest.TestCase):
         result = run("rtt", "--device", "emulated", "--iterations", "20", "--json", "-")
         self.assertEqual(len(json.loads(result.stdout)["results"]), len(MEASURES))
 
+    def test_rtt_waits_as_it_is_told(self):
+        result = run("rtt", "--device", "emulated", "--iterations", "20", "--wait", "yield",
+                     "--json", "-")
+        self.assertEqual(json.loads(result.stdout)["environment"]["wait"], "yield")
+
     def test_rtt_ends_on_one_processor(self):
         one = {min(os.sched_getaffinity(0))}
         result = run("rtt", "--device", "emulated", "--iterations", "500",
@@ -81,6 +92,92 @@ class CommandTest(unittest.TestCase):
         _, status, usage = os.wait4(pid, 0)
         self.assertEqual(status, 0)
         self.assertLess(usage.ru_maxrss * 1024, 100_000_000)
+
+    def test_copy_reports_both_directions_and_says_that_it_is_emulated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "copy.json"
+            result = run("copy", "--device", "emulated", "--rounds", "1", "--largest", "5000",
+                         "--json", str(path))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            report = json.loads(path.read_text())
+        self.assertIn("EMULATED", result.stdout)
+        self.assertTrue(report["environment"]["emulated"])
+        for direction, names in (("to-device", {"copy", "copy-cached", "copy-sse2", "memcpy"}),
+                                 ("to-host", {"copy", "memcpy", "reader"})):
+            rows = [row for row in report["results"] if row["direction"] == direction]
+            self.assertLessEqual(names, {row["name"] for row in rows})
+            self.assertEqual({row["bytes"] for row in rows}, {64, 256, 1024, 4096})
+        for row in report["results"]:
+            self.assertEqual(set(row), {"name", "direction", "bytes", "p50_ns", "gb_per_s"})
+            self.assertGreater(row["p50_ns"], 0)
+            self.assertAlmostEqual(row["gb_per_s"], row["bytes"] / row["p50_ns"], places=6)
+
+    def test_tune_keeps_a_profile_unless_told_not_to(self):
+        with tempfile.TemporaryDirectory() as folder:
+            profiles = pathlib.Path(folder) / "new"
+            environment = dict(os.environ, CARILLON_PROFILES=str(profiles))
+            result = run("tune", "--device", "emulated", "--seconds", "1", "--dry-run", "--json", "-",
+                         env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertFalse(profiles.exists())
+            report = json.loads(result.stdout)
+            self.assertFalse(report["saved"])
+            self.assertEqual([place["id"] for place in report["multiprocessors"]], [0])
+            self.assertLessEqual({core["id"] for core in report["cores"]}, os.sched_getaffinity(0))
+            for pages in ("request_pages", "reply_pages"):
+                self.assertLessEqual(report[pages]["best_ns"], report[pages]["worst_ns"])
+            result = run("tune", "--device", "emulated", "--seconds", "1", env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("EMULATED", result.stdout)
+            self.assertIn(str(profiles / "emulated.json"), result.stdout)
+            kept = json.loads((profiles / "emulated.json").read_text())
+            self.assertEqual(kept["uuid"], "")
+
+    def test_rate_reports_every_measure_and_says_that_it_is_emulated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rate.json"
+            result = run("rate", "--device", "emulated", "--seconds", "0.05", "--rounds", "2",
+                         "--capacity", "1024", "--json", str(path))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            report = json.loads(path.read_text())
+        self.assertIn("EMULATED", result.stdout)
+        self.assertTrue(report["environment"]["emulated"])
+        rows = {row["name"]: row for row in report["results"]}
+        self.assertLessEqual(RATES | COSTS, set(rows))
+        for name, row in rows.items():
+            with self.subTest(name):
+                unit = "ns" if name in COSTS or name.endswith("-rtt") else "per_second"
+                self.assertGreater(row[unit], 0)
+                self.assertLessEqual(row[unit + "_min"], row[unit])
+                self.assertLessEqual(row[unit], row[unit + "_max"])
+        self.assertEqual(rows["lines-8p8r"]["rings"], rows["lines-8p8r"]["producers"])
+        self.assertEqual(rows["lines-8p1r-mutex"]["sharing"], "mutex")
+
+    def test_load_counts_from_when_a_call_was_due(self):
+        result = run("load", "--device", "emulated", "--samples", "200", "--rounds", "2",
+                     "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertGreater(report["channel_per_second"], 0)
+        self.assertEqual([row["name"] for row in report["results"]],
+                         ["idle", "load-10", "load-25", "load-50", "load-80", "load-95"])
+        for row in report["results"]:
+            with self.subTest(row["name"]):
+                self.assertEqual(row["count"], 200)
+                self.assertEqual(len(row["quantiles_ns"]), 104)
+                self.assertEqual(row["quantiles_ns"], sorted(row["quantiles_ns"]))
+                self.assertGreater(row["achieved_per_second"], 0)
+                self.assertAlmostEqual(row["offered_per_second"],
+                                       report["channel_per_second"] * row["percent"] / 100, 3)
+
+    def test_rate_and_load_end_on_one_processor(self):
+        one = {min(os.sched_getaffinity(0))}
+        for arguments in (["rate", "--seconds", "0.05", "--rounds", "1"],
+                          ["load", "--samples", "100"]):
+            with self.subTest(arguments[0]):
+                result = run(*arguments, "--device", "emulated",
+                             preexec_fn=lambda: os.sched_setaffinity(0, one))
+                self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_replay_agrees_with_the_host(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -143,8 +240,14 @@ class CommandTest(unittest.TestCase):
 
     def test_bad_usage_exits_2(self):
         for arguments in ([], ["ring"], ["rtt", "--iterations", "0"], ["rtt", "--loud"],
+                          ["rate", "--seconds", "0"], ["rate", "--rounds", "0"],
+                          ["rate", "--device", "emulated", "--capacity", "1000"],
+                          ["load", "--samples", "0"],
+                          ["load", "--device", "emulated", "--capacity", "7"],
                           ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
-                          ["rtt", "--device", "emulated", "--capacity", "7"]):
+                          ["rtt", "--device", "emulated", "--capacity", "7"],
+                          ["tune", "--seconds", "0"],
+                          ["rtt", "--device", "emulated", "--wait", "nonsense"]):
             with self.subTest(arguments):
                 self.assert_fails(run(*arguments), 2, "")
 

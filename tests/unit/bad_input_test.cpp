@@ -152,9 +152,9 @@ TEST_F(EmulatedTest, callAfterStopIsAStoppedError) {
     CARILLON_EXPECT_ERROR(kernel.channel().submit(1, 1s), StoppedError, "Channel::submit: ");
 }
 
-TEST_F(EmulatedTest, blockThatIsNotThereIsAUsageError) {
+TEST_F(EmulatedTest, channelThatIsNotThereIsAUsageError) {
     PersistentKernel<Triple> kernel(device_);
-    CARILLON_EXPECT_ERROR(kernel.channel(1), UsageError, "no such block");
+    CARILLON_EXPECT_ERROR(kernel.channel(1), UsageError, "no such channel");
     EXPECT_EQ(kernel.channel(0).call(2, patience), 6);
 }
 

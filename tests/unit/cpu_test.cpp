@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "carillon/access/host_mapped.hpp"
+#include "carillon/host_wait.hpp"
 #include "support/accesses.hpp"
 
 namespace carillon::test {
@@ -47,6 +48,14 @@ TEST_F(StoreKindTest, bestIsTheWidestThatIsSupported) {
         EXPECT_GE(best, kind);
     }
     EXPECT_NE(best, StoreKind::cached);
+}
+
+TEST_F(StoreKindTest, waitStylesAgreeWithTheKernelToo) {
+    for (WaitStyle style : {WaitStyle::spin, WaitStyle::pause, WaitStyle::yield}) {
+        EXPECT_TRUE(supported(style));
+    }
+    EXPECT_EQ(supported(WaitStyle::tpause), flags_.contains("waitpkg"));
+    EXPECT_EQ(supported(WaitStyle::umwait), flags_.contains("waitpkg"));
 }
 
 // Catches one-step publishing with a store that may go out in pieces.

@@ -4,9 +4,18 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <array>
+#include <atomic>
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
 
+#include "carillon/error.hpp"
 #include "support/eventually.hpp"
+#include "support/expect_error.hpp"
+#include "support/wait_styles.hpp"
 
 namespace carillon::test {
 namespace {
@@ -15,24 +24,14 @@ using namespace std::chrono_literals;
 
 class HostWaitTest : public testing::TestWithParam<HostWait::Style> {
    protected:
-    HostWait wait_{GetParam()};
-};
-
-std::string style_name(testing::TestParamInfo<HostWait::Style> const& info) {
-    switch (info.param) {
-        case HostWait::Style::spin:
-            return "spin";
-        case HostWait::Style::pause:
-            return "pause";
-        default:
-            return "yield";
+    void SetUp() override {
+        if (!supported(GetParam())) GTEST_SKIP() << why_not(GetParam());
+        wait_ = HostWait(GetParam());
     }
-}
 
-INSTANTIATE_TEST_SUITE_P(By, HostWaitTest,
-                         testing::Values(HostWait::Style::spin, HostWait::Style::pause,
-                                         HostWait::Style::yield),
-                         style_name);
+    HostWait wait_;
+};
+INSTANTIATE_TEST_SUITE_P(By, HostWaitTest, testing::ValuesIn(all_wait_styles), wait_style_name);
 
 TEST_P(HostWaitTest, whatIsThereAlreadyIsFoundWithNoTimeLeft) {
     EXPECT_TRUE(wait_.until([] { return true; }, 0ns));
@@ -64,6 +63,176 @@ TEST_P(HostWaitTest, whatIsThrownMeanwhileEndsTheWait) {
     EXPECT_THROW(
         (void)wait_.until([] { return false; }, patience, [] { throw std::logic_error("ended"); }),
         std::logic_error);
+}
+
+// Nobody writes to the line: catches a sleep that only a write ends.
+TEST_P(HostWaitTest, aWriteThatIsMissedDelaysNothingForLong) {
+    alignas(64) std::uint64_t line = 0;
+    auto const watched = [&] { return &line; };
+    EXPECT_FALSE(wait_.until([] { return false; }, watched, 3ms));
+    int polls = 0;
+    EXPECT_TRUE(wait_.until([&] { return ++polls == 1000; }, watched, patience));
+    int asked = 0;
+    EXPECT_TRUE(wait_.until([&] { return asked == 3; }, watched, patience, [&] { ++asked; }));
+}
+
+TEST_P(HostWaitTest, seesWhatAnotherThreadWrites) {
+    alignas(64) std::atomic<int> turn = 0;
+    auto const watched = [&] { return &turn; };
+    std::thread other([&] {
+        for (int i = 1; i < 40; i += 2) {
+            ASSERT_TRUE(eventually([&] { return turn == i; }));
+            turn = i + 1;
+        }
+    });
+    for (int i = 0; i < 40; i += 2) {
+        turn = i + 1;
+        EXPECT_TRUE(wait_.until([&] { return turn == i + 2; }, watched, patience));
+    }
+    other.join();
+}
+
+// A CPU that writes down what it is told to do; `W` says whether it has WAITPKG.
+template <bool W>
+class RecordingCpu {
+   public:
+    explicit RecordingCpu(std::string* record = nullptr) : record_(record) {}
+
+    [[nodiscard]] static bool has_waitpkg() { return W; }
+    void pause() const { *record_ += "pause "; }
+    void yield() const { *record_ += "yield "; }
+    void timed_pause() const { *record_ += "tpause "; }
+    void monitor(void const* address) const {
+        *record_ += "monitor" + std::to_string(*static_cast<int const*>(address)) + " ";
+    }
+    void monitored_wait() const { *record_ += "umwait "; }
+
+   private:
+    std::string* record_;
+};
+
+std::size_t occurrences(std::string const& text, std::string const& word) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+// What a wait does whose poll succeeds at the `polls`th time.
+class RecordedWaitTest : public testing::Test {
+   protected:
+    using Wait = BasicHostWait<RecordingCpu<true>>;
+
+    std::string waits(HostWait::Style style, int polls) {
+        EXPECT_TRUE(wait(style).until(poll_until(polls), patience));
+        return std::exchange(record_, {});
+    }
+    std::string waits_for_line(HostWait::Style style, int polls) {
+        auto const watched = [&] { return &line_; };
+        EXPECT_TRUE(wait(style).until(poll_until(polls), watched, patience));
+        return std::exchange(record_, {});
+    }
+    [[nodiscard]] Wait wait(HostWait::Style style) {
+        return Wait(style, RecordingCpu<true>(&record_));
+    }
+
+    std::string record_;
+    int line_ = 0;
+
+   private:
+    std::function<bool()> poll_until(int polls) {
+        return [this, left = polls]() mutable {
+            record_ += "poll ";
+            return --left == 0;
+        };
+    }
+};
+
+TEST_F(RecordedWaitTest, everyStyleSpendsItsPollsInItsOwnWay) {
+    EXPECT_EQ(waits(HostWait::Style::spin, 3), "poll poll poll ");
+    EXPECT_EQ(waits(HostWait::Style::pause, 3), "poll pause poll pause poll ");
+    EXPECT_EQ(waits(HostWait::Style::yield, 3), "poll yield poll yield poll ");
+    EXPECT_EQ(waits(HostWait::Style::tpause, 3), "poll tpause poll tpause poll ");
+}
+
+// Catches a wait that sleeps although the line came before the monitor was armed.
+TEST_F(RecordedWaitTest, umwaitPollsBetweenTheMonitorAndTheSleep) {
+    EXPECT_EQ(waits_for_line(HostWait::Style::umwait, 1), "poll ");
+    EXPECT_EQ(waits_for_line(HostWait::Style::umwait, 2), "poll monitor0 poll ");
+    EXPECT_EQ(waits_for_line(HostWait::Style::umwait, 3), "poll monitor0 poll umwait poll ");
+}
+
+TEST_F(RecordedWaitTest, umwaitOfAnUnknownLineIsATpause) {
+    EXPECT_EQ(waits(HostWait::Style::umwait, 3), "poll tpause poll tpause poll ");
+}
+
+// A poll that takes another message than the awaited one moves on to the next line. Catches a
+// sleep until the line is written that has been taken.
+TEST_F(RecordedWaitTest, umwaitDoesNotSleepOnALineThatThePollHasLeft) {
+    std::array<int, 3> lines{0, 1, 2};
+    std::size_t at = 0;
+    int polls = 0;
+    auto const poll = [&] {
+        record_ += "poll ";
+        if (++polls == 2) at = 1;  // between monitor and sleep
+        return polls == 5;
+    };
+    auto const watched = [&] { return &lines.at(at); };
+    EXPECT_TRUE(wait(HostWait::Style::umwait).until(poll, watched, patience));
+    EXPECT_EQ(record_, "poll monitor0 poll poll monitor1 poll umwait poll ");
+}
+
+// Catches a thread that keeps its processor from the one that it waits for.
+TEST_F(RecordedWaitTest, everyStyleButSpinYieldsFromSomePollOn) {
+    constexpr int polls = 4 * static_cast<int>(cpu::polls_before_yield);
+    for (HostWait::Style style : all_wait_styles) {
+        for (bool const line_known : {false, true}) {
+            std::string const record =
+                line_known ? waits_for_line(style, polls) : waits(style, polls);
+            std::size_t const first = record.find("yield");
+            SCOPED_TRACE(to_string(style));
+            if (style == HostWait::Style::spin) {
+                EXPECT_EQ(first, std::string::npos);
+                continue;
+            }
+            ASSERT_NE(first, std::string::npos);
+            // From then on at every poll; those of umwait after the monitor are extra.
+            std::string const rest = record.substr(first);
+            EXPECT_GE(occurrences(rest, "yield") + occurrences(rest, "monitor"),
+                      occurrences(rest, "poll"));
+            EXPECT_LE(occurrences(record.substr(0, first), "poll"),
+                      2 * cpu::polls_before_yield + 1);
+        }
+    }
+}
+
+TEST(WaitStyleTest, everyStyleHasANameThatNamesIt) {
+    EXPECT_EQ(to_string(HostWait::Style::umwait), "umwait");
+    for (HostWait::Style style : all_wait_styles) EXPECT_EQ(wait_style(to_string(style)), style);
+    for (char const* name : {"", "Spin", "spin ", "busy"}) EXPECT_FALSE(wait_style(name)) << name;
+}
+
+TEST(WaitStyleTest, styleThatTheCpuLacksIsRefusedByName) {
+    using Wait = BasicHostWait<RecordingCpu<false>>;
+    for (HostWait::Style style : {HostWait::Style::tpause, HostWait::Style::umwait}) {
+        CARILLON_EXPECT_ERROR(Wait(style), UnsupportedError, "lacks WAITPKG");
+        CARILLON_EXPECT_ERROR(Wait(style), UnsupportedError, std::string(to_string(style)));
+        CARILLON_EXPECT_ERROR(Wait::for_kernel(true, 1, style), UnsupportedError, "HostWait: ");
+        EXPECT_NO_THROW(BasicHostWait<RecordingCpu<true>>{style});
+        if (supported(style)) continue;
+        EXPECT_THROW(HostWait{style}, UnsupportedError);
+    }
+    EXPECT_NO_THROW(Wait(HostWait::Style::pause));
+}
+
+TEST(WaitStyleTest, kernelsAreWaitedForAsTheirDeviceAsksUnlessTold) {
+    unsigned const processors = cpu::available_processors();
+    EXPECT_EQ(HostWait::for_kernel(false, 64).style(), HostWait::Style::spin);
+    EXPECT_EQ(HostWait::for_kernel(true, processors).style(), HostWait::Style::yield);
+    EXPECT_EQ(HostWait::for_kernel(true, processors - 1).style(), HostWait::Style::pause);
+    EXPECT_EQ(HostWait::for_kernel(true, processors, HostWait::Style::spin).style(),
+              HostWait::Style::spin);
 }
 
 TEST(OversubscribedTest, threadsMayBeAsManyAsProcessors) {

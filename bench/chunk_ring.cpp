@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// One question: how many bytes a second go from the CPU's memory through chunks to a kernel that
+// has taken them, by size of chunk? The rival is a plain memcpy and a store fence of the same bytes
+// into the same kind of memory, of which no kernel is told. The kernel looks at one byte of each
+// 4096 only: what is asked is the way there. Device: CARILLON_DEVICE, default the emulated one,
+// since this file is not compiled for a GPU unless nvcc is at hand.
+#include <benchmark/benchmark.h>
+
+#include <carillon/carillon.hpp>
+#include <carillon/copy.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Meta {
+    std::uint64_t last;
+};
+
+struct TakeBody {
+    carillon::DeviceChunkReader<Meta> chunks;
+    std::uint64_t* looked_at;  // in host memory
+
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        carillon::DeviceClock const clock;
+        std::uint64_t sum = 0;
+        for (std::uint32_t polls = 0; polls < 1U << 26;) {
+            carillon::ChunkView<Meta> chunk{};
+            if (!chunks.try_take(chunk)) {
+                clock.idle(++polls);
+                continue;
+            }
+            polls = 0;
+            for (std::size_t i = 0; i < chunk.size; i += 4096) {
+                sum += static_cast<std::uint64_t>(chunk.data[i]);
+            }
+            chunks.release(chunk.sequence);
+            if (chunk.meta.last != 0) break;
+        }
+        carillon::DeviceFar().store_word(looked_at, sum);
+    }
+};
+
+constexpr std::uint32_t slots = 8;
+
+void through_chunks(benchmark::State& state, carillon::Device const& device) {
+    auto const size = static_cast<std::size_t>(state.range(0));
+    std::vector<std::byte> const from(size, std::byte{1});
+    carillon::ChunkRing<Meta> ring(device, {.chunk_bytes = size, .chunks = slots});
+    auto const word = device.allocate_host(64);
+    auto const kernel = carillon::launch(
+        device, 1, TakeBody{ring.device_handle(), static_cast<std::uint64_t*>(word.device())});
+    for (auto _ : state) {
+        auto chunk = ring.claim(10s);
+        chunk.fill(0, from);
+        chunk.commit(size, {0});
+    }
+    ring.claim(10s).commit(0, {1});
+    if (!kernel.wait(10s)) state.SkipWithError("the kernel did not end");
+    state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
+void memcpy_and_fence(benchmark::State& state, carillon::Device const& device) {
+    auto const size = static_cast<std::size_t>(state.range(0));
+    std::vector<std::byte> const from(size, std::byte{1});
+    auto const memory = device.allocate(slots * size);
+    std::size_t slot = 0;
+    for (auto _ : state) {
+        std::memcpy(static_cast<std::byte*>(memory.host()) + slot++ % slots * size, from.data(),
+                    size);
+        carillon::X86::store_fence();
+    }
+    state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    char const* const selector = std::getenv("CARILLON_DEVICE");
+    char const* const otherwise = CARILLON_DEVICE_CODE != 0 ? "best" : "emulated";
+    auto const device = carillon::Device::open(selector == nullptr ? otherwise : selector);
+    benchmark::AddCustomContext("device", device.info().name);
+    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
+    for (auto const& [name, run] :
+         {std::pair("memcpy+fence", &memcpy_and_fence), std::pair("chunks", &through_chunks)}) {
+        benchmark::RegisterBenchmark(name,
+                                     [&device, run = run](auto& state) { run(state, device); })
+            ->Arg(65536)
+            ->Arg(1048576)
+            ->UseRealTime();
+    }
+    benchmark::Initialize(&argc, argv);
+    benchmark::RunSpecifiedBenchmarks();
+} catch (carillon::Error const& error) {
+    std::fprintf(stderr, "bench_chunk_ring: %s\n", error.what());
+    return 1;
+}

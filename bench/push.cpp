@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One question: what does a push into a ring cost, one at a time and in batches? The rival is the
+// bare store of a line with a store fence, by the same instruction into the same memory; a kernel
+// is not needed: the credit is written by hand, so that there is always room.
+// Device: CARILLON_DEVICE, default best.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <carillon/carillon.hpp>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+using carillon::ChannelMemory;
+using carillon::Device;
+using carillon::HostCached;
+using carillon::HostProducer;
+using carillon::Line;
+using carillon::RingView;
+using carillon::StoreKind;
+
+constexpr std::uint32_t slots = 4096;
+
+struct Message {
+    std::uint64_t word[6];
+};
+
+RingView ring_of(ChannelMemory const& memory) { return memory.on_host().channel(0).requests; }
+
+// As a consumer would that is always done.
+void return_credit(ChannelMemory const& memory, carillon::Sequence last) {
+    *ring_of(memory).credit = last;
+}
+
+void store_fence(benchmark::State& state, Device const& device, ChannelMemory const& memory) {
+    StoreKind const kind = device.stores().kind;
+    Line* const lines = ring_of(memory).slots;
+    Line const line = carillon::pack(std::uint64_t{1}, 1);
+    std::uint32_t next = 0;
+    for (auto _ : state) {
+        carillon::X86::store_line(kind, lines + (next++ & (slots - 1)), line);
+        if (kind != StoreKind::cached) carillon::X86::store_fence();
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+void try_push(benchmark::State& state, Device const& device, ChannelMemory& memory) {
+    memory.reset();
+    HostProducer<Message> ring(ring_of(memory), device.access(memory.device_memory()),
+                               HostCached());
+    Message message{};
+    bool pushed = true;
+    for (auto _ : state) {
+        ++message.word[0];
+        pushed = ring.try_push(message) && pushed;
+        return_credit(memory, ring.next() - 1);
+    }
+    if (!pushed) state.SkipWithError("a push found no room");
+    state.SetItemsProcessed(state.iterations());
+}
+
+void try_push_n(benchmark::State& state, Device const& device, ChannelMemory& memory) {
+    memory.reset();
+    HostProducer<Message> ring(ring_of(memory), device.access(memory.device_memory()),
+                               HostCached());
+    auto const batch = static_cast<std::size_t>(state.range(0));
+    std::vector<Message> const messages(batch);
+    bool pushed = true;
+    for (auto _ : state) {
+        pushed = ring.try_push_n(messages.data(), batch) == batch && pushed;
+        return_credit(memory, ring.next() - 1);
+    }
+    if (!pushed) state.SkipWithError("a push found no room");
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    char const* const selector = std::getenv("CARILLON_DEVICE");
+    auto const device = Device::open(selector == nullptr ? "best" : selector);
+    benchmark::AddCustomContext("device", device.info().name);
+    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
+    ChannelMemory memory(device, 1, slots);
+    benchmark::RegisterBenchmark(
+        "store+fence", [&](benchmark::State& state) { store_fence(state, device, memory); });
+    benchmark::RegisterBenchmark("try_push",
+                                 [&](benchmark::State& state) { try_push(state, device, memory); });
+    benchmark::RegisterBenchmark(
+        "try_push_n", [&](benchmark::State& state) { try_push_n(state, device, memory); })
+        ->RangeMultiplier(4)
+        ->Range(1, 1024);
+    benchmark::Initialize(&argc, argv);
+    benchmark::RunSpecifiedBenchmarks();
+} catch (carillon::Error const& error) {
+    fmt::print(stderr, "bench_push: {}\n", error.what());
+    return 1;
+}

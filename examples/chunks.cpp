@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks: a receiver puts packets together in place, in GPU memory, and a block of 128 threads
+// detects their power. The packets of a chunk come in any order; a chunk that lacks one is dropped.
+#include <carillon/carillon.hpp>
+#include <cstdio>
+#include <vector>
+
+struct Heap {  // what is known of a chunk beside its data
+    long timestamp;
+};
+struct Power {
+    long timestamp, samples, power;
+};
+
+using PowersOut = carillon::Ring<Power, carillon::Direction::to_host>;
+constexpr unsigned threads = 128;
+constexpr unsigned patience = 1U << 26;  // empty polls after which the kernel gives up
+struct Partial {
+    long power[threads];
+};
+
+struct Detect {
+    carillon::ChunkRing<Heap>::BlockEnd chunks;
+    PowersOut::DeviceEnd powers;
+    carillon::DeviceClock clock{};
+
+    // Every thread of the block runs this, and counts the same polls.
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        for (unsigned polls = 0; polls < patience;) {
+            carillon::ChunkView<Heap> chunk{};
+            if (!chunks.try_take(chunk)) {
+                clock.idle(++polls);
+                continue;
+            }
+            polls = 0;
+            if (chunk.size == 0) return;  // the end
+            detect(chunk);
+            chunks.release(chunk.sequence);  // the CPU may fill it again
+        }
+    }
+
+    CARILLON_HD void detect(carillon::ChunkView<Heap> const& chunk) {
+        namespace block = carillon::block;
+        Partial own{};
+        Partial& partial = block::shared(own);
+        long power = 0;
+        for (std::size_t i = block::thread(); i < chunk.size; i += block::threads()) {
+            long const sample = static_cast<signed char>(chunk.data[i]);
+            power += sample * sample;
+        }
+        partial.power[block::thread()] = power;
+        block::barrier();
+        if (block::thread() != 0) return;
+        power = 0;
+        for (unsigned i = 0; i < block::threads(); ++i) power += partial.power[i];
+        Power const result{chunk.meta.timestamp, static_cast<long>(chunk.size), power};
+        for (unsigned polls = 0; !powers.try_push(result) && polls < patience;) clock.idle(++polls);
+    }
+};
+
+int main() try {
+    using namespace std::chrono_literals;
+    constexpr std::size_t packet = 1024;
+    constexpr std::size_t packets = 64;  // of a chunk
+    auto const device = carillon::Device::open();
+    carillon::ChunkRing<Heap> chunks(device, {.chunk_bytes = packets * packet, .chunks = 4});
+    PowersOut powers(device);
+    auto const kernel =
+        carillon::launch(device, 1, Detect{chunks.block_handle(), powers.device_handle()}, threads);
+
+    std::vector<std::byte> const received(packet, std::byte{3});
+    for (long timestamp = 0; timestamp < 16; ++timestamp) {
+        auto chunk = chunks.claim(1s);
+        for (std::size_t i = 0; i < packets; ++i) chunk.fill((i * 37 % packets) * packet, received);
+        if (timestamp % 5 == 4) continue;  // as if a packet was lost: the kernel skips the chunk
+        chunk.commit(packets * packet, {timestamp});
+        Power const power = powers.pop(1s);
+        std::printf("heap %ld: power %ld of %ld samples\n", power.timestamp, power.power,
+                    power.samples);
+    }
+    chunks.claim(1s).commit(0, {-1});
+    return kernel.wait(5s) ? 0 : 1;
+} catch (carillon::Error const& error) {
+    std::fprintf(stderr, "chunks: %s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <vector>
+
+#include "carillon/access/lanes.hpp"
+#include "carillon/core/shared_ring.hpp"
+#include "carillon/endpoints.hpp"
+
+namespace carillon::test {
+
+// A shared ring in ordinary aligned memory.
+class SharedRingSlots {
+   public:
+    explicit SharedRingSlots(std::uint32_t capacity, std::uint32_t stripe, Sequence first = 1,
+                             std::size_t producers = 4)
+        : slots_(capacity), given_up_(capacity), credits_(capacity / stripe), records_(producers) {
+        auto const shift = static_cast<std::uint32_t>(std::countr_zero(stripe));
+        view_ = {slots_.data(),   given_up_.data(), &taken_, &claimed_,
+                 credits_.data(), capacity,         shift,   first};
+        format_ring(view_);
+    }
+    SharedRingSlots(SharedRingSlots const&) = delete;
+    SharedRingSlots& operator=(SharedRingSlots const&) = delete;
+
+    [[nodiscard]] SharedRingView const& view() const { return view_; }
+    [[nodiscard]] ProducerRecord* record(std::size_t i) { return &records_.at(i); }
+    [[nodiscard]] std::vector<std::uint64_t> const& credits() const { return credits_; }
+
+   private:
+    std::vector<Line> slots_;
+    std::vector<std::uint64_t> given_up_;
+    std::vector<std::uint64_t> credits_;
+    std::vector<ProducerRecord> records_;
+    std::uint64_t taken_ = 0;
+    std::uint64_t claimed_ = 0;
+    SharedRingView view_{};
+};
+
+inline HostMapped const cached_stores({StoreKind::cached, PublishMode::one_step});
+
+template <class T>
+using SharedTestProducer = SharedProducer<T, HostMapped, HostCached, ClaimRecord>;
+template <class T>
+using SharedTestConsumer = SharedConsumer<T, DeviceNear, DeviceFar, OneLane>;
+
+template <class T>
+[[nodiscard]] SharedTestProducer<T> shared_producer(SharedRingSlots& ring, std::size_t record = 0) {
+    return SharedTestProducer<T>(ring.view(), cached_stores, HostCached(),
+                                 ClaimRecord(ring.record(record)));
+}
+
+// What a consumer took, with the numbers it had.
+template <class T>
+struct TakenMessages {
+    std::vector<T> messages;
+    std::vector<Sequence> numbers;
+
+    // Polls until `count` messages are there, or that many polls and some more found no more.
+    template <class Consumer>
+    bool poll(Consumer& consumer, std::size_t count) {
+        for (std::size_t misses = 0; messages.size() < count && misses < 1000; ++misses) {
+            consumer.poll([this](T const& message, Sequence number) {
+                messages.push_back(message);
+                numbers.push_back(number);
+            });
+        }
+        return messages.size() >= count;
+    }
+};
+
+}  // namespace carillon::test

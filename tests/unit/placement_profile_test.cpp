@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The placement profile's file: what is written comes back, and what is no profile of this device
+// is refused by name.
+#include "carillon/placement_profile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "carillon/cores.hpp"
+#include "carillon/error.hpp"
+#include "support/environment.hpp"
+#include "support/expect_error.hpp"
+#include "tool/temporary_directory.hpp"
+
+namespace carillon::test {
+namespace {
+
+DeviceInfo some_gpu() {
+    DeviceInfo info;
+    info.uuid = "GPU-0123";
+    info.name = "Some GPU";
+    return info;
+}
+
+PlacementProfile some_profile() {
+    PlacementProfile profile;
+    profile.uuid = "GPU-0123";
+    profile.device = "Some GPU";
+    profile.driver = "580.1";
+    profile.date = "2026-11-21T00:00:00Z";
+    profile.multiprocessors = {{17, 1560.5}, {3, 1571}};
+    profile.cores = {{5, 1595}};
+    profile.request_pages = {1580, 1600, 1790};
+    profile.reply_pages = {1804, 1808, 1874};
+    return profile;
+}
+
+class PlacementProfileTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::filesystem::path path() const { return folder_.path() / "a" / "b.json"; }
+
+    [[nodiscard]] std::string text() const {
+        std::ostringstream all;
+        all << std::ifstream(path()).rdbuf();
+        return all.str();
+    }
+
+    void write(std::string const& content) const {
+        std::filesystem::create_directories(path().parent_path());
+        std::ofstream(path()) << content;
+    }
+
+    // Saves a good profile with one piece of its text replaced.
+    void write_with(std::string const& what, std::string const& instead) const {
+        save_placement_profile(some_profile(), path());
+        std::string content = text();
+        std::size_t const at = content.find(what);
+        ASSERT_NE(at, std::string::npos) << what;
+        write(content.replace(at, what.size(), instead));
+    }
+
+    [[nodiscard]] PlacementProfile load() const {
+        return load_placement_profile(path(), some_gpu());
+    }
+
+    tool::TemporaryDirectory folder_;
+};
+
+TEST_F(PlacementProfileTest, whatIsSavedComesBack) {
+    save_placement_profile(some_profile(), path());  // makes the folder
+    save_placement_profile(some_profile(), path());  // and replaces the file
+    PlacementProfile const loaded = load();
+    EXPECT_EQ(loaded.uuid, "GPU-0123");
+    EXPECT_EQ(loaded.device, "Some GPU");
+    EXPECT_EQ(loaded.driver, "580.1");
+    EXPECT_EQ(loaded.date, "2026-11-21T00:00:00Z");
+    ASSERT_EQ(loaded.multiprocessors.size(), 2U);
+    EXPECT_EQ(loaded.multiprocessors[0].id, 17U);
+    EXPECT_EQ(loaded.multiprocessors[0].p50_ns, 1560.5);
+    EXPECT_EQ(loaded.multiprocessors[1].id, 3U);
+    ASSERT_EQ(loaded.cores.size(), 1U);
+    EXPECT_EQ(loaded.cores[0].id, 5U);
+    EXPECT_EQ(loaded.request_pages.worst_ns, 1790);
+    EXPECT_EQ(loaded.reply_pages.median_ns, 1808);
+}
+
+TEST_F(PlacementProfileTest, savingLeavesNothingElseBehind) {
+    save_placement_profile(some_profile(), path());
+    auto const files = std::filesystem::directory_iterator(path().parent_path());
+    EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(PlacementProfileTest, missingFileIsASystemError) {
+    CARILLON_EXPECT_ERROR(load(), SystemError, path().string());
+}
+
+TEST_F(PlacementProfileTest, folderThatCannotBeMadeIsASystemError) {
+    std::ofstream(folder_.path() / "file") << "in the way";
+    CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), folder_.path() / "file" / "p"),
+                          SystemError, "save_placement_profile");
+}
+
+TEST_F(PlacementProfileTest, damagedFileIsAFormatErrorThatNamesIt) {
+    for (char const* content : {"", "{", "[]", "{}", "17", "null", "\xff\xfe", "{\"format\": 1}",
+                                "{\"format\": \"something else\", \"version\": 1}"}) {
+        SCOPED_TRACE(content);
+        write(content);
+        CARILLON_EXPECT_ERROR(load(), FormatError, path().string());
+    }
+    save_placement_profile(some_profile(), path());
+    std::string const whole = text();
+    for (std::size_t size = 0; size + 2 < whole.size(); size += 7) {
+        SCOPED_TRACE(size);
+        write(whole.substr(0, size));
+        CARILLON_EXPECT_ERROR(load(), FormatError, path().string());
+    }
+}
+
+TEST_F(PlacementProfileTest, fieldsOfAnotherKindAreFormatErrors) {
+    struct Damage {
+        char const* what;
+        char const* instead;
+        char const* words;
+    };
+    for (Damage const& each : {
+             Damage{"\"version\": 1", "\"version\": 2", "version 2, not 1"},
+             Damage{"\"id\": 17", "\"id\": -17", "no number up to 65535"},
+             Damage{"\"id\": 17", "\"id\": 65536", "no number up to 65535"},
+             Damage{"\"id\": 17", "\"id\": \"17\"", "no number up to 65535"},
+             Damage{"\"id\": 17", "\"id\": 3", "3 twice"},
+             Damage{"\"id\": 17", "\"it\": 17", "id"},
+             Damage{"1560.5", "-1560.5", "negative"},
+             Damage{"1560.5", "1e999", "overflow"},
+             Damage{"1560.5", "\"fast\"", "not a number"},
+             Damage{"\"uuid\"", "\"uid\"", "uuid"},
+             Damage{"\"cores\"", "\"core\"", "cores"},
+         }) {
+        SCOPED_TRACE(each.instead);
+        write_with(each.what, each.instead);
+        CARILLON_EXPECT_ERROR(load(), FormatError, each.words);
+    }
+}
+
+TEST_F(PlacementProfileTest, profileOfAnotherGpuIsAFormatError) {
+    write_with("GPU-0123", "GPU-4567");
+    CARILLON_EXPECT_ERROR(load(), FormatError, "of GPU-4567, not of GPU-0123");
+    CARILLON_EXPECT_ERROR(load_placement_profile(path(), DeviceInfo{}), FormatError,
+                          "not of emulated");
+}
+
+TEST_F(PlacementProfileTest, itIsKeptWhereTheEnvironmentSays) {
+    Environment const profiles("CARILLON_PROFILES", "/profiles");
+    Environment const config("XDG_CONFIG_HOME", "/config");
+    Environment const home("HOME", "/home/me");
+    EXPECT_EQ(placement_profile_path(some_gpu()), "/profiles/GPU-0123.json");
+    EXPECT_EQ(placement_profile_path(DeviceInfo{}), "/profiles/emulated.json");
+    Environment const no_profiles("CARILLON_PROFILES", "");
+    EXPECT_EQ(placement_profile_path(some_gpu()), "/config/carillon/placement/GPU-0123.json");
+    Environment const no_config("XDG_CONFIG_HOME", nullptr);
+    EXPECT_EQ(placement_profile_path(some_gpu()),
+              "/home/me/.config/carillon/placement/GPU-0123.json");
+    Environment const no_home("HOME", nullptr);
+    CARILLON_EXPECT_ERROR(placement_profile_path(some_gpu()), UsageError, "CARILLON_PROFILES");
+}
+
+TEST_F(PlacementProfileTest, lookingForOneNeverFailsButSaysWhyThereIsNone) {
+    Environment const profiles("CARILLON_PROFILES", folder_.path().c_str());
+    std::string why;
+    EXPECT_FALSE(find_placement_profile(some_gpu(), why));
+    EXPECT_NE(why.find("GPU-0123.json"), std::string::npos) << why;
+
+    std::ofstream(placement_profile_path(some_gpu())) << "damaged";
+    EXPECT_FALSE(find_placement_profile(some_gpu(), why));
+    EXPECT_NE(why.find("GPU-0123.json: "), std::string::npos) << why;
+
+    save_placement_profile(some_profile(), placement_profile_path(some_gpu()));
+    EXPECT_TRUE(find_placement_profile(some_gpu(), why));
+
+    Environment const missing("CARILLON_PROFILES", (folder_.path() / "none").c_str());
+    EXPECT_FALSE(find_placement_profile(some_gpu(), why));
+}
+
+TEST(CoresTest, coresNearADeviceThatIsNotThereAreAll) {
+    std::vector<unsigned> const all = allowed_cores();
+    ASSERT_FALSE(all.empty());
+    EXPECT_EQ(cores_near(DeviceInfo{}), all);
+    DeviceInfo nowhere;
+    nowhere.pci_bus_id = "ffff:ff:1f.7";
+    EXPECT_EQ(cores_near(nowhere), all);
+    nowhere.pci_bus_id = "not a bus id";
+    EXPECT_EQ(cores_near(nowhere), all);
+}
+
+TEST(CoresTest, threadIsHeldOnACoreAndLetGoAgain) {
+    std::vector<unsigned> const all = allowed_cores();
+    {
+        OnCore const held(all.back());
+        EXPECT_EQ(allowed_cores(), std::vector<unsigned>{all.back()});
+    }
+    EXPECT_EQ(allowed_cores(), all);
+    CARILLON_EXPECT_ERROR(OnCore(CPU_SETSIZE - 1), SystemError, "sched_setaffinity");
+}
+
+}  // namespace
+}  // namespace carillon::test

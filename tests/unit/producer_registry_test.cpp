@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who produces for a shared ring: threads that come, go, and end without a word.
+#include "carillon/producer_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "carillon/shared_ring.hpp"
+#include "support/expect_error.hpp"
+#include "support/ring_memory.hpp"
+#include "support/shared_ring_memory.hpp"
+
+namespace carillon::test {
+namespace {
+
+using detail::ProducerRegistry;
+using SharedToDevice = SharedRing<Whole, Direction::to_device>;
+using SharedToHost = SharedRing<Whole, Direction::to_host>;
+
+template <class Body>
+void on_thread(Body const& body) {
+    std::thread(body).join();
+}
+
+TEST(ProducerRegistryTest, recordsAreHandedOutUpToTheLimitAndAgain) {
+    SharedRingSlots ring(4, 1);
+    ProducerRegistry registry(ring.record(0), 2);
+    unsigned const one = registry.enter("test");
+    unsigned const other = registry.enter("test");
+    EXPECT_NE(one, other);
+    CARILLON_EXPECT_ERROR(registry.enter("test"), UsageError, "test: all 2 producers");
+    registry.leave(one);
+    EXPECT_EQ(registry.enter("test"), one);
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
+}
+
+TEST(ProducerRegistryTest, threadThatEndedAtAClaimIsFoundAndItsClaimGivenUp) {
+    SharedRingSlots ring(8, 2);
+    ProducerRegistry registry(ring.record(0), 2);
+    on_thread([&] {
+        unsigned const index = registry.enter("test");
+        Claimer claimer(ring.view(), HostCached(), ClaimRecord(registry.record(index)));
+        EXPECT_EQ(claimer.try_claim(3, 3).count, 3U);
+    });
+    auto living = shared_producer<Whole>(ring, registry.enter("test"));
+    ASSERT_TRUE(living.try_push(Whole::make(1)));
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
+    SharedTestConsumer<Whole> consumer(ring.view());
+    TakenMessages<Whole> taken;
+    ASSERT_TRUE(taken.poll(consumer, 1));
+    EXPECT_EQ(taken.numbers[0], 4U);
+    EXPECT_EQ(consumer.skipped(), 3U);
+    EXPECT_NO_THROW((void)registry.enter("test")) << "its record is free again";
+}
+
+TEST(ProducerRegistryTest, threadThatEndedBetweenItsClaimAndTheRecordIsFound) {
+    SharedRingSlots ring(8, 2);
+    ProducerRegistry registry(ring.record(0), 2);
+    on_thread([&] {
+        ClaimRecord(registry.record(registry.enter("test"))).claiming(HostCached());
+        *ring.view().claimed = 2;
+    });
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
+    EXPECT_EQ(ring.view().given_up[1], 2U);
+    EXPECT_EQ(registry.record(0)->begin, ProducerRecord::none);
+}
+
+// Another thread lets go of what the dead one left: that must not hide the claim.
+TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
+    SharedRingSlots ring(8, 2);
+    ProducerRegistry registry(ring.record(0), 2);
+    unsigned index = 0;
+    on_thread([&] {
+        index = registry.enter("test");
+        Claimer claimer(ring.view(), HostCached(), ClaimRecord(registry.record(index)));
+        (void)claimer.try_claim(1, 1);
+    });
+    registry.leave(index);
+    EXPECT_NE(registry.enter("test"), index);
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
+    EXPECT_EQ(ring.view().given_up[0], 1U);
+}
+
+TEST(ProducerRegistryTest, nothingIsGivenUpWhileALivingThreadIsClaimingAndThenAll) {
+    SharedRingSlots ring(8, 2);
+    ProducerRegistry registry(ring.record(0), 2);
+    ClaimRecord const living(registry.record(registry.enter("test")));
+    on_thread([&] {
+        Claimer claimer(ring.view(), HostCached(),
+                        ClaimRecord(registry.record(registry.enter("test"))));
+        (void)claimer.try_claim(1, 1);
+    });
+    living.claiming(HostCached());
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
+    EXPECT_EQ(ring.view().given_up[0], 0U);
+    living.done(HostCached());
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
+    EXPECT_EQ(ring.view().given_up[0], 1U);
+}
+
+TEST(SharedRingObjectTest, optionsThatMakeNoRingAreRefused) {
+    Device const device = Device::open("emulated");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 12}), UsageError, "12");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 3}), UsageError,
+                          "a stripe of 3");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 8}), UsageError,
+                          "half the capacity, 8");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 0}), UsageError,
+                          "a stripe of 0");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .first = 4}),
+                          UsageError, "number, 4,");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .first = 0}),
+                          UsageError, "number, 0,");
+    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .producers = 0}),
+                          UsageError, "at least one producer");
+    // A warp's 32 messages would never have room.
+    CARILLON_EXPECT_ERROR(SharedToHost(device, {.capacity = 32, .stripe = 2}), UsageError,
+                          "of a warp, 32");
+    EXPECT_NO_THROW(SharedToHost(device, {.capacity = 32, .stripe = 1}));
+}
+
+TEST(SharedRingObjectTest, producersAreLimitedAndTakeEachOthersPlace) {
+    SharedToDevice const ring(Device::open("emulated"),
+                              {.capacity = 8, .stripe = 2, .producers = 1});
+    {
+        auto const producer = ring.producer();
+        CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "SharedRing::producer");
+    }
+    on_thread([&] { EXPECT_NO_THROW((void)ring.producer()); });
+    auto moved = ring.producer();
+    auto const producer = std::move(moved);
+    CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 1 producers");
+}
+
+TEST(SharedRingObjectTest, fullRingTimesOutAndThenTakesTheMessage) {
+    SharedToDevice ring(Device::open("emulated"), {.capacity = 4, .stripe = 2});
+    auto producer = ring.producer();
+    std::array<Whole, 6> messages{};
+    for (std::size_t i = 0; i < messages.size(); ++i) messages[i] = Whole::make(i);
+    EXPECT_EQ(producer.try_push_n(messages), 4U);
+    EXPECT_THROW(producer.push(messages[4], std::chrono::milliseconds(3)), TimeoutError);
+    auto consumer = ring.device_handle();
+    TakenMessages<Whole> taken;
+    ASSERT_TRUE(taken.poll(consumer, 4));
+    producer.push(messages[4], std::chrono::seconds(30));
+    ASSERT_TRUE(taken.poll(consumer, 5));
+    EXPECT_EQ(taken.messages.back(), Whole::make(4));
+}
+
+// A thread that leaks its end, as one that is killed does, and a ring that others fill.
+TEST(SharedRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
+    SharedToDevice ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 2});
+    std::unique_ptr<HostSharedProducer<Whole>> leaked;
+    on_thread([&] {
+        leaked = std::make_unique<HostSharedProducer<Whole>>(ring.producer());
+        EXPECT_TRUE(leaked->try_push(Whole::make(0)));
+    });
+    auto producer = ring.producer();
+    CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 2 producers");
+    EXPECT_EQ(ring.recover(), 1U);
+    EXPECT_TRUE(producer.try_push(Whole::make(1)));
+    auto consumer = ring.device_handle();
+    TakenMessages<Whole> taken;
+    ASSERT_TRUE(taken.poll(consumer, 2));
+    EXPECT_EQ(taken.messages[0], Whole::make(0)) << "what it had written arrives";
+    EXPECT_EQ(consumer.skipped(), 0U);
+}
+
+}  // namespace
+}  // namespace carillon::test
