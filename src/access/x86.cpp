@@ -28,7 +28,9 @@ __attribute__((target("avx2"))) __m256i load_half(Line const& line, std::size_t 
 }
 
 __attribute__((target("avx512f"))) __m512i load_whole(Line const& line) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(load_half(line, 0)), load_half(line, 1), 1);
+    constexpr __mmask8 everything = 0xff;  // unmasked, GCC 12 warns of its own header
+    return _mm512_maskz_inserti64x4(everything, _mm512_castsi256_si512(load_half(line, 0)),
+                                    load_half(line, 1), 1);
 }
 
 __attribute__((target("movdir64b"))) void store_movdir64b(Line* to, Line const& line) {
