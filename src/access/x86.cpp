@@ -37,8 +37,8 @@ __attribute__((target("movdir64b"))) void store_movdir64b(Line* to, Line const& 
     _movdir64b(to, &line);
 }
 
-__attribute__((target("avx512f,movdir64b"))) void store_movdir64b_avx512(Line* to,
-                                                                         Line const& line) {
+__attribute__((target("avx512f,movdir64b"))) void store_gathered_movdir64b(Line* to,
+                                                                           Line const& line) {
     Line whole;
     _mm512_store_si512(&whole, load_whole(line));
     _movdir64b(to, &whole);
@@ -114,7 +114,7 @@ void X86::store_line(StoreKind kind, Line* to, Line const& line) {
     static bool const has_avx512 = supported(StoreKind::avx512);
     switch (kind) {
         case StoreKind::movdir64b:
-            return has_avx512 ? store_movdir64b_avx512(to, line) : store_movdir64b(to, line);
+            return has_avx512 ? store_gathered_movdir64b(to, line) : store_movdir64b(to, line);
         case StoreKind::avx512:
             return store_avx512(to, line);
         case StoreKind::avx2:
