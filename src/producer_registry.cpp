@@ -76,7 +76,7 @@ ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
 // A lock that a living thread still holds, because another thread let go of its end, is one that
 // the thread's own list of robust locks leads to: it stays for good.
 ProducerRegistry::~ProducerRegistry() {
-    static auto* const kept = new std::vector<std::unique_ptr<LifeLock>>();
+    static std::vector<std::unique_ptr<LifeLock>> kept;
     static std::mutex mutex;
     for (std::unique_ptr<LifeLock>& life : members_->lives) {
         if (life->attempt() != LifeLock::Tried::alive) {
@@ -84,7 +84,7 @@ ProducerRegistry::~ProducerRegistry() {
             continue;
         }
         std::lock_guard const lock(mutex);
-        kept->push_back(std::move(life));
+        kept.push_back(std::move(life));
     }
 }
 
