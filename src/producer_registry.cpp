@@ -76,15 +76,12 @@ ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
 // A lock that a living thread still holds, because another thread let go of its end, is one that
 // the thread's own list of robust locks leads to: it stays for good.
 ProducerRegistry::~ProducerRegistry() {
-    static std::vector<std::unique_ptr<LifeLock>> kept;
-    static std::mutex mutex;
     for (std::unique_ptr<LifeLock>& life : members_->lives) {
-        if (life->attempt() != LifeLock::Tried::alive) {
+        if (life->attempt() == LifeLock::Tried::alive) {
+            (void)life.release();
+        } else {
             life->release();
-            continue;
         }
-        std::lock_guard const lock(mutex);
-        kept.push_back(std::move(life));
     }
 }
 
