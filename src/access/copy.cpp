@@ -140,9 +140,10 @@ void load_part(std::byte* to, std::byte const* from, std::size_t size) {
 }
 
 void stream_load(std::byte* to, std::byte const* from, std::size_t size) {
-#if CARILLON_THREAD_SANITIZER
-    std::memcpy(to, from, size);  // the sanitizer does not see streaming loads
-#else
+    if (CARILLON_THREAD_SANITIZER != 0) {  // it does not see streaming loads
+        std::memcpy(to, from, size);
+        return;
+    }
     // A streaming load may be answered from a buffer that was filled before others wrote, and must
     // not overtake this thread's own streaming stores.
     _mm_mfence();
@@ -155,7 +156,6 @@ void stream_load(std::byte* to, std::byte const* from, std::size_t size) {
     }
     for (; size >= line; size -= line, to += line, from += line) load_line(to, from);
     if (size != 0) load_part(to, from, size);
-#endif
 }
 
 }  // namespace
