@@ -4,15 +4,14 @@
 // into the same kind of memory, of which no kernel is told. The kernel looks at one byte of each
 // 4096 only: what is asked is the way there. Device: CARILLON_DEVICE, default the emulated one,
 // since this file is not compiled for a GPU unless nvcc is at hand.
-#include <benchmark/benchmark.h>
 
 #include <carillon/carillon.hpp>
 #include <carillon/copy.hpp>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#include "on_device.hpp"
 
 namespace {
 
@@ -80,23 +79,16 @@ void memcpy_and_fence(benchmark::State& state, carillon::Device const& device) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-    char const* const selector = std::getenv("CARILLON_DEVICE");
-    char const* const otherwise = CARILLON_DEVICE_CODE != 0 ? "best" : "emulated";
-    auto const device = carillon::Device::open(selector == nullptr ? otherwise : selector);
-    benchmark::AddCustomContext("device", device.info().name);
-    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
-    for (auto const& [name, run] :
-         {std::pair("memcpy+fence", &memcpy_and_fence), std::pair("chunks", &through_chunks)}) {
-        benchmark::RegisterBenchmark(name,
-                                     [&device, run = run](auto& state) { run(state, device); })
-            ->Arg(65536)
-            ->Arg(1048576)
-            ->UseRealTime();
-    }
-    benchmark::Initialize(&argc, argv);
-    benchmark::RunSpecifiedBenchmarks();
-} catch (carillon::Error const& error) {
-    std::fprintf(stderr, "bench_chunk_ring: %s\n", error.what());
-    return 1;
+int main(int argc, char** argv) {
+    return carillon::bench::on_device("bench_chunk_ring", [&](carillon::Device const& device) {
+        for (auto const& [name, run] :
+             {std::pair("memcpy+fence", &memcpy_and_fence), std::pair("chunks", &through_chunks)}) {
+            benchmark::RegisterBenchmark(name,
+                                         [&device, run = run](auto& state) { run(state, device); })
+                ->Arg(65536)
+                ->Arg(1048576)
+                ->UseRealTime();
+        }
+        carillon::bench::run_all(argc, argv);
+    });
 }

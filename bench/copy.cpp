@@ -2,15 +2,15 @@
 // One question: at what bandwidth does the CPU copy into device memory, by size and store
 // instruction? The rival is a plain memcpy with a store fence. Device: CARILLON_DEVICE, default
 // best.
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <carillon/copy.hpp>
 #include <carillon/device.hpp>
 #include <carillon/error.hpp>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "on_device.hpp"
 
 namespace {
 
@@ -52,16 +52,10 @@ void register_all(carillon::Memory const& memory) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-    char const* const selector = std::getenv("CARILLON_DEVICE");
-    auto const device = carillon::Device::open(selector == nullptr ? "best" : selector);
-    benchmark::AddCustomContext("device", device.info().name);
-    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
-    auto const memory = device.allocate(largest);
-    register_all(memory);
-    benchmark::Initialize(&argc, argv);
-    benchmark::RunSpecifiedBenchmarks();
-} catch (carillon::Error const& error) {
-    fmt::print(stderr, "bench_copy: {}\n", error.what());
-    return 1;
+int main(int argc, char** argv) {
+    return carillon::bench::on_device("bench_copy", [&](carillon::Device const& device) {
+        auto const memory = device.allocate(largest);
+        register_all(memory);
+        carillon::bench::run_all(argc, argv);
+    });
 }

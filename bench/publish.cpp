@@ -2,12 +2,12 @@
 // One question: what does it cost the CPU to publish a line into device memory, by store
 // instruction and publish mode? The rival is a plain 64-byte memcpy with a store fence.
 // Device: CARILLON_DEVICE, default best.
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <carillon/carillon.hpp>
-#include <cstdlib>
 #include <cstring>
+
+#include "on_device.hpp"
 
 namespace {
 
@@ -60,16 +60,10 @@ void register_all(carillon::Memory const& memory) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-    char const* const selector = std::getenv("CARILLON_DEVICE");
-    auto const device = carillon::Device::open(selector == nullptr ? "best" : selector);
-    benchmark::AddCustomContext("device", device.info().name);
-    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
-    auto const memory = device.allocate(slots * sizeof(Line));
-    register_all(memory);
-    benchmark::Initialize(&argc, argv);
-    benchmark::RunSpecifiedBenchmarks();
-} catch (carillon::Error const& error) {
-    fmt::print(stderr, "bench_publish: {}\n", error.what());
-    return 1;
+int main(int argc, char** argv) {
+    return carillon::bench::on_device("bench_publish", [&](carillon::Device const& device) {
+        auto const memory = device.allocate(slots * sizeof(Line));
+        register_all(memory);
+        carillon::bench::run_all(argc, argv);
+    });
 }

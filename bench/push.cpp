@@ -3,12 +3,10 @@
 // bare store of a line with a store fence, by the same instruction into the same memory; a kernel
 // is not needed: the credit is written by hand, so that there is always room.
 // Device: CARILLON_DEVICE, default best.
-#include <benchmark/benchmark.h>
-#include <fmt/format.h>
-
 #include <carillon/carillon.hpp>
-#include <cstdlib>
 #include <vector>
+
+#include "on_device.hpp"
 
 namespace {
 
@@ -77,23 +75,17 @@ void try_push_n(benchmark::State& state, Device const& device, ChannelMemory& me
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-    char const* const selector = std::getenv("CARILLON_DEVICE");
-    auto const device = Device::open(selector == nullptr ? "best" : selector);
-    benchmark::AddCustomContext("device", device.info().name);
-    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
-    ChannelMemory memory(device, 1, slots);
-    benchmark::RegisterBenchmark(
-        "store+fence", [&](benchmark::State& state) { store_fence(state, device, memory); });
-    benchmark::RegisterBenchmark("try_push",
-                                 [&](benchmark::State& state) { try_push(state, device, memory); });
-    benchmark::RegisterBenchmark(
-        "try_push_n", [&](benchmark::State& state) { try_push_n(state, device, memory); })
-        ->RangeMultiplier(4)
-        ->Range(1, 1024);
-    benchmark::Initialize(&argc, argv);
-    benchmark::RunSpecifiedBenchmarks();
-} catch (carillon::Error const& error) {
-    fmt::print(stderr, "bench_push: {}\n", error.what());
-    return 1;
+int main(int argc, char** argv) {
+    return carillon::bench::on_device("bench_push", [&](carillon::Device const& device) {
+        ChannelMemory memory(device, 1, slots);
+        benchmark::RegisterBenchmark(
+            "store+fence", [&](benchmark::State& state) { store_fence(state, device, memory); });
+        benchmark::RegisterBenchmark(
+            "try_push", [&](benchmark::State& state) { try_push(state, device, memory); });
+        benchmark::RegisterBenchmark(
+            "try_push_n", [&](benchmark::State& state) { try_push_n(state, device, memory); })
+            ->RangeMultiplier(4)
+            ->Range(1, 1024);
+        carillon::bench::run_all(argc, argv);
+    });
 }

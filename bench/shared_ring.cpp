@@ -2,13 +2,11 @@
 // One question: how does the rate into one shared ring grow with the number of threads that push,
 // by claims of 1 and of 16 lines? The rival is the same ring with one end behind a mutex.
 // An iteration is a push; a kernel drains the ring. Device: CARILLON_DEVICE, default best.
-#include <benchmark/benchmark.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 
+#include "on_device.hpp"
 #include "rate_producers.hpp"
 
 namespace {
@@ -95,25 +93,19 @@ void push(benchmark::State& state, Device const& device, std::unique_ptr<Drained
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-    char const* const selector = std::getenv("CARILLON_DEVICE");
-    auto const device = Device::open(selector == nullptr ? "best" : selector);
-    benchmark::AddCustomContext("device", device.info().name);
-    benchmark::AddCustomContext("emulated", device.emulated() ? "true" : "false");
-    std::unique_ptr<Drained> drained;
-    int const most = device.emulated() ? 2 : 8;
-    for (bool const locked : {false, true}) {
-        benchmark::RegisterBenchmark(
-            locked ? "mutex" : "claims",
-            [&, locked](auto& state) { push(state, device, drained, locked); })
-            ->Arg(1)
-            ->Arg(16)
-            ->ThreadRange(1, most)
-            ->UseRealTime();
-    }
-    benchmark::Initialize(&argc, argv);
-    benchmark::RunSpecifiedBenchmarks();
-} catch (carillon::Error const& error) {
-    std::fprintf(stderr, "bench_shared_ring: %s\n", error.what());
-    return 1;
+int main(int argc, char** argv) {
+    return carillon::bench::on_device("bench_shared_ring", [&](carillon::Device const& device) {
+        std::unique_ptr<Drained> drained;
+        int const most = device.emulated() ? 2 : 8;
+        for (bool const locked : {false, true}) {
+            benchmark::RegisterBenchmark(
+                locked ? "mutex" : "claims",
+                [&, locked](auto& state) { push(state, device, drained, locked); })
+                ->Arg(1)
+                ->Arg(16)
+                ->ThreadRange(1, most)
+                ->UseRealTime();
+        }
+        carillon::bench::run_all(argc, argv);
+    });
 }

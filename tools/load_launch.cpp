@@ -1,50 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rival under load: a kernel launched for each message.
 #include <carillon/carillon.hpp>
-#include <string>
 
 #include "load_targets.hpp"
 
 #if CARILLON_DEVICE_CODE
-#include <cuda_runtime_api.h>
-
+#include "driver_calls.hpp"
 #include "echo.hpp"
 
 namespace carillon::tool {
 namespace {
-
-void check(cudaError_t result, char const* call) {
-    if (result != cudaSuccess) {
-        throw CudaError(call, static_cast<int>(result), cudaGetErrorName(result));
-    }
-}
 
 __global__ void answer_load(Flag flag, std::uint32_t value) { flag.write(value); }
 
 class LaunchTarget final : public LoadTarget {
    public:
     explicit LaunchTarget(Device const& device)
-        : flags_(device.allocate_host(slots * sizeof(Line))) {
-        int const ordinal = std::stoi(device.info().selector.substr(sizeof("cuda:") - 1));
-        check(cudaSetDevice(ordinal), "cudaSetDevice");
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    }
-    ~LaunchTarget() override { cudaStreamDestroy(stream_); }
-    LaunchTarget(LaunchTarget const&) = delete;
-    LaunchTarget& operator=(LaunchTarget const&) = delete;
+        : flags_(device.allocate_host(slots * sizeof(Line))) {}
 
     LoadRun run(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
                 std::vector<std::uint32_t>& latencies) override {
         LoadRun const run = run_schedule(schedule, count, std::min<std::uint64_t>(window, slots),
                                          load_limit_ns, *this, now_ns, latencies);
-        check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+        check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
         first_ += static_cast<std::uint32_t>(count);
         return run;
     }
 
     bool try_send(std::uint64_t i) {
         std::uint32_t const number = number_of(i);
-        answer_load<<<1, 1, 0, stream_>>>(Flags{flags_.device(), slots}[number], number);
+        answer_load<<<1, 1, 0, stream_.get()>>>(Flags{flags_.device(), slots}[number], number);
         check(cudaGetLastError(), "cudaLaunchKernel");
         return true;
     }
@@ -64,7 +49,7 @@ class LaunchTarget final : public LoadTarget {
     }
 
     Memory flags_;
-    cudaStream_t stream_ = nullptr;
+    Stream stream_;
     std::uint32_t first_ = 1;
 };
 
@@ -72,6 +57,7 @@ class LaunchTarget final : public LoadTarget {
 
 std::unique_ptr<LoadTarget> make_launch_target(Device const& device) {
     if (device.emulated()) return nullptr;
+    use_in_runtime(device.info());
     return std::make_unique<LaunchTarget>(device);
 }
 

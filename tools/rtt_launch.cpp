@@ -6,34 +6,15 @@
 
 #if CARILLON_DEVICE_CODE
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
+
+#include "driver_calls.hpp"
 
 namespace carillon::tool {
 namespace {
 
-void check(cudaError_t result, char const* call) {
-    if (result != cudaSuccess) {
-        throw CudaError(call, static_cast<int>(result), cudaGetErrorName(result));
-    }
-}
-
 __global__ void nothing() {}
 __global__ void answer(Flag flag, std::uint32_t value) { flag.write(value); }
-
-class Stream {
-   public:
-    Stream() {
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    }
-    ~Stream() { cudaStreamDestroy(stream_); }
-    Stream(Stream const&) = delete;
-    Stream& operator=(Stream const&) = delete;
-    [[nodiscard]] cudaStream_t get() const { return stream_; }
-
-   private:
-    cudaStream_t stream_ = nullptr;
-};
 
 class DriverMeasure : public Measure {
    public:
@@ -147,8 +128,7 @@ class StreamWrite final : public DriverMeasure {
 std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage) {
     std::vector<std::unique_ptr<Measure>> measures;
     if (stage.device.emulated()) return measures;
-    int const ordinal = std::stoi(stage.device.info().selector.substr(sizeof("cuda:") - 1));
-    check(cudaSetDevice(ordinal), "cudaSetDevice");
+    use_in_runtime(stage.device.info());
     measures.push_back(std::make_unique<LaunchSync>(stage));
     measures.push_back(std::make_unique<LaunchSpin>(stage));
     measures.push_back(std::make_unique<GraphSync>(stage));

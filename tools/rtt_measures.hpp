@@ -61,7 +61,7 @@ inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
 
 // raw-flag, pinned-flag, line-echo, call, call-64-rings, raw-flag-wide.
 [[nodiscard]] std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage);
-// call-tuned. It looks for good places first: half a second.
+// call-tuned. It looks for good places first.
 [[nodiscard]] std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage);
 // launch-sync, launch-spin, graph-sync, stream-write; none on the emulated device or in a build
 // without nvcc.

@@ -35,13 +35,6 @@ struct DeviceReaderOptions {
 
 namespace detail {
 
-// Stores of requests that leave together, with one fence, when their sender commits them.
-class UncommittedMapped : public HostMapped {
-   public:
-    explicit UncommittedMapped(HostMapped const& far) : HostMapped(far) {}
-    void commit(void const* /*where*/, std::size_t /*size*/) const {}
-};
-
 // The CPU's side of a DeviceReader, for which no device code is needed.
 class ReaderHost {
    public:

@@ -16,6 +16,7 @@
 namespace carillon {
 static_assert(NearAccess<HostCached> && FarAccess<HostMapped>);
 static_assert(NearAccess<DeviceNear> && FarAccess<DeviceFar>);
+static_assert(ClaimAccess<HostCached> && ClaimAccess<DeviceNear>);
 }  // namespace carillon
 #endif
 

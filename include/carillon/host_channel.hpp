@@ -30,7 +30,7 @@ class HostChannel {
     // the ring itself.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
                 std::uint64_t* bell = nullptr)
-        : requests_(requests, far, near, OptionalBell(bell)),
+        : requests_(requests, far, near, Bell(bell)),
           replies_(replies, near, far),
           pending_(requests.capacity) {}
 
@@ -109,7 +109,7 @@ class HostChannel {
         pending.state = wanted ? State::arrived : State::free;
     }
 
-    Producer<Request, Far, Near, OptionalBell> requests_;
+    Producer<Request, Far, Near, Bell> requests_;
     Consumer<Reply, Near, Far> replies_;
     std::vector<Pending> pending_;
 };

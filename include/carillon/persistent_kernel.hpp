@@ -44,7 +44,7 @@ struct PersistentKernelOptions {
     // How its channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
-    // shows to be fast. The start takes about 20 ms longer then. One channel a block only.
+    // shows to be fast. The start takes longer then. One channel a block only.
     Placement placement = Placement::automatic;
     // What is known of the device, instead of the profile that is kept for it.
     std::shared_ptr<PlacementProfile const> profile = nullptr;

@@ -37,7 +37,7 @@ struct ChannelPlacement {
 };
 
 struct TuneOptions {
-    unsigned seconds = 5;  // no longer; a GPU takes about half a second
+    unsigned seconds = 5;  // no longer
     unsigned rounds = 40;  // of looks at every multiprocessor and page, while there is time
     bool cores = true;     // also which core is best to call from
 };
@@ -115,7 +115,7 @@ template <detail::Toolchain toolchain = detail::this_toolchain>
 }
 
 // Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
-// blocks on the profile's best multiprocessors, about 4 ms a block. Blocks that the profile has no
+// blocks on the profile's best multiprocessors. Blocks that the profile has no
 // multiprocessor for are measured where they happen to run. The rings in the memory are made empty:
 // then arrange() it as the result says, and launch with Pins of the result. Throws UsageError for
 // fewer candidates than blocks or none, TimeoutError, and what launch throws.

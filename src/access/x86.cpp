@@ -98,6 +98,8 @@ __attribute__((target("avx2"))) void store_payloads_avx2(Line* to, std::byte con
     }
 }
 
+bool const has_avx512 = supported(StoreKind::avx512);
+
 }  // namespace
 
 void X86::store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
@@ -111,7 +113,6 @@ void X86::store_payloads(StoreKind kind, Line* to, void const* payloads, std::si
 }
 
 void X86::store_line(StoreKind kind, Line* to, Line const& line) {
-    static bool const has_avx512 = supported(StoreKind::avx512);
     switch (kind) {
         case StoreKind::movdir64b:
             return has_avx512 ? store_gathered_movdir64b(to, line) : store_movdir64b(to, line);

@@ -68,11 +68,7 @@ class RecordingFar {
     }
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {
-        auto const* payload = static_cast<std::byte const*>(payloads);
-        for (std::size_t i = 0; i < count; ++i) {
-            auto const n = static_cast<Tag>(i);
-            store_line(to + i, pack_payload(payload + i * payload_bytes, first + n), previous + n);
-        }
+        store_payloads_by_line(*this, to, payloads, count, first, previous);
     }
     void store_word(std::uint64_t* to, std::uint64_t value) const {
         log_->add("far.store_word", to);

@@ -76,11 +76,7 @@ class BasicDeviceFar {
     CARILLON_POLICY_CODE
     CARILLON_HD void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                                     Tag previous) const {
-        auto const* payload = static_cast<unsigned char const*>(payloads);
-        for (std::size_t i = 0; i < count; ++i) {
-            auto const n = static_cast<Tag>(i);
-            store_line(to + i, pack_payload(payload + i * payload_bytes, first + n), previous + n);
-        }
+        store_payloads_by_line(*this, to, payloads, count, first, previous);
     }
 
     CARILLON_POLICY_CODE

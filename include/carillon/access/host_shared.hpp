@@ -39,12 +39,7 @@ class BasicHostShared {
     // `count` lines in a row: line i has the 48 bytes at payloads + 48 * i and the tag first + i.
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {
-        auto const* const bytes = static_cast<std::byte const*>(payloads);
-        for (std::size_t i = 0; i < count; ++i) {
-            auto const step = static_cast<Tag>(i);
-            store_line(to + i, pack_payload(bytes + i * payload_bytes, first + step),
-                       previous + step);
-        }
+        store_payloads_by_line(*this, to, payloads, count, first, previous);
     }
 
     void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
@@ -64,7 +59,7 @@ using HostShared = BasicHostShared<X86>;
 
 namespace cpu {
 
-// About as long as a cache line takes from one core to another, and back: 100 to 200 ns.
+// About as long as a cache line takes from one core to another.
 inline void pause_for_a_line() {
     for (int i = 0; i < 4; ++i) _mm_pause();
 }

@@ -90,37 +90,18 @@ class NoBell {
 // needed between line and bell: who hears it polls the ring until the line is there.
 class Bell {
    public:
-    CARILLON_HD explicit Bell(std::uint64_t* word) : word_(word) {}
+    // nullptr: none is rung, as with NoBell, where that is known only at run time.
+    CARILLON_HD explicit Bell(std::uint64_t* word = nullptr) : word_(word) {}
 
     CARILLON_POLICY_CODE
     template <class Far>
     CARILLON_HD void store(Far const& far, Sequence published) const {
-        far.store_word(word_, published);
+        if (word_ != nullptr) far.store_word(word_, published);
     }
     CARILLON_POLICY_CODE
     template <class Far>
     CARILLON_HD void commit(Far const& far) const {
-        far.commit(word_, sizeof(*word_));
-    }
-
-   private:
-    std::uint64_t* word_;
-};
-
-// A Bell, or none: decided once, when the producer is made.
-class OptionalBell {
-   public:
-    CARILLON_HD explicit OptionalBell(std::uint64_t* word = nullptr) : word_(word) {}
-
-    CARILLON_POLICY_CODE
-    template <class Far>
-    CARILLON_HD void store(Far const& far, Sequence published) const {
-        if (word_ != nullptr) Bell(word_).store(far, published);
-    }
-    CARILLON_POLICY_CODE
-    template <class Far>
-    CARILLON_HD void commit(Far const& far) const {
-        if (word_ != nullptr) Bell(word_).commit(far);
+        if (word_ != nullptr) far.commit(word_, sizeof(*word_));
     }
 
    private:
