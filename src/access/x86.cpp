@@ -19,49 +19,54 @@ bool has_movdir64b() {
     return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & (1U << 28)) != 0;
 }
 
-// A line that was put together a moment ago is in the store buffer in quads: loads of quads are
-// served from there, a wider one waits until all of them have left (40 ns before a store fence).
-__attribute__((target("avx2"))) __m256i load_half(Line const& line, std::size_t half) {
-    auto const* quads = reinterpret_cast<__m128i const*>(&line) + 2 * half;
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128(quads)),
-                                   _mm_load_si128(quads + 1), 1);
+__attribute__((target("avx2"))) __m256i join(__m128i low, __m128i high) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-__attribute__((target("avx512f"))) __m512i load_whole(Line const& line) {
+__attribute__((target("avx512f"))) __m512i join(__m128i quad0, __m128i quad1, __m128i quad2,
+                                                __m128i quad3) {
     constexpr __mmask8 everything = 0xff;  // unmasked, GCC 12 warns of its own header
-    return _mm512_maskz_inserti64x4(everything, _mm512_castsi256_si512(load_half(line, 0)),
-                                    load_half(line, 1), 1);
+    return _mm512_maskz_inserti64x4(everything, _mm512_castsi256_si512(join(quad0, quad1)),
+                                    join(quad2, quad3), 1);
 }
 
-__attribute__((target("movdir64b"))) void store_movdir64b(Line* to, Line const& line) {
+template <class StoreQuad>
+void store_each(Line* to, __m128i quad0, __m128i quad1, __m128i quad2, __m128i quad3,
+                StoreQuad&& store_quad) {
+    auto* const out = reinterpret_cast<__m128i*>(to);
+    store_quad(out, quad0);
+    store_quad(out + 1, quad1);
+    store_quad(out + 2, quad2);
+    store_quad(out + 3, quad3);
+}
+
+__attribute__((target("movdir64b"))) void store_movdir64b(Line* to, __m128i quad0, __m128i quad1,
+                                                          __m128i quad2, __m128i quad3) {
+    Line line;
+    store_each(&line, quad0, quad1, quad2, quad3,
+               [](__m128i* quad, __m128i value) { _mm_store_si128(quad, value); });
     _movdir64b(to, &line);
 }
 
-__attribute__((target("avx512f,movdir64b"))) void store_gathered_movdir64b(Line* to,
-                                                                           Line const& line) {
-    Line whole;
-    _mm512_store_si512(&whole, load_whole(line));
-    _movdir64b(to, &whole);
+__attribute__((target("avx512f,movdir64b"))) void store_joined_movdir64b(Line* to, __m128i quad0,
+                                                                         __m128i quad1,
+                                                                         __m128i quad2,
+                                                                         __m128i quad3) {
+    Line line;
+    _mm512_store_si512(&line, join(quad0, quad1, quad2, quad3));
+    _movdir64b(to, &line);
 }
 
-__attribute__((target("avx512f"))) void store_avx512(Line* to, Line const& line) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), load_whole(line));
+__attribute__((target("avx512f"))) void store_avx512(Line* to, __m128i quad0, __m128i quad1,
+                                                     __m128i quad2, __m128i quad3) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), join(quad0, quad1, quad2, quad3));
 }
 
-__attribute__((target("avx2"))) void store_avx2(Line* to, Line const& line) {
-    auto* out = reinterpret_cast<__m256i*>(to);
-    __m256i const first = load_half(line, 0);
-    __m256i const second = load_half(line, 1);
-    _mm256_stream_si256(out, first);
-    _mm256_stream_si256(out + 1, second);
-}
-
-void store_sse2(Line* to, Line const& line) {
-    auto* out = reinterpret_cast<__m128i*>(to);
-    auto const* in = reinterpret_cast<__m128i const*>(&line);
-    for (std::size_t i = 0; i < quads_per_line; ++i) {
-        _mm_stream_si128(out + i, _mm_load_si128(in + i));
-    }
+__attribute__((target("avx2"))) void store_avx2(Line* to, __m128i quad0, __m128i quad1,
+                                                __m128i quad2, __m128i quad3) {
+    auto* const out = reinterpret_cast<__m256i*>(to);
+    _mm256_stream_si256(out, join(quad0, quad1));
+    _mm256_stream_si256(out + 1, join(quad2, quad3));
 }
 
 // A line is composed in registers: what is put together in memory in small pieces and loaded as a
@@ -112,20 +117,23 @@ void X86::store_payloads(StoreKind kind, Line* to, void const* payloads, std::si
     }
 }
 
-void X86::store_line(StoreKind kind, Line* to, Line const& line) {
+void X86::store_quads(StoreKind kind, Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
+                      __m128i quad3) {
     switch (kind) {
         case StoreKind::movdir64b:
-            return has_avx512 ? store_gathered_movdir64b(to, line) : store_movdir64b(to, line);
+            return has_avx512 ? store_joined_movdir64b(to, quad0, quad1, quad2, quad3)
+                              : store_movdir64b(to, quad0, quad1, quad2, quad3);
         case StoreKind::avx512:
-            return store_avx512(to, line);
+            return store_avx512(to, quad0, quad1, quad2, quad3);
         case StoreKind::avx2:
-            return store_avx2(to, line);
+            return store_avx2(to, quad0, quad1, quad2, quad3);
         case StoreKind::sse2:
-            return store_sse2(to, line);
+            return store_each(to, quad0, quad1, quad2, quad3,
+                              [](__m128i* quad, __m128i value) { _mm_stream_si128(quad, value); });
         case StoreKind::cached:
-            for (std::size_t i = 0; i < quads_per_line; ++i) {
-                cpu::store_quad(&to->quads[i], line.quads[i]);
-            }
+            return store_each(to, quad0, quad1, quad2, quad3, [](__m128i* quad, __m128i value) {
+                cpu::store_quad(reinterpret_cast<Quad*>(quad), __builtin_bit_cast(Quad, value));
+            });
     }
 }
 

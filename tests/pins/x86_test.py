@@ -45,12 +45,12 @@ class Pins(unittest.TestCase):
 
     def test_every_kind_stores_with_its_instruction(self):
         self.assertEqual(len(self.matching("store_movdir64b", r"movdir64b ")), 1)
-        self.assertEqual(len(self.matching("store_gathered_movdir64b", r"movdir64b ")), 1)
+        self.assertEqual(len(self.matching("store_joined_movdir64b", r"movdir64b ")), 1)
         self.assertEqual(len(self.matching("store_avx512", r"vmovntdq %zmm\d+, ")), 1)
         self.assertEqual(len(self.matching("store_avx2", r"vmovntdq %ymm\d+, ")), 2)
         self.assertEqual(len(self.matching("store_payloads_avx512", r"vmovntdq %zmm\d+, ")), 1)
         self.assertEqual(len(self.matching("store_payloads_avx2", r"vmovntdq %ymm\d+, ")), 2)
-        self.assertGreaterEqual(len(self.matching("X8610store_line", r"v?movntdq %xmm\d+, ")), 1)
+        self.assertGreaterEqual(len(self.matching("store_quads", r"v?movntdq %xmm\d+, ")), 1)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,14 @@ enum class StoreKind : std::uint8_t {
 
 class X86 {
    public:
-    // The CPU must support the kind.
-    static void store_line(StoreKind kind, Line* to, Line const& line);
+    // The CPU must support the kind. The line goes in registers, not by its address: put together
+    // in memory a moment ago and loaded as a whole, it would wait until its pieces have left the
+    // store buffer, and they for the store fence before them.
+    static void store_line(StoreKind kind, Line* to, Line const& line) {
+        auto const* const quads = reinterpret_cast<__m128i const*>(&line);
+        store_quads(kind, to, _mm_load_si128(quads), _mm_load_si128(quads + 1),
+                    _mm_load_si128(quads + 2), _mm_load_si128(quads + 3));
+    }
     // `count` lines in a row: payload i lies at payloads + 48 i and gets the tag first + i.
     static void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
                                Tag first);
@@ -97,6 +103,10 @@ class X86 {
     // what the thread wrote to that device before has arrived there: on PCI Express a read does
     // not overtake writes.
     static void read_back(std::uint64_t const* from) { (void)cpu::load_word(from); }
+
+   private:
+    static void store_quads(StoreKind kind, Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
+                            __m128i quad3);
 };
 
 }  // namespace carillon
