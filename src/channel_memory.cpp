@@ -76,7 +76,7 @@ void ChannelMemory::reset() {
         format_ring(view.requests);
         format_ring(view.replies);
     }
-    std::uint64_t* const bells = on_host().bells(0);
+    std::uint64_t* const bells = on_host().bells(0, 0);
     std::size_t const bell_bytes = size - ChannelTable::bells_at(channels_, capacity_);
     std::fill_n(bells, bell_bytes / sizeof(*bells), first_ - 1);
     if (!places_.empty()) {

@@ -10,10 +10,10 @@
 namespace carillon::detail {
 
 unsigned channels_of(PersistentKernelOptions const& options) {
-    if (options.channels_per_block == 0 || options.channels_per_block > bells_per_page) {
+    if (options.channels_per_block == 0 || options.channels_per_block > bells_per_block) {
         throw UsageError("PersistentKernel",
                          fmt::format("{} channels a block: there can be 1 to {}",
-                                     options.channels_per_block, bells_per_page));
+                                     options.channels_per_block, bells_per_block));
     }
     if (options.blocks > std::numeric_limits<unsigned>::max() / options.channels_per_block) {
         throw UsageError("PersistentKernel", fmt::format("{} blocks are too many", options.blocks));
@@ -82,6 +82,10 @@ bool KernelHost::running() const { return !running_.finished(); }
 unsigned KernelHost::multiprocessor(unsigned block) const {
     StatusLine const* status = leading_channel(block).status;
     return static_cast<unsigned>(HostCached().load_word(&status->multiprocessor));
+}
+
+unsigned KernelHost::place_of_bells(unsigned block) const {
+    return static_cast<unsigned>(HostCached().load_word(&leading_channel(block).status->bells));
 }
 
 void KernelHost::require_open(std::string_view call) const {

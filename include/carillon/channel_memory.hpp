@@ -6,9 +6,10 @@
 //   | request slots | control line |     | reply slots | status line  |
 //   |               | reply credit |     |             | request credit |
 //
-// After the channels, in device memory: pages of bells, one for each block that watches several
-// channels, so that one look tells which of them have news. A channel's two parts need not have the
-// same index: which page of memory a part lies in decides how long its lines take (placement.hpp).
+// After the channels, in device memory: the bells of each block that watches several channels, side
+// by side, so that one look tells which of them have news; twice, on neighbouring pages, of which
+// the block chooses one. A channel's two parts need not have the same index: which page of memory a
+// part lies in decides how long its lines take (placement.hpp).
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,7 @@ struct alignas(64) StatusLine {
     std::uint64_t started;         // 1 once the block runs
     std::uint64_t ended;           // 1 once it has returned
     std::uint64_t multiprocessor;  // where it runs
+    std::uint64_t bells;           // which of its two places for bells it watches
 };
 
 // One channel as one side sees it.
@@ -50,7 +52,7 @@ struct ChannelPlace {
 };
 
 // How many channels one block can watch: 64 bells are what a warp reads with one load.
-inline constexpr unsigned bells_per_page = 64;
+inline constexpr unsigned bells_per_block = 64;
 
 // All channels of a ChannelMemory as one side sees them. Trivially copyable.
 struct ChannelTable {
@@ -62,29 +64,36 @@ struct ChannelTable {
     // Where each channel lies, in memory of the side that reads it; nullptr: channel i at {i, i}.
     ChannelPlace const* places = nullptr;
 
+    static constexpr std::size_t page = 4096;
+    static constexpr std::size_t bell_pages = 2 * page;
+    static constexpr unsigned blocks_per_page = page / (bells_per_block * sizeof(std::uint64_t));
+
     // Slots that fill pages start at one: how long a line takes is a matter of its page.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t stride(std::uint32_t capacity) {
-        constexpr std::size_t page = 4096;
         std::size_t const bytes = (std::size_t{capacity} + 2) * sizeof(Line);
         return capacity * sizeof(Line) < page ? bytes : (bytes + page - 1) / page * page;
     }
 
-    // Where the bells begin, and where they end: whoever has bells has two channels at least.
+    // Where the bells begin, and where they end: pairs of pages, each for eight blocks, which have
+    // two channels at least.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t bells_at(unsigned channels,
                                                                     std::uint32_t capacity) {
-        constexpr std::size_t page = bells_per_page * sizeof(std::uint64_t);
-        return (channels * stride(capacity) + page - 1) / page * page;
+        return (channels * stride(capacity) + bell_pages - 1) / bell_pages * bell_pages;
     }
     [[nodiscard]] CARILLON_HD static constexpr std::size_t bells_end(unsigned channels,
                                                                      std::uint32_t capacity) {
-        std::size_t const pages = (std::size_t{channels} + 1) / 2;
-        return bells_at(channels, capacity) + pages * bells_per_page * sizeof(std::uint64_t);
+        std::size_t const blocks = (std::size_t{channels} + 1) / 2;
+        std::size_t const pairs = (blocks + blocks_per_page - 1) / blocks_per_page;
+        return bells_at(channels, capacity) + pairs * bell_pages;
     }
 
-    // The bells of a block's channels: of each the sequence number of the last request published.
-    [[nodiscard]] CARILLON_HD std::uint64_t* bells(unsigned block) const {
-        std::byte* const first_page = in_device_memory + bells_at(channels, capacity);
-        return reinterpret_cast<std::uint64_t*>(first_page) + std::size_t{block} * bells_per_page;
+    // The bells of a block's channels in one of the two places for them: of each the sequence
+    // number of the last request published.
+    [[nodiscard]] CARILLON_HD std::uint64_t* bells(unsigned block, unsigned place) const {
+        std::byte* const pages = in_device_memory + bells_at(channels, capacity) +
+                                 block / blocks_per_page * bell_pages + place * page;
+        return reinterpret_cast<std::uint64_t*>(pages) +
+               std::size_t{block % blocks_per_page} * bells_per_block;
     }
 
     [[nodiscard]] CARILLON_HD ChannelView channel(unsigned index) const {

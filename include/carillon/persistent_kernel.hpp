@@ -17,6 +17,7 @@
 #include "carillon/channel.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/launch.hpp"
+#include "carillon/nearest_page.hpp"
 #include "carillon/pinned.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/serve.hpp"
@@ -120,15 +121,29 @@ struct WatchBody {
         block::barrier();
         Handler own = handler;
         ChannelView const leading = channels.channel(first);
-        serve_watch(watched, channels_per_block, channels.bells(block), own,
-                    BlockControl(leading.control, leading.status, lifetime_ns,
-                                 DeviceClock(oversubscribed)));
+        DeviceClock const clock(oversubscribed);
+        serve_watch(watched, channels_per_block, nearest_bells(block, leading.status, clock), own,
+                    BlockControl(leading.control, leading.status, lifetime_ns, clock));
     }
 
    private:
+    // Those of the block's two places for bells that are nearer to it. The host reads in the status
+    // line which, once it sees there that the block has started.
+    CARILLON_HD std::uint64_t const* nearest_bells(unsigned block, StatusLine* status,
+                                                   DeviceClock const& clock) const {
+        WarpLanes const lanes;
+        std::uint64_t place = 0;
+        if (lanes.index() == 0) {
+            std::uint64_t* const bells = channels.bells(block, 0);
+            place = nearest_place(DeviceNear(), clock, bells, ChannelTable::page, 2);
+            FlagWriter<std::uint64_t, DeviceFar>(&status->bells).set(place);
+        }
+        return channels.bells(block, static_cast<unsigned>(lanes.first(place)));
+    }
+
     template <class Channel>
     struct Room {
-        alignas(Channel) unsigned char bytes[bells_per_page * sizeof(Channel)];
+        alignas(Channel) unsigned char bytes[bells_per_block * sizeof(Channel)];
     };
 };
 
@@ -148,6 +163,8 @@ class KernelHost final : public ChannelPeer {
     [[nodiscard]] bool running() const;
     [[nodiscard]] unsigned blocks() const { return options_.blocks; }
     [[nodiscard]] unsigned multiprocessor(unsigned block) const;
+    // Which of its two places for bells a block that has started watches.
+    [[nodiscard]] unsigned place_of_bells(unsigned block) const;
 
     void require_open(std::string_view call) const override;
     void require_alive(std::string_view call) override;
@@ -246,7 +263,8 @@ class PersistentKernel {
         host_->await_start();
         channels_.reserve(channels);
         for (unsigned i = 0; i < channels; ++i) {
-            channels_.emplace_back(device, memory, i, wait, host_, bell(*memory, options, i));
+            channels_.emplace_back(device, memory, i, wait, host_,
+                                   bell(*memory, options.channels_per_block, i));
         }
     }
 
@@ -270,10 +288,12 @@ class PersistentKernel {
             Body{channels, handler, options.channels_per_block, lifetime_ns, oversubscribed});
     }
 
-    static std::uint64_t* bell(ChannelMemory const& memory, PersistentKernelOptions const& options,
-                               unsigned channel) {
-        unsigned const each = options.channels_per_block;
-        return each == 1 ? nullptr : memory.on_host().bells(channel / each) + channel % each;
+    // Where a block hears of a channel's requests; nullptr where it polls the ring itself.
+    [[nodiscard]] std::uint64_t* bell(ChannelMemory const& memory, unsigned each,
+                                      unsigned channel) const {
+        if (each == 1) return nullptr;
+        unsigned const block = channel / each;
+        return memory.on_host().bells(block, host_->place_of_bells(block)) + channel % each;
     }
 
     ChannelPlacement placement_;

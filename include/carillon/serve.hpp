@@ -137,6 +137,32 @@ CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) 
     return false;
 }
 
+// A channel that a lane has to itself; or none, which is never heard of.
+template <class Channel>
+class Watched {
+   public:
+    CARILLON_HD Watched(Channel const* channels, unsigned index, unsigned count)
+        : channel_(channels[index < count ? index : 0]),
+          due_(index < count ? channel_.requests.next() : ~Sequence{0}) {}
+
+    // Whether there is anything to do for it, now that its bell is heard as `rung`.
+    [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const {
+        return rung >= due_ || channel_.requests.held() != 0;
+    }
+
+    CARILLON_POLICY_CODE
+    template <class Handler>
+    CARILLON_HD bool serve(Sequence rung, Handler& handler) {
+        if (!concerned(rung) || !serve_heard(channel_, rung, handler)) return false;
+        due_ = channel_.requests.next();
+        return true;
+    }
+
+   private:
+    Channel channel_;
+    Sequence due_;  // the request that comes next
+};
+
 // Sweeps by `look()`, which tells whether it served anyone, until told to stop.
 CARILLON_POLICY_CODE
 template <class Control, class Lanes, class Look>
@@ -159,8 +185,9 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
 }  // namespace detail
 
 // The same for `count` channels, whose hosts ring: `bells` is a word for each, at a multiple of 16
-// bytes. Every lane of a warp calls it, with the same channels in memory that all lanes see, and
-// serves some of them; only lane 0 has to do with `control`.
+// bytes, and on a GPU room for bells_per_block of them. Every lane of a warp calls it, with the
+// same channels in memory that all lanes see, and serves some of them; only lane 0 has to do with
+// `control`.
 //
 // A sweep looks at all bells and serves at most one request of every channel: each that was there
 // when the sweep looked at its bell, if its reply has room. So a request that a sweep finds waits
@@ -172,19 +199,19 @@ template <class Channel, class Handler, class Control, class Near = DeviceNear,
 CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t const* bells,
                              Handler& handler, Control control, Near near = Near(),
                              Lanes lanes = Lanes()) {
-    if constexpr (2 * Lanes::most >= bells_per_page) {
-        // A lane has two channels at most: what it knows of them stays in registers.
+    if constexpr (2 * Lanes::most >= bells_per_block) {
+        // A lane has two channels at most: what it knows of them stays in registers. Nearly every
+        // sweep finds nothing, and how long that takes is a part of every round trip: one branch.
         unsigned const index = 2 * lanes.index();
-        bool const has_first = index < count;
-        bool const has_second = index + 1 < count;
-        Channel first = channels[has_first ? index : 0];
-        Channel second = channels[has_second ? index + 1 : 0];
+        detail::Watched<Channel> first(channels, index, count);
+        detail::Watched<Channel> second(channels, index + 1, count);
+        std::uint64_t const* const own_bells = bells + index;
         detail::sweep_until_stopped(control, lanes, [&] {
-            if (!has_first) return false;
-            Quad const rung = near.load_pair(bells + index);
-            bool served = detail::serve_heard(first, rung.low, handler);
-            if (has_second) served |= detail::serve_heard(second, rung.high, handler);
-            return served;
+            Quad const rung = near.load_pair(own_bells);
+            if (!first.concerned(rung.low) && !second.concerned(rung.high)) [[likely]]
+                return false;
+            bool const served = first.serve(rung.low, handler);
+            return second.serve(rung.high, handler) || served;
         });
     } else {
         detail::sweep_until_stopped(control, lanes, [&] {

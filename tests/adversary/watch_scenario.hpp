@@ -38,18 +38,26 @@ class WatchHandler {
     std::array<std::uint64_t, 3> served_{};
 };
 
+// The first lane of a warp whose others have no channels: it keeps its two in registers.
+class FirstLane : public OneLane {
+   public:
+    static constexpr unsigned most = lanes_per_warp;
+    [[nodiscard]] static unsigned count() { return lanes_per_warp; }
+};
+
 class WatchScenario {
    public:
     explicit WatchScenario(Policies const& policies)
         : policies_(policies),
           machine_(policies.machine()),
           count_(2 + machine_.random().below(2)),
+          in_registers_(count_ == 2 && machine_.random().one_in(2)),
           table_(draw_table()),
           handler_(machine_) {
         for (std::uint32_t c = 0; c < count_; ++c) {
             requests_.push_back(4 + machine_.random().below(5));
             hosts_.push_back({Requests(view(c).requests, policies.host_far(), policies.host_near(),
-                                       Bell(table_.bells(0) + c)),
+                                       Bell(bells() + c)),
                               Replies(view(c).replies, policies.host_near(), policies.host_far())});
         }
     }
@@ -80,12 +88,16 @@ class WatchScenario {
         for (std::uint32_t c = 0; c < count_; ++c) {
             format_ring(table.channel(c).requests);
             format_ring(table.channel(c).replies);
-            table.bells(0)[c] = table.first - 1;
+            bells()[c] = table.first - 1;
         }
         return table;
     }
 
     [[nodiscard]] ChannelView view(std::uint32_t channel) const { return table_.channel(channel); }
+    // Behind the channels, and nearer than their table has them.
+    [[nodiscard]] std::uint64_t* bells() const {
+        return reinterpret_cast<std::uint64_t*>(machine_.device_lines() + lines_per_memory - 1);
+    }
 
     void device() {
         std::vector<Device> channels;
@@ -96,8 +108,15 @@ class WatchScenario {
         BasicBlockControl<Near, Far, AdversaryClock> const control(view(0).control, view(0).status,
                                                                    0, {}, policies_.device_near(),
                                                                    policies_.device_far());
-        serve_watch(channels.data(), count_, table_.bells(0), handler_, control,
-                    policies_.device_near());
+        auto const serve = [&](auto lanes) {
+            serve_watch(channels.data(), count_, bells(), handler_, control,
+                        policies_.device_near(), lanes);
+        };
+        if (in_registers_) {
+            serve(FirstLane());
+        } else {
+            serve(OneLane());
+        }
     }
 
     void host() {
@@ -164,6 +183,7 @@ class WatchScenario {
     Policies const& policies_;
     Machine& machine_;
     std::uint32_t count_;
+    bool in_registers_;
     ChannelTable table_;
     WatchHandler handler_;
     std::vector<std::uint64_t> requests_;  // of each channel, how many there will be

@@ -177,12 +177,18 @@ struct BareEnds {
 
     BareEnds(Device const& device, ChannelMemory const& memory, unsigned index)
         : BareEnds(memory.on_host().channel(index), device.access(memory.device_memory()),
-                   memory.on_host().bells(0) + index) {}
+                   bells(memory.on_host()) + index) {}
     BareEnds(ChannelView const& view, HostMapped const& far, std::uint64_t* word)
         : requests(view.requests, far, HostCached(), Bell(word)),
           replies(view.replies, HostCached(), far),
           bell(word, far) {}
 
+    static std::uint64_t* bells(ChannelTable const& channels) {
+        StatusLine const* const status = channels.channel(0).status;
+        EXPECT_TRUE(
+            eventually([&] { return FlagReader<bool, HostCached>(&status->started).get(); }));
+        return channels.bells(0, static_cast<unsigned>(HostCached().load_word(&status->bells)));
+    }
     void ring(Sequence published) { bell.set(published); }
     std::uint64_t await_reply() {
         std::uint64_t reply = 0;

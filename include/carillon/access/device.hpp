@@ -124,6 +124,15 @@ class DeviceClock {
 #endif
     }
 
+    // For what is too short for now_ns(): a GPU's are cycles of the multiprocessor.
+    [[nodiscard]] CARILLON_HD std::uint64_t ticks() const {
+#if defined(__CUDA_ARCH__)
+        return ptx::clock_ticks();
+#else
+        return now_ns();
+#endif
+    }
+
     // The multiprocessor that the calling thread is on; 0 on the emulated device.
     [[nodiscard]] CARILLON_HD static std::uint32_t multiprocessor() {
 #if defined(__CUDA_ARCH__)

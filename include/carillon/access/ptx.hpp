@@ -90,6 +90,13 @@ __device__ inline std::uint64_t global_timer() {
     return ns;
 }
 
+// Where it is in the program it stays: the loads and atomics beside it are volatile too.
+__device__ inline std::uint64_t clock_ticks() {
+    std::uint64_t ticks;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(ticks)::"memory");
+    return ticks;
+}
+
 __device__ inline std::uint32_t multiprocessor() {
     std::uint32_t id;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
