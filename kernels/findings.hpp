@@ -14,12 +14,13 @@ enum class Fault : std::uint32_t {
     torn,         // a quad's payload is not that of its tag
     order,        // a later line was seen before an earlier one
     stale_data,   // data are older than the line or the flag that names them
+    twice,        // a message came again
 };
 
 struct Evidence {
     Fault fault;
-    std::uint32_t ring;  // or the line that was watched
-    std::uint64_t line;  // its sequence number or version
+    std::uint32_t ring;  // or the line that was watched, or the producer
+    std::uint64_t line;  // its sequence number or version, or the producer's number for it
     std::uint32_t word;
     std::uint64_t expected;
     std::uint64_t seen;

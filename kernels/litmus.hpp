@@ -12,18 +12,18 @@ namespace carillon::tool {
 
 // What every litmus kernel is given.
 struct Station {
-    Findings* findings;         // in host memory, one for each block
+    Findings* findings;         // in host memory, one for each reporter: a block or a thread
     std::uint64_t const* stop;  // in device memory
     Bound bound;
 
-    CARILLON_HD void start(unsigned block) const {
-        FlagWriter<std::uint64_t, DeviceFar>(&findings[block].started).set(1);
+    CARILLON_HD void start(unsigned reporter) const {
+        FlagWriter<std::uint64_t, DeviceFar>(&findings[reporter].started).set(1);
     }
     [[nodiscard]] CARILLON_HD bool stopped() const { return DeviceNear().load_word(stop) != 0; }
     // The CPU reads it once the kernel has ended.
-    CARILLON_HD void report(unsigned block, Findings const& found) const {
-        findings[block] = found;
-        findings[block].started = 1;
+    CARILLON_HD void report(unsigned reporter, Findings const& found) const {
+        findings[reporter] = found;
+        findings[reporter].started = 1;
     }
 };
 
@@ -43,6 +43,23 @@ struct Station {
 [[nodiscard]] CARILLON_HD constexpr bool not_before(std::uint32_t version, std::uint32_t other) {
     return static_cast<std::int32_t>(version - other) >= 0;
 }
+
+// What makes a consumer slow at random.
+class Dawdler {
+   public:
+    CARILLON_HD explicit Dawdler(std::uint32_t seed = 1) : random_(seed) {}
+
+    // Looks at near memory up to `most` times, one less than a power of two.
+    CARILLON_POLICY_CODE
+    template <class Near>
+    CARILLON_HD void dawdle(Near const& near, std::uint64_t const* word, std::uint32_t most) {
+        random_ = random_ * 1'664'525U + 1'013'904'223U;
+        for (std::uint32_t i = (random_ >> 16U) & most; i != 0; --i) (void)near.load_word(word);
+    }
+
+   private:
+    std::uint32_t random_;
+};
 
 // Data beside a line, as a user's kernel touches them: ordinary accesses on a GPU, where an
 // ordinary load may hit a stale cache. On a CPU they are atomic, as the controls race on purpose.

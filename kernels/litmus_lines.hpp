@@ -57,13 +57,9 @@ class CheckedConsumer {
     CARILLON_HD void give_up(std::uint64_t end, Findings& findings) const {
         findings.add({Fault::missing, ring_, consumer_.next(), 0, end, consumer_.next()});
     }
-    // Looks at near memory up to `most` times: a consumer that is slow at random.
     CARILLON_POLICY_CODE
     CARILLON_HD void dawdle(std::uint32_t most) {
-        random_ = random_ * 1'664'525U + 1'013'904'223U;
-        for (std::uint32_t i = (random_ >> 16U) & most; i != 0; --i) {
-            (void)near_.load_word(&view_.slots->quads[0].low);
-        }
+        dawdler_.dawdle(near_, &view_.slots->quads[0].low, most);
     }
 
    private:
@@ -103,7 +99,7 @@ class CheckedConsumer {
     RingView view_;
     std::uint32_t ring_;
     std::uint32_t missed_ = 0;
-    std::uint32_t random_ = 1;
+    Dawdler dawdler_;
     Near near_;
     Far far_;
     Consumer<Numbered, Near, Far> consumer_;

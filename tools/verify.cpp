@@ -2,6 +2,7 @@
 #include "verify.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "verify_litmus.hpp"
@@ -21,9 +22,10 @@ class Verification {
     }
 
     VerifyResult run() {
-        lines(Direction::to_device, "lines_to_device", "control: store_fence", 0.3);
-        lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", 0.3);
-        torn_lines(0.09);
+        lines(Direction::to_device, "lines_to_device", "control: store_fence", 0.24);
+        lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", 0.24);
+        shared_lines(0.07);
+        torn_lines(0.14);
         two_lines(0.04);
         two_threads(0.02);
         out_of_line(0.05);
@@ -54,15 +56,31 @@ class Verification {
         done(share);
     }
 
+    void shared_lines(double share) {
+        auto const kept = part(share / 2 * (1 - control_share));
+        Findings found = run_shared(stage_, {1024, 32, 4}, kept);
+        SharedTest full{64, 8, 1, true};
+        found += run_shared(stage_, full, kept);
+        full.ignore_room = true;
+        add({"lines_shared_to_device",
+             "to_device",
+             "each message of each thread once, whole, after those that it claimed before",
+             found,
+             {control("the credit", run_shared(stage_, full, part(share * control_share)))}});
+        done(share);
+    }
+
     void torn_lines(double share) {
-        auto const forms = store_forms(stage_.device);
+        std::vector<StoreForm> forms = store_forms(stage_.device);
+        std::ranges::copy(store_forms(stage_.device, Storing::batches), std::back_inserter(forms));
         double const each = share / static_cast<double>(forms.size() + 1);
-        StoreForm columns{"8-byte", {}, false, true};
+        StoreForm columns{"8-byte", {}, false, Storing::columns};
         Control const torn = control("whole quads (8-byte stores, column-wise)",
                                      run_torn(stage_, columns, part(each)));
         for (StoreForm const& form : forms) {
             Findings found = run_torn(stage_, form, part(each));
-            TestReport& report = add({"torn_lines",
+            bool const batches = form.storing == Storing::batches;
+            TestReport& report = add({batches ? "torn_batches" : "torn_lines",
                                       "to_device",
                                       form.name,
                                       found,

@@ -12,12 +12,16 @@ namespace carillon::tool {
 
 class LitmusKernel {
    public:
-    LitmusKernel(VerifyStage const& stage, unsigned blocks, std::chrono::nanoseconds time)
+    // Every thread reports; on the emulated device one stands for a block's.
+    LitmusKernel(VerifyStage const& stage, LaunchShape shape, std::chrono::nanoseconds time)
         : device_(stage.device),
-          blocks_(blocks),
-          findings_(device_.allocate_host(blocks * sizeof(Findings))),
+          shape_(shape),
+          reporters_(shape.blocks * (device_.emulated() ? 1 : shape.threads)),
+          findings_(device_.allocate_host(reporters_ * sizeof(Findings))),
           stop_(device_.allocate(sizeof(Line))),
           bound_{static_cast<std::uint64_t>((time + margin).count()), device_.emulated()} {}
+    LitmusKernel(VerifyStage const& stage, unsigned blocks, std::chrono::nanoseconds time)
+        : LitmusKernel(stage, LaunchShape{blocks}, time) {}
 
     [[nodiscard]] Station station() const {
         return {static_cast<Findings*>(findings_.device()),
@@ -27,8 +31,8 @@ class LitmusKernel {
     // Starts the blocks, and waits until all of them run.
     template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
     void start(Body const& body) {
-        kernel_ = launch<Body, toolchain>(device_, blocks_, body);
-        auto const running = [&] { return started() == blocks_ || kernel_.finished(); };
+        kernel_ = launch<Body, toolchain>(device_, shape_, body);
+        auto const running = [&] { return started() == reporters_ || kernel_.finished(); };
         if (!HostWait(HostWait::Style::yield).until(running, margin)) {
             throw TimeoutError("verify", "a litmus kernel did not start");
         }
@@ -47,26 +51,27 @@ class LitmusKernel {
             throw TimeoutError("verify", "a litmus kernel did not end");
         }
         Findings all;
-        for (unsigned i = 0; i < blocks_; ++i) all += of_block(i);
+        for (unsigned i = 0; i < reporters_; ++i) all += of_reporter(i);
         return all;
     }
 
    private:
     static constexpr std::chrono::nanoseconds margin = std::chrono::seconds(10);
 
-    [[nodiscard]] Findings const& of_block(unsigned block) const {
-        return static_cast<Findings const*>(findings_.host())[block];
+    [[nodiscard]] Findings const& of_reporter(unsigned reporter) const {
+        return static_cast<Findings const*>(findings_.host())[reporter];
     }
     [[nodiscard]] unsigned started() const {
         unsigned count = 0;
-        for (unsigned i = 0; i < blocks_; ++i) {
-            if (HostCached().load_word(&of_block(i).started) != 0) ++count;
+        for (unsigned i = 0; i < reporters_; ++i) {
+            if (HostCached().load_word(&of_reporter(i).started) != 0) ++count;
         }
         return count;
     }
 
     Device device_;
-    unsigned blocks_;
+    LaunchShape shape_;
+    unsigned reporters_;
     Memory findings_;
     Memory stop_;
     Bound bound_;

@@ -49,14 +49,31 @@ struct DataTest {
 [[nodiscard]] Findings run_data(VerifyStage const& stage, DataTest const& test,
                                 std::chrono::nanoseconds time);
 
-// torn_lines.
+// lines_shared_to_device. Two threads at least; on the emulated device, two blocks.
+struct SharedTest {
+    std::uint32_t capacity;
+    std::uint32_t stripe;
+    unsigned blocks;  // of four warps
+    bool slow_consumer = false;
+    bool ignore_room = false;  // the control
+};
+[[nodiscard]] Findings run_shared(VerifyStage const& stage, SharedTest const& test,
+                                  std::chrono::nanoseconds time);
+
+// torn_lines, torn_batches.
+enum class Storing : std::uint8_t {
+    lines,    // one by one, each with its commit
+    batches,  // in a row, with one commit
+    columns,  // by 8-byte stores, the last word of every line first: the control
+};
 struct StoreForm {
     std::string name;
     HostStores stores;
-    bool used = true;          // by the library on this device: a torn quad is a violation
-    bool column_wise = false;  // 8-byte stores, the last word of every line first: the control
+    bool used = true;  // by the library on this device: a torn quad is a violation
+    Storing storing = Storing::lines;
 };
-[[nodiscard]] std::vector<StoreForm> store_forms(Device const& device);
+[[nodiscard]] std::vector<StoreForm> store_forms(Device const& device,
+                                                 Storing storing = Storing::lines);
 [[nodiscard]] Findings run_torn(VerifyStage const& stage, StoreForm const& form,
                                 std::chrono::nanoseconds time);
 

@@ -13,8 +13,8 @@ namespace {
 using nlohmann::json;
 
 std::string_view to_string(Fault fault) {
-    static constexpr std::array<std::string_view, 6> names{"content", "overwritten", "missing",
-                                                           "torn",    "order",       "stale data"};
+    static constexpr std::array<std::string_view, 7> names{
+        "content", "overwritten", "missing", "torn", "order", "stale data", "twice"};
     return names.at(static_cast<std::size_t>(fault));
 }
 
@@ -137,6 +137,7 @@ json to_json(VerifyResult const& result) {
             {"threads", result.threads},
             {"lines_to_device", result.checks_of("lines_to_device")},
             {"lines_to_host", result.checks_of("lines_to_host")},
+            {"lines_shared_to_device", result.checks_of("lines_shared_to_device")},
             {"violations", result.violations()},
             {"tests", all_to_json(result.tests)},
             {"write_combining", to_json(result.mapping)},

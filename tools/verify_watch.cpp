@@ -2,6 +2,7 @@
 // Device source: nvcc compiles it where there is one.
 #include "litmus_watch.hpp"
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -11,7 +12,8 @@ namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t watched = 8;        // lines, pairs or flags, in turn
-constexpr std::uint32_t column_lines = 64;  // more than a CPU has write-combining buffers
+constexpr std::uint32_t batch_lines = 32;   // more than a CPU has write-combining buffers, and
+constexpr std::uint32_t column_lines = 64;  // so are these
 constexpr std::uint32_t any_later = 0x7fff'ffffU;
 
 // Calls `write(version)`, from 1 on, until the time is over.
@@ -40,6 +42,21 @@ void store_words(Line* lines, std::uint32_t version) {
     X86::store_fence();
 }
 
+// Line i of a batch has version i more than the first.
+void store_batch(HostMapped const& far, Line* lines, std::uint32_t version) {
+    std::array<detail::PayloadWords, batch_lines> payloads;
+    for (std::uint32_t i = 0; i < batch_lines; ++i) {
+        payloads[i] = unpack<detail::PayloadWords>(versioned_line(version + i));
+    }
+    far.store_payloads(lines, payloads.data(), batch_lines, version, version - 1);
+    far.commit(lines, batch_lines * sizeof(Line));
+}
+
+std::uint32_t lines_of(Storing storing) {
+    if (storing == Storing::batches) return batch_lines;
+    return storing == Storing::columns ? column_lines : watched;
+}
+
 // A GPU loads a quad at once. The emulated device loads the word with the tag first, so that the
 // other one may be of any later version.
 Early early_for(Device const& device, StoreForm const& form) {
@@ -47,9 +64,7 @@ Early early_for(Device const& device, StoreForm const& form) {
     return {device.emulated() ? any_later : two_step, two_step};
 }
 
-}  // namespace
-
-std::vector<StoreForm> store_forms(Device const& device) {
+std::vector<StoreForm> forms_of_lines(Device const& device) {
     std::vector<StoreForm> forms;
     if (device.emulated()) {
         forms.push_back({"cached one-step", {StoreKind::cached, PublishMode::one_step}});
@@ -69,16 +84,35 @@ std::vector<StoreForm> store_forms(Device const& device) {
     return forms;
 }
 
+}  // namespace
+
+std::vector<StoreForm> store_forms(Device const& device, Storing storing) {
+    std::vector<StoreForm> forms = forms_of_lines(device);
+    HostStores const own = device.stores();
+    for (StoreForm& form : forms) {
+        form.storing = storing;
+        bool const is_bulk = form.stores.kind == own.bulk_kind() && form.stores.mode == own.mode;
+        if (storing != Storing::batches || !is_bulk) continue;
+        form.stores = own;
+        form.used = true;
+    }
+    return forms;
+}
+
 Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::nanoseconds time) {
-    std::uint32_t const count = form.column_wise ? column_lines : watched;
+    std::uint32_t const count = lines_of(form.storing);
     Memory const memory = stage.device.allocate(count * sizeof(Line));
     auto* const lines = static_cast<Line*>(memory.host());
     HostMapped const far = stage.device.access(memory, form.stores);
+    if (form.storing == Storing::batches) {
+        store_batch(stage.device.access(memory), lines, 0);  // the tags before the first
+    }
     LitmusKernel kernel(stage, stage.watchers(), time);
     kernel.start(WatchLines{static_cast<Line const*>(memory.device()), count,
                             early_for(stage.device, form), kernel.station()});
     write_versions(stage, time, [&](std::uint32_t version) {
-        if (form.column_wise) return store_words(lines, version);
+        if (form.storing == Storing::columns) return store_words(lines, version);
+        if (form.storing == Storing::batches) return store_batch(far, lines, version);
         for (std::uint32_t i = 0; i < count; ++i) {
             far.store_line(lines + i, versioned_line(version), version - 1);
             far.commit(lines + i, sizeof(Line));

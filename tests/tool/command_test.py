@@ -20,8 +20,9 @@ RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-sin
          "lines-8p1r-mutex", "lines-8p1r-mutex-single", "commands-all-sms", "replies",
          "bare-stores", "bare-stores-8", "pinned-polling", "host-ring"}
 COSTS = {"try-push-single", "try-push-batched", "store-fence"}
-LITMUS_TESTS = {"lines_to_device", "lines_to_host", "torn_lines", "two_lines_in_order",
-                "two_threads_in_order", "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
+LITMUS_TESTS = {"lines_to_device", "lines_to_host", "lines_shared_to_device", "torn_lines",
+                "torn_batches", "two_lines_in_order", "two_threads_in_order",
+                "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
                 "slot_reuse_to_host", "flag_other_mapping", "store_fence"}
 
 

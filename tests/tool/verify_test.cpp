@@ -2,10 +2,12 @@
 // That `carillon verify` reports what is broken: each litmus test with a fault put in its way.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "litmus_data.hpp"
 #include "litmus_lines.hpp"
+#include "litmus_shared.hpp"
 #include "litmus_watch.hpp"
 #include "support/ring_memory.hpp"
 #include "verify_litmus.hpp"
@@ -108,6 +110,117 @@ TEST(VerifyLinesTest, aProducerThatIgnoresTheCreditIsReported) {
     }
 }
 
+// What came of two producers, in ordinary memory, with a window of eight messages.
+class ArrivalMemory {
+   public:
+    static constexpr std::uint32_t window = 8;
+
+    ArrivalMemory() : last_(std::size_t{2} * window) {
+        for (std::size_t i = 0; i < last_.size(); ++i) last_[i] = i % window;
+    }
+    [[nodiscard]] Arrivals view() { return {&end_, &told_, last_.data(), window, 2}; }
+
+   private:
+    std::vector<std::uint64_t> last_;
+    std::uint64_t end_ = 0;
+    std::uint64_t told_ = 0;
+};
+
+class VerifySharedTest : public testing::Test {
+   protected:
+    using Checker = ArrivalChecker;
+
+    // As if the message had come next to `checker`.
+    void take(Checker& checker, Sealed const& message) {
+        checker.check(message, ++sequence_, findings_);
+    }
+    void take(Checker& checker, std::uint64_t producer, std::uint64_t first, std::uint64_t last) {
+        for (std::uint64_t n = first; n <= last; ++n) take(checker, Sealed::make(producer, n));
+    }
+    // The only violation is `fault`, of `producer`'s message `number`.
+    void expect_only(Fault fault, std::uint32_t producer, std::uint64_t number) const {
+        ASSERT_EQ(findings_.violations, 1U);
+        EXPECT_EQ(findings_.evidence[0].fault, fault);
+        EXPECT_EQ(findings_.evidence[0].ring, producer);
+        EXPECT_EQ(findings_.evidence[0].line, number);
+    }
+
+    ArrivalMemory memory_;
+    Checker first_{memory_.view()};
+    Checker second_{memory_.view()};
+    Findings findings_;
+    Sequence sequence_ = 0;
+};
+
+TEST_F(VerifySharedTest, messagesThatConsumersShareOutAreNoViolation) {
+    for (std::uint64_t n = ArrivalMemory::window; n < 50; n += 5) {
+        take(first_, 0, n, n + 1);
+        take(second_, 1, n, n + 4);
+        take(second_, 0, n + 2, n + 4);
+    }
+    EXPECT_EQ(findings_.violations, 0U);
+    EXPECT_GT(findings_.checks, 0U);
+}
+
+TEST_F(VerifySharedTest, aMessageOfPartsOfTwoIsReported) {
+    for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
+        Line line = pack(Sealed::make(1, 8), 1);
+        line.quads[quad] = pack(Sealed::make(0, 9), 1).quads[quad];
+        findings_ = {};
+        take(first_, unpack<Sealed>(line));
+        ASSERT_EQ(findings_.violations, 1U) << quad;
+        EXPECT_EQ(findings_.evidence[0].fault, Fault::content);
+    }
+}
+
+TEST_F(VerifySharedTest, aMessageOfNobodyIsReported) {
+    take(first_, Sealed::make(2, 8));
+    expect_only(Fault::content, 2, 1);
+}
+
+TEST_F(VerifySharedTest, aMessageThatComesToTwoConsumersIsReported) {
+    take(first_, 1, 8, 12);
+    take(second_, 1, 12, 12);
+    expect_only(Fault::twice, 1, 12);
+}
+
+TEST_F(VerifySharedTest, aMessageThatIsLeftOutIsReported) {
+    take(first_, 1, 8, 11);
+    take(first_, 1, 13, 19);
+    EXPECT_EQ(findings_.violations, 0U);
+    take(first_, 1, 20, 28);
+    expect_only(Fault::missing, 1, 12);
+}
+
+TEST_F(VerifySharedTest, aMessageAfterALaterOneOfItsProducerIsReported) {
+    take(first_, 1, 8, 8);
+    take(first_, 1, 10, 10);
+    take(first_, 0, 8, 8);
+    take(first_, 1, 9, 9);
+    expect_only(Fault::order, 1, 9);
+}
+
+// The whole test: at most as many threads as told, and two at least.
+TEST(VerifySharedRunTest, threadsAndBlocksThatShareARingKeepTheDiscipline) {
+    for (unsigned const threads : {1U, 3U}) {
+        VerifyStage const stage{Device::open("emulated"), threads};
+        for (bool const slow : {false, true}) {
+            Findings const findings =
+                run_shared(stage, {64, 8, 1, slow}, std::chrono::milliseconds(50));
+            EXPECT_EQ(findings.violations, 0U);
+            EXPECT_GT(findings.checks, 64U) << "the ring was filled once at least";
+        }
+    }
+}
+
+TEST(VerifySharedRunTest, producersThatIgnoreTheRoomAreReported) {
+    VerifyStage const stage{Device::open("emulated"), 2};
+    Findings const findings =
+        run_shared(stage, {64, 8, 1, true, true}, std::chrono::milliseconds(50));
+    EXPECT_GT(findings.violations, 0U);
+    EXPECT_GT(findings.evidence_count(), 0U);
+}
+
 constexpr Early never_early{0, 0};
 constexpr Early two_step{1, 1};
 
@@ -159,6 +272,32 @@ TEST(VerifyTornTest, aLineInPiecesIsCountedAndNoViolation) {
     line = versioned_line(8);
     line.quads[0] = versioned_line(7).quads[0];  // the older one was read first: time has passed
     EXPECT_EQ(look_at(line, never_early).partly_seen, 0U);
+}
+
+// A batch may be stored by another instruction than a line.
+TEST(VerifyTornTest, theFormThatBatchesAreStoredInIsUsedOnlyForThem) {
+    if (CARILLON_THREAD_SANITIZER != 0 || !supported(StoreKind::avx2)) GTEST_SKIP();
+    Device const device = Device::open("emulated");
+    device.set_stores({StoreKind::sse2, PublishMode::one_step, StoreKind::avx2});
+    auto const form = [&](Storing storing) {
+        auto const forms = store_forms(device, storing);
+        return *std::ranges::find(forms, "avx2 one-step", &StoreForm::name);
+    };
+    EXPECT_FALSE(form(Storing::lines).used);
+    EXPECT_TRUE(form(Storing::batches).used);
+    EXPECT_EQ(form(Storing::batches).stores.kind, StoreKind::sse2);
+    EXPECT_EQ(form(Storing::batches).stores.bulk_kind(), StoreKind::avx2);
+}
+
+TEST(VerifyTornTest, noFormOfBatchesThatTheLibraryUsesIsTorn) {
+    VerifyStage const stage{Device::open("emulated"), 1};
+    for (StoreForm const& form : store_forms(stage.device, Storing::batches)) {
+        Findings const findings = run_torn(stage, form, std::chrono::milliseconds(20));
+        EXPECT_GT(findings.checks, 0U) << form.name;
+        if (form.used) {
+            EXPECT_EQ(findings.violations, 0U) << form.name;
+        }
+    }
 }
 
 TEST(VerifyDataTest, aWordThatIsNotThereYetIsReported) {
