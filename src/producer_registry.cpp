@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -61,17 +62,21 @@ class LifeLock {
 struct ProducerRegistry::Members {
     explicit Members(unsigned size) : in_use(size), held(size) {
         lives.reserve(size);
-        for (unsigned i = 0; i < size; ++i) lives.push_back(std::make_unique<LifeLock>());
+        for (unsigned i = 0; i < size; ++i) {
+            lives.push_back(std::make_unique<LifeLock>());
+            numbers.push_back(i);
+        }
     }
 
-    std::mutex mutex;  // of the two below; never held while lines are written
+    std::mutex mutex;  // of what is below; never held while lines are written
     std::vector<std::unique_ptr<LifeLock>> lives;
     std::vector<bool> in_use;
-    std::vector<Claim> held;  // room for give_up_claims
+    std::vector<unsigned> numbers;  // each record's last one: the record's index modulo their count
+    std::vector<Claim> held;        // room for give_up_claims
 };
 
 ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
-    : records_(records), members_(std::make_unique<Members>(size)) {}
+    : records_(records), size_(size), members_(std::make_unique<Members>(size)) {}
 
 // A lock that a living thread still holds, because another thread let go of its end, is one that
 // the thread's own list of robust locks leads to: it stays for good.
@@ -87,19 +92,24 @@ ProducerRegistry::~ProducerRegistry() {
 
 unsigned ProducerRegistry::enter(std::string_view call) {
     std::lock_guard const lock(members_->mutex);
-    for (unsigned i = 0; i < members_->in_use.size(); ++i) {
+    for (unsigned i = 0; i < size_; ++i) {
         if (members_->in_use[i]) continue;
         if (members_->lives[i]->attempt() == LifeLock::Tried::alive) continue;
         members_->in_use[i] = true;
-        return i;
+        unsigned& number = members_->numbers[i];
+        bool const is_last = number > std::numeric_limits<unsigned>::max() - size_;
+        return number = is_last ? i : number + size_;
     }
     throw UsageError(call, fmt::format("all {} producers of the ring are in use "
                                        "(SharedRingOptions::producers)",
-                                       members_->in_use.size()));
+                                       size_));
 }
 
-void ProducerRegistry::leave(unsigned index) noexcept {
+void ProducerRegistry::leave(unsigned number) noexcept {
     std::lock_guard const lock(members_->mutex);
+    unsigned const index = number % size_;
+    // The record was recovered, and may be another's by now.
+    if (!members_->in_use[index] || members_->numbers[index] != number) return;
     // A thread that died at a claim may have left its end to another, who lets go of it here: the
     // claim is still to be given up.
     bool const at_claim = HostCached().load_word(&records_[index].begin) != ProducerRecord::none;
@@ -110,9 +120,8 @@ void ProducerRegistry::leave(unsigned index) noexcept {
 unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const& far,
                                    HostCached const& near) {
     std::lock_guard const lock(members_->mutex);
-    std::size_t const size = members_->in_use.size();
     std::vector<unsigned> dead;
-    for (unsigned i = 0; i < size; ++i) {
+    for (unsigned i = 0; i < size_; ++i) {
         if (!members_->in_use[i]) continue;
         // One that is free was found dead before, and could not be dealt with then.
         if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
@@ -126,7 +135,7 @@ unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const&
     constexpr int attempts = 10'000;
     bool done = false;
     for (int attempt = 0; !done && attempt < attempts; ++attempt) {
-        done = give_up_claims(view, size, living, far, near, members_->held.data());
+        done = give_up_claims(view, size_, living, far, near, members_->held.data());
         if (!done) std::this_thread::yield();
     }
     for (unsigned i : dead) {

@@ -22,11 +22,14 @@ class ProducerRegistry {
     ProducerRegistry(ProducerRegistry const&) = delete;
     ProducerRegistry& operator=(ProducerRegistry const&) = delete;
 
-    // A record for the calling thread, which has to return it. Throws UsageError when all are in
-    // use.
+    // A record for the calling thread, as a number for the two below: another one whenever the
+    // record is given out. Throws UsageError when all are in use.
     [[nodiscard]] unsigned enter(std::string_view call);
-    void leave(unsigned index) noexcept;
-    [[nodiscard]] ProducerRecord* record(unsigned index) const { return records_ + index; }
+    // By whoever: does nothing where its thread was found dead, whoever has the record by now.
+    void leave(unsigned number) noexcept;
+    [[nodiscard]] ProducerRecord* record(unsigned number) const {
+        return records_ + number % size_;
+    }
 
     // Gives up the claims of producers that have died, and returns how many had. Takes a lock.
     unsigned recover(SharedRingView const& view, HostMapped const& far, HostCached const& near);
@@ -35,6 +38,7 @@ class ProducerRegistry {
     struct Members;
 
     ProducerRecord* records_;
+    unsigned size_;
     std::unique_ptr<Members> members_;
 };
 

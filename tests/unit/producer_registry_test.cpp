@@ -34,7 +34,7 @@ TEST(ProducerRegistryTest, recordsAreHandedOutUpToTheLimitAndAgain) {
     EXPECT_NE(one, other);
     CARILLON_EXPECT_ERROR(registry.enter("test"), UsageError, "test: all 2 producers");
     registry.leave(one);
-    EXPECT_EQ(registry.enter("test"), one);
+    EXPECT_EQ(registry.record(registry.enter("test")), registry.record(one));
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
 }
 
@@ -81,9 +81,37 @@ TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
         (void)claimer.try_claim(1, 1);
     });
     registry.leave(index);
-    EXPECT_NE(registry.enter("test"), index);
+    EXPECT_NE(registry.record(registry.enter("test")), registry.record(index));
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
     EXPECT_EQ(ring.view().given_up[0], 1U);
+}
+
+// The record of the dead belongs to another by the time that their end is let go.
+TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecord) {
+    SharedRingSlots ring(8, 2);
+    ProducerRegistry registry(ring.record(0), 2);
+    unsigned old = 0;
+    on_thread([&] { old = registry.enter("test"); });
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
+    unsigned const next = registry.enter("test");
+    ASSERT_EQ(registry.record(next), registry.record(old));
+    on_thread([&] { registry.leave(old); });
+    registry.leave(old);
+
+    // Its owner lives, so its claim is not given up with that of another who has died.
+    Claimer living(ring.view(), HostCached(), ClaimRecord(registry.record(next)));
+    EXPECT_EQ(living.try_claim(1, 1).count, 1U);
+    on_thread([&] {
+        Claimer dying(ring.view(), HostCached(),
+                      ClaimRecord(registry.record(registry.enter("test"))));
+        EXPECT_EQ(dying.try_claim(1, 1).count, 1U);
+    });
+    EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
+    EXPECT_EQ(ring.view().given_up[0], 0U);
+    EXPECT_EQ(ring.view().given_up[1], 2U);
+    living.done();
+    registry.leave(next);
+    EXPECT_NE(registry.enter("test"), next);
 }
 
 TEST(ProducerRegistryTest, nothingIsGivenUpWhileALivingThreadIsClaimingAndThenAll) {
@@ -169,6 +197,10 @@ TEST(SharedRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
     ASSERT_TRUE(taken.poll(consumer, 2));
     EXPECT_EQ(taken.messages[0], Whole::make(0)) << "what it had written arrives";
     EXPECT_EQ(consumer.skipped(), 0U);
+
+    auto const next = ring.producer();
+    leaked.reset();
+    CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 2 producers");
 }
 
 }  // namespace
