@@ -11,6 +11,7 @@
 #include "model/machines.hpp"
 #include "model/relacy.hpp"
 #include "model/ring_model.hpp"
+#include "model/waiting.hpp"
 
 namespace carillon::test {
 
@@ -18,6 +19,7 @@ class ModelClock {
    public:
     static void idle(std::uint32_t /*polls*/) { rl::yield(1, RL_INFO); }
     [[nodiscard]] static std::uint64_t now_ns() { return 0; }
+    [[nodiscard]] static std::uint64_t ticks() { return 0; }
     [[nodiscard]] static std::uint32_t multiprocessor() { return 7; }
 };
 
@@ -96,11 +98,6 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
         }
         FlagWriter<bool, HostFar>(&control()->stop, far).set(true);
         await(&status()->ended, near);
-    }
-
-    static void await(Word const* word, HostNear const& near) {
-        FlagReader<bool, HostNear> flag(word, near);
-        while (!flag.get()) rl::yield(1, RL_INFO);
     }
 
     template <class Channel>

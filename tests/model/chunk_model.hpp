@@ -15,6 +15,7 @@
 #include "model/machines.hpp"
 #include "model/relacy.hpp"
 #include "model/search.hpp"
+#include "model/waiting.hpp"
 
 namespace carillon::test {
 
@@ -64,12 +65,7 @@ class ChunkModel : public rl::test_suite<ChunkModel<M, traffic>, 2> {
         bool operator==(Meta const&) const = default;
     };
 
-    static constexpr bool again(std::uint32_t tries) {
-        return traffic.tries == 0 || tries < traffic.tries;
-    }
-    static void wait() {
-        if (traffic.tries == 0) rl::yield(1, RL_INFO);
-    }
+    using Side = Tries<traffic.tries>;
     static constexpr std::uint32_t number_of(Sequence sequence) {
         return static_cast<std::uint32_t>(sequence - traffic.first) + 1;
     }
@@ -90,10 +86,10 @@ class ChunkModel : public rl::test_suite<ChunkModel<M, traffic>, 2> {
         Sender producer(view_, M::template make<Far>(memory_), M::template make<Near>(memory_));
         std::uint32_t given = 0;
         Sequence kept = 0;
-        for (std::uint32_t tries = 0; given < traffic.chunks && again(tries); ++tries) {
+        for (std::uint32_t tries = 0; given < traffic.chunks && Side::again(tries); ++tries) {
             Sequence const claimed = producer.try_claim();
             if (claimed == 0) {
-                wait();
+                Side::wait();
                 continue;
             }
             if (traffic.backwards && kept == 0 && number_of(claimed) < traffic.chunks) {
@@ -116,11 +112,11 @@ class ChunkModel : public rl::test_suite<ChunkModel<M, traffic>, 2> {
                                                 M::template make<Far>(memory_));
         constexpr std::uint32_t to_take = traffic.chunks - (traffic.dropped != 0 ? 1 : 0);
         Sequence held = 0;  // an earlier one that is released together with the next
-        for (std::uint32_t tries = 0; taken_ < to_take && again(tries); ++tries) {
+        for (std::uint32_t tries = 0; taken_ < to_take && Side::again(tries); ++tries) {
             ChunkView<Meta> chunk{};
             if (!consumer.try_take(chunk)) {
                 if (held != 0) consumer.release(std::exchange(held, 0));
-                wait();
+                Side::wait();
                 continue;
             }
             ++taken_;

@@ -119,5 +119,29 @@ TEST(DefectModelTest, dataThatAreNotReleasedAreARace) {
     EXPECT_NE(quiet_outcome<Model>(random_executions(60'000)), "SUCCESS");
 }
 
+struct FencelessClaimingGpu : ClaimingGpu {
+    using ClaimingGpu::ClaimingGpu;
+    static void fence_system() {}
+};
+
+TEST(DefectModelTest, dataThatTheDeviceDoesNotReleaseAreARace) {
+    using Model = SharedTrafficModel<SharedToHost<FencelessClaimingGpu>, one_each_with_data>;
+    EXPECT_EQ(quiet_outcome<Model>(every_execution), "DATA RACE");
+}
+
+// Two of its threads believe that they have claimed the same number.
+struct TrustingGpu : ClaimingGpu {
+    using ClaimingGpu::ClaimingGpu;
+    [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {
+        (void)ClaimingGpu::compare_exchange(to, expected, desired);
+        return expected;
+    }
+};
+
+TEST(DefectModelTest, numberThatTwoClaimIsSeen) {
+    using Model = SharedTrafficModel<SharedToHost<TrustingGpu>, one_and_two>;
+    EXPECT_NE(quiet_outcome<Model>(switching_at_most(1)), "SUCCESS");
+}
+
 }  // namespace
 }  // namespace carillon::test

@@ -12,6 +12,7 @@
 #include "model/machines.hpp"
 #include "model/relacy.hpp"
 #include "model/search.hpp"
+#include "model/waiting.hpp"
 
 namespace carillon::test {
 
@@ -61,23 +62,17 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic>, 2> {
    private:
     using M = typename Way::Machine;
 
-    static constexpr bool again(std::uint32_t tries) {
-        return traffic.tries == 0 || tries < traffic.tries;
-    }
-
-    static void wait() {
-        if (traffic.tries == 0) rl::yield(1, RL_INFO);
-    }
+    using Side = Tries<traffic.tries>;
 
     void produce() {
         using Far = typename Way::SenderFar;
         using Near = typename Way::SenderNear;
         Producer<Message, Far, Near> producer(view_, M::template make<Far>(memory_),
                                               M::template make<Near>(memory_));
-        for (std::uint32_t tries = 0; pushed_ < traffic.messages && again(tries); ++tries) {
+        for (std::uint32_t tries = 0; pushed_ < traffic.messages && Side::again(tries); ++tries) {
             std::uint32_t const number = pushed_ + 1;
             if (producer.was_full()) {
-                wait();
+                Side::wait();
                 continue;
             }
             if (traffic.data == OutOfLine::written) data_.at(pushed_)(RL_INFO) = number;
@@ -92,10 +87,10 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic>, 2> {
         using Far = typename Way::ReceiverFar;
         Consumer<Message, Near, Far> consumer(view_, M::template make<Near>(memory_),
                                               M::template make<Far>(memory_));
-        for (std::uint32_t tries = 0; taken_ < traffic.messages && again(tries); ++tries) {
+        for (std::uint32_t tries = 0; taken_ < traffic.messages && Side::again(tries); ++tries) {
             Message message{};
             if (!consumer.try_pop(message)) {
-                wait();
+                Side::wait();
                 continue;
             }
             RL_ASSERT(message == Message::make(taken_ + 1));

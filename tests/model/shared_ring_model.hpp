@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared ring with two producers, of which one may die at any access, and a consumer, as Relacy's
-// threads. The other producer gives up what the dead one held, and does so now and then while
-// nobody has died, as it would for a third.
+// A shared ring with two producers and a consumer, as Relacy's threads.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "carillon/access/lanes.hpp"
 #include "carillon/core/shared_ring.hpp"
 #include "model/machines.hpp"
 #include "model/relacy.hpp"
 #include "model/ring_model.hpp"
+#include "model/waiting.hpp"
 
 namespace carillon::test {
 
 struct ThreadDied {};
 
 // Accesses that the first thread has left; the others live on.
-inline unsigned accesses_left = 0;
+inline constexpr unsigned no_end = ~0U;
+inline unsigned accesses_left = no_end;
 
 inline void live() {
     if (rl::thread_index() == 0 && accesses_left-- == 0) throw ThreadDied();
@@ -40,6 +41,9 @@ class SharingCpu : public RelacyCpu<WholeQuads> {
     }
     [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {
         return exchange(to, expected, desired, rl::mo_acq_rel);
+    }
+    [[nodiscard]] Word fetch_add(Word* to, Word addend) const {
+        return memory_->at(to).fetch_add(addend, rl::mo_acq_rel, RL_INFO);
     }
 
    protected:
@@ -73,9 +77,18 @@ class ClaimingGpu : public RelacyGpu<WholeQuads> {
     [[nodiscard]] Word fetch_add(Word* to, Word addend) const {
         return memory_->at(to).fetch_add(addend, rl::mo_relaxed, RL_INFO);
     }
+    [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {
+        memory_->at(to).compare_exchange_strong(expected, desired, rl::mo_relaxed, RL_INFO);
+        return expected;
+    }
 
    private:
     ModelMemory* memory_;
+};
+
+// Looks for numbers that were given up whenever it finds nothing.
+struct LookingGpu : ClaimingGpu {
+    using ClaimingGpu::ClaimingGpu;
 };
 
 }  // namespace carillon::test
@@ -83,7 +96,7 @@ class ClaimingGpu : public RelacyGpu<WholeQuads> {
 namespace carillon {
 
 template <>
-inline constexpr std::uint32_t polls_per_look<BasicDeviceNear<test::ClaimingGpu>> = 1;
+inline constexpr std::uint32_t polls_per_look<BasicDeviceNear<test::LookingGpu>> = 1;
 
 }  // namespace carillon
 
@@ -94,8 +107,21 @@ struct SharedShape {
     std::uint32_t stripe_shift;
     std::uint32_t messages;  // of the second producer; the first has one
     Sequence first = 1;
+    bool gives_up_for_a_third = true;
 };
 
+// The words of a shared ring: claimed and taken, the credits, the numbers given up.
+inline constexpr std::size_t shared_words(std::uint32_t capacity) { return 2 + 2 * capacity; }
+
+[[nodiscard]] inline SharedRingView shared_view(ModelMemory& memory, std::uint32_t capacity,
+                                                std::uint32_t stripe_shift, Sequence first) {
+    Word* const words = memory.words();
+    return {memory.lines(), words + 2 + capacity, words + 1, words, words + 2,
+            capacity,       stripe_shift,         first};
+}
+
+// The first producer may die at any access. The other one gives up what the dead one held, and, if
+// asked to, does so now and then while nobody has died, as it would for a third.
 // NearCpu: SharingCpu, or one that is broken. Far: the producers' far policy.
 template <SharedShape shape, class NearCpu = SharingCpu, class Far = BasicHostMapped<MortalCpu>>
 class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Far>, 3> {
@@ -107,7 +133,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
 
     void before() {
         format_ring(view_);
-        memory_.begin(shape.capacity, 2 + 2 * shape.capacity);
+        memory_.begin(shape.capacity, shared_words(shape.capacity));
         for (int i = 0; i < 2; ++i) {
             *record(i) = {ProducerRecord::none, 0};
             memory_.begin(record(i)->begin);
@@ -142,7 +168,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
         try {
             End producer = end(0);
             while (!producer.try_push(Message::make(1))) rl::yield(1, RL_INFO);
-            accesses_left = 1000;
+            accesses_left = no_end;
             ended_(RL_INFO).store(well, rl::mo_release);
         } catch (ThreadDied const&) {
             ++deaths;
@@ -155,7 +181,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
     void push_and_give_up() {
         End producer = end(1);
         for (std::uint32_t i = 0; i != shape.messages; ++i) {
-            if (rl::rand(2) == 0) (void)give_up();
+            if (shape.gives_up_for_a_third && rl::rand(2) == 0) (void)give_up();
             data_.at(i)(RL_INFO) = 2 + i;
             while (!producer.try_push(Message::make(2 + i), OutOfLine::written)) {
                 if (ended_(RL_INFO).load(rl::mo_acquire) == dead) (void)give_up();
@@ -176,10 +202,10 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
     }
 
     void consume() {
-        using DeviceNear = BasicDeviceNear<ClaimingGpu>;
+        using DeviceNear = BasicDeviceNear<LookingGpu>;
         using DeviceFar = BasicDeviceFar<ClaimingGpu>;
         SharedConsumer<Message, DeviceNear, DeviceFar, OneLane> consumer(
-            view_, DeviceNear(ClaimingGpu(memory_)), DeviceFar(ClaimingGpu(memory_)));
+            view_, DeviceNear(LookingGpu(memory_)), DeviceFar(ClaimingGpu(memory_)));
         std::uint32_t of_mortal = 0;
         std::uint32_t of_other = 0;
         while (of_other != shape.messages || (of_mortal == 0 && !died_)) {
@@ -199,18 +225,187 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
     }
 
     ModelMemory memory_{QuadIs::one_access, first_and_last_quad};
-    // claimed and taken, the credits, the numbers given up.
-    SharedRingView view_{memory_.lines(),     memory_.words() + 2 + shape.capacity,
-                         memory_.words() + 1, memory_.words(),
-                         memory_.words() + 2, shape.capacity,
-                         shape.stripe_shift,  shape.first};
+    SharedRingView view_ = shared_view(memory_, shape.capacity, shape.stripe_shift, shape.first);
     rl::atomic<unsigned> ended_;
     std::array<rl::var<std::uint32_t>, shape.messages> data_;
     bool died_ = false;  // the model's own
 };
 
+// The first two for bounded searches.
+inline constexpr SharedShape one_message{.capacity = 2, .stripe_shift = 0, .messages = 1};
+inline constexpr SharedShape two_messages{
+    .capacity = 2, .stripe_shift = 0, .messages = 2, .gives_up_for_a_third = false};
 inline constexpr SharedShape stripes_of_one{.capacity = 2, .stripe_shift = 0, .messages = 2};
 inline constexpr SharedShape stripes_of_two{
     .capacity = 4, .stripe_shift = 1, .messages = 4, .first = (Sequence{1} << 32) - 3};
+
+// Both producers live.
+struct SharedTraffic {
+    std::uint32_t capacity;
+    std::uint32_t stripe_shift;
+    std::array<std::uint32_t, 2> messages;  // of each producer
+    // The first line is there already, so that a slot is written again the sooner.
+    bool one_is_there = false;
+    // Every message is tried once, and the consumer polls so often; with no bound, each goes on
+    // until it has had all messages.
+    std::uint32_t polls = 0;
+    OutOfLine data = OutOfLine::none;
+    Quads quads = first_and_last_quad;
+    Sequence first = 1;
+};
+
+// Which ends there are, by the way that lines go.
+template <class FarCpu = RelacyCpu<WholeQuads>>
+struct SharedToDevice {
+    using Far = BasicHostMapped<FarCpu>;
+    using Near = BasicHostCached<SharingCpu>;
+    using Sender = SharedProducer<Message, Far, Near, NoRecord>;
+    using ReceiverNear = BasicDeviceNear<ClaimingGpu>;
+    using ReceiverFar = BasicDeviceFar<ClaimingGpu>;
+    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneLane>;
+
+    [[nodiscard]] static Sender sender(SharedRingView const& view, ModelMemory& memory) {
+        return Sender(view, Far(one_step, nullptr, nullptr, FarCpu(memory)),
+                      Near(nullptr, SharingCpu(memory)));
+    }
+    [[nodiscard]] static Receiver receiver(SharedRingView const& view, ModelMemory& memory) {
+        ClaimingGpu const gpu(memory);
+        return Receiver(view, ReceiverNear(gpu), ReceiverFar(gpu));
+    }
+    [[nodiscard]] static bool push(Sender& sender, Message const& message, OutOfLine data) {
+        return sender.try_push(message, data);
+    }
+};
+
+template <class Gpu = ClaimingGpu>
+struct SharedToHost {
+    using Far = BasicDeviceFar<Gpu>;
+    using Near = BasicDeviceNear<Gpu>;
+    using Sender = LanesProducer<Message, Far, Near, OneLane>;
+    using ReceiverNear = BasicHostCached<SharingCpu>;
+    using ReceiverFar = BasicHostMapped<RelacyCpu<WholeQuads>>;
+    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneLane>;
+
+    [[nodiscard]] static Sender sender(SharedRingView const& view, ModelMemory& memory) {
+        return Sender(view, Far(Gpu(memory)), Near(Gpu(memory)));
+    }
+    [[nodiscard]] static Receiver receiver(SharedRingView const& view, ModelMemory& memory) {
+        return Receiver(view, ReceiverNear(nullptr, SharingCpu(memory)),
+                        ReceiverFar(one_step, nullptr, nullptr, RelacyCpu<WholeQuads>(memory)));
+    }
+    [[nodiscard]] static bool push(Sender& sender, Message const& message, OutOfLine data) {
+        return sender.try_push(message, true, data);
+    }
+};
+
+template <class Way, SharedTraffic traffic>
+class SharedTrafficModel : public rl::test_suite<SharedTrafficModel<Way, traffic>, 3> {
+   public:
+    static constexpr unsigned depth_limit = 10000;
+    static constexpr std::uint32_t all_messages =
+        traffic.messages[0] + traffic.messages[1] + (traffic.one_is_there ? 1 : 0);
+    // Over all executions of a search.
+    inline static std::uint32_t most_sent = 0;
+    inline static std::uint32_t most_taken = 0;
+
+    void before() {
+        format_ring(view_);
+        if (traffic.one_is_there) {
+            view_.slots[view_.index(traffic.first)] = pack(Message::make(0), tag_of(traffic.first));
+            *view_.claimed = traffic.first;
+        }
+        memory_.begin(traffic.capacity, shared_words(traffic.capacity));
+        accesses_left = no_end;
+    }
+
+    void thread(unsigned index) {
+        if (index == 2) return consume();
+        produce(index);
+    }
+
+    void after() {
+        most_sent = std::max(most_sent, sent_);
+        most_taken = std::max(most_taken, taken_);
+    }
+
+   private:
+    using Side = Tries<traffic.polls>;
+    // Of message i of a producer, from 1 on.
+    static constexpr std::uint32_t number_of(std::size_t producer, std::uint32_t i) {
+        return static_cast<std::uint32_t>(producer) * traffic.messages[0] + i + 1;
+    }
+
+    void produce(std::size_t producer) {
+        auto sender = Way::sender(view_, memory_);
+        for (std::uint32_t i = 0; i != traffic.messages[producer]; ++i) {
+            std::uint32_t const number = number_of(producer, i);
+            if (traffic.data == OutOfLine::written) data_.at(number)(RL_INFO) = number;
+            while (!Way::push(sender, Message::make(number), traffic.data)) {
+                if (traffic.polls != 0) return;
+                Side::wait();
+            }
+            ++sent_;
+            RL_ASSERT(sent_ - taken_ <= traffic.capacity);  // nothing was overwritten
+        }
+    }
+
+    void consume() {
+        auto receiver = Way::receiver(view_, memory_);
+        std::array<std::uint32_t, 2> taken{};
+        auto const use = [&](Message const& message, Sequence sequence) {
+            RL_ASSERT(sequence == traffic.first + taken_);
+            ++taken_;
+            std::uint32_t number = 0;
+            if (!traffic.one_is_there || sequence != traffic.first) {
+                std::size_t const producer = message.word[0] > traffic.messages[0] ? 1 : 0;
+                RL_ASSERT(taken.at(producer) != traffic.messages[producer]);
+                number = number_of(producer, taken[producer]++);
+                if (traffic.data == OutOfLine::written) {
+                    RL_ASSERT(data_.at(number)(RL_INFO).load() == number);
+                }
+            }
+            RL_ASSERT(message == Message::make(number));
+        };
+        for (std::uint32_t polls = 0; taken_ != all_messages && Side::again(polls); ++polls) {
+            if (!receiver.poll(use)) Side::wait();
+        }
+    }
+
+    ModelMemory memory_{QuadIs::one_access, traffic.quads};
+    SharedRingView view_ =
+        shared_view(memory_, traffic.capacity, traffic.stripe_shift, traffic.first);
+    std::array<rl::var<std::uint32_t>, all_messages + 1> data_;  // by number
+    // The model's own count, known to all threads at once.
+    std::uint32_t sent_ = traffic.one_is_there ? 1 : 0;
+    std::uint32_t taken_ = 0;
+};
+
+// For exhaustive searches. A device's loads of data need two quads to be ordered, which is too
+// much.
+inline constexpr SharedTraffic one_each{
+    .capacity = 2, .stripe_shift = 0, .messages = {1, 1}, .polls = 2, .quads = first_quad};
+inline constexpr SharedTraffic one_each_with_data{.capacity = 2,
+                                                  .stripe_shift = 0,
+                                                  .messages = {1, 1},
+                                                  .polls = 2,
+                                                  .data = OutOfLine::written,
+                                                  .quads = first_quad};
+// Two claim the free slot, and the other one once it is taken.
+inline constexpr SharedTraffic one_each_and_a_slot_again{.capacity = 2,
+                                                         .stripe_shift = 0,
+                                                         .messages = {1, 1},
+                                                         .one_is_there = true,
+                                                         .polls = 1,
+                                                         .quads = first_quad};
+// With endless polls a message that never comes is a livelock.
+inline constexpr SharedTraffic one_and_two{
+    .capacity = 2, .stripe_shift = 0, .messages = {1, 2}, .data = OutOfLine::written};
+// For random searches. The tags wrap on the way.
+inline constexpr SharedTraffic four_each{.capacity = 4,
+                                         .stripe_shift = 1,
+                                         .messages = {4, 4},
+                                         .data = OutOfLine::written,
+                                         .quads = all_quads,
+                                         .first = (Sequence{1} << 32) - 3};
 
 }  // namespace carillon::test

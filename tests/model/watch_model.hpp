@@ -100,11 +100,6 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
         await(&status()->ended, near);
     }
 
-    static void await(Word const* word, HostNear const& near) {
-        FlagReader<bool, HostNear> flag(word, near);
-        while (!flag.get()) rl::yield(1, RL_INFO);
-    }
-
     bool submit(Host& host, std::uint32_t channel) {
         if (submitted_[channel] == calls) return false;
         std::uint32_t const number = 10 * channel + submitted_[channel] + 1;
