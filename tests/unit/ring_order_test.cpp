@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
+#include "carillon/access/host_mapped.hpp"
 #include "support/recording.hpp"
 #include "support/ring_memory.hpp"
 
@@ -36,6 +38,53 @@ TEST_F(RingOrderTest, publishIsOneLineAndOneCommit) {
     ASSERT_TRUE(producer_.try_push(Whole::make(1)));
     EXPECT_EQ(log_.take(),
               (Entries{"far.store_line slot 0", "  over tag 1 tag 17", "far.commit 64 slot 0"}));
+}
+
+// Catches a commit, which is a store fence, a line; and one that covers too little.
+TEST_F(RingOrderTest, batchIsAllItsLinesAndOneCommitAndWithTheWrapTwo) {
+    std::array<Whole, 12> messages{};
+    std::size_t const count = messages.size();
+    ASSERT_EQ(producer_.try_push_n(messages.data(), count), count);
+    Entries all = log_.take();
+    EXPECT_EQ(all.size(), 2 * count + 1);
+    EXPECT_EQ(all.back(), "far.commit 768 slot 0");
+
+    memory_.credit() = 16 + count;
+    ASSERT_EQ(producer_.try_push_n(messages.data(), count, OutOfLine::written), count);
+    all = log_.take();
+    ASSERT_EQ(all.size(), 2 * count + 4);
+    EXPECT_EQ(all.at(0), look);
+    EXPECT_EQ(all.at(1), "far.release");
+    EXPECT_EQ(all.at(all.size() - 2), "far.commit 256 slot 12");
+    EXPECT_EQ(all.back(), "far.commit 512 slot 0");
+    for (Entries::size_type i = 2; i != all.size() - 2; i += 2) {
+        EXPECT_TRUE(all.at(i).starts_with("far.store_line ")) << all.at(i);
+    }
+}
+
+struct CountingCpu : X86 {
+    inline static int fences = 0;
+    static void store_fence() {
+        ++fences;
+        X86::store_fence();
+    }
+};
+
+// The same in store fences; in two steps there is one more before each part.
+TEST(RingFencesTest, batchHasOneStoreFenceAStepAndWithTheWrapTwo) {
+    using Far = BasicHostMapped<CountingCpu>;
+    for (PublishMode const mode : {PublishMode::one_step, PublishMode::two_step}) {
+        int const steps = mode == PublishMode::one_step ? 1 : 2;
+        RingMemory memory(16);
+        Producer<Whole, Far, HostCached> producer(memory.view(), Far({StoreKind::sse2, mode}));
+        std::array<Whole, 12> messages{};
+        CountingCpu::fences = 0;
+        ASSERT_EQ(producer.try_push_n(messages.data(), messages.size()), messages.size());
+        EXPECT_EQ(CountingCpu::fences, steps);
+        memory.credit() = messages.size();
+        ASSERT_EQ(producer.try_push_n(messages.data(), messages.size()), messages.size());
+        EXPECT_EQ(CountingCpu::fences, steps + 2 * steps);
+    }
 }
 
 // Catches a release after the line, or after its commit.

@@ -57,6 +57,7 @@ CARILLON_POLICY_CODE
 template <class T, class Far>
 CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std::size_t count,
                                 Tag first, Tag previous) {
+    if (count == 0) return;  // the part behind the wrap, mostly
     if constexpr (sizeof(T) == payload_bytes) {
         far.store_payloads(to, messages, count, first, previous);
     } else {
@@ -137,7 +138,8 @@ class Producer {
     }
 
     // Publishes as many of the `count` messages as there is room for, the first ones, and returns
-    // how many: with one fence for all of them. `data` is for what any of them refers to.
+    // how many: with one fence for all of them, two where they go on at the first slot. `data` is
+    // for what any of them refers to.
     CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
