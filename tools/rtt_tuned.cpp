@@ -27,13 +27,15 @@ class TunedCallMeasure : public Measure {
         options.wait = stage_.wait.style();
         options.placement = Placement::tuned;
         options.profile = profile_;
+        // Which page is fast depends on the core too, so the choice is made from there. The emulated
+        // device's threads would inherit it.
+        std::optional<OnCore> here;
+        if (!profile_->cores.empty() && !stage_.device.emulated()) {
+            here.emplace(profile_->cores.front().id);
+        }
         PersistentKernel<Reprice> kernel(stage_.device, options);
         place_ = static_cast<int>(kernel.multiprocessor());
-        {
-            std::optional<OnCore> here;  // the kernel's threads, if it has any, are free
-            if (!profile_->cores.empty()) here.emplace(profile_->cores.front().id);
-            time_calls(count, samples, kernel.channel());
-        }
+        time_calls(count, samples, kernel.channel());
         kernel.stop();
     }
 
