@@ -14,7 +14,7 @@ class TunedCallMeasure : public Measure {
    public:
     explicit TunedCallMeasure(RttStage stage)
         : stage_(std::move(stage)),
-          profile_(std::make_shared<PlacementProfile>(tune(stage_.device, {.seconds = 2}))) {}
+          profile_(std::make_shared<PlacementProfile>(tune(stage_.device))) {}
 
     std::string name() const override { return "call-tuned"; }
     int multiprocessor() const override { return place_; }

@@ -85,7 +85,14 @@ class BasicHostWait {
                     while_waiting();
                 }
             }
-            if (relax(polls, poll, watched)) return true;
+            if (style_ == Style::spin) {  // until the next look: nothing but the polls
+                for (unsigned i = 1; i < polls_between_looks; ++i) {
+                    if (poll()) return true;
+                }
+                polls += polls_between_looks - 1;
+            } else if (relax(polls, poll, watched)) {
+                return true;
+            }
         }
     }
 
@@ -105,6 +112,8 @@ class BasicHostWait {
     }
 
    private:
+    static constexpr unsigned polls_between_looks = 256;
+
     static void const* unknown() { return nullptr; }
 
     // The first poll after which the processor is yielded.
@@ -125,7 +134,7 @@ class BasicHostWait {
     // that long alone, and a yield much longer.
     [[nodiscard]] bool looks_at_clock(std::uint64_t polls) const {
         if (polls >= first_yield() || style_ == Style::umwait) return true;
-        return (polls & (style_ == Style::tpause ? 0xfU : 0xffU)) == 0;
+        return polls % (style_ == Style::tpause ? 16 : polls_between_looks) == 0;
     }
 
     // Spends the time until the next poll; true when the poll that it made itself was successful.
