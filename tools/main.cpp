@@ -13,6 +13,7 @@
 #include "build_info.hpp"
 #include "copy.hpp"
 #include "dbn.hpp"
+#include "doctor.hpp"
 #include "latency.hpp"
 #include "load.hpp"
 #include "rate.hpp"
@@ -163,6 +164,17 @@ void verify(Common const& common, VerifyOptions const& options) {
     require_no_violation(result);
 }
 
+void doctor(Common const& common) {
+    DoctorReport const report = run_doctor(common.device);
+    fmt::print(common.text_output(), "{}", doctor_text(report));
+    if (!common.json.empty()) {
+        nlohmann::json all = to_json(report);
+        all["environment"] = environment(report.device);
+        write_json(common.json, all);
+    }
+    require_no_error(report);
+}
+
 void copy(Common const& common, CopyOptions const& options) {
     Device const device = open_device(common);
     std::vector<CopyResult> const copies = run_copy(device, options, show_progress);
@@ -254,6 +266,10 @@ int run(int argc, char** argv) {
     common.add_to(*replay_command);
     replay_command->add_option("file", path, "a DBN file of MBO records")->required();
 
+    auto* doctor_command = app.add_subcommand(
+        "doctor", "whether this machine can do what a persistent kernel needs, and what helps");
+    common.add_to(*doctor_command);
+
     CopyOptions copy_options;
     auto* copy_command = app.add_subcommand(
         "copy", "bandwidth of copies between CPU and device memory, ours and the rivals'");
@@ -295,6 +311,7 @@ int run(int argc, char** argv) {
         options.rounds = std::min(options.rounds, options.iterations);
         rtt(common, options);
     }
+    if (doctor_command->parsed()) doctor(common);
     if (copy_command->parsed()) copy(common, copy_options);
     if (rate_command->parsed()) rate(common, rate_options);
     if (load_command->parsed()) {

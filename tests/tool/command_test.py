@@ -222,6 +222,56 @@ class CommandTest(unittest.TestCase):
                      preexec_fn=lambda: os.sched_setaffinity(0, one))
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
+    def doctor(self, *arguments, status=0, **options):
+        """What the doctor says, by the findings' names."""
+        result = run("doctor", *arguments, "--json", "-", **options)
+        self.assertEqual(result.returncode, status, result.stderr)
+        report = json.loads(result.stdout)
+        for finding in report["findings"]:
+            with self.subTest(finding["id"]):
+                self.assertEqual(set(finding), {"id", "severity", "found", "why", "fix"})
+                self.assertIn(finding["severity"], ("ok", "note", "warning", "error"))
+                self.assertEqual(finding["fix"] == "", finding["severity"] == "ok")
+        worst = [finding["severity"] for finding in report["findings"]]
+        self.assertEqual(report["errors"], worst.count("error"))
+        self.assertEqual(report["warnings"], worst.count("warning"))
+        self.assertIn("version", report["environment"])
+        return {finding["id"]: finding for finding in report["findings"]}
+
+    def test_doctor_calls_the_emulated_device(self):
+        result = run("doctor", "--device", "emulated")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("device.call", result.stdout)
+        findings = self.doctor("--device", "emulated")
+        self.assertEqual(findings["device.open"]["severity"], "ok")
+        self.assertEqual(findings["device.call"]["severity"], "ok")
+
+    def test_doctor_warns_of_one_processor(self):
+        one = {min(os.sched_getaffinity(0))}
+        findings = self.doctor("--device", "emulated",
+                               preexec_fn=lambda: os.sched_setaffinity(0, one))
+        self.assertEqual(findings["cpu.processors"]["severity"], "warning")
+
+    def test_doctor_names_the_vulkan_driver_that_is_not_there(self):
+        environment = dict(os.environ, VK_DRIVER_FILES="/nowhere/icd.json")
+        findings = self.doctor("--device", "emulated:vulkan", status=1, env=environment)
+        self.assertEqual(findings["vulkan.icd"]["severity"], "error")
+        self.assertIn("/nowhere/icd.json", findings["vulkan.icd"]["found"])
+        self.assertEqual(findings["vulkan.icd"]["fix"], "unset VK_DRIVER_FILES")
+        result = run("doctor", "--device", "emulated:vulkan", env=environment)
+        self.assertIn("/nowhere/icd.json", result.stdout)
+        self.assertTrue(result.stderr.strip().splitlines()[-1].startswith("carillon: doctor: "))
+        self.assertIn("vulkan.icd", result.stderr)
+
+    def test_doctor_does_without_a_gpu_unless_one_was_asked_for(self):
+        environment = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+        findings = self.doctor(env=environment)
+        self.assertEqual(findings["device.call"]["severity"], "ok")
+        self.assertEqual(findings["driver.gpus"]["severity"], "warning")
+        findings = self.doctor("--device", "cuda:0", status=1, env=environment)
+        self.assertEqual(findings["device.open"]["severity"], "error")
+        self.assertEqual(findings["driver.gpus"]["severity"], "error")
+
     def test_a_foreign_file_fails(self):
         self.assert_fails(run("replay", __file__, "--device", "emulated"), 1, "not a DBN file")
 
@@ -247,7 +297,7 @@ class CommandTest(unittest.TestCase):
                           ["load", "--device", "emulated", "--capacity", "7"],
                           ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"],
-                          ["tune", "--seconds", "0"],
+                          ["tune", "--seconds", "0"], ["doctor", "--device", "nonsense"],
                           ["rtt", "--device", "emulated", "--wait", "nonsense"]):
             with self.subTest(arguments):
                 self.assert_fails(run(*arguments), 2, "")

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon doctor`: whether this machine can do what a persistent kernel needs, and what helps if
+// it cannot.
+#pragma once
+
+#include <carillon/device_info.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace carillon::tool {
+
+enum class Severity : std::uint8_t {
+    ok,
+    note,     // worth knowing, or slower than it could be
+    warning,  // will hurt, now or under load
+    error,    // the main job fails on the device that was asked for
+};
+
+[[nodiscard]] std::string_view to_string(Severity severity);
+
+struct Finding {
+    std::string id;  // "vulkan.icd"
+    Severity severity = Severity::ok;
+    std::string found;
+    std::string why;  // it matters
+    std::string fix;  // a command or a setting; empty if there is nothing to do
+};
+
+struct DoctorReport {
+    std::string selector;
+    DeviceInfo device;  // one that could not be opened has but a name, which says so
+    std::vector<Finding> findings;
+
+    [[nodiscard]] std::size_t count(Severity severity) const;
+};
+
+// Looks at the machine, opens the device and, where that is safe, calls a kernel there. Throws
+// UsageError for a selector that makes no sense; what else goes wrong is a finding.
+[[nodiscard]] DoctorReport run_doctor(std::string const& selector);
+
+// "findings" and the number of each severity.
+[[nodiscard]] nlohmann::json to_json(DoctorReport const& report);
+// For people: the worst first.
+[[nodiscard]] std::string doctor_text(DoctorReport const& report);
+// Throws Error, which names the errors, if there are any.
+void require_no_error(DoctorReport const& report);
+
+}  // namespace carillon::tool
