@@ -12,6 +12,7 @@
 #include "carillon/error.hpp"              // IWYU pragma: export
 #include "carillon/flag.hpp"               // IWYU pragma: export
 #include "carillon/launch.hpp"             // IWYU pragma: export
+#include "carillon/mailbox.hpp"            // IWYU pragma: export
 #include "carillon/memory.hpp"             // IWYU pragma: export
 #include "carillon/persistent_kernel.hpp"  // IWYU pragma: export
 #include "carillon/pinned.hpp"             // IWYU pragma: export

@@ -37,11 +37,20 @@ void use_kernel(carillon::Device const& device) {
     carillon::PersistentKernel<H> const kernel(device);
 }
 
+template <int bytes>
+void use_mailbox(carillon::Device const& device) {
+    struct Value {
+        char byte[bytes];
+    };
+    carillon::Mailbox<Value, carillon::Direction::to_device>(device, {}).set({});
+}
+
 void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     use_ring<Largest>(device);
     use_kernel<Handler<Largest, Largest>>(device);
     carillon::Flag<double, carillon::Direction::to_device>(device).set(1.5);
+    use_mailbox<4096>(device);
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2
@@ -61,5 +70,9 @@ void use(carillon::Device const& device) {
     (void)ring.try_pop();
 #elif CARILLON_CASE == 9
     carillon::Flag<Largest, carillon::Direction::to_device>(device).set({});
+#elif CARILLON_CASE == 10
+    use_mailbox<4097>(device);
+#elif CARILLON_CASE == 11
+    carillon::Mailbox<NotTrivial, carillon::Direction::to_device>(device, {}).set({});
 #endif
 }

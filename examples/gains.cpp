@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mailboxes: gains, a limit and a kill switch that change while a kernel runs, and its status back.
+// Only the latest of each counts, and neither side ever waits for the other.
+#include <carillon/carillon.hpp>
+#include <chrono>
+#include <cstdio>
+
+struct Gains {
+    double gain[16];
+    double limit;
+    bool stop;  // the kill switch
+};
+struct Status {
+    long steps;
+    double gain, output;
+};
+
+using GainsIn = carillon::Mailbox<Gains, carillon::Direction::to_device>;
+using StatusOut = carillon::Mailbox<Status, carillon::Direction::to_host>;
+
+struct Control {
+    GainsIn::DeviceEnd gains_in;
+    StatusOut::DeviceEnd status_out;
+
+    // One block of one thread. It ends at the switch, or by itself after `most` steps.
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        constexpr long most = 1L << 27;
+        carillon::DeviceClock const clock;
+        Gains gains{};
+        gains.stop = !gains_in.refresh(gains);
+        for (Status status{}; status.steps < most && !gains.stop; clock.idle(1)) {
+            double const wanted = 2 * gains.gain[0];
+            status.gain = gains.gain[0];
+            status.output = wanted < gains.limit ? wanted : gains.limit;
+            bool const news = gains_in.refresh(gains);  // a look that costs one load
+            if (++status.steps % 64 == 0 || news) status_out.set(status);
+        }
+    }
+};
+
+int main() try {
+    using namespace std::chrono_literals;
+    auto const device = carillon::Device::open();
+    GainsIn gains(device, {{1}, 5, false});
+    StatusOut status(device, {});
+    auto const kernel =
+        carillon::launch(device, 1, Control{gains.device_handle(), status.device_handle()});
+
+    Status seen{};
+    for (double gain = 1; gain <= 4; ++gain) {
+        gains.set({{gain}, 5, false});
+        auto const until = std::chrono::steady_clock::now() + 5s;
+        while ((!status.refresh(seen) || seen.gain != gain) &&
+               std::chrono::steady_clock::now() < until) {
+        }
+        std::printf("gain %.0f: output %.0f\n", seen.gain, seen.output);
+    }
+    gains.set({{0}, 0, true});
+    bool const stopped = kernel.wait(5s);
+    std::printf("with gain %.0f, %s\n", seen.gain, stopped ? "stopped by the switch" : "running");
+    return stopped ? 0 : 1;
+} catch (carillon::Error const& error) {
+    std::fprintf(stderr, "gains: %s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters, limits, a kill switch to a running kernel, and its status back: values of up to 4 KiB
+// of which only the latest counts.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "carillon/access/block.hpp"
+#include "carillon/channel_memory.hpp"
+#include "carillon/core/mailbox.hpp"
+#include "carillon/device.hpp"
+#include "carillon/endpoints.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/ring.hpp"
+
+namespace carillon {
+
+struct MailboxOptions {
+    // Values that are there at once, a power of two from 2 on: while the writer writes one, a
+    // reader has time to copy another. More of them are for slow readers of large values.
+    std::uint32_t slots = 4;
+    Sequence first = 1;  // number of the first value; tests place it before a wrap
+};
+
+// All threads of a block that read a mailbox together.
+struct BlockThreads {
+    [[nodiscard]] CARILLON_HD static unsigned thread() { return block::thread(); }
+    [[nodiscard]] CARILLON_HD static unsigned threads() { return block::threads(); }
+    CARILLON_HD static void barrier() { block::barrier(); }
+    template <class Shared>
+    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
+        return block::shared(own);
+    }
+};
+
+// The device's end for all threads of a block, which all call refresh(value) and share the copy
+// out. `value` is one for all of them, in shared or global memory: every thread sees it whole when
+// the call returns, and the next call writes it only when all have come. What refresh() returns is
+// the same for every thread. On the emulated device one thread is the block.
+template <class T>
+using BlockMailboxReader = MailboxReader<T, DeviceNear, BlockThreads>;
+
+// `T` is trivially copyable and at most 4 KiB. The latest value wins; a value that was not read in
+// time is never seen. One writer, one thread at a time, and any number of readers; none of them
+// ever waits.
+template <class T, Direction direction>
+class Mailbox {
+   public:
+    static constexpr bool to_device = direction == Direction::to_device;
+    using HostEnd =
+        std::conditional_t<to_device, MailboxWriter<T, HostMapped>, MailboxReader<T, HostCached>>;
+    using DeviceEnd =
+        std::conditional_t<to_device, MailboxReader<T, DeviceNear>, MailboxWriter<T, DeviceFar>>;
+    using BlockEnd = BlockMailboxReader<T>;
+
+    // `initial` is the first value that a reader finds. Throws UsageError for the options, and
+    // what Device::allocate throws.
+    Mailbox(Device const& device, T const& initial, MailboxOptions const& options = {})
+        : options_(checked(options)),
+          memory_(to_device ? device.allocate(size_of(options))
+                            : device.allocate_host(size_of(options))),
+          host_(make_host_end(device, initial)) {}
+
+    // The device's end, to be passed to a kernel by value. Of the one that reads, every copy is a
+    // reader of its own, for one thread; the one that writes is passed once.
+    [[nodiscard]] DeviceEnd device_handle() const {
+        MailboxView view = view_at(memory_.device());
+        if constexpr (!to_device) ++view.first;  // after the initial value
+        return DeviceEnd(view);
+    }
+    // The reader for all threads of a block.
+    [[nodiscard]] BlockEnd block_handle() const requires to_device {
+        return BlockEnd(view_at(memory_.device()));
+    }
+
+    // `data` says that the value refers to device memory that the caller has written.
+    void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
+        host_.set(value, data);
+    }
+
+    // MailboxReader::refresh, for one thread.
+    [[nodiscard]] bool refresh(T& value) requires(!to_device) { return host_.refresh(value); }
+    // A reader of its own for another thread, while the mailbox lives.
+    [[nodiscard]] HostEnd reader() const requires(!to_device) {
+        return HostEnd(view_at(memory_.host()));
+    }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<DeviceEnd> &&
+                  std::is_trivially_copyable_v<BlockEnd>);
+
+    static MailboxOptions const& checked(MailboxOptions const& options) {
+        check_capacity("Mailbox", options.slots);
+        if (options.first == 0) throw UsageError("Mailbox", "the first value's number is 0");
+        return options;
+    }
+    // A line for `newest`, and the slots.
+    static std::size_t size_of(MailboxOptions const& options) {
+        return (1 + std::size_t{options.slots} * mailbox_lines<T>)*sizeof(Line);
+    }
+
+    [[nodiscard]] MailboxView view_at(void* begin) const {
+        auto* const lines = static_cast<Line*>(begin);
+        return {lines + 1, &lines->quads[0].low, options_.slots, mailbox_lines<T>, options_.first};
+    }
+
+    [[nodiscard]] HostEnd make_host_end(Device const& device, T const& initial) const {
+        MailboxView const view = view_at(memory_.host());
+        format_mailbox(view);
+        memory_.flush(0, memory_.size());
+        // Two steps are for quads; here every word carries its tag (core/mailbox.hpp).
+        HostStores stores = device.stores();
+        stores.mode = PublishMode::one_step;
+        if constexpr (to_device) {
+            HostEnd writer(view, device.access(memory_, stores));
+            writer.set(initial);
+            return writer;
+        } else {
+            stores.kind = StoreKind::cached;  // the CPU's own memory
+            MailboxWriter<T, HostMapped>(view, HostMapped(stores)).set(initial);
+            return HostEnd(view);
+        }
+    }
+
+    MailboxOptions options_;
+    Memory memory_;
+    HostEnd host_;
+};
+
+}  // namespace carillon

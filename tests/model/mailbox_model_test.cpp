@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mailbox whose writer does not wait: values are whole, never go back, and the last one arrives.
+#include "model/mailbox_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include "model/search.hpp"
+
+namespace carillon::test {
+namespace {
+
+template <class Way, std::size_t lines, MailboxTraffic traffic>
+void expect_values(Search const& search) {
+    using Model = MailboxModel<Way, lines, traffic>;
+    Model::most_seen = 0;
+    Model::skipped_some = false;
+    EXPECT_EQ(outcome<Model>(search), "SUCCESS");
+    EXPECT_EQ(Model::most_seen, traffic.values);
+    EXPECT_TRUE(Model::skipped_some);
+}
+
+template <class Machine, std::size_t lines, MailboxTraffic traffic>
+void expect_both_ways(Search const& search) {
+    expect_values<ToDevice<Machine>, lines, traffic>(search);
+    expect_values<ToHost<Machine>, lines, traffic>(search);
+}
+
+using Reduced = Hardware<first_and_last_quad>;
+using EmulatedQuad = Emulated<first_quad>;
+// Every quad is seen in halves on the way, and stored in one step all the same.
+using Torn = Hardware<first_quad, TearingCpu<Evicted::either>>;
+
+// The third value goes where the first is; in one slot every value is written over the last.
+constexpr MailboxTraffic lapped{.slots = 2, .values = 3, .looks = 1};
+constexpr MailboxTraffic lapped_with_data{
+    .slots = 2, .values = 3, .looks = 1, .data = OutOfLine::written};
+constexpr MailboxTraffic one_slot{.slots = 1, .values = 2, .looks = 2, .data = OutOfLine::written};
+// With endless looks a value that never comes is a livelock.
+constexpr MailboxTraffic endless{.slots = 2, .values = 4, .data = OutOfLine::written};
+constexpr MailboxTraffic across_the_wrap{
+    .slots = 4, .values = 10, .data = OutOfLine::written, .first = (Sequence{1} << 32) - 4};
+
+TEST(MailboxModelTest, everyExecutionOfOneLineIsRight) {
+    expect_both_ways<Reduced, 1, lapped_with_data>(every_execution);
+    expect_both_ways<Reduced, 1, one_slot>(every_execution);
+}
+TEST(MailboxModelTest, everyExecutionOfTwoLinesIsRight) {
+    expect_both_ways<Hardware<first_quad>, 2, lapped>(every_execution);
+}
+TEST(MailboxModelTest, everyExecutionWithQuadsInHalvesIsRight) {
+    expect_values<ToDevice<Torn>, 1, one_slot>(every_execution);
+    expect_both_ways<EmulatedQuad, 1, lapped>(every_execution);
+    expect_both_ways<EmulatedQuad, 1, one_slot>(every_execution);
+}
+TEST(MailboxModelTest, oneSwitchAndNoBoundOnLooks) {
+    expect_both_ways<Reduced, 2, endless>(switching_at_most(1));
+    expect_both_ways<EmulatedQuad, 2, endless>(switching_at_most(1));
+}
+TEST(MailboxModelTest, randomExecutionsAcrossTheWrapOfTheTags) {
+    expect_both_ways<Hardware<all_quads>, 2, across_the_wrap>(random_executions(20'000));
+    expect_both_ways<Emulated<all_quads>, 2, across_the_wrap>(random_executions(20'000));
+    expect_values<ToDevice<Hardware<all_quads, TearingCpu<Evicted::either>>>, 2, across_the_wrap>(
+        random_executions(20'000));
+}
+
+}  // namespace
+}  // namespace carillon::test
