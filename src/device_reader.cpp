@@ -53,17 +53,20 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
 }
 
 ReaderBody ReaderHost::body() const {
-    return {channels_->on_device(), static_cast<std::uint64_t>(options_.lifetime.count()),
+    return {channels_->on_device(), block_limits(kernel_options(), device_.emulated()),
             device_.emulated() && HostWait::oversubscribed(options_.blocks)};
 }
 
+PersistentKernelOptions ReaderHost::kernel_options() const {
+    return {.blocks = options_.blocks,
+            .capacity = capacity,
+            .start_timeout = options_.start_timeout,
+            .stop_timeout = options_.stop_timeout,
+            .lifetime = options_.lifetime};
+}
+
 void ReaderHost::run(RunningKernel kernel) {
-    PersistentKernelOptions const options{.blocks = options_.blocks,
-                                          .capacity = capacity,
-                                          .start_timeout = options_.start_timeout,
-                                          .stop_timeout = options_.stop_timeout,
-                                          .lifetime = options_.lifetime};
-    kernel_ = std::make_unique<KernelHost>(device_, channels_, std::move(kernel), options,
+    kernel_ = std::make_unique<KernelHost>(device_, channels_, std::move(kernel), kernel_options(),
                                            "DeviceReader");
     kernel_->await_start();
 }

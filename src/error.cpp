@@ -15,8 +15,16 @@ ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned f
       asked_(asked),
       fit_(fit) {}
 
-CodedError::CodedError(std::string_view call, int code, std::string_view code_name)
-    : Error(call, fmt::format("{} ({})", code_name, code)), code_(code), code_name_(code_name) {}
+CodedError::CodedError(std::string_view call, int code, std::string_view code_name,
+                       std::string_view hint)
+    : Error(call, fmt::format("{} ({}){}{}", code_name, code, hint.empty() ? "" : ": ", hint)),
+      code_(code),
+      code_name_(code_name) {}
+
+DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_view code_name)
+    : CudaError(call, code, code_name,
+                "a kernel has broken the CUDA context of this process; the GPU can be used again "
+                "from a new process") {}
 
 SystemError::SystemError(std::string_view call, int error_number)
     : CodedError(call, error_number, std::generic_category().message(error_number)) {}

@@ -22,9 +22,10 @@ namespace carillon {
 class ChannelPeer {
    public:
     virtual ~ChannelPeer() = default;
-    // Throws StoppedError after a stop. One cached load: it is made on every request.
+    // Throws StoppedError when no request is taken any more, and what ended the kernel. One cached
+    // load: it is made on every request.
     virtual void require_open(std::string_view call) const = 0;
-    // Throws StoppedError or CudaError when the kernel has ended. Called from long waits.
+    // Throws StoppedError, or what ended it, when the kernel has ended. Called from long waits.
     virtual void require_alive(std::string_view call) = 0;
 };
 
@@ -119,6 +120,10 @@ class Channel {
         ends_.require_valid("Channel::abandon", ticket);
         ends_.abandon(ticket);
     }
+
+    // Whether the kernel has answered every request; of this channel's calls the only one that any
+    // thread may make.
+    [[nodiscard]] bool all_answered() const { return ends_.all_answered(); }
 
     [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
 

@@ -23,17 +23,28 @@
 
 namespace carillon {
 
-// Tells a block to end. In device memory; the CPU writes, the block polls.
+// Tells a block to end, and that its host is there. In device memory; the CPU writes, the block
+// polls both words with one load.
 struct alignas(64) ControlLine {
     std::uint64_t stop;
+    std::uint64_t host_beat;  // another value now and then
+};
+
+// Why a block has returned.
+enum class EndReason : std::uint64_t {
+    none,         // it has not, or without a word
+    told,         // a stop
+    lifetime,     // its time was over
+    host_silent,  // no beat came from the host for too long
 };
 
 // Tells the CPU where a block is. In host memory; the block writes, the CPU reads.
 struct alignas(64) StatusLine {
     std::uint64_t started;         // 1 once the block runs
-    std::uint64_t ended;           // 1 once it has returned
+    std::uint64_t ended;           // an EndReason once it has returned
     std::uint64_t multiprocessor;  // where it runs
     std::uint64_t bells;           // which of its two places for bells it watches
+    std::uint64_t beat;            // another value now and then, while it does not serve
 };
 
 // One channel as one side sees it.

@@ -58,6 +58,7 @@ class ReaderHost {
         std::uint32_t owed = 0;  // lines that it has yet to send
     };
 
+    [[nodiscard]] PersistentKernelOptions kernel_options() const;
     void send(Block& block, ReadRequest const& request, std::uint32_t lines, OutOfLine data);
     void commit() const;
     std::span<std::byte const> read_lines(std::uintptr_t address, std::size_t size,

@@ -70,7 +70,9 @@ class FormatError : public Error {
 // A library or the system said no: code() is its number, code_name() its name for it.
 class CodedError : public Error {
    public:
-    CodedError(std::string_view call, int code, std::string_view code_name);
+    // `hint`: what to do about it.
+    CodedError(std::string_view call, int code, std::string_view code_name,
+               std::string_view hint = {});
 
     [[nodiscard]] int code() const { return code_; }
     [[nodiscard]] std::string const& code_name() const { return code_name_; }
@@ -87,6 +89,13 @@ class SystemError : public CodedError {  // errno
 
 class CudaError : public CodedError {  // CUresult
     using CodedError::CodedError;
+};
+
+// What a kernel did broke the CUDA context of this process: an illegal address, a trap, an assert,
+// a watchdog. Every later use of that GPU in this process throws it too; a new process can go on.
+class DeviceFaultError : public CudaError {
+   public:
+    DeviceFaultError(std::string_view call, int code, std::string_view code_name);
 };
 
 class VulkanError : public CodedError {  // VkResult

@@ -2,6 +2,7 @@
 // The CPU's ends of a channel and what became of each request. Nothing here waits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -32,7 +33,10 @@ class HostChannel {
                 std::uint64_t* bell = nullptr)
         : requests_(requests, far, near, Bell(bell)),
           replies_(replies, near, far),
-          pending_(requests.capacity) {}
+          pending_(requests.capacity),
+          served_(requests.credit),
+          submitted_(requests.first - 1),
+          near_(near) {}
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request, OutOfLine data) {
@@ -46,6 +50,7 @@ class HostChannel {
         }
         pending.sequence = ticket.sequence();
         pending.state = State::awaited;
+        std::atomic_ref(submitted_).store(ticket.sequence(), std::memory_order_relaxed);
         return ticket;
     }
 
@@ -80,6 +85,13 @@ class HostChannel {
         }
     }
 
+    // Whether the device has answered every request that was submitted; from any thread. It returns
+    // the credit of a request after it has sent the reply.
+    [[nodiscard]] bool all_answered() const {
+        Sequence const submitted = std::atomic_ref(submitted_).load(std::memory_order_relaxed);
+        return near_.load_word(served_) == submitted;
+    }
+
     // The line in which the next reply will come.
     [[nodiscard]] Line const* awaited() const { return replies_.awaited(); }
 
@@ -112,6 +124,9 @@ class HostChannel {
     Producer<Request, Far, Near, Bell> requests_;
     Consumer<Reply, Near, Far> replies_;
     std::vector<Pending> pending_;
+    std::uint64_t const* served_;  // the credit word of the requests
+    mutable Sequence submitted_;   // the last one; read by other threads
+    Near near_;
 };
 
 }  // namespace carillon

@@ -2,13 +2,11 @@
 // A kernel that never stops: every block answers the requests of its own channels with a handler.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "carillon/access/lanes.hpp"
 #include "carillon/channel.hpp"
 #include "carillon/channel_memory.hpp"
+#include "carillon/kernel_host.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/nearest_page.hpp"
 #include "carillon/pinned.hpp"
@@ -23,33 +22,6 @@
 #include "carillon/serve.hpp"
 
 namespace carillon {
-
-enum class Placement : std::uint8_t {
-    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
-    off,        // anywhere
-    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
-};
-
-struct PersistentKernelOptions {
-    unsigned blocks = 1;
-    // 1: one thread polls the channel, the shortest round trip. 2 to 64: one warp watches them all
-    // by their bells, a round trip is one more look at memory longer, and where several have
-    // requests each waits for at most one of every other in turn (serve_watch).
-    unsigned channels_per_block = 1;
-    std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two
-    std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
-    // How long the destructor waits for the kernel to end.
-    std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
-    // The kernel ends by itself after so long; 0 for never.
-    std::chrono::nanoseconds lifetime{0};
-    // How its channels wait; none: HostWait::for_kernel chooses.
-    std::optional<HostWait::Style> wait = std::nullopt;
-    // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
-    // shows to be fast. The start takes longer then. One channel a block only.
-    Placement placement = Placement::automatic;
-    // What is known of the device, instead of the profile that is kept for it.
-    std::shared_ptr<PlacementProfile const> profile = nullptr;
-};
 
 namespace detail {
 
@@ -90,14 +62,14 @@ template <class Handler, class Request, class Reply>
 struct ServeBody {
     ChannelTable channels;
     Handler handler;
-    std::uint64_t lifetime_ns;
+    BlockLimits limits;
     bool oversubscribed;
 
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
         Handler own = handler;
         serve(DeviceChannel<Request, Reply>(view.requests, view.replies), own,
-              BlockControl(view.control, view.status, lifetime_ns, DeviceClock(oversubscribed)));
+              limits.control(view, DeviceClock(oversubscribed)));
     }
 };
 
@@ -106,7 +78,7 @@ struct WatchBody {
     ChannelTable channels;
     Handler handler;
     unsigned channels_per_block;
-    std::uint64_t lifetime_ns;
+    BlockLimits limits;
     bool oversubscribed;
 
     CARILLON_HD void operator()(unsigned block) const {
@@ -123,7 +95,7 @@ struct WatchBody {
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);
         serve_watch(watched, channels_per_block, nearest_bells(block, leading.status, clock), own,
-                    BlockControl(leading.control, leading.status, lifetime_ns, clock));
+                    limits.control(leading, clock));
     }
 
    private:
@@ -145,41 +117,6 @@ struct WatchBody {
     struct Room {
         alignas(Channel) unsigned char bytes[bells_per_block * sizeof(Channel)];
     };
-};
-
-// A running kernel and its memory: what PersistentKernel does not need its types for.
-class KernelHost final : public ChannelPeer {
-   public:
-    // `owner`: the class whose name its errors have.
-    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
-               PersistentKernelOptions const& options, std::string owner = "PersistentKernel");
-    KernelHost(KernelHost const&) = delete;
-    KernelHost& operator=(KernelHost const&) = delete;
-    ~KernelHost() override;
-
-    // Waits until every block has said that it runs. Throws TimeoutError.
-    void await_start();
-    void stop(std::chrono::nanoseconds timeout);
-    [[nodiscard]] bool running() const;
-    [[nodiscard]] unsigned blocks() const { return options_.blocks; }
-    [[nodiscard]] unsigned multiprocessor(unsigned block) const;
-    // Which of its two places for bells a block that has started watches.
-    [[nodiscard]] unsigned place_of_bells(unsigned block) const;
-
-    void require_open(std::string_view call) const override;
-    void require_alive(std::string_view call) override;
-
-   private:
-    void ask_to_stop();
-    // The first of a block's channels has its control and status lines.
-    [[nodiscard]] ChannelView leading_channel(unsigned block) const;
-
-    Device device_;
-    std::shared_ptr<ChannelMemory> memory_;
-    PersistentKernelOptions options_;
-    std::string owner_;
-    std::atomic<bool> stopped_ = false;
-    RunningKernel running_;  // goes first: the memory outlives the kernel
 };
 
 }  // namespace detail
@@ -236,6 +173,20 @@ class PersistentKernel {
     // Where it was put, and what was left to chance.
     [[nodiscard]] ChannelPlacement const& placement() const { return placement_; }
 
+    // What becomes of it, at any time and from any thread.
+    [[nodiscard]] KernelState state() const { return host_->state(); }
+    [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
+        return host_->activity(block, outstanding(block));
+    }
+
+    // Ends the kernel when it has answered what was accepted: from now on every submit throws
+    // StoppedError, and what was submitted before has its reply, which can be taken afterwards too.
+    // Throws TimeoutError if requests are unanswered after `timeout`, because a handler is still at
+    // one or because replies that nobody takes leave no room: the kernel goes on draining then,
+    // drain again or stop(). Throws CudaError if the kernel died.
+    void drain(std::chrono::nanoseconds timeout) {
+        host_->drain([this] { return all_answered(); }, timeout);
+    }
     // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
     // channel throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
     // again, or let go: nothing that it may still touch is freed), CudaError if it had died.
@@ -272,20 +223,20 @@ class PersistentKernel {
     [[nodiscard]] RunningKernel start(Device const& device, ChannelTable const& channels,
                                       PersistentKernelOptions const& options,
                                       Handler const& handler) const {
-        auto const lifetime_ns = static_cast<std::uint64_t>(options.lifetime.count());
+        BlockLimits const limits = detail::block_limits(options, device.emulated());
         bool const oversubscribed = device.emulated() && HostWait::oversubscribed(options.blocks);
         if (options.channels_per_block == 1) {
             using Body = detail::ServeBody<Handler, Request, Reply>;
             auto const pins = placement_.blocks.empty()
                                   ? Pins(options.blocks)
                                   : Pins(device, placement_.multiprocessors());
-            return launch_pinned<Body, toolchain>(
-                device, pins, Body{channels, handler, lifetime_ns, oversubscribed});
+            return launch_pinned<Body, toolchain>(device, pins,
+                                                  Body{channels, handler, limits, oversubscribed});
         }
         using Body = detail::WatchBody<Handler, Request, Reply>;
         return launch<Body, toolchain>(
             device, LaunchShape{options.blocks, lanes_per_warp},
-            Body{channels, handler, options.channels_per_block, lifetime_ns, oversubscribed});
+            Body{channels, handler, options.channels_per_block, limits, oversubscribed});
     }
 
     // Where a block hears of a channel's requests; nullptr where it polls the ring itself.
@@ -294,6 +245,18 @@ class PersistentKernel {
         if (each == 1) return nullptr;
         unsigned const block = channel / each;
         return memory.on_host().bells(block, host_->place_of_bells(block)) + channel % each;
+    }
+
+    [[nodiscard]] bool all_answered() const {
+        return std::all_of(channels_.begin(), channels_.end(),
+                           [](auto const& channel) { return channel.all_answered(); });
+    }
+    // Whether a block has requests that it has not answered.
+    [[nodiscard]] bool outstanding(unsigned block) const {
+        std::size_t const each = channels_.size() / blocks();
+        auto const* const first = channels_.data() + block * each;
+        return !std::all_of(first, first + each,
+                            [](auto const& channel) { return channel.all_answered(); });
     }
 
     ChannelPlacement placement_;

@@ -161,13 +161,12 @@ class ReaderWarp {
 
 struct ReaderBody {
     ChannelTable channels;
-    std::uint64_t lifetime_ns;
+    BlockLimits limits;
     bool oversubscribed;
 
     CARILLON_HD void operator()(unsigned index) const {
         ChannelView const view = channels.channel(index);
-        ReaderWarp<> warp(view, BlockControl(view.control, view.status, lifetime_ns,
-                                             DeviceClock(oversubscribed)));
+        ReaderWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
         ReadRequest own{};
         ReadRequest& shared = block::shared(own);
         bool const leads = block::thread() < WarpLanes::count();

@@ -23,51 +23,107 @@ class BasicBlockControl {
     CARILLON_HD BasicBlockControl(ControlLine* control, StatusLine* status,
                                   std::uint64_t lifetime_ns, Clock clock, Near near = Near(),
                                   Far far = Far())
-        : stop_(&control->stop, near),
+        : control_(control),
+          near_(near),
           multiprocessor_(&status->multiprocessor, far),
           started_(&status->started, far),
           ended_(&status->ended, far),
+          beat_(&status->beat, far),
           lifetime_ns_(lifetime_ns),
           clock_(clock) {}
 
+    // The block also ends by itself when no beat of its host has come for so long; 0 for never.
+    CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
+
     CARILLON_POLICY_CODE
     CARILLON_HD void report_started() {
-        began_ns_ = lifetime_ns_ == 0 ? 0 : clock_.now_ns();
+        began_ns_ = heard_ns_ = beaten_ns_ = clock_.now_ns();
         multiprocessor_.set(clock_.multiprocessor());
         started_.set(true, OutOfLine::written);  // whoever sees it reads the multiprocessor
     }
 
     CARILLON_POLICY_CODE
-    CARILLON_HD void report_ended() { ended_.set(true); }
+    CARILLON_HD void report_ended() { ended_.set(reason_); }
 
     // Whether to end. Looks at the stop word at every 64th call: a look costs as much as a poll.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool should_stop() { return (++looks_ & 63U) == 0 && stop_now(); }
+    CARILLON_HD bool should_stop() {
+        if ((++looks_ & 63U) != 0) [[likely]]
+            return false;
+        return stop_now();
+    }
     // The same, looking at once.
     CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() {
-        if (stop_.get()) return true;
-        return lifetime_ns_ != 0 && clock_.now_ns() - began_ns_ > lifetime_ns_;
+        looked_ticks_ = clock_.ticks();
+        Quad const words = near_.load_pair(&control_->stop);
+        if (words.low != 0) {
+            reason_ = EndReason::told;
+            return true;
+        }
+        std::uint64_t const now = clock_.now_ns();
+        if (words.high != heard_) {
+            heard_ = words.high;
+            heard_ns_ = now;
+        }
+        if (now - beaten_ns_ >= beat_period_ns) {
+            beaten_ns_ = now;
+            beat_.set(now);
+        }
+        if (lifetime_ns_ != 0 && now - began_ns_ > lifetime_ns_) reason_ = EndReason::lifetime;
+        if (silence_ns_ != 0 && now - heard_ns_ > silence_ns_) reason_ = EndReason::host_silent;
+        return reason_ != EndReason::none;
     }
 
+    // A request was served. If that took long, the next should_stop() looks: a stop is not to wait
+    // for 64 of them.
     CARILLON_POLICY_CODE
-    CARILLON_HD void busy() { idle_polls_ = 0; }
+    CARILLON_HD void busy() {
+        idle_polls_ = 0;
+        if (clock_.ticks() - looked_ticks_ > long_ticks) [[unlikely]]
+            looks_ |= 63U;
+    }
     CARILLON_POLICY_CODE
     CARILLON_HD void idle() { clock_.idle(++idle_polls_); }
 
    private:
-    FlagReader<bool, Near> stop_;
+    // Often enough for whoever waits, seldom enough for the bus.
+    static constexpr std::uint64_t beat_period_ns = 1'000'000;
+    static constexpr std::uint64_t long_ticks = 1'000'000;
+
+    ControlLine* control_;
+    Near near_;
     FlagWriter<std::uint64_t, Far> multiprocessor_;
     FlagWriter<bool, Far> started_;
-    FlagWriter<bool, Far> ended_;
+    FlagWriter<EndReason, Far> ended_;
+    FlagWriter<std::uint64_t, Far> beat_;
     std::uint64_t lifetime_ns_;
+    std::uint64_t silence_ns_ = 0;
     std::uint64_t began_ns_ = 0;
+    std::uint64_t heard_ = 0;
+    std::uint64_t heard_ns_ = 0;
+    std::uint64_t beaten_ns_ = 0;
+    std::uint64_t looked_ticks_ = 0;
+    EndReason reason_ = EndReason::none;
     std::uint32_t looks_ = 0;
     std::uint32_t idle_polls_ = 0;
     Clock clock_;
 };
 
 using BlockControl = BasicBlockControl<DeviceNear, DeviceFar, DeviceClock>;
+
+// When a block ends by itself; 0: never.
+struct BlockLimits {
+    std::uint64_t lifetime_ns;
+    std::uint64_t silence_ns;  // of its host
+
+    [[nodiscard]] CARILLON_HD BlockControl control(ChannelView const& view,
+                                                   DeviceClock clock) const {
+        BlockControl control(view.control, view.status, lifetime_ns, clock);
+        control.limit_silence(silence_ns);
+        return control;
+    }
+};
 
 namespace detail {
 

@@ -48,10 +48,34 @@ CudaDriver const& CudaDriver::get() {
     return driver;
 }
 
+namespace {
+
+// Of cuda.h's errors those that say that "the process must be terminated and relaunched".
+bool breaks_the_context(CUresult result) {
+    switch (result) {
+        case CUDA_ERROR_ILLEGAL_ADDRESS:
+        case CUDA_ERROR_LAUNCH_TIMEOUT:
+        case CUDA_ERROR_ASSERT:
+        case CUDA_ERROR_HARDWARE_STACK_ERROR:
+        case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+        case CUDA_ERROR_MISALIGNED_ADDRESS:
+        case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+        case CUDA_ERROR_INVALID_PC:
+        case CUDA_ERROR_LAUNCH_FAILED:
+        case CUDA_ERROR_ECC_UNCORRECTABLE:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
 void CudaDriver::check(CUresult result, std::string_view call) const {
     if (result == CUDA_SUCCESS) return;
     char const* name = nullptr;
     if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "unknown CUDA error";
+    if (breaks_the_context(result)) throw DeviceFaultError(call, static_cast<int>(result), name);
     throw CudaError(call, static_cast<int>(result), name);
 }
 

@@ -40,6 +40,7 @@ struct KernelThreads {
     unsigned blocks = 0;
     std::atomic<unsigned> running = 0;
     std::atomic<bool> ended = false;  // and the backend knows
+    std::atomic<bool> failed = false;
     std::mutex mutex;
     std::exception_ptr failure;
 
@@ -49,6 +50,7 @@ struct KernelThreads {
         } catch (...) {
             std::lock_guard const lock(mutex);
             failure = std::current_exception();
+            failed = true;
         }
         if (running.fetch_sub(1) != 1) return;
         // Before `ended`: a device that its owner has closed is not to close on this thread later.
@@ -65,11 +67,12 @@ class ThreadExecution final : public Execution {
         }
     }
 
+    // A block that throws fails the kernel at once, as a fault does on a GPU; its other blocks have
+    // to be told to end all the same.
     bool finished() override {
-        if (!kernel_->ended) return false;
+        if (!kernel_->failed) return kernel_->ended;
         std::lock_guard const lock(kernel_->mutex);
-        if (kernel_->failure) std::rethrow_exception(kernel_->failure);
-        return true;
+        std::rethrow_exception(kernel_->failure);
     }
 
    private:

@@ -50,12 +50,14 @@ TEST_P(FailingHandlerTest, exceptionReachesTheCallerAndTheDeviceGoesOn) {
     EXPECT_EQ(next.channel().call(8, patience), 8);
 }
 
-TEST_P(FailingHandlerTest, exceptionOfOneBlockIsSeenWhenTheOthersHaveEnded) {
+// As on a GPU, where a fault ends all of the kernel.
+TEST_P(FailingHandlerTest, exceptionOfOneBlockFailsTheWholeKernel) {
     PersistentKernel<RefusesSeven> kernel(device(), {.blocks = 2});
-    Ticket const ticket = kernel.channel(0).submit(7, patience);
-    EXPECT_THROW((void)kernel.channel(0).wait(ticket, 10ms), TimeoutError);
     EXPECT_EQ(kernel.channel(1).call(1, patience), 1);
+    CARILLON_EXPECT_ERROR(kernel.channel(0).call(7, patience), std::domain_error, "seven");
+    CARILLON_EXPECT_ERROR(kernel.channel(1).call(1, patience), std::domain_error, "seven");
     EXPECT_THROW(kernel.stop(patience), std::domain_error);
+    EXPECT_EQ(kernel.state(), KernelState::failed);
 }
 
 TEST_P(FailingHandlerTest, exceptionOfAnOwnBodyReachesWhoeverWaits) {

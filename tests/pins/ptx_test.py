@@ -68,7 +68,8 @@ class Pins(unittest.TestCase):
             self.assertEqual(found[:3], [STORE_WORD, FENCE, STORE_WORD])
             self.assertEqual(found.count(FENCE), 1)
             self.assertEqual(found.count(STORE_QUAD), 4)
-            self.assertEqual(found.count(RELAXED_QUAD), 3)
+            # Three of the line; the stop word and the host's beat are one, looked at in two places.
+            self.assertEqual(found.count(RELAXED_QUAD), 3 + 2)
             self.assertEqual(found.count(ACQUIRE_QUAD), 1)
             self.assertLessEqual(set(found), {RELAXED_QUAD, ACQUIRE_QUAD, ACQUIRE_WORD,
                                               STORE_QUAD, STORE_WORD, FENCE})

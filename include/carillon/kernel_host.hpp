@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a persistent kernel, as the host follows it: start, heartbeats both ways, drain,
+// stop.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "carillon/channel.hpp"
+#include "carillon/channel_memory.hpp"
+#include "carillon/device.hpp"
+#include "carillon/host_wait.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/placement_profile.hpp"
+#include "carillon/serve.hpp"
+
+namespace carillon {
+
+enum class Placement : std::uint8_t {
+    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
+    off,        // anywhere
+    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
+};
+
+struct PersistentKernelOptions {
+    unsigned blocks = 1;
+    // 1: one thread polls the channel, the shortest round trip. 2 to 64: one warp watches them all
+    // by their bells, a round trip is one more look at memory longer, and where several have
+    // requests each waits for at most one of every other in turn (serve_watch).
+    unsigned channels_per_block = 1;
+    std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two
+    std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
+    // How long the destructor waits for the kernel to end.
+    std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
+    // The kernel ends by itself after so long; 0 for never.
+    std::chrono::nanoseconds lifetime{0};
+    // The kernel ends by itself when this process has not shown for so long that it is there, as it
+    // does ten times within it: the process is gone, stopped, or in a debugger. 10 ms or more, 0
+    // for never; none: a second on a GPU, never on the emulated device, whose threads go with the
+    // process.
+    std::optional<std::chrono::nanoseconds> host_limit = std::nullopt;
+    // A block that is at one request for longer is `stuck`.
+    std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);
+    // How its channels wait; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
+    // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
+    // shows to be fast. The start takes longer then. One channel a block only.
+    Placement placement = Placement::automatic;
+    // What is known of the device, instead of the profile that is kept for it.
+    std::shared_ptr<PlacementProfile const> profile = nullptr;
+};
+
+enum class KernelState : std::uint8_t {
+    starting,  // not every block runs yet
+    running,
+    draining,  // takes no more requests, and answers those that it has
+    stopped,   // every block has returned, or was told to and is about to
+    failed,    // the device, or a handler, ended it by an error: running() throws it
+};
+[[nodiscard]] std::string_view to_string(KernelState state);
+
+enum class BlockActivity : std::uint8_t {
+    idle,   // looks for requests and finds none
+    busy,   // has requests
+    stuck,  // has been at one request for longer than stuck_after
+    ended,
+};
+[[nodiscard]] std::string_view to_string(BlockActivity activity);
+
+namespace detail {
+
+// How long a kernel may hear nothing from its host; 0: for ever. Throws UsageError.
+[[nodiscard]] std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
+                                                          bool emulated);
+[[nodiscard]] BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated);
+
+// A running kernel and its memory: what PersistentKernel does not need its types for.
+class KernelHost final : public ChannelPeer {
+   public:
+    // `owner`: the class whose name its errors have.
+    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
+               PersistentKernelOptions const& options, std::string owner = "PersistentKernel");
+    KernelHost(KernelHost const&) = delete;
+    KernelHost& operator=(KernelHost const&) = delete;
+    ~KernelHost() override;
+
+    // Waits until every block has said that it runs. Throws TimeoutError.
+    void await_start();
+    // Waits until `answered`, from now on without a new request, and stops.
+    void drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout);
+    void stop(std::chrono::nanoseconds timeout);
+    [[nodiscard]] bool running() const;
+    [[nodiscard]] KernelState state() const;
+    // `outstanding`: whether the block has requests.
+    [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
+    [[nodiscard]] unsigned blocks() const { return options_.blocks; }
+    [[nodiscard]] unsigned multiprocessor(unsigned block) const;
+    // Which of its two places for bells a block that has started watches.
+    [[nodiscard]] unsigned place_of_bells(unsigned block) const;
+
+    void require_open(std::string_view call) const override;
+    void require_alive(std::string_view call) override;
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    // The last beat that was seen of a block, and when it was first seen.
+    struct Beat {
+        std::uint64_t value = 0;
+        Clock::time_point since;
+    };
+
+    void ask_to_stop();
+    // Lets the kernel know, again and again, that this process is there, and watches its beats.
+    void keep_beating(std::stop_token const& stop);
+    // How long ago the beat of a block was another; looks at it.
+    Clock::duration silent_for(unsigned block) const;
+    // The same as running(), and keeps an error for all later calls.
+    bool still_running();
+    void keep_failure();
+    [[nodiscard]] std::string why_ended() const;
+    // The first of a block's channels has its control and status lines.
+    [[nodiscard]] ChannelView leading_channel(unsigned block) const;
+
+    Device device_;
+    std::shared_ptr<ChannelMemory> memory_;
+    PersistentKernelOptions options_;
+    std::string owner_;
+    std::chrono::nanoseconds host_limit_;
+    std::atomic<KernelState> state_ = KernelState::starting;
+    mutable std::mutex mutex_;
+    mutable std::vector<Beat> beats_;  // of each block
+    std::exception_ptr failure_;
+    RunningKernel running_;  // goes first: the memory outlives the kernel
+    std::condition_variable_any wake_;
+    std::jthread heart_;  // ends before anything that it uses
+};
+
+}  // namespace detail
+}  // namespace carillon

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/kernel_host.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "carillon/core/flag.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon {
+
+std::string_view to_string(KernelState state) {
+    static constexpr std::array<std::string_view, 5> names{"starting", "running", "draining",
+                                                           "stopped", "failed"};
+    return names.at(static_cast<std::size_t>(state));
+}
+
+std::string_view to_string(BlockActivity activity) {
+    static constexpr std::array<std::string_view, 4> names{"idle", "busy", "stuck", "ended"};
+    return names.at(static_cast<std::size_t>(activity));
+}
+
+namespace detail {
+namespace {
+
+// How often the host beats, and looks at the kernel's beats; ten times within its limit at least.
+constexpr std::chrono::milliseconds longest_beat_period{25};
+constexpr int beats_within_limit = 10;
+
+}  // namespace
+
+std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options, bool emulated) {
+    constexpr std::chrono::seconds on_gpu{1};
+    constexpr std::chrono::milliseconds least{10};
+    std::chrono::nanoseconds const limit =
+        options.host_limit.value_or(emulated ? std::chrono::nanoseconds(0) : on_gpu);
+    if (limit.count() != 0 && limit < least) {
+        throw UsageError("PersistentKernel",
+                         fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for none",
+                                     limit.count()));
+    }
+    return limit;
+}
+
+BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) {
+    return {static_cast<std::uint64_t>(options.lifetime.count()),
+            static_cast<std::uint64_t>(host_silence_limit(options, emulated).count())};
+}
+
+KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
+                       PersistentKernelOptions const& options, std::string owner)
+    : device_(std::move(device)),
+      memory_(std::move(memory)),
+      options_(options),
+      owner_(std::move(owner)),
+      host_limit_(host_silence_limit(options, device_.emulated())),
+      beats_(options.blocks, Beat{0, Clock::now()}),
+      running_(std::move(running)),
+      heart_([this](std::stop_token const& stop) { keep_beating(stop); }) {}
+
+KernelHost::~KernelHost() {
+    try {
+        stop(options_.stop_timeout);
+    } catch (std::exception const&) {  // RunningKernel tells who is left behind
+    }
+}
+
+void KernelHost::await_start() {
+    HostWait const wait(HostWait::Style::yield);
+    auto const all_started = [&] {
+        for (unsigned i = 0; i < options_.blocks; ++i) {
+            StatusLine const* status = leading_channel(i).status;
+            if (!FlagReader<bool, HostCached>(&status->started).get()) return false;
+        }
+        return true;
+    };
+    auto const check_fault = [&] { (void)running_.finished(); };
+    if (!wait.until(all_started, options_.start_timeout, check_fault)) {
+        ask_to_stop();
+        throw TimeoutError(owner_,
+                           "not every block had started within start_timeout: another kernel "
+                           "holds the device");
+    }
+    state_ = KernelState::running;
+}
+
+ChannelView KernelHost::leading_channel(unsigned block) const {
+    return memory_->on_host().channel(block * options_.channels_per_block);
+}
+
+void KernelHost::keep_beating(std::stop_token const& stop) {
+    auto const period = std::min<std::chrono::nanoseconds>(
+        longest_beat_period,
+        host_limit_.count() == 0 ? longest_beat_period : host_limit_ / beats_within_limit);
+    Memory const& lines = memory_->device_memory();
+    HostMapped const far = device_.access(lines);
+    std::mutex asleep;
+    std::unique_lock lock(asleep);
+    for (std::uint64_t beat = 1; !stop.stop_requested(); ++beat) {
+        bool silent = false;
+        for (unsigned i = 0; i < options_.blocks; ++i) {
+            far.store_word(&leading_channel(i).control->host_beat, beat);
+            silent |= silent_for(i) > 2 * period;
+        }
+        far.commit(lines.host(), lines.size());
+        // The driver is asked only where there is something to ask: it may take a lock.
+        if (silent && state_ == KernelState::running) {
+            try {
+                (void)still_running();
+            } catch (...) {  // it is kept for whoever calls
+            }
+        }
+        wake_.wait_for(lock, stop, period, [] { return false; });
+    }
+}
+
+KernelHost::Clock::duration KernelHost::silent_for(unsigned block) const {
+    std::uint64_t const value = HostCached().load_word(&leading_channel(block).status->beat);
+    std::lock_guard const lock(mutex_);
+    Beat& beat = beats_[block];
+    auto const now = Clock::now();
+    if (value != beat.value) beat = {value, now};
+    return now - beat.since;
+}
+
+bool KernelHost::still_running() {
+    try {
+        return !running_.finished();
+    } catch (...) {
+        keep_failure();
+        throw;
+    }
+}
+
+void KernelHost::keep_failure() {
+    std::lock_guard const lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    state_ = KernelState::failed;
+}
+
+void KernelHost::ask_to_stop() {
+    if (state_ != KernelState::failed) state_ = KernelState::stopped;
+    HostMapped const far = device_.access(memory_->device_memory());
+    for (unsigned i = 0; i < options_.blocks; ++i) {
+        std::uint64_t* const stop = &leading_channel(i).control->stop;
+        FlagWriter<bool, HostMapped>(stop, far).set(true);
+    }
+}
+
+void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout) {
+    std::string const call = owner_ + "::drain";
+    auto const start = Clock::now();
+    KernelState state = KernelState::running;
+    state_.compare_exchange_strong(state, KernelState::draining);
+    if (state != KernelState::running && state != KernelState::draining) require_open(call);
+    auto const check = [&] { require_alive(call); };
+    if (!HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
+        throw TimeoutError(call,
+                           fmt::format("requests are unanswered after {} ns: a handler is still at "
+                                       "one, or replies that nobody takes leave no room",
+                                       timeout.count()));
+    }
+    stop(std::max<std::chrono::nanoseconds>(timeout - (Clock::now() - start), {}));
+}
+
+void KernelHost::stop(std::chrono::nanoseconds timeout) {
+    ask_to_stop();
+    bool ended = false;
+    try {
+        ended = running_.wait(timeout);
+    } catch (...) {
+        keep_failure();
+        throw;
+    }
+    if (!ended) {
+        throw TimeoutError(owner_ + "::stop",
+                           fmt::format("the kernel has not ended within {} ns; a handler may not "
+                                       "have returned",
+                                       timeout.count()));
+    }
+}
+
+bool KernelHost::running() const { return !running_.finished(); }
+
+KernelState KernelHost::state() const {
+    try {
+        if (running_.finished()) return KernelState::stopped;
+    } catch (std::exception const&) {
+        return KernelState::failed;
+    }
+    return state_;
+}
+
+BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
+    StatusLine const* status = leading_channel(block).status;
+    if (HostCached().load_word(&status->ended) != 0 || state() == KernelState::failed) {
+        return BlockActivity::ended;
+    }
+    if (silent_for(block) > options_.stuck_after) return BlockActivity::stuck;
+    return outstanding ? BlockActivity::busy : BlockActivity::idle;
+}
+
+unsigned KernelHost::multiprocessor(unsigned block) const {
+    StatusLine const* status = leading_channel(block).status;
+    return static_cast<unsigned>(HostCached().load_word(&status->multiprocessor));
+}
+
+unsigned KernelHost::place_of_bells(unsigned block) const {
+    return static_cast<unsigned>(HostCached().load_word(&leading_channel(block).status->bells));
+}
+
+void KernelHost::require_open(std::string_view call) const {
+    KernelState const state = state_.load(std::memory_order_relaxed);
+    if (state == KernelState::running) [[likely]]
+        return;
+    if (state == KernelState::failed) {
+        std::lock_guard const lock(mutex_);
+        std::rethrow_exception(failure_);
+    }
+    if (state == KernelState::draining) {
+        throw StoppedError(call, "the kernel is draining: it takes no more requests");
+    }
+    throw StoppedError(call, "the kernel was stopped");
+}
+
+void KernelHost::require_alive(std::string_view call) {
+    if (state_ != KernelState::draining) require_open(call);
+    if (!still_running()) throw StoppedError(call, why_ended());
+}
+
+std::string KernelHost::why_ended() const {
+    for (unsigned i = 0; i < options_.blocks; ++i) {
+        StatusLine const* status = leading_channel(i).status;
+        switch (static_cast<EndReason>(HostCached().load_word(&status->ended))) {
+            case EndReason::host_silent:
+                return fmt::format(
+                    "the kernel has ended: it had heard nothing from this process for {} ms",
+                    std::chrono::duration_cast<std::chrono::milliseconds>(host_limit_).count());
+            case EndReason::lifetime:
+                return "the kernel has ended: its lifetime was over";
+            default:
+                break;
+        }
+    }
+    return "the kernel has ended";
+}
+
+}  // namespace detail
+}  // namespace carillon

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host knows of a kernel: its state, what each block is at, why it has ended; and drain.
+#include <stdexcept>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "device/gate.hpp"
+
+namespace carillon::test {
+
+struct Breaks {
+    CARILLON_HD int operator()(int const& value) const {
+#if !defined(__CUDA_ARCH__)
+        if (value == 7) throw std::domain_error("seven");
+#endif
+        return value;
+    }
+};
+
+namespace {
+
+using Kernel = PersistentKernel<GatedHandler>;
+
+class KernelStateTest : public KernelTest {
+   protected:
+    void SetUp() override {
+        KernelTest::SetUp();
+        if (!IsSkipped()) gate_.emplace(device());
+    }
+
+    [[nodiscard]] Kernel make(PersistentKernelOptions const& options) {
+        return Kernel(device(), options, GatedHandler{gate_->on_device()});
+    }
+    Gate& gate() { return *gate_; }
+
+   private:
+    std::optional<Gate> gate_;
+};
+CARILLON_ON_EVERY_DEVICE(KernelStateTest);
+
+TEST_P(KernelStateTest, kernelRunsUntilItIsStopped) {
+    Kernel kernel = make({});
+    EXPECT_EQ(kernel.state(), KernelState::running);
+    EXPECT_TRUE(eventually([&] { return kernel.activity() == BlockActivity::idle; }));
+    kernel.stop(patience);
+    EXPECT_EQ(kernel.state(), KernelState::stopped);
+    EXPECT_EQ(kernel.activity(), BlockActivity::ended);
+}
+
+TEST_P(KernelStateTest, blockThatHasARequestIsBusyThenStuckThenIdle) {
+    Kernel kernel = make({.blocks = 2, .stuck_after = 200ms});
+    Ticket const ticket = kernel.channel(0).submit({1, 1}, patience);
+    EXPECT_NE(kernel.activity(0), BlockActivity::idle);
+    EXPECT_TRUE(eventually([&] { return kernel.activity(0) == BlockActivity::stuck; }));
+    EXPECT_TRUE(eventually([&] { return kernel.activity(1) == BlockActivity::idle; }));
+    gate().open(1);
+    EXPECT_EQ(kernel.channel(0).wait(ticket, patience).value, 4U);
+    EXPECT_TRUE(eventually([&] { return kernel.activity(0) == BlockActivity::idle; }));
+}
+
+TEST_P(KernelStateTest, drainAnswersWhatWasAcceptedAndRefusesMore) {
+    for (unsigned const each : {1U, 3U}) {
+        gate().open(0);
+        Kernel kernel = make({.blocks = 2, .channels_per_block = each, .capacity = 8});
+        std::vector<Ticket> tickets;
+        for (unsigned i = 0; i < 3 * kernel.channels(); ++i) {
+            tickets.push_back(kernel.channel(i / 3).submit({i, 1}, patience));
+        }
+        EXPECT_THROW(kernel.drain(1ms), TimeoutError);
+        EXPECT_EQ(kernel.state(), KernelState::draining);
+        CARILLON_EXPECT_ERROR(kernel.channel(0).try_submit({1, 0}), StoppedError, "draining");
+        CARILLON_EXPECT_ERROR(kernel.channel(0).call({1, 0}, patience), StoppedError, "draining");
+        gate().open(1);
+        kernel.drain(patience);
+        EXPECT_EQ(kernel.state(), KernelState::stopped);
+        for (unsigned i = 0; i < tickets.size(); ++i) {
+            ASSERT_EQ(kernel.channel(i / 3).wait(tickets[i], 0ns).value, 3 * i + 1) << i;
+        }
+    }
+}
+
+TEST_P(KernelStateTest, replyThatComesWhileDrainingReachesItsWaiter) {
+    Kernel kernel = make({});
+    Ticket const ticket = kernel.channel().submit({5, 1}, patience);
+    EXPECT_THROW(kernel.drain(1ms), TimeoutError);
+    gate().open(1);
+    EXPECT_EQ(kernel.channel().wait(ticket, patience).value, 16U);
+    kernel.drain(patience);
+}
+
+TEST_P(KernelStateTest, drainOfAnIdleKernelStopsIt) {
+    Kernel kernel = make({.blocks = 3});
+    EXPECT_EQ(kernel.channel(2).call({1, 0}, patience).value, 4U);
+    kernel.drain(patience);
+    EXPECT_FALSE(kernel.running());
+    CARILLON_EXPECT_ERROR(kernel.drain(patience), StoppedError,
+                          "PersistentKernel::drain: the kernel was stopped");
+}
+
+TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
+    Kernel kernel = make({.lifetime = 20ms});
+    ASSERT_TRUE(eventually([&] { return kernel.state() == KernelState::stopped; }));
+    CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, patience), StoppedError,
+                          "the kernel has ended: its lifetime was over");
+}
+
+// A host that has no heart: nobody but the test writes the block's control line.
+TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
+    ChannelMemory memory(device(), 1, 4);
+    using Body = detail::ServeBody<Breaks, int, int>;
+    bool const oversubscribed = device().emulated() && HostWait::oversubscribed(1);
+    auto const kernel =
+        launch(device(), 1, Body{memory.on_device(), {}, {0, 20'000'000}, oversubscribed});
+    ASSERT_TRUE(kernel.wait(patience));
+    StatusLine const* const status = memory.on_host().channel(0).status;
+    EXPECT_EQ(HostCached().load_word(&status->ended),
+              static_cast<std::uint64_t>(EndReason::host_silent));
+}
+
+TEST_P(KernelStateTest, hostAndBlocksBeat) {
+    auto const memory = std::make_shared<ChannelMemory>(device(), 2, 4);
+    Kernel kernel(device(), memory, {.blocks = 2, .host_limit = 20s}, GatedHandler{});
+    for (unsigned block = 0; block < 2; ++block) {
+        ChannelView const view = memory->on_host().channel(block);
+        for (std::uint64_t const* word : {&view.control->host_beat, &view.status->beat}) {
+            std::uint64_t const before = HostCached().load_word(word);
+            EXPECT_TRUE(eventually([&] { return HostCached().load_word(word) != before; }));
+        }
+    }
+    EXPECT_EQ(kernel.channel().call({1, 0}, patience).value, 4U);
+}
+
+TEST_P(KernelStateTest, hostLimitThatCannotBeKeptIsAUsageError) {
+    CARILLON_EXPECT_ERROR(make({.host_limit = 9ms}), UsageError, "10 ms or more, or 0 for none");
+    CARILLON_EXPECT_ERROR(make({.host_limit = -1s}), UsageError, "10 ms or more, or 0 for none");
+}
+
+// Catches an error that only a wait would find.
+TEST_P(KernelStateTest, failureIsSeenWithoutAWait) {
+    if (on_gpu()) GTEST_SKIP() << "device code cannot throw; tests/faults has what it can do";
+    PersistentKernel<Breaks> kernel(device());
+    (void)kernel.channel().submit(7, patience);
+    EXPECT_TRUE(eventually([&] { return kernel.state() == KernelState::failed; }));
+    EXPECT_TRUE(eventually([&] {
+        try {
+            (void)kernel.channel().try_submit(1);
+        } catch (std::domain_error const&) {
+            return true;
+        }
+        return false;
+    }));
+    CARILLON_EXPECT_ERROR(kernel.drain(patience), std::domain_error, "seven");
+    EXPECT_EQ(kernel.activity(), BlockActivity::ended);
+}
+
+}  // namespace
+}  // namespace carillon::test

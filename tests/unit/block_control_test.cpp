@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a block of a persistent kernel ends, by a clock that stands still until told.
+#include <gtest/gtest.h>
+
+#include <carillon/serve.hpp>
+
+namespace carillon::test {
+namespace {
+
+struct Time {
+    std::uint64_t ns = 1'000'000'000'000;
+    std::uint64_t ticks = 0;
+};
+
+class TestClock {
+   public:
+    explicit TestClock(Time const& time) : time_(&time) {}
+    static void idle(std::uint32_t /*polls*/) {}
+    [[nodiscard]] std::uint64_t now_ns() const { return time_->ns; }
+    [[nodiscard]] std::uint64_t ticks() const { return time_->ticks; }
+    [[nodiscard]] static std::uint32_t multiprocessor() { return 5; }
+
+   private:
+    Time const* time_;
+};
+
+class BlockControlTest : public testing::Test {
+   protected:
+    using Control = BasicBlockControl<DeviceNear, DeviceFar, TestClock>;
+
+    Control start(std::uint64_t lifetime_ns, std::uint64_t silence_ns) {
+        Control control(&control_, &status_, lifetime_ns, TestClock(time_));
+        control.limit_silence(silence_ns);
+        control.report_started();
+        return control;
+    }
+    // Goes on in steps of 10 ns and returns whether the block wants to end by then.
+    bool ends_within(Control& control, std::uint64_t ns) {
+        for (std::uint64_t end = time_.ns + ns; time_.ns < end;) {
+            time_.ns += 10;
+            if (control.stop_now()) return true;
+        }
+        return false;
+    }
+    [[nodiscard]] EndReason reason(Control& control) const {
+        control.report_ended();
+        return static_cast<EndReason>(status_.ended);
+    }
+
+    Time time_;
+    ControlLine control_{};
+    StatusLine status_{};
+};
+
+TEST_F(BlockControlTest, startSaysWhere) {
+    (void)start(0, 0);
+    EXPECT_EQ(status_.started, 1U);
+    EXPECT_EQ(status_.multiprocessor, 5U);
+    EXPECT_EQ(status_.ended, 0U);
+}
+
+TEST_F(BlockControlTest, withoutLimitsABlockGoesOn) {
+    Control control = start(0, 0);
+    EXPECT_FALSE(ends_within(control, 100'000));
+    control_.stop = 1;
+    EXPECT_TRUE(control.stop_now());
+    EXPECT_EQ(reason(control), EndReason::told);
+}
+
+TEST_F(BlockControlTest, lifetimeEndsIt) {
+    Control control = start(1000, 0);
+    EXPECT_FALSE(ends_within(control, 1000));
+    EXPECT_TRUE(ends_within(control, 10));
+    EXPECT_EQ(reason(control), EndReason::lifetime);
+}
+
+TEST_F(BlockControlTest, silenceOfTheHostEndsIt) {
+    Control control = start(0, 1000);
+    EXPECT_FALSE(ends_within(control, 1000));
+    EXPECT_TRUE(ends_within(control, 10));
+    EXPECT_EQ(reason(control), EndReason::host_silent);
+}
+
+// Any other value is a beat: the host's counter may wrap.
+TEST_F(BlockControlTest, everyBeatOfTheHostPutsItOff) {
+    Control control = start(0, 1000);
+    for (std::uint64_t const beat : {std::uint64_t{1}, ~std::uint64_t{0}, std::uint64_t{0}}) {
+        ASSERT_FALSE(ends_within(control, 400));
+        control_.host_beat = beat;
+        ASSERT_FALSE(ends_within(control, 500));
+    }
+    EXPECT_FALSE(ends_within(control, 500));
+    EXPECT_TRUE(ends_within(control, 20));
+}
+
+TEST_F(BlockControlTest, blockBeatsOncePerMillisecond) {
+    Control control = start(0, 0);
+    EXPECT_FALSE(control.stop_now());
+    std::uint64_t const before = status_.beat;
+    time_.ns += 999'999;
+    EXPECT_FALSE(control.stop_now());
+    EXPECT_EQ(status_.beat, before);
+    time_.ns += 1;
+    EXPECT_FALSE(control.stop_now());
+    EXPECT_NE(status_.beat, before);
+}
+
+// Catches a stop that waits for 64 slow requests.
+TEST_F(BlockControlTest, longRequestIsFollowedByALook) {
+    Control control = start(0, 0);
+    ASSERT_FALSE(control.stop_now());
+    control_.stop = 1;
+    control.busy();
+    EXPECT_FALSE(control.should_stop());
+    time_.ticks += 2'000'000;
+    control.busy();
+    EXPECT_TRUE(control.should_stop());
+}
+
+}  // namespace
+}  // namespace carillon::test
