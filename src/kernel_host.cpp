@@ -94,17 +94,16 @@ void KernelHost::keep_beating(std::stop_token const& stop) {
     auto const period = std::min<std::chrono::nanoseconds>(
         longest_beat_period,
         host_limit_.count() == 0 ? longest_beat_period : host_limit_ / beats_within_limit);
-    Memory const& lines = memory_->device_memory();
-    HostMapped const far = device_.access(lines);
+    HostMapped const far = device_.access(memory_->device_memory());
     std::mutex asleep;
     std::unique_lock lock(asleep);
     for (std::uint64_t beat = 1; !stop.stop_requested(); ++beat) {
         bool silent = false;
         for (unsigned i = 0; i < options_.blocks; ++i) {
-            far.store_word(&leading_channel(i).control->host_beat, beat);
+            std::uint64_t* const word = &leading_channel(i).control->host_beat;
+            FlagWriter<std::uint64_t, HostMapped>(word, far).set(beat);
             silent |= silent_for(i) > 2 * period;
         }
-        far.commit(lines.host(), lines.size());
         // The driver is asked only where there is something to ask: it may take a lock.
         if (silent && state_ == KernelState::running) {
             try {
@@ -141,7 +140,10 @@ void KernelHost::keep_failure() {
 }
 
 void KernelHost::ask_to_stop() {
-    if (state_ != KernelState::failed) state_ = KernelState::stopped;
+    KernelState state = state_;  // a failure that is found meanwhile stays
+    while (state != KernelState::failed &&
+           !state_.compare_exchange_weak(state, KernelState::stopped)) {
+    }
     HostMapped const far = device_.access(memory_->device_memory());
     for (unsigned i = 0; i < options_.blocks; ++i) {
         std::uint64_t* const stop = &leading_channel(i).control->stop;

@@ -4,17 +4,9 @@
 
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
+#include "device/refuses_seven.hpp"
 
 namespace carillon::test {
-
-struct RefusesSeven {
-    CARILLON_HD int operator()(int const& value) const {
-#if !defined(__CUDA_ARCH__)
-        if (value == 7) throw std::domain_error("seven");
-#endif
-        return value;
-    }
-};
 
 struct ThrowingBody {
     CARILLON_HD void operator()(unsigned block) const {

@@ -5,17 +5,9 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
+#include "device/refuses_seven.hpp"
 
 namespace carillon::test {
-
-struct Breaks {
-    CARILLON_HD int operator()(int const& value) const {
-#if !defined(__CUDA_ARCH__)
-        if (value == 7) throw std::domain_error("seven");
-#endif
-        return value;
-    }
-};
 
 namespace {
 
@@ -107,7 +99,7 @@ TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
 // A host that has no heart: nobody but the test writes the block's control line.
 TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
     ChannelMemory memory(device(), 1, 4);
-    using Body = detail::ServeBody<Breaks, int, int>;
+    using Body = detail::ServeBody<RefusesSeven, int, int>;
     bool const oversubscribed = device().emulated() && HostWait::oversubscribed(1);
     auto const kernel =
         launch(device(), 1, Body{memory.on_device(), {}, {0, 20'000'000}, oversubscribed});
@@ -138,7 +130,7 @@ TEST_P(KernelStateTest, hostLimitThatCannotBeKeptIsAUsageError) {
 // Catches an error that only a wait would find.
 TEST_P(KernelStateTest, failureIsSeenWithoutAWait) {
     if (on_gpu()) GTEST_SKIP() << "device code cannot throw; tests/faults has what it can do";
-    PersistentKernel<Breaks> kernel(device());
+    PersistentKernel<RefusesSeven> kernel(device());
     (void)kernel.channel().submit(7, patience);
     EXPECT_TRUE(eventually([&] { return kernel.state() == KernelState::failed; }));
     EXPECT_TRUE(eventually([&] {

@@ -126,7 +126,9 @@ class Faults(unittest.TestCase):
         RESULTS["loop"] = len(self.repeat(self.loops))
 
     def test_host_is_killed_while_commands_fly(self):
-        baseline = used_memory() if self.on_gpu else None
+        if not self.on_gpu:
+            self.skipTest("the blocks of the emulated device end with their process")
+        baseline = used_memory()
         killed = 0
         slowest = 0.0
         for first in range(0, self.kills, 8):
