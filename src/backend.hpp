@@ -37,6 +37,8 @@ class Execution {
     virtual ~Execution() = default;
     // Whether every block has returned. Throws what ended the kernel, if something else did.
     [[nodiscard]] virtual bool finished() = 0;
+    // Whether nothing of it runs any more, however it ended; does not throw.
+    [[nodiscard]] virtual bool gone() noexcept = 0;
 };
 
 class Backend : public std::enable_shared_from_this<Backend> {

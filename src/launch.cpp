@@ -13,6 +13,17 @@ namespace {
 
 constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
 
+// Whether `there` became true within the timeout.
+template <class Condition>
+bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
+    auto const deadline = std::chrono::steady_clock::now() + timeout;
+    while (!there()) {
+        if (std::chrono::steady_clock::now() >= deadline) return false;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return true;
+}
+
 }  // namespace
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
@@ -42,24 +53,17 @@ RunningKernel::~RunningKernel() { leave(); }
 bool RunningKernel::finished() const { return execution_ == nullptr || execution_->finished(); }
 
 bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
-    auto const deadline = std::chrono::steady_clock::now() + timeout;
-    while (!finished()) {
-        if (std::chrono::steady_clock::now() >= deadline) return false;
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-    return true;
+    return poll_until(timeout, [this] { return finished(); });
 }
 
 void RunningKernel::leave() noexcept {
     if (execution_ == nullptr) return;
-    try {
-        if (!wait(std::chrono::seconds(1))) {
-            std::fputs(
-                "carillon: a kernel was still running when its owner went; it and its "
-                "memory are left to end with the process\n",
-                stderr);
-        }
-    } catch (std::exception const&) {  // the kernel died; whoever asked finished() was told
+    // Not for finished(): what failed may have blocks that are still on their way to the end.
+    if (!poll_until(std::chrono::seconds(1), [this] { return execution_->gone(); })) {
+        std::fputs(
+            "carillon: a kernel was still running when its owner went; it and its "
+            "memory are left to end with the process\n",
+            stderr);
     }
     execution_.reset();
 }

@@ -57,6 +57,13 @@ class StreamExecution final : public Execution {
         cuda.check(result_, "cuStreamQuery (the kernel died)");
         return true;
     }
+    bool gone() noexcept override {
+        try {
+            return finished();
+        } catch (std::exception const&) {  // a fault ends all of it
+            return true;
+        }
+    }
 
    private:
     std::shared_ptr<Backend> backend_;

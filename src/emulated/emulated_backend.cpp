@@ -74,6 +74,7 @@ class ThreadExecution final : public Execution {
         std::lock_guard const lock(kernel_->mutex);
         std::rethrow_exception(kernel_->failure);
     }
+    bool gone() noexcept override { return kernel_->ended; }
 
    private:
     std::shared_ptr<KernelThreads> kernel_;

@@ -5,6 +5,7 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/refuses_seven.hpp"
+#include "support/eventually.hpp"
 
 namespace carillon::test {
 
@@ -39,7 +40,7 @@ TEST_P(FailingHandlerTest, exceptionReachesTheCallerAndTheDeviceGoesOn) {
         EXPECT_THROW(kernel.stop(patience), std::domain_error);
     }  // the destructor does not throw
     PersistentKernel<RefusesSeven> next(device());
-    EXPECT_EQ(next.channel().call(8, patience), 8);
+    EXPECT_EQ(next.channel().call(9, patience), 9);
 }
 
 // As on a GPU, where a fault ends all of the kernel.
@@ -50,6 +51,19 @@ TEST_P(FailingHandlerTest, exceptionOfOneBlockFailsTheWholeKernel) {
     CARILLON_EXPECT_ERROR(kernel.channel(1).call(1, patience), std::domain_error, "seven");
     EXPECT_THROW(kernel.stop(patience), std::domain_error);
     EXPECT_EQ(kernel.state(), KernelState::failed);
+}
+
+// Catches a destructor that leaves a block behind, in memory that goes.
+TEST_P(FailingHandlerTest, destructorWaitsForTheOtherBlocksOfAKernelThatFailed) {
+    auto const& begun = RefusesSeven::long_requests_begun;
+    int const before = begun;
+    {
+        PersistentKernel<RefusesSeven> kernel(device(), {.blocks = 2});
+        (void)kernel.channel(1).submit(8, patience);
+        EXPECT_TRUE(eventually([&] { return begun > before; }));
+        CARILLON_EXPECT_ERROR(kernel.channel(0).call(7, patience), std::domain_error, "seven");
+    }
+    EXPECT_EQ(RefusesSeven::long_requests_done, begun);
 }
 
 TEST_P(FailingHandlerTest, exceptionOfAnOwnBodyReachesWhoeverWaits) {
