@@ -63,6 +63,32 @@ endif()
 set(CARILLON_HAVE_NVCC "${CARILLON_HAVE_NVCC}" CACHE INTERNAL "device code can be built")
 set(CARILLON_DEVICE_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}" CACHE INTERNAL "")
 
+# What CMake's unity build does for CUDA from 3.31 on: replaces sources of `target` by others that
+# include them, and lists those in `sources` instead.
+function(carillon_unite_device_sources target sources)
+  set_source_files_properties(${${sources}} PROPERTIES HEADER_FILE_ONLY ON)
+  set(united)
+  set(batch 0)
+  set(size 0)
+  set(text "")
+  foreach(source ${${sources}})
+    get_filename_component(path "${source}" ABSOLUTE)
+    string(APPEND text "#include \"${path}\"\n")
+    math(EXPR size "${size} + 1")
+    list(GET ${sources} -1 last)
+    if(size EQUAL CMAKE_UNITY_BUILD_BATCH_SIZE OR source STREQUAL last)
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_unity_${batch}.cu")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+      list(APPEND united "${file}")
+      math(EXPR batch "${batch} + 1")
+      set(size 0)
+      set(text "")
+    endif()
+  endforeach()
+  target_sources(${target} PRIVATE ${united})
+  set(${sources} ${united} PARENT_SCOPE)
+endfunction()
+
 # These sources of `target` hold kernels: nvcc compiles them where there is one, for the GPU and
 # the CPU; otherwise the C++ compiler does, for the emulated device. To be called from a
 # CMakeLists.txt itself, not from a function: a macro, so that it can enable CUDA there.
@@ -79,7 +105,11 @@ macro(carillon_device_sources target)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+    set(device_sources ${ARGN})
+    if(CMAKE_UNITY_BUILD AND CMAKE_VERSION VERSION_LESS 3.31)
+      carillon_unite_device_sources(${target} device_sources)
+    endif()
+    set_source_files_properties(${device_sources} PROPERTIES LANGUAGE CUDA)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${CARILLON_DEVICE_ARCHITECTURES}"
                                                CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
                                                CUDA_RUNTIME_LIBRARY Static)

@@ -20,6 +20,9 @@ function(carillon_options target)
   if(CARILLON_SANITIZE STREQUAL "thread")
     list(APPEND warnings -Wno-tsan)  # fences: the policies avoid them under this sanitizer
   endif()
+  if(CMAKE_UNITY_BUILD)  # they take what is another file's own for this one's
+    list(APPEND warnings -Wno-shadow -Wno-subobject-linkage)
+  endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi>")
   if(CARILLON_WERROR)

@@ -8,7 +8,6 @@ namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t capacity = 16;
-constexpr std::chrono::seconds patience{5};  // for what is in flight at the end
 
 struct DataRings {
     VerifyStage const& stage;
@@ -64,7 +63,7 @@ Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point de
         if (!progress) rings.stage.rest();
         auto const now = Clock::now();
         sending = now < deadline;
-        if (now > deadline + patience) break;
+        if (now > deadline + arrival_patience) break;
     }
     Findings findings;
     if (in_flight != 0) findings.add({Fault::missing, thread, 0, 0, 0, in_flight});
@@ -93,7 +92,7 @@ Findings receive_data(DataRings const& rings, unsigned thread, Clock::time_point
         if (received) continue;
         rings.stage.rest();
         std::erase_if(open, [](HostReceiver const& each) { return each.at_end(); });
-        if (Clock::now() < deadline + patience) continue;
+        if (Clock::now() < deadline + arrival_patience) continue;
         for (HostReceiver const& each : open) {
             findings.add({Fault::missing, thread, each.receiver.next(), 0,
                           HostCached().load_word(each.end), each.receiver.next()});

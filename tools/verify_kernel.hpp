@@ -10,6 +10,9 @@
 
 namespace carillon::tool {
 
+// How long the host waits at the end for what the device says it sent.
+inline constexpr std::chrono::seconds arrival_patience{5};
+
 class LitmusKernel {
    public:
     // Every thread reports; on the emulated device one stands for a block's.

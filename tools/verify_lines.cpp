@@ -15,7 +15,6 @@ constexpr Sequence first_line = (Sequence{1} << 32U) - 999;  // tags wrap early 
 constexpr std::uint32_t burst = 32;  // lines of one ring before a thread turns to its next
 constexpr std::uint32_t slow_on_device = 7;
 constexpr std::uint32_t slow_on_host = 1023;
-constexpr std::chrono::seconds patience{5};  // for lines that the device says it sent
 
 struct Rings {
     VerifyStage const& stage;
@@ -102,7 +101,7 @@ Findings take_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
         if (taken) continue;
         rings.stage.rest();
         std::erase_if(open, [](HostTaker const& each) { return each.at_end(); });
-        if (Clock::now() < deadline + patience) continue;
+        if (Clock::now() < deadline + arrival_patience) continue;
         for (HostTaker const& each : open) each.give_up(findings);
         break;
     }

@@ -36,7 +36,7 @@ constexpr MailboxTraffic lapped_with_data{
     .slots = 2, .values = 3, .looks = 1, .data = OutOfLine::written};
 constexpr MailboxTraffic one_slot{.slots = 1, .values = 2, .looks = 2, .data = OutOfLine::written};
 // With endless looks a value that never comes is a livelock.
-constexpr MailboxTraffic endless{.slots = 2, .values = 4, .data = OutOfLine::written};
+constexpr MailboxTraffic endless_looks{.slots = 2, .values = 4, .data = OutOfLine::written};
 constexpr MailboxTraffic across_the_wrap{
     .slots = 4, .values = 10, .data = OutOfLine::written, .first = (Sequence{1} << 32) - 4};
 
@@ -53,8 +53,8 @@ TEST(MailboxModelTest, everyExecutionWithQuadsInHalvesIsRight) {
     expect_both_ways<EmulatedQuad, 1, one_slot>(every_execution);
 }
 TEST(MailboxModelTest, oneSwitchAndNoBoundOnLooks) {
-    expect_both_ways<Reduced, 2, endless>(switching_at_most(1));
-    expect_both_ways<EmulatedQuad, 2, endless>(switching_at_most(1));
+    expect_both_ways<Reduced, 2, endless_looks>(switching_at_most(1));
+    expect_both_ways<EmulatedQuad, 2, endless_looks>(switching_at_most(1));
 }
 TEST(MailboxModelTest, randomExecutionsAcrossTheWrapOfTheTags) {
     expect_both_ways<Hardware<all_quads>, 2, across_the_wrap>(random_executions(20'000));

@@ -36,11 +36,12 @@ HostMapped cached_far() { return HostMapped({StoreKind::cached, PublishMode::one
 
 template <class T>
 class MailboxSizeTest : public testing::Test {};
-using Sizes = testing::Types<SizedBytes<1>, SizedBytes<4>, SizedBytes<12>, SizedBytes<31>,
-                             SizedBytes<32>, SizedBytes<33>, SizedBytes<47>, SizedBytes<48>,
-                             SizedBytes<49>, SizedBytes<1000>, SizedBytes<4095>, SizedBytes<4096>,
-                             SizedWords<8>, SizedWords<48>, SizedWords<4096>>;
-TYPED_TEST_SUITE(MailboxSizeTest, Sizes);
+using MailboxSizes =
+    testing::Types<SizedBytes<1>, SizedBytes<4>, SizedBytes<12>, SizedBytes<31>, SizedBytes<32>,
+                   SizedBytes<33>, SizedBytes<47>, SizedBytes<48>, SizedBytes<49>, SizedBytes<1000>,
+                   SizedBytes<4095>, SizedBytes<4096>, SizedWords<8>, SizedWords<48>,
+                   SizedWords<4096>>;
+TYPED_TEST_SUITE(MailboxSizeTest, MailboxSizes);
 
 // Catches a byte that is left out or lands in another place, and a tag that wraps.
 TYPED_TEST(MailboxSizeTest, everyByteOfEveryValueComesThrough) {
@@ -66,18 +67,18 @@ TYPED_TEST(MailboxSizeTest, everyByteOfEveryValueComesThrough) {
     }
 }
 
-using Pair = SizedWords<64>;  // two lines
-using Single = SizedWords<16>;
+using TwoLines = SizedWords<64>;  // two lines
+using OneLine = SizedWords<16>;
 
 // The word `newest` is what the log calls the credit, a line is a slot of its own.
 class MailboxTest : public testing::Test {
    protected:
-    void set(std::uint64_t number) { writer_.set(Pair::make(number)); }
+    void set(std::uint64_t number) { writer_.set(TwoLines::make(number)); }
     // The number of the value that a look brings, which must be whole; 0 for none.
-    static std::uint64_t look(MailboxReader<Pair, RecordingNear>& reader) {
-        Pair value = Pair::make(77);
+    static std::uint64_t look(MailboxReader<TwoLines, RecordingNear>& reader) {
+        TwoLines value = TwoLines::make(77);
         if (!reader.refresh(value)) {
-            EXPECT_EQ(value, Pair::make(77)) << "touched though nothing is new";
+            EXPECT_EQ(value, TwoLines::make(77)) << "touched though nothing is new";
             return 0;
         }
         EXPECT_TRUE(value.whole());
@@ -89,10 +90,10 @@ class MailboxTest : public testing::Test {
         return i % 2 == 0 ? &quad.low : &quad.high;
     }
 
-    MailboxMemory<Pair> memory_;
+    MailboxMemory<TwoLines> memory_;
     AccessLog log_{RingView{memory_.lines.data(), &memory_.newest, 4, 1}};
-    MailboxWriter<Pair, RecordingFar> writer_{memory_.view, RecordingFar(&log_)};
-    MailboxReader<Pair, RecordingNear> reader_{memory_.view, RecordingNear(&log_)};
+    MailboxWriter<TwoLines, RecordingFar> writer_{memory_.view, RecordingFar(&log_)};
+    MailboxReader<TwoLines, RecordingNear> reader_{memory_.view, RecordingNear(&log_)};
 };
 
 // Also catches a payload that a store in two steps puts under the tag of the version before it.
@@ -107,7 +108,7 @@ TEST_F(MailboxTest, setIsItsLinesTheHintAndOneCommitOfEach) {
 }
 
 TEST_F(MailboxTest, dataAreReleasedBeforeTheValue) {
-    writer_.set(Pair::make(1), OutOfLine::written);
+    writer_.set(TwoLines::make(1), OutOfLine::written);
     Entries const entries = log_.take();
     EXPECT_EQ(entries.at(0), "far.release");
     EXPECT_EQ(entries.at(1), "far.store_line slot 2");
@@ -133,7 +134,7 @@ TEST_F(MailboxTest, lookThatBringsAValueLoadsEachOfItsLinesOnce) {
 }
 
 TEST_F(MailboxTest, latestOfManyWinsAndEveryReaderGetsIt) {
-    MailboxReader<Pair, RecordingNear> other = reader_;
+    MailboxReader<TwoLines, RecordingNear> other = reader_;
     for (std::uint64_t n = 1; n <= 30; ++n) {
         set(n);
         if (n % 7 != 0) continue;
@@ -189,7 +190,7 @@ TEST_F(MailboxTest, valueBeforeIsThereWhileTheNextIsWritten) {
     for (std::uint64_t n = 1; n <= 9; ++n) set(n);
     for (Sequence version = 9; version > 6; --version) {  // as if it had only just been begun
         for (std::size_t i = 0; i != 16; ++i) *word_of(version, i) = 0;
-        MailboxReader<Pair, RecordingNear> newcomer = reader_;
+        MailboxReader<TwoLines, RecordingNear> newcomer = reader_;
         EXPECT_EQ(look(newcomer), version - 1);
     }
 }
@@ -210,7 +211,7 @@ TEST_F(MailboxTest, newValueUnderTheTagOfTheOldOneIsSeen) {
     for (Sequence const away : {Sequence{1} << 31, Sequence{1} << 32, Sequence{3} << 32}) {
         MailboxView view = memory_.view;
         view.first = away + 1;
-        MailboxWriter<Pair, RecordingFar>(view, RecordingFar(&log_)).set(Pair::make(away));
+        MailboxWriter<TwoLines, RecordingFar>(view, RecordingFar(&log_)).set(TwoLines::make(away));
         EXPECT_EQ(look(), away);
         EXPECT_EQ(look(), 0U);
     }
@@ -218,12 +219,12 @@ TEST_F(MailboxTest, newValueUnderTheTagOfTheOldOneIsSeen) {
 
 // Zeroed memory has the tag of version 2^32.
 TEST(MailboxFormatTest, slotThatWasNeverWrittenHasNoValue) {
-    MailboxMemory<Single> memory(4, just_below_the_tags_wrap);
+    MailboxMemory<OneLine> memory(4, just_below_the_tags_wrap);
     memory.newest = Sequence{1} << 32;
-    MailboxReader<Single, HostCached> reader(memory.view);
-    Single value = Single::make(77);
+    MailboxReader<OneLine, HostCached> reader(memory.view);
+    OneLine value = OneLine::make(77);
     EXPECT_FALSE(reader.refresh(value));
-    EXPECT_EQ(value, Single::make(77));
+    EXPECT_EQ(value, OneLine::make(77));
 }
 
 // Sets `pace` values at each look at a line, and counts the loads.
@@ -340,14 +341,14 @@ INSTANTIATE_TEST_SUITE_P(Over, MailboxOverTest, testing::ValuesIn(all_accesses()
                          test_name<Access>);
 
 TEST_P(MailboxOverTest, latestValueIsSeen) {
-    MailboxMemory<Pair> memory(2);
-    MailboxWriter<Pair, AnyFar> writer(memory.view, GetParam().far_of(GetParam().producer));
-    MailboxReader<Pair, AnyNear> reader(memory.view, Access::near_of(GetParam().consumer));
+    MailboxMemory<TwoLines> memory(2);
+    MailboxWriter<TwoLines, AnyFar> writer(memory.view, GetParam().far_of(GetParam().producer));
+    MailboxReader<TwoLines, AnyNear> reader(memory.view, Access::near_of(GetParam().consumer));
     for (std::uint64_t number = 1; number < 10; ++number) {
-        writer.set(Pair::make(number));
-        Pair value{};
+        writer.set(TwoLines::make(number));
+        TwoLines value{};
         ASSERT_TRUE(reader.refresh(value));
-        EXPECT_EQ(value, Pair::make(number));
+        EXPECT_EQ(value, TwoLines::make(number));
     }
 }
 
