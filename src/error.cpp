@@ -15,6 +15,9 @@ ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned f
       asked_(asked),
       fit_(fit) {}
 
+HandlerError::HandlerError(std::string_view call, std::string_view command, std::uint32_t code)
+    : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
+
 CodedError::CodedError(std::string_view call, int code, std::string_view code_name,
                        std::string_view hint)
     : Error(call, fmt::format("{} ({}){}{}", code_name, code, hint.empty() ? "" : ": ", hint)),

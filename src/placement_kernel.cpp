@@ -55,8 +55,12 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
 }
 
 // Why such a kernel is not placed, whatever is known of the device; empty if it can be.
-std::string why_not(Device const& device, PersistentKernelOptions const& options) {
-    if (options.channels_per_block != 1) return "a block of several channels is not placed";
+std::string why_not(Device const& device, PersistentKernelOptions const& options,
+                    unsigned threads) {
+    if (options.channels_per_block != 1 || options.express) {
+        return "a block of several channels is not placed";
+    }
+    if (threads != 1) return "a block of several threads is not placed";
     auto const most = static_cast<unsigned>(device.info().multiprocessors.value_or(64));
     if (options.blocks > most) {
         return fmt::format("{} blocks are more than there are places", options.blocks);
@@ -67,9 +71,10 @@ std::string why_not(Device const& device, PersistentKernelOptions const& options
 }  // namespace
 
 PlacedMemory place_kernel(Device const& device, PersistentKernelOptions const& options,
-                          LaunchProbe launch) {
+                          unsigned threads, LaunchProbe launch) {
     constexpr char const* call = "PersistentKernel";
-    unsigned const channels = channels_of(options);
+    unsigned const channels =
+        channels_of(options, threads) + (options.express ? options.blocks : 0);
     auto const anywhere = [&](std::string why) {
         return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, options.capacity),
                             {{}, std::move(why)}};
@@ -79,7 +84,7 @@ PlacedMemory place_kernel(Device const& device, PersistentKernelOptions const& o
         throw UsageError(call, "the profile is of another device");
     }
     bool const must = options.placement == Placement::tuned;
-    std::string why = why_not(device, options);
+    std::string why = why_not(device, options, threads);
     if (!why.empty()) {
         if (must) throw UsageError(call, why);
         return anywhere(std::move(why));

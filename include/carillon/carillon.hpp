@@ -5,6 +5,7 @@
 #include "carillon/arena.hpp"              // IWYU pragma: export
 #include "carillon/channel.hpp"            // IWYU pragma: export
 #include "carillon/chunk_ring.hpp"         // IWYU pragma: export
+#include "carillon/command_kernel.hpp"     // IWYU pragma: export
 #include "carillon/copy.hpp"               // IWYU pragma: export
 #include "carillon/cores.hpp"              // IWYU pragma: export
 #include "carillon/device.hpp"             // IWYU pragma: export

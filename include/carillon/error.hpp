@@ -2,6 +2,7 @@
 // Errors. Every one names the call that failed and the cause; the type says where it came from.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -60,6 +61,18 @@ class TimeoutError : public Error {
 // The kernel was stopped, or ended by itself; no command can reach it any more.
 class StoppedError : public Error {
     using Error::Error;
+};
+
+// A handler refused a command; code() is what it said.
+class HandlerError : public Error {
+   public:
+    // `command`: the name of its type.
+    HandlerError(std::string_view call, std::string_view command, std::uint32_t code);
+
+    [[nodiscard]] std::uint32_t code() const { return code_; }
+
+   private:
+    std::uint32_t code_;
 };
 
 // A file that is not what it should be.

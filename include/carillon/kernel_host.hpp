@@ -40,6 +40,8 @@ struct PersistentKernelOptions {
     // by their bells, a round trip is one more look at memory longer, and where several have
     // requests each waits for at most one of every other in turn (serve_watch).
     unsigned channels_per_block = 1;
+    // Every block has a second channel, whose requests it serves before those of its first.
+    bool express = false;
     std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
     // How long the destructor waits for the kernel to end.

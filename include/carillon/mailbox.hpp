@@ -23,17 +23,6 @@ struct MailboxOptions {
     Sequence first = 1;  // number of the first value; tests place it before a wrap
 };
 
-// All threads of a block that read a mailbox together.
-struct BlockThreads {
-    [[nodiscard]] CARILLON_HD static unsigned thread() { return block::thread(); }
-    [[nodiscard]] CARILLON_HD static unsigned threads() { return block::threads(); }
-    CARILLON_HD static void barrier() { block::barrier(); }
-    template <class Shared>
-    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
-        return block::shared(own);
-    }
-};
-
 // The device's end for all threads of a block, which all call refresh(value) and share the copy
 // out. `value` is one for all of them, in shared or global memory: every thread sees it whole when
 // the call returns, and the next call writes it only when all have come. What refresh() returns is

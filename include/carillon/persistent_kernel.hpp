@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -45,8 +46,9 @@ using RequestOf = typename HandlerSignature<decltype(&Handler::operator())>::Req
 template <class Handler>
 using ReplyOf = typename HandlerSignature<decltype(&Handler::operator())>::Reply;
 
-// Throws UsageError unless there are 1 to 64 a block.
-[[nodiscard]] unsigned channels_of(PersistentKernelOptions const& options);
+// How many channels a kernel has, without its express ones. Throws UsageError unless there are 1 to
+// 64 a block, and one where a block has an express channel or a handler of several threads.
+[[nodiscard]] unsigned channels_of(PersistentKernelOptions const& options, unsigned threads);
 
 // Memory for a kernel's channels, arranged as the placement says; `blocks` of that is empty for
 // blocks that may be anywhere.
@@ -55,8 +57,10 @@ struct PlacedMemory {
     ChannelPlacement placement;
 };
 
+// `threads`: of its handler.
 [[nodiscard]] PlacedMemory place_kernel(Device const& device,
-                                        PersistentKernelOptions const& options, LaunchProbe launch);
+                                        PersistentKernelOptions const& options, unsigned threads,
+                                        LaunchProbe launch);
 
 template <class Handler, class Request, class Reply>
 struct ServeBody {
@@ -64,12 +68,22 @@ struct ServeBody {
     Handler handler;
     BlockLimits limits;
     bool oversubscribed;
+    unsigned express;  // where the express channels begin; 0: there are none
 
     CARILLON_HD void operator()(unsigned block) const {
+        using Channel = DeviceChannel<Request, Reply>;
+        using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         ChannelView const view = channels.channel(block);
         Handler own = handler;
-        serve(DeviceChannel<Request, Reply>(view.requests, view.replies), own,
-              limits.control(view, DeviceClock(oversubscribed)));
+        auto const control = limits.control(view, DeviceClock(oversubscribed));
+        if (threads_of<Handler>() == 1 && !express) {
+            serve(Channel(view.requests, view.replies), own, control);
+            return;
+        }
+        ChannelView const ahead = channels.channel(express ? express + block : block);
+        Channel first(ahead.requests, ahead.replies);
+        Channel then(view.requests, view.replies);
+        serve_together(express ? &first : nullptr, then, own, control, Threads());
     }
 };
 
@@ -123,7 +137,10 @@ struct WatchBody {
 
 // `Handler` is a trivially copyable functor, its operator() CARILLON_HD, from a request to a
 // reply; it may keep state: every block has a copy of its own, used by one thread. Where a block
-// has several channels every lane has a copy, and which channels share one is not said.
+// has several channels every lane has a copy, and which channels share one is not said. A handler
+// with a `static constexpr unsigned threads` above 1 is run by so many threads of a block together,
+// each with a copy of its own: block::thread() says which one it is, and the first one's result is
+// the reply. On the emulated device one thread is all of them.
 template <class Handler, class Request = detail::RequestOf<Handler>,
           class Reply = detail::ReplyOf<Handler>,
           detail::Toolchain toolchain = detail::this_toolchain>
@@ -134,7 +151,8 @@ class PersistentKernel {
     explicit PersistentKernel(Device const& device, PersistentKernelOptions const& options = {},
                               Handler handler = {})
         : PersistentKernel(device,
-                           detail::place_kernel(device, options, &detail::launch_probe<toolchain>),
+                           detail::place_kernel(device, options, detail::threads_of<Handler>(),
+                                                &detail::launch_probe<toolchain>),
                            options, handler) {}
 
     // The same in memory that the caller has: as many of its channels as the blocks have;
@@ -161,6 +179,15 @@ class PersistentKernel {
             throw UsageError("PersistentKernel::channel", "there is no such channel");
         }
         return channels_[index];
+    }
+
+    // The channel that a block serves first, if options.express says that there is one: a request
+    // waits for the one that the block is at, for no other of the block's. Throws UsageError.
+    [[nodiscard]] Channel<Request, Reply>& express(unsigned block = 0) {
+        if (block >= express_.size()) {
+            throw UsageError("PersistentKernel::express", "there is no such channel");
+        }
+        return express_[block];
     }
 
     [[nodiscard]] unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
@@ -202,8 +229,9 @@ class PersistentKernel {
                       "carillon: a handler must be trivially copyable: it is passed to the kernel "
                       "by value");
         auto const& memory = placed.memory;
-        unsigned const channels = detail::channels_of(options);
-        if (channels > memory->channels()) {
+        unsigned const channels = detail::channels_of(options, detail::threads_of<Handler>());
+        unsigned const express = options.express ? options.blocks : 0;
+        if (channels > memory->channels() || express > memory->channels() - channels) {
             throw UsageError("PersistentKernel",
                              "more blocks than the memory has channels for them");
         }
@@ -217,9 +245,13 @@ class PersistentKernel {
             channels_.emplace_back(device, memory, i, wait, host_,
                                    bell(*memory, options.channels_per_block, i));
         }
+        express_.reserve(express);
+        for (unsigned i = 0; i < express; ++i) {
+            express_.emplace_back(device, memory, channels + i, wait, host_);
+        }
     }
 
-    // One channel a block is served by a thread as it always was, without bells.
+    // One channel a block is polled itself, without bells.
     [[nodiscard]] RunningKernel start(Device const& device, ChannelTable const& channels,
                                       PersistentKernelOptions const& options,
                                       Handler const& handler) const {
@@ -227,11 +259,17 @@ class PersistentKernel {
         bool const oversubscribed = device.emulated() && HostWait::oversubscribed(options.blocks);
         if (options.channels_per_block == 1) {
             using Body = detail::ServeBody<Handler, Request, Reply>;
-            auto const pins = placement_.blocks.empty()
-                                  ? Pins(options.blocks)
-                                  : Pins(device, placement_.multiprocessors());
-            return launch_pinned<Body, toolchain>(device, pins,
-                                                  Body{channels, handler, limits, oversubscribed});
+            Body const body{channels, handler, limits, oversubscribed,
+                            options.express ? options.blocks : 0};
+            constexpr unsigned threads = detail::threads_of<Handler>();
+            if constexpr (threads > 1) {
+                return launch<Body, toolchain>(device, LaunchShape{options.blocks, threads}, body);
+            } else {
+                auto const pins = placement_.blocks.empty()
+                                      ? Pins(options.blocks)
+                                      : Pins(device, placement_.multiprocessors());
+                return launch_pinned<Body, toolchain>(device, pins, body);
+            }
         }
         using Body = detail::WatchBody<Handler, Request, Reply>;
         return launch<Body, toolchain>(
@@ -247,21 +285,25 @@ class PersistentKernel {
         return memory.on_host().bells(block, host_->place_of_bells(block)) + channel % each;
     }
 
-    [[nodiscard]] bool all_answered() const {
-        return std::all_of(channels_.begin(), channels_.end(),
+    using Channels = std::span<Channel<Request, Reply> const>;
+    [[nodiscard]] static bool all_answered(Channels channels) {
+        return std::all_of(channels.begin(), channels.end(),
                            [](auto const& channel) { return channel.all_answered(); });
+    }
+    [[nodiscard]] bool all_answered() const {
+        return all_answered(channels_) && all_answered(express_);
     }
     // Whether a block has requests that it has not answered.
     [[nodiscard]] bool outstanding(unsigned block) const {
         std::size_t const each = channels_.size() / blocks();
-        auto const* const first = channels_.data() + block * each;
-        return !std::all_of(first, first + each,
-                            [](auto const& channel) { return channel.all_answered(); });
+        if (!all_answered(Channels(channels_).subspan(block * each, each))) return true;
+        return !express_.empty() && !express_[block].all_answered();
     }
 
     ChannelPlacement placement_;
     std::shared_ptr<detail::KernelHost> host_;
     std::vector<Channel<Request, Reply>> channels_;
+    std::vector<Channel<Request, Reply>> express_;  // of every block, or none
 };
 
 }  // namespace carillon

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "carillon/access/block.hpp"
 #include "carillon/access/device.hpp"
 #include "carillon/access/lanes.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/core/config.hpp"
 #include "carillon/core/flag.hpp"
+#include "carillon/core/threads.hpp"
 #include "carillon/endpoints.hpp"
 
 namespace carillon {
@@ -137,6 +139,37 @@ CARILLON_HD constexpr OutOfLine out_of_line_of() {
     }
 }
 
+// A handler that the threads of a block run together says so with `static constexpr unsigned
+// threads`: 32 for a warp, at most 1024. Its reply is what it returns to the first of them.
+template <class Handler>
+CARILLON_HD constexpr unsigned threads_of() {
+    if constexpr (requires { Handler::threads; }) {
+        static_assert(Handler::threads >= 1 && Handler::threads <= 1024,
+                      "carillon: a handler's threads are those of one block: 1 to 1024");
+        return Handler::threads;
+    } else {
+        return 1;
+    }
+}
+
+// What the leader of the threads of a block found to do.
+struct Turn {
+    Line request;
+    enum class From : std::uint32_t { express, normal, stop } from;
+};
+
+// Puts a reply, waiting for room; false if it is time to end instead.
+CARILLON_POLICY_CODE
+template <class Channel, class Reply, class Control>
+CARILLON_HD bool put_reply(Channel& channel, Reply const& reply, OutOfLine data, Control& control) {
+    Line const line = pack<Reply>(reply, 0);
+    while (!channel.replies.try_put(line, data)) [[unlikely]] {
+            if (control.should_stop()) return false;
+            control.idle();
+        }
+    return true;
+}
+
 }  // namespace detail
 
 // Answers every request with what `handler` makes of it, until told to stop.
@@ -147,14 +180,8 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
     control.report_started();
     bool stopping = false;
     auto const answer = [&](Line const& request) {
-        Line const reply = pack<Reply>(handler(unpack<Request>(request)), 0);
-        while (!channel.replies.try_put(reply, detail::out_of_line_of<Handler>())) [[unlikely]] {
-                if (control.should_stop()) {  // the reply ring stayed full
-                    stopping = true;
-                    return;
-                }
-                control.idle();
-            }
+        Reply const reply = handler(unpack<Request>(request));
+        stopping = !detail::put_reply(channel, reply, detail::out_of_line_of<Handler>(), control);
     };
     while (!stopping && !control.should_stop()) {
         if (channel.requests.try_consume(answer)) {
@@ -164,6 +191,47 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
         }
     }
     control.report_ended();
+}
+
+// The same by all of `threads` together, each of which has a handler of its own: the first looks
+// for a request, all run the handler with it, and what it returns to the first is the reply. A
+// request of `express`, which may be nullptr, is served before any of `channel`: it waits for the
+// one that is being served and for no other. Control is for the first thread alone.
+CARILLON_POLICY_CODE
+template <class Channel, class Handler, class Control, class Threads>
+CARILLON_HD void serve_together(Channel* express, Channel& channel, Handler& handler,
+                                Control control, Threads threads) {
+    using detail::Turn;
+    using Request = typename Channel::RequestMessage;
+    using Reply = typename Channel::ReplyMessage;
+    bool const leads = threads.thread() == 0;
+    bool stopping = false;  // the leader's
+    auto const find = [&](Turn& turn) {
+        while (!stopping && !control.should_stop()) {
+            turn.from = Turn::From::express;
+            if (express != nullptr && express->requests.try_take(turn.request)) return;
+            turn.from = Turn::From::normal;
+            if (channel.requests.try_take(turn.request)) return;
+            control.idle();
+        }
+        turn.from = Turn::From::stop;
+    };
+    Turn own_turn;
+    Turn& turn = threads.shared(own_turn);
+    if (leads) control.report_started();
+    for (;;) {
+        if (leads) find(turn);
+        threads.barrier();
+        auto const from = turn.from;
+        if (from == Turn::From::stop) break;
+        Reply const reply = handler(unpack<Request>(turn.request));
+        threads.barrier();  // all have read the turn, and what they wrote goes before the reply
+        if (!leads) continue;
+        control.busy();
+        Channel& asked = from == Turn::From::express ? *express : channel;
+        stopping = !detail::put_reply(asked, reply, detail::out_of_line_of<Handler>(), control);
+    }
+    if (leads) control.report_ended();
 }
 
 namespace detail {

@@ -45,12 +45,31 @@ void use_mailbox(carillon::Device const& device) {
     carillon::Mailbox<Value, carillon::Direction::to_device>(device, {}).set({});
 }
 
+struct Numbered {
+    static constexpr std::uint32_t opcode = 0;
+};
+struct Large {
+    std::uint32_t word[12];
+};
+struct Desk {
+    int operator()(int const& command) { return command; }
+    void operator()(Numbered const& /*command*/) {}
+    void operator()(Large const& /*command*/) {}
+    Large operator()(char const& /*command*/) { return {}; }
+};
+
+template <class... Command>
+auto commands(carillon::Device const& device) {
+    return carillon::CommandKernel<Desk, carillon::Commands<Command...>>(device);
+}
+
 void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     use_ring<Largest>(device);
     use_kernel<Handler<Largest, Largest>>(device);
     carillon::Flag<double, carillon::Direction::to_device>(device).set(1.5);
     use_mailbox<4096>(device);
+    (void)commands<Numbered>(device).channel().call(Numbered{}, {});
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2
@@ -74,5 +93,15 @@ void use(carillon::Device const& device) {
     use_mailbox<4097>(device);
 #elif CARILLON_CASE == 11
     carillon::Mailbox<NotTrivial, carillon::Direction::to_device>(device, {}).set({});
+#elif CARILLON_CASE == 12
+    (void)commands<int, NotTrivial*>(device);
+#elif CARILLON_CASE == 13
+    (void)commands<int, Numbered>(device);
+#elif CARILLON_CASE == 14
+    (void)commands<Large>(device);
+#elif CARILLON_CASE == 15
+    (void)commands<char>(device);
+#elif CARILLON_CASE == 16
+    (void)commands<int>(device).channel().call(Numbered{}, {});
 #endif
 }

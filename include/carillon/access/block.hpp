@@ -43,3 +43,18 @@ template <class T>
 }
 
 }  // namespace carillon::block
+
+namespace carillon {
+
+// All threads of a block; core/threads.hpp has the same of one.
+struct BlockThreads {
+    [[nodiscard]] CARILLON_HD static unsigned thread() { return block::thread(); }
+    [[nodiscard]] CARILLON_HD static unsigned threads() { return block::threads(); }
+    CARILLON_HD static void barrier() { block::barrier(); }
+    template <class Shared>
+    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
+        return block::shared(own);
+    }
+};
+
+}  // namespace carillon

@@ -37,6 +37,7 @@
 #include "carillon/core/config.hpp"
 #include "carillon/core/line.hpp"
 #include "carillon/core/ring.hpp"
+#include "carillon/core/threads.hpp"
 
 namespace carillon {
 
@@ -148,17 +149,6 @@ class MailboxWriter {
     MailboxView view_;
     Sequence next_;
     Far far_;
-};
-
-// A thread that reads by itself. Of a block's threads there is a class like it (mailbox.hpp).
-struct OneThread {
-    [[nodiscard]] CARILLON_HD static unsigned thread() { return 0; }
-    [[nodiscard]] CARILLON_HD static unsigned threads() { return 1; }
-    CARILLON_HD static void barrier() {}
-    template <class Shared>
-    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
-        return own;
-    }
 };
 
 // An end that reads values; there may be many. Near: how it touches the mailbox. Threads: who reads

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several commands over one channel, express channels, and handlers of several threads.
+#include "carillon/command_kernel.hpp"
+
+#include <vector>
+
+#include "carillon/core/flag.hpp"
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "device/gate.hpp"
+
+namespace carillon::test {
+
+struct Add {
+    double value;
+};
+struct Reset {};
+struct Ask {
+    static constexpr std::uint32_t opcode = 700;
+    std::uint64_t number;
+    bool operator==(Ask const&) const = default;
+};
+struct Largest {
+    std::uint32_t word[11];
+    bool operator==(Largest const&) const = default;
+};
+using Desk = Commands<Add, Reset, Ask, Largest>;
+
+inline constexpr std::uint32_t too_much = 41;
+
+struct DeskHandler {
+    double sum = 0;
+
+    CARILLON_HD Outcome<double> operator()(Add const& add) {
+        if (sum + add.value > 100) return Refusal{too_much};
+        return sum += add.value;
+    }
+    CARILLON_HD void operator()(Reset const& /*reset*/) { sum = 0; }
+    CARILLON_HD Ask operator()(Ask const& ask) const { return {ask.number + 1}; }
+    CARILLON_HD Outcome<Largest> operator()(Largest const& largest) const {
+        Largest reply{};
+        for (std::uint32_t i = 0; i < 11; ++i) reply.word[i] = ~largest.word[10 - i];
+        return reply;
+    }
+};
+
+// Knows a command that DeskHandler does not.
+struct Unknown {
+    static constexpr std::uint32_t opcode = 4711;
+    std::uint64_t number;
+};
+
+// Counts what a block has served. With requests of at least 100 it says so to the host, and waits
+// at the gate.
+struct CountingHandler {
+    std::uint64_t const* gate = nullptr;
+    std::uint64_t* at_gate = nullptr;
+    std::uint64_t served = 0;
+
+    CARILLON_HD std::uint64_t operator()(std::uint64_t const& request) {
+        if (request >= 100) {
+            FlagWriter<std::uint64_t, DeviceFar>(at_gate).set(request);
+            wait_at(gate, request);
+        }
+        return ++served;
+    }
+};
+struct CountingWarp : CountingHandler {
+    static constexpr unsigned threads = 32;
+    CARILLON_HD std::uint64_t operator()(std::uint64_t const& request) {
+        return CountingHandler::operator()(request);
+    }
+};
+
+// Every thread writes its share of the words, in memory of the host's.
+template <unsigned count>
+struct FillingHandler {
+    static constexpr unsigned threads = count;
+    static constexpr bool out_of_line = true;
+    static constexpr unsigned words = 1000;
+    std::uint64_t* to;
+
+    CARILLON_HD std::uint64_t operator()(std::uint64_t const& request) const {
+        for (unsigned i = block::thread(); i < words; i += block::threads()) to[i] = request + i;
+        return request;
+    }
+};
+
+namespace {
+
+class CommandKernelTest : public KernelTest {};
+CARILLON_ON_EVERY_DEVICE(CommandKernelTest);
+
+// Catches a command that another's handler gets, and bytes of it that are lost.
+TEST_P(CommandKernelTest, everyCommandGetsItsOwnReply) {
+    CommandKernel<DeskHandler, Desk> kernel(device(), {.blocks = 2});
+    auto desk = kernel.channel();
+    EXPECT_EQ(desk.call(Add{40}, patience), 40);
+    EXPECT_EQ(desk.call(Add{2}, patience), 42);
+    EXPECT_EQ(kernel.channel(1).call(Add{1}, patience), 1) << "a block has state of its own";
+    EXPECT_EQ(desk.call(Ask{6}, patience), Ask{7});
+    EXPECT_EQ(desk.call(Reset{}, patience), Done{});
+    EXPECT_EQ(desk.call(Add{1}, patience), 1);
+    Largest largest{};
+    Largest inverse{};
+    for (std::uint32_t i = 0; i < 11; ++i) {
+        largest.word[i] = 0x01010101U * (i + 1);
+        inverse.word[10 - i] = ~largest.word[i];
+    }
+    EXPECT_EQ(desk.call(largest, patience), inverse);
+}
+
+// Catches a refusal that is taken for a reply, and one that spoils the next.
+TEST_P(CommandKernelTest, refusalComesBackAsAnErrorWithItsCode) {
+    CommandKernel<DeskHandler, Desk> kernel(device());
+    auto desk = kernel.channel();
+    try {
+        (void)desk.call(Add{101}, patience);
+        FAIL() << "nothing was thrown";
+    } catch (HandlerError const& error) {
+        EXPECT_EQ(error.code(), too_much);
+        EXPECT_STREQ(error.what(),
+                     "Channel::call: the handler refused carillon::test::Add with code 41");
+    }
+    EXPECT_EQ(desk.call(Add{100}, patience), 100);
+    auto const refused = desk.submit(Add{1}, patience);
+    auto const asked = desk.submit(Ask{1}, patience);
+    EXPECT_EQ(desk.wait(asked, patience), Ask{2});
+    CARILLON_EXPECT_ERROR(desk.wait(refused, patience), HandlerError, "code 41");
+    CARILLON_EXPECT_ERROR((void)desk.try_take(refused), UsageError, "no reply is outstanding");
+}
+
+TEST_P(CommandKernelTest, commandThatTheKernelDoesNotKnowIsAUsageError) {
+    CommandKernel<DeskHandler, Desk> kernel(device());
+    auto desk = kernel.channel();
+    auto& plain = desk.plain();
+    auto request = Desk::pack(Ask{1});
+    request.kind = Unknown::opcode;
+    auto const reply = plain.call(request, patience);
+    EXPECT_EQ(reply.kind, static_cast<std::uint32_t>(ReplyStatus::unknown_command));
+    // As a host whose table has more commands than the kernel's sees it.
+    auto const ticket = CommandTicket<Ask>(plain.submit(request, patience));
+    CARILLON_EXPECT_ERROR(desk.wait(ticket, patience), UsageError,
+                          "the kernel knows no command with the opcode of carillon::test::Ask");
+    EXPECT_EQ(desk.call(Ask{1}, patience), Ask{2});
+}
+
+TEST_P(CommandKernelTest, ticketsMayBeTakenInAnyOrderOrGivenUp) {
+    CommandKernel<DeskHandler, Desk> kernel(device(), {.capacity = 8});
+    auto desk = kernel.channel();
+    for (int round = 0; round < 100; ++round) {
+        auto const reset = desk.submit(Reset{}, patience);
+        auto const first = desk.submit(Add{2}, patience);
+        auto const second = desk.submit(Add{3}, patience);
+        desk.abandon(first);
+        EXPECT_EQ(desk.wait(second, patience), 5);
+        std::optional<Done> done;
+        EXPECT_TRUE(eventually([&] { return (done = desk.try_take(reset)).has_value(); }));
+    }
+    kernel.drain(patience);
+    CARILLON_EXPECT_ERROR((void)desk.try_submit(Reset{}), StoppedError, "the kernel was stopped");
+}
+
+template <class Handler>
+void express_overtakes(Device const& device) {
+    Gate gate(device);
+    Memory const word = device.allocate_host(sizeof(std::uint64_t));
+    Handler handler;
+    handler.gate = gate.on_device();
+    handler.at_gate = static_cast<std::uint64_t*>(word.device());
+    FlagReader<std::uint64_t, HostCached> const at_gate(
+        static_cast<std::uint64_t const*>(word.host()));
+    PersistentKernel<Handler, std::uint64_t, std::uint64_t> kernel(
+        device, {.blocks = 2, .express = true, .capacity = 8}, handler);
+    auto& normal = kernel.channel(1);
+    Ticket const held = normal.submit(100, patience);
+    ASSERT_TRUE(eventually([&] { return at_gate.get() == 100; }));
+    std::vector<Ticket> behind;
+    for (int i = 0; i < 6; ++i) behind.push_back(normal.submit(1, patience));
+    Ticket const urgent = kernel.express(1).submit(2, patience);
+    EXPECT_EQ(kernel.activity(1), BlockActivity::busy);
+    gate.open(100);
+    EXPECT_EQ(normal.wait(held, patience), 1U);
+    EXPECT_EQ(kernel.express(1).wait(urgent, patience), 2U) << "right behind the one under way";
+    for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(normal.wait(behind[i], patience), 3 + i);
+    // The same channels through several laps.
+    for (std::uint64_t i = 0; i < 50; ++i) {
+        EXPECT_EQ(kernel.express(0).call(1, patience), 2 * i + 1);
+        EXPECT_EQ(kernel.channel(0).call(1, patience), 2 * i + 2);
+    }
+    Ticket const last = kernel.express(0).submit(1, patience);
+    kernel.drain(patience);
+    EXPECT_EQ(kernel.express(0).wait(last, patience), 101U);
+    CARILLON_EXPECT_ERROR(kernel.express(0).call(1, patience), StoppedError, "was stopped");
+}
+
+TEST_P(CommandKernelTest, expressRequestIsServedBeforeThoseThatCameEarlier) {
+    express_overtakes<CountingHandler>(device());
+}
+
+TEST_P(CommandKernelTest, expressRequestOvertakesWhereAWarpServes) {
+    express_overtakes<CountingWarp>(device());
+}
+
+TEST_P(CommandKernelTest, shapesThatAreNotAreUsageErrors) {
+    CARILLON_EXPECT_ERROR(
+        PersistentKernel<CountingHandler>(device(), {.channels_per_block = 2, .express = true},
+                                          CountingHandler{}),
+        UsageError, "a block that watches several has no express channel");
+    CARILLON_EXPECT_ERROR(
+        PersistentKernel<CountingWarp>(device(), {.channels_per_block = 2}, CountingWarp{}),
+        UsageError, "a handler of one thread each");
+    PersistentKernel<CountingHandler> kernel(device(), {}, CountingHandler{});
+    CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "there is no such channel");
+    // Room for the channels of two blocks, but not for their express channels.
+    auto const memory = std::make_shared<ChannelMemory>(device(), 3, 4);
+    CARILLON_EXPECT_ERROR(PersistentKernel<CountingHandler>(
+                              device(), memory, {.blocks = 2, .express = true}, CountingHandler{}),
+                          UsageError, "more blocks than the memory has channels");
+}
+
+template <unsigned threads>
+void every_thread_writes_before_the_reply(Device const& device) {
+    using Handler = FillingHandler<threads>;
+    Memory const words = device.allocate_host(Handler::words * sizeof(std::uint64_t));
+    PersistentKernel<Handler> kernel(device, {},
+                                     Handler{static_cast<std::uint64_t*>(words.device())});
+    auto const* const seen = static_cast<std::uint64_t const*>(words.host());
+    for (std::uint64_t request = 1; request < 300; ++request) {
+        ASSERT_EQ(kernel.channel().call(request, patience), request);
+        for (unsigned i = 0; i < Handler::words; ++i) ASSERT_EQ(seen[i], request + i) << i;
+    }
+    kernel.stop(patience);
+    EXPECT_EQ(kernel.state(), KernelState::stopped);
+}
+
+// Catches a reply that overtakes what threads other than the first have written.
+TEST_P(CommandKernelTest, whatEveryThreadOfAWarpWritesIsThereWithTheReply) {
+    every_thread_writes_before_the_reply<32>(device());
+}
+
+TEST_P(CommandKernelTest, whatEveryThreadOfABlockWritesIsThereWithTheReply) {
+    every_thread_writes_before_the_reply<256>(device());
+}
+
+TEST_P(CommandKernelTest, blockOfSeveralThreadsEndsWhileItsRepliesFindNoRoom) {
+    PersistentKernel<CountingWarp> kernel(device(), {.capacity = 2}, CountingWarp{});
+    auto& channel = kernel.channel();
+    (void)channel.submit(1, patience);
+    (void)channel.submit(1, patience);
+    kernel.stop(patience);
+}
+
+}  // namespace
+}  // namespace carillon::test
