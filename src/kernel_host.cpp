@@ -45,6 +45,12 @@ std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& optio
 }
 
 BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) {
+    constexpr std::uint32_t longest_ns = 1'000'000;
+    if (options.idle.longest_sleep_ns > longest_ns) {
+        throw UsageError("PersistentKernel",
+                         fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
+                                     options.idle.longest_sleep_ns, longest_ns));
+    }
     return {static_cast<std::uint64_t>(options.lifetime.count()),
             static_cast<std::uint64_t>(host_silence_limit(options, emulated).count())};
 }

@@ -55,6 +55,8 @@ struct PersistentKernelOptions {
     std::optional<std::chrono::nanoseconds> host_limit = std::nullopt;
     // A block that is at one request for longer is `stuck`.
     std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);
+    // What its blocks do while nothing comes. A block that sleeps looks for a stop at every poll.
+    IdlePolicy idle = IdlePolicy::spin();
     // How its channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device

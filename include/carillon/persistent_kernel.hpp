@@ -80,10 +80,9 @@ struct ServeBody {
             serve(Channel(view.requests, view.replies), own, control);
             return;
         }
-        ChannelView const ahead = channels.channel(express ? express + block : block);
-        Channel first(ahead.requests, ahead.replies);
-        Channel then(view.requests, view.replies);
-        serve_together(express ? &first : nullptr, then, own, control, Threads());
+        ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
+        serve_together(express != 0, Channel(ahead.requests, ahead.replies),
+                       Channel(view.requests, view.replies), own, control, Threads());
     }
 };
 
@@ -257,24 +256,23 @@ class PersistentKernel {
                                       Handler const& handler) const {
         BlockLimits const limits = detail::block_limits(options, device.emulated());
         bool const oversubscribed = device.emulated() && HostWait::oversubscribed(options.blocks);
-        if (options.channels_per_block == 1) {
-            using Body = detail::ServeBody<Handler, Request, Reply>;
-            Body const body{channels, handler, limits, oversubscribed,
-                            options.express ? options.blocks : 0};
-            constexpr unsigned threads = detail::threads_of<Handler>();
-            if constexpr (threads > 1) {
-                return launch<Body, toolchain>(device, LaunchShape{options.blocks, threads}, body);
-            } else {
-                auto const pins = placement_.blocks.empty()
-                                      ? Pins(options.blocks)
-                                      : Pins(device, placement_.multiprocessors());
-                return launch_pinned<Body, toolchain>(device, pins, body);
-            }
+        using Serve = detail::ServeBody<Handler, Request, Reply>;
+        Serve const body{channels, handler, limits, oversubscribed,
+                         options.express ? options.blocks : 0};
+        constexpr unsigned threads = detail::threads_of<Handler>();
+        if constexpr (threads > 1) {  // one channel a block: channels_of() has seen to that
+            return launch<Serve, toolchain>(device, LaunchShape{options.blocks, threads}, body);
+        } else if (options.channels_per_block == 1) {
+            auto const pins = placement_.blocks.empty()
+                                  ? Pins(options.blocks)
+                                  : Pins(device, placement_.multiprocessors());
+            return launch_pinned<Serve, toolchain>(device, pins, body);
+        } else {
+            using Watch = detail::WatchBody<Handler, Request, Reply>;
+            return launch<Watch, toolchain>(
+                device, LaunchShape{options.blocks, lanes_per_warp},
+                Watch{channels, handler, options.channels_per_block, limits, oversubscribed});
         }
-        using Body = detail::WatchBody<Handler, Request, Reply>;
-        return launch<Body, toolchain>(
-            device, LaunchShape{options.blocks, lanes_per_warp},
-            Body{channels, handler, options.channels_per_block, limits, oversubscribed});
     }
 
     // Where a block hears of a channel's requests; nullptr where it polls the ring itself.

@@ -17,6 +17,20 @@
 
 namespace carillon {
 
+// How a block spends the time in which nothing comes: it polls, and after so many polls in a row it
+// sleeps between two, twice as long each time, up to a limit. What waking then costs, and what
+// power it saves, `carillon idle` measures.
+struct IdlePolicy {
+    std::uint32_t polls = 0;             // before the first sleep
+    std::uint32_t longest_sleep_ns = 0;  // at most 1 ms; 0: it never sleeps
+
+    // A GPU takes half a microsecond or so for a poll.
+    static constexpr IdlePolicy spin() { return {}; }
+    static constexpr IdlePolicy backoff() { return {64, 1'000}; }
+    static constexpr IdlePolicy park() { return {4096, 200'000}; }
+    bool operator==(IdlePolicy const&) const = default;
+};
+
 // A block's side of its control and status lines.
 template <class Near, class Far, class Clock>
 class BasicBlockControl {
@@ -36,6 +50,7 @@ class BasicBlockControl {
 
     // The block also ends by itself when no beat of its host has come for so long; 0 for never.
     CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
+    CARILLON_HD void rest_by(IdlePolicy const& policy) { rest_ = policy; }
 
     CARILLON_POLICY_CODE
     CARILLON_HD void report_started() {
@@ -82,13 +97,28 @@ class BasicBlockControl {
     CARILLON_POLICY_CODE
     CARILLON_HD void busy() {
         idle_polls_ = 0;
+        sleep_ns_ = 0;
         if (clock_.ticks() - looked_ticks_ > long_ticks) [[unlikely]]
             looks_ |= 63U;
     }
     CARILLON_POLICY_CODE
-    CARILLON_HD void idle() { clock_.idle(++idle_polls_); }
+    CARILLON_HD void idle() {
+        if (!may_rest() || idle_polls_ < rest_.polls) [[likely]] {
+            ++idle_polls_;
+            clock_.idle(idle_polls_);
+            return;
+        }
+        sleep_ns_ = sleep_ns_ == 0 ? first_sleep_ns : 2 * sleep_ns_;
+        if (sleep_ns_ > rest_.longest_sleep_ns) sleep_ns_ = rest_.longest_sleep_ns;
+        clock_.sleep(sleep_ns_);
+        looks_ |= 63U;  // beside a sleep a look costs nothing
+    }
+    // Whether its policy ever lets it sleep, and whether it did before this poll.
+    [[nodiscard]] CARILLON_HD bool may_rest() const { return rest_.longest_sleep_ns != 0; }
+    [[nodiscard]] CARILLON_HD bool rests() const { return sleep_ns_ != 0; }
 
    private:
+    static constexpr std::uint32_t first_sleep_ns = 100;
     // Often enough for whoever waits, seldom enough for the bus.
     static constexpr std::uint64_t beat_period_ns = 1'000'000;
     static constexpr std::uint64_t long_ticks = 1'000'000;
@@ -109,20 +139,24 @@ class BasicBlockControl {
     EndReason reason_ = EndReason::none;
     std::uint32_t looks_ = 0;
     std::uint32_t idle_polls_ = 0;
+    std::uint32_t sleep_ns_ = 0;  // the last one since the last request
+    IdlePolicy rest_;
     Clock clock_;
 };
 
 using BlockControl = BasicBlockControl<DeviceNear, DeviceFar, DeviceClock>;
 
-// When a block ends by itself; 0: never.
+// When a block ends by itself, 0 for never, and how it waits.
 struct BlockLimits {
     std::uint64_t lifetime_ns;
     std::uint64_t silence_ns;  // of its host
+    IdlePolicy idle{};
 
     [[nodiscard]] CARILLON_HD BlockControl control(ChannelView const& view,
                                                    DeviceClock clock) const {
         BlockControl control(view.control, view.status, lifetime_ns, clock);
         control.limit_silence(silence_ns);
+        control.rest_by(idle);
         return control;
     }
 };
@@ -152,10 +186,11 @@ CARILLON_HD constexpr unsigned threads_of() {
     }
 }
 
-// What the leader of the threads of a block found to do.
+// What the first of the threads of a block found to do.
+template <class Work>
 struct Turn {
-    Line request;
-    enum class From : std::uint32_t { express, normal, stop } from;
+    Work work;
+    std::uint32_t stop;
 };
 
 // Puts a reply, waiting for room; false if it is time to end instead.
@@ -193,45 +228,75 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
     control.report_ended();
 }
 
-// The same by all of `threads` together, each of which has a handler of its own: the first looks
-// for a request, all run the handler with it, and what it returns to the first is the reply. A
-// request of `express`, which may be nullptr, is served before any of `channel`: it waits for the
-// one that is being served and for no other. Control is for the first thread alone.
+namespace detail {
+
+// Serves by all of `threads` together: the first of them takes work, `handle(work)` is for all, and
+// the first answers with what it returned to that one. `take(work)` returns whether there was any,
+// `answer(work, reply)` whether to go on. Control is for the first thread alone.
 CARILLON_POLICY_CODE
-template <class Channel, class Handler, class Control, class Threads>
-CARILLON_HD void serve_together(Channel* express, Channel& channel, Handler& handler,
-                                Control control, Threads threads) {
-    using detail::Turn;
-    using Request = typename Channel::RequestMessage;
-    using Reply = typename Channel::ReplyMessage;
+template <class Work, class Control, class Threads, class Take, class Handle, class Answer>
+CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, Handle&& handle,
+                                Answer&& answer) {
     bool const leads = threads.thread() == 0;
-    bool stopping = false;  // the leader's
-    auto const find = [&](Turn& turn) {
+    bool stopping = false;  // the first one's
+    auto const look_for_work = [&](Turn<Work>& turn) {
+        turn.stop = 1;
         while (!stopping && !control.should_stop()) {
-            turn.from = Turn::From::express;
-            if (express != nullptr && express->requests.try_take(turn.request)) return;
-            turn.from = Turn::From::normal;
-            if (channel.requests.try_take(turn.request)) return;
+            if (take(turn.work)) {
+                turn.stop = 0;
+                return;
+            }
             control.idle();
         }
-        turn.from = Turn::From::stop;
     };
-    Turn own_turn;
-    Turn& turn = threads.shared(own_turn);
+    Turn<Work> own_turn;
+    Turn<Work>& turn = threads.shared(own_turn);
     if (leads) control.report_started();
     for (;;) {
-        if (leads) find(turn);
+        if (leads) look_for_work(turn);
         threads.barrier();
-        auto const from = turn.from;
-        if (from == Turn::From::stop) break;
-        Reply const reply = handler(unpack<Request>(turn.request));
+        if (turn.stop != 0) break;
+        Work const work = turn.work;
+        auto const reply = handle(work);
         threads.barrier();  // all have read the turn, and what they wrote goes before the reply
         if (!leads) continue;
         control.busy();
-        Channel& asked = from == Turn::From::express ? *express : channel;
-        stopping = !detail::put_reply(asked, reply, detail::out_of_line_of<Handler>(), control);
+        stopping = !answer(work, reply);
     }
     if (leads) control.report_ended();
+}
+
+}  // namespace detail
+
+// The same by all of `threads` together, each of which has a handler of its own: the first looks
+// for a request, all run the handler with it, and what it returns to the first is the reply. Where
+// `has_express`, a request of `express` is served before any of `channel`: it waits for the one
+// that is being served and for no other.
+CARILLON_POLICY_CODE
+template <class Channel, class Handler, class Control, class Threads>
+CARILLON_HD void serve_together(bool has_express, Channel express, Channel channel,
+                                Handler& handler, Control control, Threads threads) {
+    using Request = typename Channel::RequestMessage;
+    using Reply = typename Channel::ReplyMessage;
+    struct Work {
+        Line request;
+        std::uint32_t urgent;
+    };
+    auto const take = [&](Work& work) {
+        work.urgent = 1;
+        if (has_express && express.requests.try_take(work.request)) return true;
+        work.urgent = 0;
+        return channel.requests.try_take(work.request);
+    };
+    auto const handle = [&](Work const& work) -> Reply {
+        return handler(unpack<Request>(work.request));
+    };
+    auto const answer = [&](Work const& work, Reply const& reply) {
+        OutOfLine const data = detail::out_of_line_of<Handler>();
+        if (work.urgent != 0) return detail::put_reply(express, reply, data, control);
+        return detail::put_reply(channel, reply, data, control);
+    };
+    detail::serve_by_turns<Work>(control, threads, take, handle, answer);
 }
 
 namespace detail {
@@ -296,8 +361,15 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
     for (std::uint32_t sweep = 1;; ++sweep) {
         lanes.sync();  // apart, the lanes would load their bells apart
         // A look at the stop word costs as much as one at the bells.
-        if ((sweep & 63U) == 0 && lanes.any(leads && control.stop_now())) break;
-        if (look()) {
+        // Who may sleep decides it together: a warp is as slow as its slowest lane.
+        bool const due = (sweep & 63U) == 0;
+        if ((due || control.may_rest()) &&
+            lanes.any(leads && (due || control.rests()) && control.stop_now())) {
+            break;
+        }
+        bool served = look();
+        if (control.may_rest()) served = lanes.any(served);
+        if (served) {
             control.busy();
         } else {
             control.idle();

@@ -15,6 +15,7 @@ inline constexpr std::uint64_t multiprocessor_in_test = 7;
 
 struct AdversaryClock {
     static void idle(std::uint32_t /*polls*/) {}
+    static void sleep(std::uint32_t /*ns*/) {}
     [[nodiscard]] static std::uint64_t now_ns() { return 0; }
     [[nodiscard]] static std::uint64_t ticks() { return 0; }
     [[nodiscard]] static std::uint32_t multiprocessor() { return multiprocessor_in_test; }

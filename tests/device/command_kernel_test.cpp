@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "carillon/core/flag.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
@@ -50,25 +49,10 @@ struct Unknown {
     std::uint64_t number;
 };
 
-// Counts what a block has served. With requests of at least 100 it says so to the host, and waits
-// at the gate.
-struct CountingHandler {
-    std::uint64_t const* gate = nullptr;
-    std::uint64_t* at_gate = nullptr;
-    std::uint64_t served = 0;
-
-    CARILLON_HD std::uint64_t operator()(std::uint64_t const& request) {
-        if (request >= 100) {
-            FlagWriter<std::uint64_t, DeviceFar>(at_gate).set(request);
-            wait_at(gate, request);
-        }
-        return ++served;
-    }
-};
-struct CountingWarp : CountingHandler {
+struct GatedWarp : GatedHandler {
     static constexpr unsigned threads = 32;
-    CARILLON_HD std::uint64_t operator()(std::uint64_t const& request) {
-        return CountingHandler::operator()(request);
+    CARILLON_HD CountedReply operator()(GatedRequest const& request) {
+        return GatedHandler::operator()(request);
     }
 };
 
@@ -167,56 +151,56 @@ void express_overtakes(Device const& device) {
     Memory const word = device.allocate_host(sizeof(std::uint64_t));
     Handler handler;
     handler.gate = gate.on_device();
-    handler.at_gate = static_cast<std::uint64_t*>(word.device());
-    FlagReader<std::uint64_t, HostCached> const at_gate(
-        static_cast<std::uint64_t const*>(word.host()));
-    PersistentKernel<Handler, std::uint64_t, std::uint64_t> kernel(
+    handler.entered = static_cast<std::uint64_t*>(word.device());
+    PersistentKernel<Handler, GatedRequest, CountedReply> kernel(
         device, {.blocks = 2, .express = true, .capacity = 8}, handler);
     auto& normal = kernel.channel(1);
-    Ticket const held = normal.submit(100, patience);
-    ASSERT_TRUE(eventually([&] { return at_gate.get() == 100; }));
+    auto& express = kernel.express(1);
+    Ticket const held = normal.submit({0, 1}, patience);
+    auto const* const entered = static_cast<std::uint64_t const*>(word.host());
+    ASSERT_TRUE(eventually([&] { return HostCached().load_word(entered) == 1; }));
     std::vector<Ticket> behind;
-    for (int i = 0; i < 6; ++i) behind.push_back(normal.submit(1, patience));
-    Ticket const urgent = kernel.express(1).submit(2, patience);
+    for (int i = 0; i < 6; ++i) behind.push_back(normal.submit({1, 0}, patience));
+    Ticket const urgent = express.submit({2, 0}, patience);
     EXPECT_EQ(kernel.activity(1), BlockActivity::busy);
-    gate.open(100);
-    EXPECT_EQ(normal.wait(held, patience), 1U);
-    EXPECT_EQ(kernel.express(1).wait(urgent, patience), 2U) << "right behind the one under way";
-    for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(normal.wait(behind[i], patience), 3 + i);
-    // The same channels through several laps.
-    for (std::uint64_t i = 0; i < 50; ++i) {
-        EXPECT_EQ(kernel.express(0).call(1, patience), 2 * i + 1);
-        EXPECT_EQ(kernel.channel(0).call(1, patience), 2 * i + 2);
+    gate.open(1);
+    EXPECT_EQ(normal.wait(held, patience).served, 1U);
+    EXPECT_EQ(express.wait(urgent, patience).served, 2U) << "right behind the one under way";
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        EXPECT_EQ(normal.wait(behind[i], patience).served, 3 + i);
     }
-    Ticket const last = kernel.express(0).submit(1, patience);
+    // The same channels through several laps.
+    for (std::uint64_t i = 4; i < 50; ++i) {
+        EXPECT_EQ(express.call({i, 0}, patience).served, 2 * i + 1);
+        EXPECT_EQ(normal.call({i, 0}, patience).served, 2 * i + 2);
+    }
+    Ticket const last = kernel.express(0).submit({5, 0}, patience);
     kernel.drain(patience);
-    EXPECT_EQ(kernel.express(0).wait(last, patience), 101U);
-    CARILLON_EXPECT_ERROR(kernel.express(0).call(1, patience), StoppedError, "was stopped");
+    EXPECT_EQ(kernel.express(0).wait(last, patience).value, 16U);
+    CARILLON_EXPECT_ERROR(express.call({1, 0}, patience), StoppedError, "was stopped");
 }
 
 TEST_P(CommandKernelTest, expressRequestIsServedBeforeThoseThatCameEarlier) {
-    express_overtakes<CountingHandler>(device());
+    express_overtakes<GatedHandler>(device());
 }
 
 TEST_P(CommandKernelTest, expressRequestOvertakesWhereAWarpServes) {
-    express_overtakes<CountingWarp>(device());
+    express_overtakes<GatedWarp>(device());
 }
 
 TEST_P(CommandKernelTest, shapesThatAreNotAreUsageErrors) {
     CARILLON_EXPECT_ERROR(
-        PersistentKernel<CountingHandler>(device(), {.channels_per_block = 2, .express = true},
-                                          CountingHandler{}),
+        PersistentKernel<GatedHandler>(device(), {.channels_per_block = 2, .express = true}),
         UsageError, "a block that watches several has no express channel");
-    CARILLON_EXPECT_ERROR(
-        PersistentKernel<CountingWarp>(device(), {.channels_per_block = 2}, CountingWarp{}),
-        UsageError, "a handler of one thread each");
-    PersistentKernel<CountingHandler> kernel(device(), {}, CountingHandler{});
+    CARILLON_EXPECT_ERROR(PersistentKernel<GatedWarp>(device(), {.channels_per_block = 2}),
+                          UsageError, "a handler of one thread each");
+    PersistentKernel<GatedHandler> kernel(device());
     CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "there is no such channel");
     // Room for the channels of two blocks, but not for their express channels.
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 4);
-    CARILLON_EXPECT_ERROR(PersistentKernel<CountingHandler>(
-                              device(), memory, {.blocks = 2, .express = true}, CountingHandler{}),
-                          UsageError, "more blocks than the memory has channels");
+    CARILLON_EXPECT_ERROR(
+        PersistentKernel<GatedHandler>(device(), memory, {.blocks = 2, .express = true}),
+        UsageError, "more blocks than the memory has channels");
 }
 
 template <unsigned threads>
@@ -244,10 +228,10 @@ TEST_P(CommandKernelTest, whatEveryThreadOfABlockWritesIsThereWithTheReply) {
 }
 
 TEST_P(CommandKernelTest, blockOfSeveralThreadsEndsWhileItsRepliesFindNoRoom) {
-    PersistentKernel<CountingWarp> kernel(device(), {.capacity = 2}, CountingWarp{});
+    PersistentKernel<GatedWarp> kernel(device(), {.capacity = 2});
     auto& channel = kernel.channel();
-    (void)channel.submit(1, patience);
-    (void)channel.submit(1, patience);
+    (void)channel.submit({1, 0}, patience);
+    (void)channel.submit({1, 0}, patience);
     kernel.stop(patience);
 }
 

@@ -122,6 +122,24 @@ TEST_P(KernelStateTest, hostAndBlocksBeat) {
     EXPECT_EQ(kernel.channel().call({1, 0}, patience).value, 4U);
 }
 
+TEST_P(KernelStateTest, blocksThatSleepAnswerAndEnd) {
+    for (IdlePolicy const idle :
+         {IdlePolicy::backoff(), IdlePolicy::park(), IdlePolicy{0, 500'000}}) {
+        for (unsigned const each : {1U, 3U}) {
+            Kernel kernel = make({.blocks = 2, .channels_per_block = each, .idle = idle});
+            for (std::uint64_t i = 0; i < 5; ++i) {
+                std::this_thread::sleep_for(5ms);
+                for (unsigned c = 0; c < kernel.channels(); ++c) {
+                    EXPECT_EQ(kernel.channel(c).call({i, 0}, patience).value, 3 * i + 1);
+                }
+            }
+            EXPECT_TRUE(eventually([&] { return kernel.activity() == BlockActivity::idle; }));
+            kernel.stop(patience);
+        }
+    }
+    CARILLON_EXPECT_ERROR(make({.idle = {0, 1'000'001}}), UsageError, "a GPU sleeps for");
+}
+
 TEST_P(KernelStateTest, hostLimitThatCannotBeKeptIsAUsageError) {
     CARILLON_EXPECT_ERROR(make({.host_limit = 9ms}), UsageError, "10 ms or more, or 0 for none");
     CARILLON_EXPECT_ERROR(make({.host_limit = -1s}), UsageError, "10 ms or more, or 0 for none");

@@ -18,6 +18,7 @@ namespace carillon::test {
 class ModelClock {
    public:
     static void idle(std::uint32_t /*polls*/) { rl::yield(1, RL_INFO); }
+    static void sleep(std::uint32_t /*ns*/) {}
     [[nodiscard]] static std::uint64_t now_ns() { return 0; }
     [[nodiscard]] static std::uint64_t ticks() { return 0; }
     [[nodiscard]] static std::uint32_t multiprocessor() { return 7; }

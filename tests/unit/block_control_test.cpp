@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <carillon/serve.hpp>
+#include <vector>
 
 namespace carillon::test {
 namespace {
@@ -10,12 +11,14 @@ namespace {
 struct Time {
     std::uint64_t ns = 1'000'000'000'000;
     std::uint64_t ticks = 0;
+    mutable std::vector<std::uint32_t> sleeps;
 };
 
 class TestClock {
    public:
     explicit TestClock(Time const& time) : time_(&time) {}
     static void idle(std::uint32_t /*polls*/) {}
+    void sleep(std::uint32_t ns) const { time_->sleeps.push_back(ns); }
     [[nodiscard]] std::uint64_t now_ns() const { return time_->ns; }
     [[nodiscard]] std::uint64_t ticks() const { return time_->ticks; }
     [[nodiscard]] static std::uint32_t multiprocessor() { return 5; }
@@ -114,6 +117,43 @@ TEST_F(BlockControlTest, longRequestIsFollowedByALook) {
     EXPECT_FALSE(control.should_stop());
     time_.ticks += 2'000'000;
     control.busy();
+    EXPECT_TRUE(control.should_stop());
+}
+
+TEST_F(BlockControlTest, spinningNeverSleeps) {
+    Control control = start(0, 0);
+    for (int i = 0; i < 100'000; ++i) control.idle();
+    EXPECT_TRUE(time_.sleeps.empty());
+    EXPECT_FALSE(control.rests());
+}
+
+// Catches a sleep that grows without bound, one too early, and a policy that a request does not
+// wake.
+TEST_F(BlockControlTest, sleepsAreTwiceAsLongEachTimeUpToTheLimit) {
+    Control control = start(0, 0);
+    control.rest_by({.polls = 3, .longest_sleep_ns = 1000});
+    using Sleeps = std::vector<std::uint32_t>;
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 3; ++i) control.idle();
+        EXPECT_EQ(time_.sleeps, Sleeps());
+        EXPECT_FALSE(control.rests());
+        for (int i = 0; i < 6; ++i) control.idle();
+        EXPECT_EQ(time_.sleeps, (Sleeps{100, 200, 400, 800, 1000, 1000}));
+        EXPECT_TRUE(control.rests());
+        control.busy();
+        EXPECT_FALSE(control.rests());
+        time_.sleeps.clear();
+    }
+}
+
+// A look at every 64th poll would be one in 6 ms.
+TEST_F(BlockControlTest, blockThatSleepsLooksForAStopAtEveryPoll) {
+    Control control = start(0, 0);
+    control.rest_by({.polls = 0, .longest_sleep_ns = 100'000});
+    control.idle();
+    EXPECT_FALSE(control.should_stop());
+    control_.stop = 1;
+    control.idle();
     EXPECT_TRUE(control.should_stop());
 }
 

@@ -12,6 +12,7 @@
 
 #if !defined(__CUDA_ARCH__)
 #include <chrono>
+#include <thread>
 
 #include "carillon/access/pause.hpp"
 #endif
@@ -110,6 +111,15 @@ class DeviceClock {
         (void)polls;
 #else
         cpu::pause_or_yield(polls, oversubscribed_);
+#endif
+    }
+
+    // At most 1 ms. On a GPU it takes from nothing to twice as long.
+    CARILLON_HD void sleep(std::uint32_t ns) const {
+#if defined(__CUDA_ARCH__)
+        ptx::sleep(ns);
+#else
+        std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 #endif
     }
 
