@@ -136,4 +136,41 @@ struct Reprice {
     }
 };
 
+// In place of BlockControl, for a block that is told nothing, tells nothing, and ends by itself.
+class CountedControl {
+   public:
+    CARILLON_HD CountedControl(StatusLine* status, std::uint32_t count, Bound bound)
+        : status_(status), left_(count), polls_(bound) {}
+
+    CARILLON_HD void report_started() { report_place(status_); }
+    CARILLON_HD void report_ended() {}
+    [[nodiscard]] CARILLON_HD bool should_stop() const { return left_ == 0; }
+    CARILLON_HD void busy() {
+        --left_;
+        polls_.found();
+    }
+    CARILLON_HD void idle() {
+        if (!polls_.again()) left_ = 0;
+    }
+
+   private:
+    StatusLine* status_;
+    std::uint32_t left_;
+    BoundedPolls polls_;
+};
+
+// `call` without what a PersistentKernel adds: no stop, no heartbeat, no state.
+struct BareReprice {
+    ChannelTable channels;
+    std::uint32_t count;
+    Bound bound;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        Reprice handler;
+        serve(DeviceChannel<Tick, Quote>(view.requests, view.replies), handler,
+              CountedControl(view.status, count, bound));
+    }
+};
+
 }  // namespace carillon::tool

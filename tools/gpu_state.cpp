@@ -35,6 +35,12 @@ struct ClosePipe {
     return line.data();
 }
 
+// nvidia-smi's answer about one GPU, in a line.
+[[nodiscard]] std::string query_gpu(std::string const& pci_bus_id, std::string const& what) {
+    return first_line_of("timeout 10 nvidia-smi --id=" + pci_bus_id + " --query-gpu=" + what +
+                         " --format=csv,noheader,nounits 2>/dev/null");
+}
+
 [[nodiscard]] std::string first_line_in(std::string const& path) {
     std::ifstream file(path);
     std::string line;
@@ -61,15 +67,22 @@ nlohmann::json parse_gpu_state(std::string const& line) {
 
 nlohmann::json gpu_state(std::string const& pci_bus_id) {
     if (!is_bus_id(pci_bus_id)) return nlohmann::json::object();
-    nlohmann::json state = parse_gpu_state(
-        first_line_of("timeout 10 nvidia-smi --id=" + pci_bus_id + " --query-gpu=" + query +
-                      " --format=csv,noheader,nounits 2>/dev/null"));
+    nlohmann::json state = parse_gpu_state(query_gpu(pci_bus_id, query));
     std::string const folder = "/sys/bus/pci/devices/" + pci_bus_id + "/";
     for (std::string const name : {"current_link_speed", "current_link_width"}) {
         std::string const text = first_line_in(folder + name);
         if (!text.empty()) state["pci_" + name] = text;
     }
     return state;
+}
+
+std::optional<double> gpu_power(std::string const& pci_bus_id) {
+    if (!is_bus_id(pci_bus_id)) return {};
+    std::string const line = query_gpu(pci_bus_id, "power.draw");
+    double watts = 0;
+    auto const [end, error] = std::from_chars(line.data(), line.data() + line.size(), watts);
+    if (error != std::errc() || end == line.data()) return {};
+    return watts;
 }
 
 }  // namespace carillon::tool

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace carillon::tool {
@@ -11,7 +12,10 @@ namespace carillon::tool {
 // slower while nothing crosses it, so its best is told too.
 [[nodiscard]] nlohmann::json gpu_state(std::string const& pci_bus_id);
 
-// The same of one line of `nvidia-smi --format=csv,noheader,nounits`.
+// What it draws, in watts; none where nvidia-smi does not tell.
+[[nodiscard]] std::optional<double> gpu_power(std::string const& pci_bus_id);
+
+// Members of gpu_state() of one line of `nvidia-smi --format=csv,noheader,nounits`.
 [[nodiscard]] nlohmann::json parse_gpu_state(std::string const& line);
 
 }  // namespace carillon::tool

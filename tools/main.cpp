@@ -14,12 +14,14 @@
 #include "copy.hpp"
 #include "dbn.hpp"
 #include "doctor.hpp"
+#include "idle.hpp"
 #include "latency.hpp"
 #include "load.hpp"
 #include "rate.hpp"
 #include "replay.hpp"
 #include "report.hpp"
 #include "rtt.hpp"
+#include "soak.hpp"
 #include "tune.hpp"
 #include "verify_report.hpp"
 
@@ -188,6 +190,46 @@ void copy(Common const& common, CopyOptions const& options) {
     write_json(common.json, {{"environment", env}, {"results", results}});
 }
 
+// A load, or starts and stops, of which there are `cycles` then.
+void soak(Common const& common, SoakOptions const& options, std::uint64_t cycles) {
+    Device const device = open_device(common);
+    auto const report = [&](auto const& result, std::string const& text) {
+        fmt::print(common.text_output(), "{}{}", headline(device.info()), text);
+        if (!common.json.empty()) {
+            nlohmann::json all = to_json(result);
+            all["environment"] = environment(device.info());
+            write_json(common.json, all);
+        }
+        require_sound(result);
+    };
+    if (cycles != 0) {
+        CyclesResult const result = run_cycles(device, cycles, show_progress);
+        report(result, cycles_text(result));
+    } else {
+        SoakResult const result = run_soak(device, options, show_progress);
+        report(result, soak_text(result));
+    }
+}
+
+void idle(Common const& common, IdleOptions const& options) {
+    Device const device = open_device(common);
+    IdleReport const report = run_idle(device, options, show_progress);
+    fmt::print(common.text_output(),
+               "{}ns for a call, right behind another and after a pause of {} us, and the power of "
+               "the GPU while {} block{}\n{}",
+               headline(device.info()), options.pause_us, report.blocks,
+               report.blocks == 1 ? " waits" : "s wait", idle_table(report));
+    if (common.json.empty()) return;
+    nlohmann::json env = environment(device.info());
+    env["blocks"] = report.blocks;
+    env["pause_us"] = options.pause_us;
+    nlohmann::json results = nlohmann::json::array();
+    for (IdleResult const& each : report.policies) results.push_back(to_json(each));
+    nlohmann::json all{{"environment", env}, {"results", results}};
+    if (report.power_without_kernel) all["power_without_kernel_w"] = *report.power_without_kernel;
+    write_json(common.json, all);
+}
+
 void tune_placement(Common const& common, TuneOptions const& options, bool keep) {
     Device const device = open_device(common);
     PlacementProfile const profile = run_tune(device, options);
@@ -279,6 +321,44 @@ int run(int argc, char** argv) {
     copy_command->add_option("--largest", copy_options.largest, "copy, in bytes")
         ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30));
 
+    SoakOptions soak_options;
+    std::uint64_t soak_cycles = 0;
+    auto* soak_command = app.add_subcommand(
+        "soak", "whether anything is lost, or grows, under a long load or over many starts");
+    common.add_to(*soak_command);
+    auto* soak_seconds = soak_command->add_option("--seconds", soak_options.seconds, "of the load")
+                             ->check(CLI::Range(0.001, 2'592'000.0));
+    auto* soak_minutes =
+        soak_command
+            ->add_option_function<double>(
+                "--minutes", [&](double minutes) { soak_options.seconds = 60 * minutes; },
+                "instead of seconds")
+            ->check(CLI::Range(0.001, 43'200.0))
+            ->excludes(soak_seconds);
+    auto* soak_load =
+        soak_command->add_option("--load", soak_options.load_percent, "percent of the highest rate")
+            ->check(CLI::Range(1U, 100U));
+    auto* soak_channels =
+        soak_command->add_option("--channels", soak_options.channels, "each with a block")
+            ->check(CLI::Range(1U, 1024U));
+    soak_command->add_option("--cycles", soak_cycles, "no load: start, call and stop so often")
+        ->check(CLI::Range(1U, 100'000'000U))
+        ->excludes(soak_seconds)
+        ->excludes(soak_minutes)
+        ->excludes(soak_load)
+        ->excludes(soak_channels);
+
+    IdleOptions idle_options;
+    auto* idle_command =
+        app.add_subcommand("idle", "what waking a block costs, and its waiting, by idle policy");
+    common.add_to(*idle_command);
+    idle_command->add_option("--calls", idle_options.calls, "after a pause, of each policy")
+        ->check(CLI::Range(1U, 1'000'000U));
+    idle_command->add_option("--pause", idle_options.pause_us, "before each, in microseconds")
+        ->check(CLI::Range(1U, 10'000'000U));
+    idle_command->add_option("--blocks", idle_options.blocks, "that wait; 0: one a multiprocessor")
+        ->check(CLI::Range(0U, 1024U));
+
     TuneOptions tune_options;
     bool dry_run = false;
     auto* tune_command = app.add_subcommand(
@@ -320,6 +400,8 @@ int run(int argc, char** argv) {
         load(common, load_options);
     }
     if (replay_command->parsed()) replay(common, path);
+    if (soak_command->parsed()) soak(common, soak_options, soak_cycles);
+    if (idle_command->parsed()) idle(common, idle_options);
     if (tune_command->parsed()) tune_placement(common, tune_options, !dry_run);
     if (verify_command->parsed()) verify(common, verify_options);
     return 0;

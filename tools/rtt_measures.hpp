@@ -59,7 +59,7 @@ inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
     }
 }
 
-// raw-flag, pinned-flag, line-echo, call, call-64-rings, raw-flag-wide.
+// raw-flag, pinned-flag, line-echo, call-bare, call, call-64-rings, raw-flag-wide.
 [[nodiscard]] std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage);
 // call-tuned. It looks for good places first.
 [[nodiscard]] std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage);

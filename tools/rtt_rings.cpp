@@ -99,6 +99,41 @@ class LineMeasure : public Measure {
     RttStage stage_;
 };
 
+template <class ChannelOf>
+void time_calls(RttStage const& stage, std::uint32_t count, Samples& samples,
+                ChannelOf&& channel_of) {
+    Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
+    time_trips(stage.warm_up, count, samples, [&](std::uint32_t i) {
+        tick.order = i;
+        Quote const quote = channel_of(i).call(tick, round_trip_limit);
+        if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
+    });
+}
+
+// Calls to a block that has nothing but its loop: what PersistentKernel adds is the rest.
+class BareCallMeasure : public Measure {
+   public:
+    explicit BareCallMeasure(RttStage stage) : stage_(std::move(stage)) {}
+
+    std::string name() const override { return "call-bare"; }
+    int multiprocessor() const override { return place(stage_); }
+
+    void run(std::uint32_t count, Samples& samples) override {
+        stage_.memory->reset();
+        Channel<Tick, Quote> channel(stage_.device, stage_.memory, 0, stage_.wait);
+        auto const kernel =
+            launch(stage_.device, 1,
+                   BareReprice{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
+        await_started(stage_, kernel);
+        time_calls(
+            stage_, count, samples, [&](std::uint32_t) -> auto& { return channel; });
+        if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the bare kernel did not end");
+    }
+
+   private:
+    RttStage stage_;
+};
+
 // Calls through one channel, or through the channels of one block in turn.
 class CallMeasure : public Measure {
    public:
@@ -123,26 +158,16 @@ class CallMeasure : public Measure {
         if (channels_ == 1) {
             auto& channel = kernel.channel();
             time_calls(
-                count, samples, [&](std::uint32_t) -> auto& { return channel; });
+                stage_, count, samples, [&](std::uint32_t) -> auto& { return channel; });
         } else {
             time_calls(
-                count,
+                stage_, count,
                 samples, [&](std::uint32_t i) -> auto& { return kernel.channel(i % channels_); });
         }
         kernel.stop();
     }
 
    private:
-    template <class ChannelOf>
-    void time_calls(std::uint32_t count, Samples& samples, ChannelOf&& channel_of) const {
-        Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
-        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
-            tick.order = i;
-            Quote const quote = channel_of(i).call(tick, round_trip_limit);
-            if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
-        });
-    }
-
     RttStage stage_;
     std::string name_;
     unsigned channels_;
@@ -157,6 +182,7 @@ std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage) 
     measures.push_back(std::make_unique<FlagMeasure>(stage, "raw-flag", false));
     measures.push_back(std::make_unique<FlagMeasure>(stage, "pinned-flag", true));
     measures.push_back(std::make_unique<LineMeasure>(stage));
+    measures.push_back(std::make_unique<BareCallMeasure>(stage));
     measures.push_back(std::make_unique<CallMeasure>(stage, "call", 1));
     measures.push_back(std::make_unique<CallMeasure>(stage, "call-64-rings", 64));
     // The other flags have one page each way, fast or slow by luck; this one has sixteen.

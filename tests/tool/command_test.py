@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 CARILLON = sys.argv.pop(1)
-MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call", "call-64-rings", "raw-flag-wide",
+MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call-bare", "call", "call-64-rings", "raw-flag-wide",
             "call-tuned"]
 STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns",
               "quantiles_ns"}
@@ -154,6 +154,20 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(rows["lines-8p8r"]["rings"], rows["lines-8p8r"]["producers"])
         self.assertEqual(rows["lines-8p1r-mutex"]["sharing"], "mutex")
 
+    def test_idle_tells_what_waking_costs_by_policy(self):
+        result = run("idle", "--device", "emulated", "--calls", "5", "--pause", "100",
+                     "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIn("EMULATED", result.stderr)
+        self.assertEqual(report["environment"]["blocks"], 1)
+        rows = {row["name"]: row for row in report["results"]}
+        self.assertEqual(set(rows), {"spin", "backoff", "park"})
+        self.assertEqual(rows["spin"]["longest_sleep_ns"], 0)
+        for row in rows.values():
+            self.assertEqual((row["busy"]["count"], row["woken"]["count"]), (50, 5))
+            self.assertNotIn("power_w", row)
+
     def test_load_counts_from_when_a_call_was_due(self):
         result = run("load", "--device", "emulated", "--samples", "200", "--rounds", "2",
                      "--json", "-")
@@ -170,6 +184,45 @@ class CommandTest(unittest.TestCase):
                 self.assertGreater(row["achieved_per_second"], 0)
                 self.assertAlmostEqual(row["offered_per_second"],
                                        report["channel_per_second"] * row["percent"] / 100, 3)
+
+    def soak(self, *arguments, **options):
+        """What `carillon soak` reports. Memory of a sanitizer's own grows."""
+        result = run("soak", "--device", "emulated", *arguments, "--json", "-", **options)
+        if "CARILLON_SANITIZED" not in os.environ:
+            self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("EMULATED", result.stderr)
+        report = json.loads(result.stdout)
+        self.assertTrue(report["environment"]["emulated"])
+        warm, end = report["memory"]["warm"], report["memory"]["end"]
+        for figure in ("descriptors", "threads"):
+            self.assertGreater(warm[figure], 0)
+            self.assertLessEqual(end[figure], warm[figure])
+        self.assertGreater(warm["resident_bytes"], 0)
+        return report
+
+    def test_soak_loses_nothing(self):
+        report = self.soak("--seconds", "0.5", "--load", "40", "--channels", "2")
+        for wrong in ("lost", "duplicated", "reordered", "corrupted"):
+            self.assertEqual(report["soak_" + wrong], 0)
+        self.assertGreater(report["soak_commands"], report["soak_abandoned"])
+        self.assertEqual(report["load_percent"], 40)
+        self.assertEqual(report["channels"], 2)
+        self.assertEqual(report["failure"], "")
+        self.assertGreaterEqual(report["seconds"], 0.5)
+        self.assertGreater(report["highest_per_second"], 0)
+        self.assertGreater(report["achieved_per_second"], 0)
+
+    def test_soak_counts_starts_and_stops(self):
+        report = self.soak("--cycles", "20")
+        self.assertEqual(report["start_stop_cycles"], 20)
+        self.assertEqual(report["failures"], 0)
+        self.assertGreater(report["cycles_per_second"], 0)
+
+    def test_soak_ends_on_one_processor(self):
+        one = {min(os.sched_getaffinity(0))}
+        for arguments in (["--minutes", "0.01"], ["--cycles", "5"]):
+            with self.subTest(arguments[0]):
+                self.soak(*arguments, preexec_fn=lambda: os.sched_setaffinity(0, one))
 
     def test_rate_and_load_end_on_one_processor(self):
         one = {min(os.sched_getaffinity(0))}
@@ -297,6 +350,8 @@ class CommandTest(unittest.TestCase):
                           ["load", "--device", "emulated", "--capacity", "7"],
                           ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"],
+                          ["soak", "--load", "0"], ["soak", "--cycles", "0"],
+                          ["soak", "--cycles", "5", "--seconds", "1"],
                           ["tune", "--seconds", "0"], ["doctor", "--device", "nonsense"],
                           ["rtt", "--device", "emulated", "--wait", "nonsense"]):
             with self.subTest(arguments):

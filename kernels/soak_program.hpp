@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `carillon soak` sends, and the handler that answers it. Every byte of both lines is one that
+// the host can compute again.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/core/config.hpp"
+
+namespace carillon::tool {
+
+struct SoakRequest {
+    std::uint64_t channel;
+    std::uint64_t number;  // of this channel, from 1
+    std::uint64_t word[4];
+};
+
+struct SoakReply {
+    std::uint64_t number;   // the request's
+    std::uint64_t count;    // requests that the handler has had of this channel
+    std::uint64_t hash[4];  // of the count and all that was asked, up to each word
+
+    bool operator==(SoakReply const&) const = default;
+};
+static_assert(sizeof(SoakRequest) == 48 && sizeof(SoakReply) == 48, "both fill a line");
+
+// The output function of splitmix64: neighbouring numbers have nothing in common.
+[[nodiscard]] CARILLON_HD constexpr std::uint64_t splitmix(std::uint64_t number) {
+    std::uint64_t z = (number + 1) * 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+}
+
+[[nodiscard]] CARILLON_HD constexpr SoakRequest make_soak_request(std::uint64_t channel,
+                                                                  std::uint64_t number) {
+    SoakRequest request{channel, number, {}};
+    for (unsigned i = 0; i < 4; ++i) request.word[i] = splitmix((channel << 48U) + 4 * number + i);
+    return request;
+}
+
+// One multiplication a word: the handler shall cost less than the way to it.
+[[nodiscard]] CARILLON_HD constexpr std::uint64_t soak_mix(std::uint64_t hash, std::uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15U + 1;
+    return hash ^ (hash >> 32U);
+}
+
+[[nodiscard]] CARILLON_HD constexpr SoakReply make_soak_reply(SoakRequest const& request,
+                                                              std::uint64_t count) {
+    SoakReply reply{request.number, count, {}};
+    std::uint64_t hash = soak_mix(soak_mix(count, request.channel), request.number);
+    for (unsigned i = 0; i < 4; ++i) reply.hash[i] = hash = soak_mix(hash, request.word[i]);
+    return reply;
+}
+
+// Where each block has one channel, each channel has a handler of its own.
+struct SoakHandler {
+    std::uint64_t count = 0;
+
+    CARILLON_HD SoakReply operator()(SoakRequest const& request) {
+        return make_soak_reply(request, ++count);
+    }
+};
+
+}  // namespace carillon::tool
