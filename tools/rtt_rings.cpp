@@ -120,13 +120,14 @@ class BareCallMeasure : public Measure {
 
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
-        Channel<Tick, Quote> channel(stage_.device, stage_.memory, 0, stage_.wait);
+        Channel<Tick, Quote> own_channel(stage_.device, stage_.memory, 0, stage_.wait);
+        auto* const channel = &own_channel;
         auto const kernel =
             launch(stage_.device, 1,
                    BareReprice{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
         await_started(stage_, kernel);
         time_calls(
-            stage_, count, samples, [&](std::uint32_t) -> auto& { return channel; });
+            stage_, count, samples, [&](std::uint32_t) -> auto& { return *channel; });
         if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the bare kernel did not end");
     }
 

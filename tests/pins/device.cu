@@ -19,6 +19,7 @@ struct Words {
 
 struct Clock {
     __device__ void idle(std::uint32_t) const {}
+    __device__ void sleep(std::uint32_t) const {}
     __device__ std::uint64_t now_ns() const { return 0; }
     __device__ std::uint64_t ticks() const { return 0; }
     __device__ std::uint64_t multiprocessor() const { return 0; }
