@@ -12,7 +12,9 @@
 #include "carillon/device_reader.hpp"      // IWYU pragma: export
 #include "carillon/error.hpp"              // IWYU pragma: export
 #include "carillon/flag.hpp"               // IWYU pragma: export
+#include "carillon/host_service.hpp"       // IWYU pragma: export
 #include "carillon/launch.hpp"             // IWYU pragma: export
+#include "carillon/log.hpp"                // IWYU pragma: export
 #include "carillon/mailbox.hpp"            // IWYU pragma: export
 #include "carillon/memory.hpp"             // IWYU pragma: export
 #include "carillon/persistent_kernel.hpp"  // IWYU pragma: export

@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "carillon/access/block.hpp"
 #include "carillon/core/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -51,6 +52,7 @@ Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
                   "carillon: a kernel body must be trivially copyable: it is passed by value");
     Program program;
     program.run_block = [body](unsigned block) {
+        block::emulate(block);
         Body copy = body;
         copy(block);
     };

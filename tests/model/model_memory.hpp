@@ -33,6 +33,7 @@ using Quads = unsigned;
 inline constexpr Quads all_quads = 0b1111;
 inline constexpr Quads first_and_last_quad = 0b1001;
 inline constexpr Quads first_quad = 0b0001;
+inline constexpr Quads last_quad = 0b1000;  // of which a load is the acquire
 
 // On hardware a quad is one access; on the emulated device it is two, one for each half.
 enum class QuadIs { one_access, two_accesses };

@@ -7,6 +7,30 @@
 
 namespace carillon::block {
 
+#if !defined(__CUDA_ARCH__)
+namespace detail {
+inline constinit thread_local unsigned emulated_index = 0;
+}
+#endif
+
+// The calling thread is now this block of the emulated device.
+inline void emulate(unsigned index) {
+#if !defined(__CUDA_ARCH__)
+    detail::emulated_index = index;
+#else
+    (void)index;
+#endif
+}
+
+// The number of the calling thread's block in its launch, from 0.
+[[nodiscard]] CARILLON_HD inline unsigned index() {
+#if defined(__CUDA_ARCH__)
+    return blockIdx.x;
+#else
+    return detail::emulated_index;
+#endif
+}
+
 // The number of the calling thread, from 0, and how many there are.
 [[nodiscard]] CARILLON_HD inline unsigned thread() {
 #if defined(__CUDA_ARCH__)

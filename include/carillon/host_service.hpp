@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel asks the host: a thread of the CPU serves the requests of any number of device threads
+// with a function.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/access/device.hpp"
+#include "carillon/core/host_call.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/host_wait.hpp"
+#include "carillon/memory.hpp"
+
+namespace carillon {
+
+// The text is what its name says.
+[[nodiscard]] std::string_view to_string(HostCallResult result);
+
+// How the thread spends the time in which nothing comes, and how it ends.
+struct ServiceThreadOptions {
+    // So long after the last request it polls; from then on it sleeps between two looks, for
+    // `sleep`, to which the system adds about 50 us. A `sleep` of 0: it polls for ever.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(50);
+    std::chrono::nanoseconds sleep = std::chrono::microseconds(50);
+    // How it polls; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
+    // How long, at most, it goes on serving at its end what has been sent by then. A function that
+    // has not returned after as long again is left behind, with all that it holds.
+    std::chrono::nanoseconds stop_timeout = std::chrono::seconds(1);
+};
+
+struct HostServiceOptions {
+    std::uint32_t callers = 256;    // calls under way at the same time, at most
+    std::uint32_t capacity = 1024;  // requests that the host has not taken; a power of two from 32
+    ServiceThreadOptions thread{};
+    // Number of the first request, and of each place's first call; tests place it before a wrap. 1
+    // more than a multiple of 16.
+    Sequence first = 1;
+};
+
+namespace detail {
+
+// A ring from the device, and a thread of the host that hands every line's payload to a function:
+// what a service does not need its types for.
+class RequestServer {
+   public:
+    using Serve = std::function<void(PayloadWords const&)>;
+
+    // `owner`: the class whose name its errors have. Throws UsageError for the options, and what
+    // Device::allocate throws.
+    RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
+                  Sequence first, ServiceThreadOptions const& options, Serve serve);
+    RequestServer(RequestServer const&) = delete;
+    RequestServer& operator=(RequestServer const&) = delete;
+    ~RequestServer();
+
+    [[nodiscard]] SharedRingView on_device() const;
+    // Waits until what was sent before is served. Throws TimeoutError.
+    void flush(std::chrono::nanoseconds timeout) const;
+    // How often the function threw; and the first that it threw, if there is one, thrown here.
+    [[nodiscard]] std::uint64_t failures() const;
+    void rethrow_failure() const;
+
+   private:
+    class State;
+
+    std::shared_ptr<State> state_;
+    std::jthread thread_;
+};
+
+// The places for replies in device memory.
+class ReplyMemory {
+   public:
+    // Throws UsageError without any, and what Device::allocate throws.
+    ReplyMemory(Device const& device, std::uint32_t places, Sequence first);
+
+    [[nodiscard]] ReplyPlaces on_device() const { return view_at(memory_.device()); }
+    [[nodiscard]] HostReplyWriter<HostMapped> const& writer() const { return writer_; }
+
+   private:
+    [[nodiscard]] ReplyPlaces view_at(void* begin) const;
+
+    std::uint32_t places_;
+    Memory memory_;
+    HostReplyWriter<HostMapped> writer_;
+};
+
+// What pack() made a line's payload of.
+template <class T>
+[[nodiscard]] T message_of(PayloadWords const& payload) {
+    BytesOf<T> bytes;
+    std::memcpy(&bytes, &payload, sizeof(T));
+    return __builtin_bit_cast(T, bytes);
+}
+
+// Whether device threads run on processors that the host needs too.
+[[nodiscard]] inline DeviceClock clock_of_callers(Device const& device) {
+    return DeviceClock(device.emulated() && HostWait::oversubscribed(2));
+}
+
+}  // namespace detail
+
+// What a handler or a kernel's body keeps to ask the host: pass it by value, every thread uses a
+// copy of its own. Without a reply it can post only.
+template <class Request, class Reply>
+using HostCaller =
+    std::conditional_t<std::is_void_v<Reply>, BasicHostPoster<Request, DeviceFar, DeviceNear>,
+                       BasicHostCaller<Request, Reply, DeviceFar, DeviceNear, DeviceClock>>;
+
+// `Request` and `Reply` are trivially copyable and at most 40 bytes; a `Reply` may be void. The
+// function runs on the service's thread, one request at a time, those of one device thread in
+// order. What it throws is kept, and that call's result is HostCallResult::failed.
+//
+// Device threads may go on calling when the service has gone: their calls time out.
+template <class Request, class Reply>
+class HostService {
+   public:
+    using Function = std::function<Reply(Request const&)>;
+    using Caller = HostCaller<Request, Reply>;
+
+    // Throws UsageError for the options and without a function, and what Device::allocate throws.
+    HostService(Device const& device, Function function, HostServiceOptions const& options = {})
+        : clock_(detail::clock_of_callers(device)) {
+        check_host_message<Request>();
+        if (!function) throw UsageError("HostService", "there is no function to serve requests");
+        if constexpr (!std::is_void_v<Reply>) {
+            check_host_message<Reply>();
+            replies_ =
+                std::make_shared<detail::ReplyMemory>(device, options.callers, options.first);
+        }
+        server_ = std::make_unique<detail::RequestServer>(
+            "HostService", device, options.capacity, options.first, options.thread,
+            [function = std::move(function), replies = replies_](auto const& payload) {
+                serve(function, replies.get(), payload);
+            });
+    }
+
+    [[nodiscard]] Caller device_handle() const {
+        if constexpr (std::is_void_v<Reply>) {
+            return Caller(server_->on_device());
+        } else {
+            return Caller(server_->on_device(), replies_->on_device(), clock_);
+        }
+    }
+
+    // Waits until every request that was sent before is served. Throws TimeoutError.
+    void flush(std::chrono::nanoseconds timeout) const { server_->flush(timeout); }
+
+    // How often the function threw; and the first that it threw, if there is one, thrown here.
+    [[nodiscard]] std::uint64_t failures() const { return server_->failures(); }
+    void rethrow_failure() const { server_->rethrow_failure(); }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<Caller>);
+
+    static void serve(Function const& function, detail::ReplyMemory const* replies,
+                      detail::PayloadWords const& payload) {
+        auto const request = detail::message_of<AddressedRequest<Request>>(payload);
+        if constexpr (std::is_void_v<Reply>) {
+            function(request.value);
+        } else {
+            answer(function, replies->writer(), request);
+        }
+    }
+
+    template <class Writer>
+    static void answer(Function const& function, Writer const& writer,
+                       AddressedRequest<Request> const& request) {
+        auto const reply = [&] {
+            try {
+                return function(request.value);
+            } catch (...) {
+                writer.fail(request.reply_to);
+                throw;
+            }
+        }();
+        writer.answer(request.reply_to, reply);
+    }
+
+    DeviceClock clock_;
+    std::shared_ptr<detail::ReplyMemory> replies_;  // the thread may outlive the service
+    std::unique_ptr<detail::RequestServer> server_;
+};
+
+}  // namespace carillon

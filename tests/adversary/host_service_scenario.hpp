@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device threads that ask the host and may give up at any moment: whoever is answered has the
+// answer to its own question, whole.
+#pragma once
+
+#include <vector>
+
+#include "adversary/shared_ring_scenario.hpp"
+#include "carillon/core/host_call.hpp"
+
+namespace carillon::test {
+
+// As long as a reply may be. Answer `kind` 1 is made of question `kind` 0.
+struct AskedOfHost {
+    std::uint64_t asker;
+    std::uint64_t index;
+    std::uint64_t check[3];
+
+    static AskedOfHost make(std::uint64_t kind, std::uint64_t asker, std::uint64_t index) {
+        std::uint64_t const base = ((asker << 32 | index) * 2 + kind) * 0x9e3779b97f4a7c15U + 1;
+        return {asker, index, {base, base + 1, base + 2}};
+    }
+    bool operator==(AskedOfHost const&) const = default;
+};
+
+// Time that passes with the polls of the thread that asks for it.
+class AskingClock {
+   public:
+    explicit AskingClock(Machine& machine) : machine_(&machine) {}
+
+    void idle(std::uint32_t /*polls*/) {
+        machine_->pause(Side::device);
+        ++now_;
+    }
+    // Now and then it is late.
+    [[nodiscard]] std::uint64_t now_ns() {
+        if (machine_->random().one_in(8)) now_ += machine_->random().below(64);
+        return now_;
+    }
+
+   private:
+    Machine* machine_;
+    std::uint64_t now_ = 0;
+};
+
+// `Gpu`: the instructions that the callers claim and poll with.
+template <class Gpu = AdversaryGpu>
+class HostServiceScenario {
+   public:
+    explicit HostServiceScenario(Policies const& policies)
+        : policies_(policies),
+          machine_(policies.machine()),
+          requests_(
+              draw_shared_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
+          places_(draw_places(machine_.random(), machine_.device_lines() + 4)) {
+        if (machine_.random().one_in(4)) machine_.drag();
+    }
+
+    std::string run() {
+        std::vector<Machine::Thread> threads;
+        for (unsigned i = 0; i != askers; ++i) {
+            threads.push_back({Side::device, [this, i] { ask(i); }});
+        }
+        threads.push_back({Side::host, [this] { serve(); }});
+        return machine_.run(std::move(threads));
+    }
+
+   private:
+    using Near = BasicDeviceNear<Gpu>;
+    using Caller =
+        BasicHostCaller<AskedOfHost, AskedOfHost, Policies::DeviceFar, Near, AskingClock>;
+    static constexpr unsigned askers = 3;
+    static constexpr std::uint64_t questions = 5;  // of each
+
+    static ReplyPlaces draw_places(Random& random, Line* memory) {
+        std::uint32_t const count = 1 + random.below(3);
+        // Words and lines in atoms of their own: the host flushes whole ones.
+        ReplyPlaces const places{memory, &memory[4].quads[0].low, &memory[5].quads[0].low, count};
+        format_places(places, random.one_in(2) ? 1 : (Sequence{1} << 32) - random.below(4));
+        return places;
+    }
+
+    void ask(unsigned asker) {
+        Caller caller(requests_, places_, AskingClock(machine_), policies_.device_far(),
+                      Near(Gpu(machine_)));
+        for (std::uint64_t i = 0; i != questions; ++i) {
+            if (machine_.random().one_in(4)) {
+                if (caller.post(AskedOfHost::make(0, asker, i))) ++sent_;
+                continue;
+            }
+            // The last one of each is patient: everything arrives without further stores.
+            std::uint64_t const patience =
+                i + 1 == questions ? ~std::uint64_t{0} : machine_.random().below(200);
+            AskedOfHost answer{};
+            auto const result = caller.call(AskedOfHost::make(0, asker, i), answer, patience);
+            if (result != HostCallResult::no_room) ++sent_;
+            check(result, answer, asker, i);
+        }
+        if (++gone_ != askers) return;
+        while (served_ != sent_) machine_.pause(Side::device);
+        finished_ = true;
+    }
+
+    void check(HostCallResult result, AskedOfHost const& answer, unsigned asker, std::uint64_t i) {
+        bool const refused = i % 3 == 0;
+        if (result == HostCallResult::failed) {
+            machine_.require(refused, "call {} of {} is said to have failed", i, asker);
+        } else if (result == HostCallResult::answered) {
+            machine_.require(!refused && answer == AskedOfHost::make(1, asker, i),
+                             "call {} of {} has the answer {} of {}, or a part of it", i, asker,
+                             answer.index, answer.asker);
+        } else {
+            machine_.require(i + 1 != questions, "call {} of {}, which waits for ever, gave up", i,
+                             asker);
+        }
+    }
+
+    void serve() {
+        SharedConsumer<AddressedRequest<AskedOfHost>, Policies::HostNear, Policies::HostFar,
+                       OneLane>
+            consumer(requests_, policies_.host_near(), policies_.host_far());
+        HostReplyWriter<Policies::HostFar> const writer(places_, policies_.host_far());
+        while (!finished_) {
+            consumer.poll([&](AddressedRequest<AskedOfHost> const& request, Sequence /*number*/) {
+                AskedOfHost const& question = request.value;
+                machine_.require(question == AskedOfHost::make(0, question.asker, question.index),
+                                 "the question {} of {} is not whole", question.index,
+                                 question.asker);
+                for (std::uint32_t i = machine_.random().below(64); i != 0; --i) {
+                    machine_.pause(Side::host);
+                }
+                if (question.index % 3 == 0) {
+                    writer.fail(request.reply_to);
+                } else {
+                    writer.answer(request.reply_to,
+                                  AskedOfHost::make(1, question.asker, question.index));
+                }
+                ++served_;
+            });
+        }
+    }
+
+    Policies const& policies_;
+    Machine& machine_;
+    SharedRingView requests_;
+    ReplyPlaces places_;
+    // Between the threads, past the machine.
+    std::uint64_t sent_ = 0;
+    std::uint64_t served_ = 0;
+    unsigned gone_ = 0;
+    bool finished_ = false;
+};
+
+}  // namespace carillon::test

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call from the device to the host, step by step, in ordinary memory.
+#include "carillon/core/host_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "carillon/access/device.hpp"
+#include "carillon/access/host_mapped.hpp"
+#include "support/ring_memory.hpp"
+#include "support/shared_ring_memory.hpp"
+
+namespace carillon::test {
+namespace {
+
+class PlacesMemory {
+   public:
+    explicit PlacesMemory(std::uint32_t count, Sequence first = 1)
+        : lines_(count), words_(count), view_{lines_.data(), words_.data(), &next_, count} {
+        format_places(view_, first);
+    }
+    PlacesMemory(PlacesMemory const&) = delete;
+    PlacesMemory& operator=(PlacesMemory const&) = delete;
+
+    [[nodiscard]] ReplyPlaces const& view() const { return view_; }
+    [[nodiscard]] std::uint64_t word(std::size_t place) const { return words_.at(place); }
+
+   private:
+    std::vector<Line> lines_;
+    std::vector<std::uint64_t> words_;
+    std::uint64_t next_ = 0;
+    ReplyPlaces view_;
+};
+
+using HostPlace = PlaceClaim<DeviceNear>;
+using PlaceWriter = HostReplyWriter<HostMapped>;
+
+HostMapped host_far(PublishMode mode = PublishMode::one_step) {
+    return HostMapped({StoreKind::cached, mode});
+}
+
+bool reply_is(HostPlace const& claim, std::uint64_t value) {
+    Line line;
+    return claim.look(line) && unpack<HostReply<std::uint64_t>>(line).value == value;
+}
+
+TEST(PlaceClaimTest, zeroedMemoryIsFreePlacesAndEveryCallerBeginsAtAnother) {
+    std::vector<Line> lines(3);
+    std::vector<std::uint64_t> words(4);
+    ReplyPlaces const places{lines.data(), words.data(), &words[3], 3};
+    std::vector<HostPlace> claims(3, HostPlace(places));
+    std::uint32_t place = 0;
+    for (HostPlace& claim : claims) {
+        ASSERT_TRUE(claim.try_claim());
+        EXPECT_EQ(claim.address().place, place++);
+        EXPECT_EQ(claim.address().number, 1U);
+    }
+    HostPlace one_more(places);
+    EXPECT_FALSE(one_more.try_claim());
+}
+
+TEST(PlaceClaimTest, callsAtAPlaceAreNumberedAcrossTheTagsWrap) {
+    PlacesMemory memory(1, just_below_the_tags_wrap);
+    PlaceWriter const writer(memory.view(), host_far(PublishMode::two_step));
+    HostPlace claim(memory.view());
+    for (Tag number = tag_of(just_below_the_tags_wrap); number != 5; ++number) {
+        ASSERT_TRUE(claim.try_claim());
+        ASSERT_EQ(claim.address().number, number);
+        EXPECT_FALSE(reply_is(claim, number));
+        writer.answer(claim.address(), std::uint64_t{number});
+        EXPECT_TRUE(reply_is(claim, number));
+        claim.give_back();
+    }
+}
+
+// Catches a place whose next caller takes the late reply for its own.
+TEST(PlaceClaimTest, placeThatWasGivenUpIsFreeOnceTheLateReplyIsThere) {
+    PlacesMemory memory(1);
+    PlaceWriter const writer(memory.view(), host_far());
+    HostPlace first(memory.view());
+    ASSERT_TRUE(first.try_claim());
+    ReplyAddress const late = first.address();
+    first.give_up();
+    HostPlace second(memory.view());
+    EXPECT_FALSE(first.try_claim());
+    EXPECT_FALSE(second.try_claim());
+    writer.answer(late, std::uint64_t{1});
+    ASSERT_TRUE(second.try_claim());
+    EXPECT_FALSE(first.try_claim());
+    EXPECT_EQ(second.address().number, 2U);
+    EXPECT_FALSE(reply_is(second, 1));
+    writer.answer(second.address(), std::uint64_t{2});
+    EXPECT_TRUE(reply_is(second, 2));
+}
+
+TEST(PlaceClaimTest, callWhoseRequestWasNotSentNeverWas) {
+    PlacesMemory memory(1);
+    HostPlace claim(memory.view());
+    ASSERT_TRUE(claim.try_claim());
+    claim.take_back();
+    EXPECT_EQ(memory.word(0), 0U);
+    ASSERT_TRUE(claim.try_claim());
+    EXPECT_EQ(claim.address().number, 1U);
+}
+
+// Catches a caller that trusts what it last knew of its place.
+TEST(PlaceClaimTest, placeThatAnotherHasUsedMeanwhileIsLookedAtAgain) {
+    PlacesMemory memory(1);
+    PlaceWriter const writer(memory.view(), host_far());
+    HostPlace first(memory.view());
+    HostPlace second(memory.view());
+    ASSERT_TRUE(first.try_claim());
+    writer.answer(first.address(), std::uint64_t{1});
+    first.give_back();
+    ASSERT_TRUE(second.try_claim());
+    EXPECT_FALSE(first.try_claim());
+    writer.answer(second.address(), std::uint64_t{2});
+    second.give_back();
+    ASSERT_TRUE(first.try_claim());
+    EXPECT_EQ(first.address().number, 3U);
+}
+
+TEST(ReplyWriterTest, answersNobodyWhoIsNotThere) {
+    PlacesMemory memory(1);
+    PlaceWriter const writer(memory.view(), host_far());
+    writer.answer({ReplyAddress::nowhere, 1}, std::uint64_t{1});
+    writer.fail({1, 1});
+    HostPlace claim(memory.view());
+    ASSERT_TRUE(claim.try_claim());
+    Line line;
+    EXPECT_FALSE(claim.look(line));
+}
+
+// Ten nanoseconds a poll, in which others may do something.
+struct PollCountingClock {
+    std::uint64_t* now;
+    std::function<void()> const* meanwhile;
+
+    [[nodiscard]] std::uint64_t now_ns() const { return *now; }
+    void idle(std::uint32_t /*polls*/) const {
+        *now += 10;
+        if (*meanwhile) (*meanwhile)();
+    }
+};
+
+TEST(PollDeadlineTest, passesAtOnceWithoutTimeAndSoonAfterTheTimeOtherwise) {
+    std::uint64_t now = 12345;
+    std::uint64_t polls = 0;
+    std::function<void()> const count = [&] { ++polls; };
+    PollDeadline<PollCountingClock> none({&now, &count}, 0);
+    EXPECT_TRUE(none.passed());
+    EXPECT_EQ(polls, 0U);
+    PollDeadline<PollCountingClock> deadline({&now, &count}, 1000);
+    while (!deadline.passed()) {
+    }
+    EXPECT_GE(polls, 100U);
+    EXPECT_LE(polls, 116U);
+}
+
+// A caller, and a host that serves one request while it waits, if it is told to.
+class HostCallerTest : public testing::Test {
+   protected:
+    using Request = AddressedRequest<std::uint64_t>;
+
+    static constexpr std::uint64_t timeout = 1000;
+    static constexpr std::uint64_t untouched = 77;
+
+    void serve_once() {
+        consumer_.poll([this](Request const& request, Sequence /*number*/) {
+            if (request.value == 7) {
+                writer_.fail(request.reply_to);
+            } else {
+                writer_.answer(request.reply_to, 10 * request.value);
+            }
+        });
+    }
+    HostCallResult call(std::uint64_t value) {
+        reply_ = untouched;
+        return caller_.call(value, reply_, timeout);
+    }
+
+    SharedRingSlots requests_{8, 1};
+    PlacesMemory places_{2};
+    std::uint64_t now_ = 0;
+    std::function<void()> meanwhile_;
+    BasicHostCaller<std::uint64_t, std::uint64_t, DeviceFar, DeviceNear, PollCountingClock> caller_{
+        requests_.view(), places_.view(), PollCountingClock{&now_, &meanwhile_}};
+    SharedConsumer<Request, DeviceNear, DeviceFar, OneLane> consumer_{requests_.view()};
+    PlaceWriter writer_{places_.view(), host_far()};
+    std::uint64_t reply_ = untouched;
+};
+
+TEST_F(HostCallerTest, isAnsweredOrToldThatTheFunctionFailed) {
+    meanwhile_ = [this] { serve_once(); };
+    EXPECT_EQ(call(6), HostCallResult::answered);
+    EXPECT_EQ(reply_, 60U);
+    EXPECT_EQ(call(7), HostCallResult::failed);
+    EXPECT_EQ(reply_, untouched);
+    EXPECT_EQ(call(8), HostCallResult::answered);
+    EXPECT_EQ(reply_, 80U);
+    EXPECT_EQ(places_.word(0), 6U);  // the same place for each
+}
+
+TEST_F(HostCallerTest, givesUpAtItsDeadlineAndFindsARoomWhenTheLateAnswersAreThere) {
+    EXPECT_EQ(call(1), HostCallResult::timed_out);
+    EXPECT_EQ(call(2), HostCallResult::timed_out);
+    EXPECT_EQ(call(3), HostCallResult::no_room);
+    EXPECT_EQ(reply_, untouched);
+    meanwhile_ = [this] { serve_once(); };
+    EXPECT_EQ(call(4), HostCallResult::answered);
+    EXPECT_EQ(reply_, 40U);
+}
+
+TEST_F(HostCallerTest, leavesItsPlaceAsItWasWhereItFindsNoSlot) {
+    for (int i = 0; i < 8; ++i) EXPECT_TRUE(caller_.post(5));
+    EXPECT_FALSE(caller_.post(6));
+    EXPECT_EQ(call(7), HostCallResult::no_room);
+    EXPECT_EQ(places_.word(0), 0U);
+    EXPECT_EQ(places_.word(1), 0U);
+}
+
+}  // namespace
+}  // namespace carillon::test
