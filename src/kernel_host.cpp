@@ -52,7 +52,8 @@ BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) 
                                      options.idle.longest_sleep_ns, longest_ns));
     }
     return {static_cast<std::uint64_t>(options.lifetime.count()),
-            static_cast<std::uint64_t>(host_silence_limit(options, emulated).count())};
+            static_cast<std::uint64_t>(host_silence_limit(options, emulated).count()),
+            options.idle};
 }
 
 KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
@@ -66,7 +67,9 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, Run
       running_(std::move(running)),
       heart_([this](std::stop_token const& stop) { keep_beating(stop); }) {}
 
-KernelHost::~KernelHost() {
+KernelHost::~KernelHost() { end(); }
+
+void KernelHost::end() noexcept {
     try {
         stop(options_.stop_timeout);
     } catch (std::exception const&) {  // RunningKernel tells who is left behind

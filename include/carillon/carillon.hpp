@@ -20,5 +20,6 @@
 #include "carillon/persistent_kernel.hpp"  // IWYU pragma: export
 #include "carillon/pinned.hpp"             // IWYU pragma: export
 #include "carillon/placement.hpp"          // IWYU pragma: export
+#include "carillon/pooled_kernel.hpp"      // IWYU pragma: export
 #include "carillon/ring.hpp"               // IWYU pragma: export
 #include "carillon/shared_ring.hpp"        // IWYU pragma: export

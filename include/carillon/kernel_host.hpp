@@ -105,6 +105,8 @@ class KernelHost final : public ChannelPeer {
     // Waits until `answered`, from now on without a new request, and stops.
     void drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout);
     void stop(std::chrono::nanoseconds timeout);
+    // As its owner goes: stops, waiting for at most options.stop_timeout.
+    void end() noexcept;
     [[nodiscard]] bool running() const;
     [[nodiscard]] KernelState state() const;
     // `outstanding`: whether the block has requests.

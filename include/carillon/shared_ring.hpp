@@ -143,6 +143,9 @@ class SharedRing {
     // The end of a warp: pass it to a kernel by value; every warp uses a copy of its own.
     [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(state_->memory.on_device()); }
 
+    // What the end of other lanes than a warp's is made of.
+    [[nodiscard]] SharedRingView device_view() const { return state_->memory.on_device(); }
+
     // The calling thread's end. Throws UsageError when SharedRingOptions::producers have one.
     [[nodiscard]] HostSharedProducer<T> producer() const requires to_device {
         return HostSharedProducer<T>(state_);

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that never stops and whose blocks share one ring: whichever is free takes the next
+// request. Any number of host threads ask, and replies come in any order.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "carillon/access/block.hpp"
+#include "carillon/access/lanes.hpp"
+#include "carillon/core/reply_places.hpp"
+#include "carillon/core/threads.hpp"
+#include "carillon/error.hpp"
+#include "carillon/host_wait.hpp"
+#include "carillon/kernel_host.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/persistent_kernel.hpp"
+#include "carillon/serve.hpp"
+#include "carillon/shared_ring.hpp"
+
+namespace carillon {
+
+struct PooledKernelOptions {
+    // capacity is that of the ring. There are no channels: channels_per_block is 1, express and
+    // placement are off.
+    PersistentKernelOptions kernel{};
+    unsigned clients = 64;       // host threads that ask at the same time, at most
+    std::uint32_t replies = 64;  // outstanding of a client, at most
+    // How many requests a block takes at a time, a power of two. 1 spreads them best. With 32 to
+    // 128, and a handler of one thread, the lanes of a warp each serve some: the highest rates, but
+    // a request may wait for those that were taken with it.
+    std::uint32_t stripe = 1;
+};
+
+// Names a request that was submitted, for the client that waits for its reply.
+class PoolTicket {
+   public:
+    PoolTicket(std::uint32_t slot, Tag number) : slot_(slot), number_(number) {}
+    [[nodiscard]] std::uint32_t slot() const { return slot_; }
+    [[nodiscard]] Tag number() const { return number_; }
+    bool operator==(PoolTicket const&) const = default;
+
+   private:
+    std::uint32_t slot_;
+    Tag number_;
+};
+
+namespace detail {
+
+template <class Handler, class Request, class Reply>
+struct PoolBody {
+    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    SharedRingView requests;
+    ReplyPlaces places;
+    Handler handler;
+    BlockLimits limits;
+    bool oversubscribed;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Asked = AddressedRequest<Request>;
+        constexpr bool alone = threads_of<Handler>() == 1;
+        ChannelView const view = blocks.channel(block);
+        auto control = limits.control(view, DeviceClock(oversubscribed));
+        ReplyWriter<DeviceFar> const replies(places);
+        Handler own = handler;
+        auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
+        auto const answer = [&](Asked const& asked, Reply const& reply) {
+            replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
+            return true;
+        };
+        if (requests.stripe() == 1) {
+            SharedConsumer<Asked, DeviceNear, DeviceFar, OneLane> ring(requests);
+            auto const take = [&](Asked& asked) {
+                return ring.poll([&](Asked const& next, Sequence /*number*/) { asked = next; });
+            };
+            using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
+            serve_by_turns<Asked>(control, Threads(), take, handle, answer);
+        } else if constexpr (alone) {
+            SharedConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
+            sweep_until_stopped(control, WarpLanes(), [&] {
+                return ring.poll([&](Asked const& next, Sequence /*number*/) {
+                    (void)answer(next, handle(next));
+                });
+            });
+        }
+    }
+};
+
+// What a pooled kernel and its clients have in common, without their types.
+class PoolHost {
+   public:
+    // Throws UsageError for what the options cannot be with a handler of so many threads.
+    PoolHost(Device const& device, PooledKernelOptions const& options, unsigned threads);
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
+    [[nodiscard]] ReplyPlaces places_on_host() const { return places_at(places_.host()); }
+    [[nodiscard]] ReplyPlaces places_on_device() const { return places_at(places_.device()); }
+    // Whether every request that was sent has its reply; from any thread.
+    [[nodiscard]] bool all_answered() const;
+
+   private:
+    [[nodiscard]] ReplyPlaces places_at(void* begin) const;
+
+    std::uint32_t count_;
+    std::shared_ptr<ChannelMemory> blocks_;
+    Memory places_;  // in host memory: the device writes lines, clients claim
+};
+
+template <class Request>
+struct PoolState {
+    PoolState(Device const& device, PooledKernelOptions const& options, unsigned threads)
+        : host(device, options, threads),
+          ring(device, {.capacity = options.kernel.capacity,
+                        .stripe = options.stripe,
+                        .producers = options.clients}),
+          wait(HostWait::for_kernel(device.emulated(), options.kernel.blocks, options.kernel.wait)),
+          replies(options.replies) {}
+
+    PoolHost host;
+    SharedRing<AddressedRequest<Request>, Direction::to_device> ring;
+    HostWait wait;
+    std::uint32_t replies;
+    std::shared_ptr<KernelHost> kernel;  // goes first: the memory outlives it
+};
+
+}  // namespace detail
+
+// A host thread's end: made, used and let go by that thread. Replies are taken in any order.
+template <class Request, class Reply>
+class PoolClient {
+   public:
+    explicit PoolClient(std::shared_ptr<detail::PoolState<Request>> state)
+        : state_(std::move(state)), producer_(state_->ring.producer()) {
+        slots_.reserve(state_->replies);
+        free_.reserve(state_->replies);
+        for (std::uint32_t i = 0; i < state_->replies; ++i) {
+            slots_.emplace_back(state_->host.places_on_host());
+            free_.push_back(state_->replies - 1 - i);
+        }
+    }
+    PoolClient(PoolClient&&) noexcept = default;
+    PoolClient& operator=(PoolClient&&) = delete;
+    PoolClient(PoolClient const&) = delete;
+    PoolClient& operator=(PoolClient const&) = delete;
+    // What is outstanding is given up.
+    ~PoolClient() {
+        for (Slot& slot : slots_) {
+            if (slot.awaited) slot.place.give_up();
+        }
+    }
+
+    // Sends a request and waits for its reply. Throws TimeoutError when none came within `timeout`:
+    // the request may still be served, its reply is dropped then. Throws StoppedError after a stop,
+    // CudaError when the kernel died.
+    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
+        auto const start = std::chrono::steady_clock::now();
+        PoolTicket const ticket = submit(request, timeout);
+        try {
+            return wait(ticket, timeout - (std::chrono::steady_clock::now() - start));
+        } catch (...) {
+            abandon(ticket);
+            throw;
+        }
+    }
+
+    // Sends a request and returns at once, or returns nothing: the ring is full, or as many replies
+    // are outstanding as a client may have.
+    [[nodiscard]] std::optional<PoolTicket> try_submit(Request const& request,
+                                                       OutOfLine data = OutOfLine::none) {
+        state_->kernel->require_open("PoolClient::submit");
+        if (free_.empty()) return {};
+        std::uint32_t const index = free_.back();
+        Slot& slot = slots_[index];
+        if (!slot.place.try_claim()) return {};
+        ReplyAddress const address = slot.place.address();
+        if (!producer_.try_push({address, request}, data)) {
+            slot.place.take_back();
+            return {};
+        }
+        free_.pop_back();
+        slot.awaited = true;
+        return PoolTicket(index, address.number);
+    }
+
+    // The same, waiting for room. Throws TimeoutError; the request was not sent then.
+    [[nodiscard]] PoolTicket submit(Request const& request, std::chrono::nanoseconds timeout,
+                                    OutOfLine data = OutOfLine::none) {
+        std::optional<PoolTicket> ticket = try_submit(request, data);
+        if (!ticket && !wait_for([&] { return (ticket = try_submit(request, data)).has_value(); },
+                                 timeout, "PoolClient::submit")) {
+            throw TimeoutError("PoolClient::submit", "no slot came free");
+        }
+        return *ticket;
+    }
+
+    // The reply to a request, if it has come. Throws UsageError when no reply is outstanding for
+    // the ticket.
+    [[nodiscard]] std::optional<Reply> try_take(PoolTicket ticket) {
+        Slot& slot = valid("PoolClient::try_take", ticket);
+        Line line;
+        if (!slot.place.look(line)) return {};
+        slot.place.give_back();
+        leave(slot, ticket);
+        return unpack<Reply>(line);
+    }
+
+    // The same, waiting for it. After a TimeoutError the ticket is still good.
+    [[nodiscard]] Reply wait(PoolTicket ticket, std::chrono::nanoseconds timeout) {
+        (void)valid("PoolClient::wait", ticket);
+        std::optional<Reply> reply;
+        if (!wait_for([&] { return (reply = try_take(ticket)).has_value(); }, timeout,
+                      "PoolClient::wait")) {
+            throw TimeoutError("PoolClient::wait", "no reply within the time given");
+        }
+        return *reply;
+    }
+
+    // Gives a reply up: it is dropped when it comes.
+    void abandon(PoolTicket ticket) {
+        Slot& slot = valid("PoolClient::abandon", ticket);
+        slot.place.give_up();
+        leave(slot, ticket);
+    }
+
+   private:
+    // A reply that is outstanding, or room for one.
+    struct Slot {
+        explicit Slot(ReplyPlaces const& places) : place(places) {}
+        PlaceClaim<HostCached> place;
+        bool awaited = false;
+    };
+
+    [[nodiscard]] Slot& valid(std::string_view call, PoolTicket ticket) {
+        if (ticket.slot() < slots_.size()) {
+            Slot& slot = slots_[ticket.slot()];
+            if (slot.awaited && slot.place.address().number == ticket.number()) return slot;
+        }
+        throw UsageError(call, "no reply is outstanding for this ticket");
+    }
+
+    void leave(Slot& slot, PoolTicket ticket) {
+        slot.awaited = false;
+        free_.push_back(ticket.slot());
+    }
+
+    // Meanwhile, what clients that died had claimed of the ring is given up.
+    template <class Poll>
+    bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
+        auto const check = [&] {
+            state_->kernel->require_alive(call);
+            state_->ring.recover();
+        };
+        if (state_->wait.until(poll, timeout, check)) return true;
+        check();
+        return false;
+    }
+
+    std::shared_ptr<detail::PoolState<Request>> state_;
+    HostSharedProducer<AddressedRequest<Request>> producer_;
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_;  // of slots_
+};
+
+// `Handler` as for PersistentKernel; its request is at most 40 bytes. Every block, or lane, has a
+// copy of it, and which one serves a request is not said.
+template <class Handler, class Request = detail::RequestOf<Handler>,
+          class Reply = detail::ReplyOf<Handler>,
+          detail::Toolchain toolchain = detail::this_toolchain>
+class PooledKernel {
+   public:
+    // As PersistentKernel's.
+    explicit PooledKernel(Device const& device, PooledKernelOptions const& options = {},
+                          Handler handler = {})
+        : state_(std::make_shared<detail::PoolState<Request>>(device, options,
+                                                              detail::threads_of<Handler>())) {
+        static_assert(std::is_trivially_copyable_v<Handler>,
+                      "carillon: a handler must be trivially copyable: it is passed to the kernel "
+                      "by value");
+        using Body = detail::PoolBody<Handler, Request, Reply>;
+        PersistentKernelOptions const& kernel = options.kernel;
+        unsigned const threads =
+            options.stripe > 1 ? lanes_per_warp : detail::threads_of<Handler>();
+        bool const oversubscribed = device.emulated() && HostWait::oversubscribed(kernel.blocks);
+        Body const body{state_->host.blocks()->on_device(),
+                        state_->ring.device_view(),
+                        state_->host.places_on_device(),
+                        handler,
+                        detail::block_limits(kernel, device.emulated()),
+                        oversubscribed};
+        state_->kernel = std::make_shared<detail::KernelHost>(
+            device, state_->host.blocks(),
+            launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body), kernel,
+            "PooledKernel");
+        state_->kernel->await_start();
+    }
+
+    PooledKernel(PooledKernel&&) noexcept = default;
+    PooledKernel& operator=(PooledKernel&&) = delete;
+    PooledKernel(PooledKernel const&) = delete;
+    PooledKernel& operator=(PooledKernel const&) = delete;
+    // Stops the kernel, waiting for at most options.kernel.stop_timeout; never throws.
+    ~PooledKernel() {
+        if (state_) state_->kernel->end();
+    }
+
+    // The calling thread's end. It may outlive the kernel. Throws UsageError when
+    // PooledKernelOptions::clients have one.
+    [[nodiscard]] PoolClient<Request, Reply> client() const {
+        return PoolClient<Request, Reply>(state_);
+    }
+
+    // As PersistentKernel's. A block counts as busy while any request is unanswered.
+    [[nodiscard]] KernelState state() const { return state_->kernel->state(); }
+    [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
+        return state_->kernel->activity(block, !state_->host.all_answered());
+    }
+    [[nodiscard]] unsigned blocks() const { return state_->kernel->blocks(); }
+    [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
+        return state_->kernel->multiprocessor(block);
+    }
+    void drain(std::chrono::nanoseconds timeout) {
+        state_->kernel->drain([this] { return state_->host.all_answered(); }, timeout);
+    }
+    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
+        state_->kernel->stop(timeout);
+    }
+    [[nodiscard]] bool running() const { return state_->kernel->running(); }
+
+   private:
+    std::shared_ptr<detail::PoolState<Request>> state_;
+};
+
+}  // namespace carillon
