@@ -74,6 +74,8 @@ namespace {
 
 class CommandKernelTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(CommandKernelTest);
+class HandlerOfSeveralThreadsTest : public PlainAccessTest {};
+CARILLON_ON_EVERY_DEVICE(HandlerOfSeveralThreadsTest);
 
 // Catches a command that another's handler gets, and bytes of it that are lost.
 TEST_P(CommandKernelTest, everyCommandGetsItsOwnReply) {
@@ -219,11 +221,11 @@ void every_thread_writes_before_the_reply(Device const& device) {
 }
 
 // Catches a reply that overtakes what threads other than the first have written.
-TEST_P(CommandKernelTest, whatEveryThreadOfAWarpWritesIsThereWithTheReply) {
+TEST_P(HandlerOfSeveralThreadsTest, whatEveryThreadOfAWarpWritesIsThereWithTheReply) {
     every_thread_writes_before_the_reply<32>(device());
 }
 
-TEST_P(CommandKernelTest, whatEveryThreadOfABlockWritesIsThereWithTheReply) {
+TEST_P(HandlerOfSeveralThreadsTest, whatEveryThreadOfABlockWritesIsThereWithTheReply) {
     every_thread_writes_before_the_reply<256>(device());
 }
 

@@ -46,16 +46,7 @@ struct BlockBody {
 
 namespace {
 
-class OutOfLineTest : public KernelTest {
-   protected:
-    void SetUp() override {
-        if (CARILLON_THREAD_SANITIZER != 0 && GetParam() == std::string("emulated:vulkan")) {
-            GTEST_SKIP() << "the ring is mapped twice there, so the thread sanitizer does not see "
-                            "what orders these plain accesses";
-        }
-        KernelTest::SetUp();
-    }
-};
+class OutOfLineTest : public PlainAccessTest {};
 CARILLON_ON_EVERY_DEVICE(OutOfLineTest);
 
 constexpr std::uint64_t block_words = 96;
