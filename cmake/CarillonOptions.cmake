@@ -20,9 +20,10 @@ function(carillon_options target)
   if(CARILLON_SANITIZE STREQUAL "thread")
     list(APPEND warnings -Wno-tsan)  # fences: the policies avoid them under this sanitizer
   endif()
-  if(CMAKE_UNITY_BUILD)  # they take what is another file's own for this one's
-    list(APPEND warnings -Wno-shadow -Wno-subobject-linkage)
-  endif()
+  # Where several sources are one, what is another file's own is taken for this one's.
+  set(united "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
+  list(APPEND warnings "$<${united}:-Wno-shadow>" "$<${united}:-Wshadow=local>"
+                       "$<${united}:-Wno-subobject-linkage>")
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi>")
   if(CARILLON_WERROR)

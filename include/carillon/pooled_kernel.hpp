@@ -15,6 +15,7 @@
 
 #include "carillon/access/block.hpp"
 #include "carillon/access/lanes.hpp"
+#include "carillon/core/handler.hpp"
 #include "carillon/core/reply_places.hpp"
 #include "carillon/core/threads.hpp"
 #include "carillon/error.hpp"
@@ -160,12 +161,16 @@ class PoolClient {
     // the request may still be served, its reply is dropped then. Throws StoppedError after a stop,
     // CudaError when the kernel died.
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
-        auto const start = std::chrono::steady_clock::now();
-        PoolTicket const ticket = submit(request, timeout);
+        auto ticket = try_submit(request);
+        if (!ticket) {
+            auto const start = std::chrono::steady_clock::now();
+            ticket = submit(request, timeout);
+            timeout -= std::chrono::steady_clock::now() - start;
+        }
         try {
-            return wait(ticket, timeout - (std::chrono::steady_clock::now() - start));
+            return wait(*ticket, timeout);
         } catch (...) {
-            abandon(ticket);
+            abandon(*ticket);
             throw;
         }
     }

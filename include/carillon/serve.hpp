@@ -12,6 +12,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/core/config.hpp"
 #include "carillon/core/flag.hpp"
+#include "carillon/core/handler.hpp"
 #include "carillon/core/threads.hpp"
 #include "carillon/endpoints.hpp"
 
@@ -24,7 +25,6 @@ struct IdlePolicy {
     std::uint32_t polls = 0;             // before the first sleep
     std::uint32_t longest_sleep_ns = 0;  // at most 1 ms; 0: it never sleeps
 
-    // A GPU takes half a microsecond or so for a poll.
     static constexpr IdlePolicy spin() { return {}; }
     static constexpr IdlePolicy backoff() { return {64, 1'000}; }
     static constexpr IdlePolicy park() { return {4096, 200'000}; }
@@ -162,29 +162,6 @@ struct BlockLimits {
 };
 
 namespace detail {
-
-// A handler that writes outside its reply says so with `static constexpr bool out_of_line = true`.
-template <class Handler>
-CARILLON_HD constexpr OutOfLine out_of_line_of() {
-    if constexpr (requires { Handler::out_of_line; }) {
-        return Handler::out_of_line ? OutOfLine::written : OutOfLine::none;
-    } else {
-        return OutOfLine::none;
-    }
-}
-
-// A handler that the threads of a block run together says so with `static constexpr unsigned
-// threads`: 32 for a warp, at most 1024. Its reply is what it returns to the first of them.
-template <class Handler>
-CARILLON_HD constexpr unsigned threads_of() {
-    if constexpr (requires { Handler::threads; }) {
-        static_assert(Handler::threads >= 1 && Handler::threads <= 1024,
-                      "carillon: a handler's threads are those of one block: 1 to 1024");
-        return Handler::threads;
-    } else {
-        return 1;
-    }
-}
 
 // What the first of the threads of a block found to do.
 template <class Work>

@@ -2,12 +2,10 @@
 // A kernel whose blocks share one ring.
 #include "carillon/pooled_kernel.hpp"
 
-#include <pthread.h>
-
 #include <array>
 #include <atomic>
 #include <memory>
-#include <set>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -17,44 +15,26 @@
 
 namespace carillon::test {
 
-struct PoolRequest {
-    std::uint64_t client;
-    std::uint64_t number;
-    std::uint64_t check[3];
-
-    CARILLON_HD static PoolRequest make(std::uint64_t client, std::uint64_t number) {
-        return {client, number, {~number, number * 3, client ^ number}};
-    }
-    CARILLON_HD bool whole() const {
-        PoolRequest const right = make(client, number);
-        return check[0] == right.check[0] && check[1] == right.check[1] &&
-               check[2] == right.check[2];
-    }
-};
-struct PoolReply {
-    std::uint64_t client;  // 0 for a request that came damaged
-    std::uint64_t number;
-    std::uint64_t check[4];
-};
-
+// The reply to number n is number ~n; to one that came damaged it is another.
 struct PoolHandler {
-    CARILLON_HD PoolReply operator()(PoolRequest const& request) const {
-        std::uint64_t const client = request.whole() ? request.client : 0;
-        return {client, request.number, {request.number + 1, ~client, request.number * 5, client}};
+    CARILLON_HD Message operator()(Message const& request) const {
+        return Message::make(request.whole() ? ~request.number : 0);
     }
 };
 struct PoolBlockHandler : PoolHandler {
     static constexpr unsigned threads = 64;
-    CARILLON_HD PoolReply operator()(PoolRequest const& request) const {
+    CARILLON_HD Message operator()(Message const& request) const {
         return PoolHandler::operator()(request);
     }
 };
 
 namespace {
 
-inline bool answers(PoolReply const& reply, std::uint64_t client, std::uint64_t number) {
-    return reply.client == client && reply.number == number && reply.check[0] == number + 1 &&
-           reply.check[1] == ~client && reply.check[2] == number * 5 && reply.check[3] == client;
+Message asked_by(std::uint64_t client, std::uint64_t number) {
+    return Message::make(client << 32U | number);
+}
+bool answers(Message const& reply, std::uint64_t client, std::uint64_t number) {
+    return reply.whole() && reply.number == ~(client << 32U | number);
 }
 
 class PooledKernelTest : public KernelTest {};
@@ -73,7 +53,7 @@ void everyone_gets_their_own(Kernel const& kernel, unsigned clients, std::uint64
             while (number < count) {
                 std::array<std::optional<PoolTicket>, outstanding> tickets;
                 for (std::size_t i = 0; i < outstanding; ++i) {
-                    tickets.at(i) = client.submit(PoolRequest::make(c, number + i), patience);
+                    tickets.at(i) = client.submit(asked_by(c, number + i), patience);
                 }
                 for (std::size_t i = 0; i < outstanding; ++i) {
                     std::size_t const which = c % 2 == 0 ? i : outstanding - 1 - i;
@@ -169,14 +149,14 @@ TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
 // Catches a ring that a thread which died holds up.
 TEST_P(PooledKernelTest, clientWhoseThreadDiedIsForgotten) {
     PooledKernel<PoolHandler> kernel(device(), {.kernel = {.capacity = 4}, .clients = 2});
-    std::optional<PoolClient<PoolRequest, PoolReply>> left;
+    std::optional<PoolClient<Message, Message>> left;
     std::thread([&] {
         left.emplace(kernel.client());
-        (void)left->submit(PoolRequest::make(1, 1), patience);
+        (void)left->submit(asked_by(1, 1), patience);
     }).join();
     auto client = kernel.client();
     for (std::uint64_t i = 0; i < 20; ++i) {
-        EXPECT_TRUE(answers(client.call(PoolRequest::make(2, i), patience), 2, i));
+        EXPECT_TRUE(answers(client.call(asked_by(2, i), patience), 2, i));
     }
     left.reset();
     kernel.drain(patience);

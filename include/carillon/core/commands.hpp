@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "carillon/core/config.hpp"
+#include "carillon/core/handler.hpp"
 #include "carillon/core/line.hpp"
 
 namespace carillon {
@@ -34,8 +35,6 @@ struct Refusal {
 template <class Reply = Done>
 class Outcome {
    public:
-    using Value = Reply;
-
     // NOLINTNEXTLINE(google-explicit-constructor): `return reply;`
     CARILLON_HD Outcome(Reply const& reply) : reply_(reply), refused_(false) {}
     // NOLINTNEXTLINE(google-explicit-constructor): `return Refusal{code};`
@@ -193,14 +192,8 @@ class CommandHandler<Handler, Commands<Command...>> {
     using Reply = detail::Packet<detail::largest(
         {sizeof(std::uint32_t), sizeof(ReplyTo<Handler, Command>)...})>;
 
-    static constexpr bool out_of_line = [] {
-        if constexpr (requires { Handler::out_of_line; }) return Handler::out_of_line;
-        return false;
-    }();
-    static constexpr unsigned threads = [] {
-        if constexpr (requires { Handler::threads; }) return Handler::threads;
-        return 1U;
-    }();
+    static constexpr bool out_of_line = detail::out_of_line_of<Handler>() == OutOfLine::written;
+    static constexpr unsigned threads = detail::threads_of<Handler>();
 
     CommandHandler() = default;
     CARILLON_HD explicit CommandHandler(Handler const& handler) : handler_(handler) {}
