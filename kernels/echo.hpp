@@ -144,14 +144,18 @@ class CountedControl {
 
     CARILLON_HD void report_started() { report_place(status_); }
     CARILLON_HD void report_ended() {}
-    [[nodiscard]] CARILLON_HD bool should_stop() const { return left_ == 0; }
-    CARILLON_HD void busy() {
-        --left_;
+    [[nodiscard]] CARILLON_HD bool stop_now() const { return left_ == 0; }
+    CARILLON_HD bool busy() {
         polls_.found();
+        return --left_ == 0;
     }
-    CARILLON_HD void idle() {
+    CARILLON_HD bool idle() {
         if (!polls_.again()) left_ = 0;
+        return left_ == 0;
     }
+    CARILLON_HD void spin() { idle(); }
+    [[nodiscard]] CARILLON_HD static std::uint32_t polls_before_rest() { return 64; }
+    CARILLON_HD static void rest(std::uint32_t /*polls*/) {}
 
    private:
     StatusLine* status_;

@@ -62,8 +62,25 @@ struct PlacedMemory {
                                         PersistentKernelOptions const& options, unsigned threads,
                                         LaunchProbe launch);
 
+// A block of one thread with one channel.
 template <class Handler, class Request, class Reply>
 struct ServeBody {
+    ChannelTable channels;
+    Handler handler;
+    BlockLimits limits;
+    bool oversubscribed;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        Handler own = handler;
+        serve(DeviceChannel<Request, Reply>(view.requests, view.replies), own,
+              limits.control(view, DeviceClock(oversubscribed)));
+    }
+};
+
+// A block with an express channel too, or whose threads serve together.
+template <class Handler, class Request, class Reply>
+struct ServeTogetherBody {
     ChannelTable channels;
     Handler handler;
     BlockLimits limits;
@@ -74,15 +91,11 @@ struct ServeBody {
         using Channel = DeviceChannel<Request, Reply>;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         ChannelView const view = channels.channel(block);
-        Handler own = handler;
-        auto const control = limits.control(view, DeviceClock(oversubscribed));
-        if (threads_of<Handler>() == 1 && !express) {
-            serve(Channel(view.requests, view.replies), own, control);
-            return;
-        }
         ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
+        Handler own = handler;
         serve_together(express != 0, Channel(ahead.requests, ahead.replies),
-                       Channel(view.requests, view.replies), own, control, Threads());
+                       Channel(view.requests, view.replies), own,
+                       limits.control(view, DeviceClock(oversubscribed)), Threads());
     }
 };
 
@@ -250,29 +263,41 @@ class PersistentKernel {
         }
     }
 
-    // One channel a block is polled itself, without bells.
     [[nodiscard]] RunningKernel start(Device const& device, ChannelTable const& channels,
                                       PersistentKernelOptions const& options,
                                       Handler const& handler) const {
         BlockLimits const limits = detail::block_limits(options, device.emulated());
         bool const oversubscribed = device.emulated() && HostWait::oversubscribed(options.blocks);
-        using Serve = detail::ServeBody<Handler, Request, Reply>;
-        Serve const body{channels, handler, limits, oversubscribed,
-                         options.express ? options.blocks : 0};
         constexpr unsigned threads = detail::threads_of<Handler>();
-        if constexpr (threads > 1) {  // one channel a block: channels_of() has seen to that
-            return launch<Serve, toolchain>(device, LaunchShape{options.blocks, threads}, body);
-        } else if (options.channels_per_block == 1) {
+        if constexpr (threads == 1) {
+            if (!options.express) {
+                return start_lone_threads(device, channels, options, handler, limits,
+                                          oversubscribed);
+            }
+        }
+        // One channel a block, and perhaps an express one: channels_of() has seen to that.
+        using Serve = detail::ServeTogetherBody<Handler, Request, Reply>;
+        return launch<Serve, toolchain>(
+            device, LaunchShape{options.blocks, threads},
+            Serve{channels, handler, limits, oversubscribed, options.express ? options.blocks : 0});
+    }
+
+    // One channel a block is polled itself, without bells.
+    [[nodiscard]] RunningKernel start_lone_threads(
+        Device const& device, ChannelTable const& channels, PersistentKernelOptions const& options,
+        Handler const& handler, BlockLimits const& limits, bool oversubscribed) const {
+        if (options.channels_per_block == 1) {
+            using Serve = detail::ServeBody<Handler, Request, Reply>;
             auto const pins = placement_.blocks.empty()
                                   ? Pins(options.blocks)
                                   : Pins(device, placement_.multiprocessors());
-            return launch_pinned<Serve, toolchain>(device, pins, body);
-        } else {
-            using Watch = detail::WatchBody<Handler, Request, Reply>;
-            return launch<Watch, toolchain>(
-                device, LaunchShape{options.blocks, lanes_per_warp},
-                Watch{channels, handler, options.channels_per_block, limits, oversubscribed});
+            return launch_pinned<Serve, toolchain>(
+                device, pins, Serve{channels, handler, limits, oversubscribed});
         }
+        using Watch = detail::WatchBody<Handler, Request, Reply>;
+        return launch<Watch, toolchain>(
+            device, LaunchShape{options.blocks, lanes_per_warp},
+            Watch{channels, handler, options.channels_per_block, limits, oversubscribed});
     }
 
     // Where a block hears of a channel's requests; nullptr where it polls the ring itself.

@@ -62,10 +62,11 @@ class BasicBlockControl {
     CARILLON_POLICY_CODE
     CARILLON_HD void report_ended() { ended_.set(reason_); }
 
-    // Whether to end. Looks at the stop word at every 64th call: a look costs as much as a poll.
+    // Whether to end. Looks at the stop word at every so many calls: a look costs as much as a
+    // poll.
     CARILLON_POLICY_CODE
     CARILLON_HD bool should_stop() {
-        if ((++looks_ & 63U) != 0) [[likely]]
+        if (++looks_ % polls_before_look != 0) [[likely]]
             return false;
         return stop_now();
     }
@@ -92,32 +93,53 @@ class BasicBlockControl {
         return reason_ != EndReason::none;
     }
 
-    // A request was served. If that took long, the next should_stop() looks: a stop is not to wait
-    // for 64 of them.
+    // A request was served. True if it is a while since the last look at the stop word: a stop is
+    // not to wait for many requests, or for one that takes long. The next should_stop() looks then.
     CARILLON_POLICY_CODE
-    CARILLON_HD void busy() {
+    CARILLON_HD bool busy() {
+        spins_ = 0;
         idle_polls_ = 0;
         sleep_ns_ = 0;
-        if (clock_.ticks() - looked_ticks_ > long_ticks) [[unlikely]]
-            looks_ |= 63U;
+        return clock_.ticks() - looked_ticks_ > long_ticks && look_next();
+    }
+    // A poll found nothing. True if it slept: beside a sleep a look at the stop word costs nothing.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool idle() {
+        spin();
+        return rest(1);
+    }
+    // The same in two parts, for a loop in which nothing but polls is to be: spin() after each that
+    // finds nothing, and rest(polls_before_rest()) after so many in a row.
+    CARILLON_HD void spin() { clock_.idle(++spins_); }
+    [[nodiscard]] CARILLON_HD std::uint32_t polls_before_rest() const {
+        if (!may_rest()) return polls_before_look;
+        std::uint32_t const left = rest_.polls - idle_polls_;
+        return left == 0 ? 1 : left < polls_before_look ? left : polls_before_look;
     }
     CARILLON_POLICY_CODE
-    CARILLON_HD void idle() {
-        if (!may_rest() || idle_polls_ < rest_.polls) [[likely]] {
-            ++idle_polls_;
-            clock_.idle(idle_polls_);
-            return;
+    CARILLON_HD bool rest(std::uint32_t polls) {
+        if (!may_rest()) return false;
+        if (idle_polls_ < rest_.polls) {
+            idle_polls_ += polls;
+            return false;
         }
         sleep_ns_ = sleep_ns_ == 0 ? first_sleep_ns : 2 * sleep_ns_;
         if (sleep_ns_ > rest_.longest_sleep_ns) sleep_ns_ = rest_.longest_sleep_ns;
         clock_.sleep(sleep_ns_);
-        looks_ |= 63U;  // beside a sleep a look costs nothing
+        return look_next();
     }
     // Whether its policy ever lets it sleep, and whether it did before this poll.
     [[nodiscard]] CARILLON_HD bool may_rest() const { return rest_.longest_sleep_ns != 0; }
     [[nodiscard]] CARILLON_HD bool rests() const { return sleep_ns_ != 0; }
 
    private:
+    CARILLON_HD bool look_next() {
+        looks_ = polls_before_look - 1;
+        return true;
+    }
+
+    // A look at the stop word costs as much as a poll.
+    static constexpr std::uint32_t polls_before_look = 64;
     static constexpr std::uint32_t first_sleep_ns = 100;
     // Often enough for whoever waits, seldom enough for the bus.
     static constexpr std::uint64_t beat_period_ns = 1'000'000;
@@ -138,8 +160,9 @@ class BasicBlockControl {
     std::uint64_t looked_ticks_ = 0;
     EndReason reason_ = EndReason::none;
     std::uint32_t looks_ = 0;
-    std::uint32_t idle_polls_ = 0;
-    std::uint32_t sleep_ns_ = 0;  // the last one since the last request
+    std::uint32_t spins_ = 0;       // a GPU needs no count of them
+    std::uint32_t idle_polls_ = 0;  // of a block that may rest
+    std::uint32_t sleep_ns_ = 0;    // the last one since the last request
     IdlePolicy rest_;
     Clock clock_;
 };
@@ -172,11 +195,10 @@ struct Turn {
 
 // Puts a reply, waiting for room; false if it is time to end instead.
 CARILLON_POLICY_CODE
-template <class Channel, class Reply, class Control>
-CARILLON_HD bool put_reply(Channel& channel, Reply const& reply, OutOfLine data, Control& control) {
-    Line const line = pack<Reply>(reply, 0);
-    while (!channel.replies.try_put(line, data)) [[unlikely]] {
-            if (control.should_stop()) return false;
+template <class Channel, class Control>
+CARILLON_HD bool put_reply(Channel& channel, Line const& reply, OutOfLine data, Control& control) {
+    while (!channel.replies.try_put(reply, data)) [[unlikely]] {
+            if (control.stop_now()) return false;
             control.idle();
         }
     return true;
@@ -189,18 +211,25 @@ CARILLON_POLICY_CODE
 template <class Request, class Reply, class Near, class Far, class Handler, class Control>
 CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler& handler,
                        Control control) {
+    constexpr OutOfLine data = detail::out_of_line_of<Handler>();
     control.report_started();
-    bool stopping = false;
+    Line reply;
+    bool unsent = false;
     auto const answer = [&](Line const& request) {
-        Reply const reply = handler(unpack<Request>(request));
-        stopping = !detail::put_reply(channel, reply, detail::out_of_line_of<Handler>(), control);
+        reply = pack<Reply>(handler(unpack<Request>(request)), 0);
+        unsent = !channel.replies.try_put(reply, data);
     };
-    while (!stopping && !control.should_stop()) {
-        if (channel.requests.try_consume(answer)) {
-            control.busy();
-        } else {
-            control.idle();
+    for (;;) {
+        std::uint32_t const polls = control.polls_before_rest();
+        if (!channel.requests.try_consume_within(
+                polls, [&] { control.spin(); }, answer)) {
+            control.rest(polls);
+        } else if (!control.busy() && !unsent) {
+            continue;
         }
+        if (unsent && !detail::put_reply(channel, reply, data, control)) break;
+        unsent = false;
+        if (control.stop_now()) break;
     }
     control.report_ended();
 }
@@ -215,16 +244,22 @@ template <class Work, class Control, class Threads, class Take, class Handle, cl
 CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, Handle&& handle,
                                 Answer&& answer) {
     bool const leads = threads.thread() == 0;
-    bool stopping = false;  // the first one's
+    bool stopping = false;  // the first one's, as are these
+    bool due = false;
     auto const look_for_work = [&](Turn<Work>& turn) {
         turn.stop = 1;
-        while (!stopping && !control.should_stop()) {
-            if (take(turn.work)) {
-                turn.stop = 0;
-                return;
+        if (stopping || (due && control.stop_now())) return;
+        do {
+            std::uint32_t const polls = control.polls_before_rest();
+            for (std::uint32_t in_vain = 0; in_vain < polls; ++in_vain) {
+                if (take(turn.work)) {
+                    turn.stop = 0;
+                    return;
+                }
+                control.spin();
             }
-            control.idle();
-        }
+            control.rest(polls);
+        } while (!control.stop_now());
     };
     Turn<Work> own_turn;
     Turn<Work>& turn = threads.shared(own_turn);
@@ -237,7 +272,7 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, 
         auto const reply = handle(work);
         threads.barrier();  // all have read the turn, and what they wrote goes before the reply
         if (!leads) continue;
-        control.busy();
+        due = control.busy();
         stopping = !answer(work, reply);
     }
     if (leads) control.report_ended();
@@ -269,9 +304,10 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
         return handler(unpack<Request>(work.request));
     };
     auto const answer = [&](Work const& work, Reply const& reply) {
-        OutOfLine const data = detail::out_of_line_of<Handler>();
-        if (work.urgent != 0) return detail::put_reply(express, reply, data, control);
-        return detail::put_reply(channel, reply, data, control);
+        constexpr OutOfLine data = detail::out_of_line_of<Handler>();
+        Line const line = pack<Reply>(reply, 0);
+        if (work.urgent != 0) return detail::put_reply(express, line, data, control);
+        return detail::put_reply(channel, line, data, control);
     };
     detail::serve_by_turns<Work>(control, threads, take, handle, answer);
 }

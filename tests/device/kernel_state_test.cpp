@@ -102,7 +102,7 @@ TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
     using Body = detail::ServeBody<RefusesSeven, int, int>;
     bool const oversubscribed = device().emulated() && HostWait::oversubscribed(1);
     auto const kernel =
-        launch(device(), 1, Body{memory.on_device(), {}, {0, 20'000'000}, oversubscribed, 0});
+        launch(device(), 1, Body{memory.on_device(), {}, {0, 20'000'000}, oversubscribed});
     ASSERT_TRUE(kernel.wait(patience));
     StatusLine const* const status = memory.on_host().channel(0).status;
     EXPECT_EQ(HostCached().load_word(&status->ended),

@@ -120,9 +120,24 @@ TEST_F(BlockControlTest, longRequestIsFollowedByALook) {
     EXPECT_TRUE(control.should_stop());
 }
 
+// Nor for requests that are short but never end.
+TEST_F(BlockControlTest, blockThatIsAlwaysBusyIsToLookOnceInAWhile) {
+    Control control = start(0, 0);
+    unsigned looks = 0;
+    for (int request = 0; request < 100; ++request) {
+        time_.ticks += 100'000;
+        if (!control.busy()) continue;
+        ++looks;
+        EXPECT_FALSE(control.stop_now());
+    }
+    EXPECT_EQ(looks, 9U);  // every 1 100 000 ticks
+}
+
 TEST_F(BlockControlTest, spinningNeverSleeps) {
     Control control = start(0, 0);
-    for (int i = 0; i < 100'000; ++i) control.idle();
+    for (int i = 0; i < 100'000; ++i) EXPECT_FALSE(control.idle());
+    EXPECT_EQ(control.polls_before_rest(), 64U);
+    EXPECT_FALSE(control.rest(64));
     EXPECT_TRUE(time_.sleeps.empty());
     EXPECT_FALSE(control.rests());
 }
@@ -144,6 +159,23 @@ TEST_F(BlockControlTest, sleepsAreTwiceAsLongEachTimeUpToTheLimit) {
         EXPECT_FALSE(control.rests());
         time_.sleeps.clear();
     }
+}
+
+// Catches a loop of many polls that puts a sleep off, or one that sleeps too early.
+TEST_F(BlockControlTest, pollsInARowEndWhereASleepIsDue) {
+    Control control = start(0, 0);
+    control.rest_by({.polls = 100, .longest_sleep_ns = 1000});
+    for (std::uint32_t const polls : {64U, 36U}) {
+        EXPECT_EQ(control.polls_before_rest(), polls);
+        EXPECT_FALSE(control.rest(polls));
+    }
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(control.polls_before_rest(), 1U);
+        EXPECT_TRUE(control.rest(1));
+    }
+    EXPECT_EQ(time_.sleeps, (std::vector<std::uint32_t>{100, 200}));
+    control.busy();
+    EXPECT_EQ(control.polls_before_rest(), 64U);
 }
 
 // A look at every 64th poll would be one in 6 ms.

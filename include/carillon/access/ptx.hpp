@@ -8,11 +8,22 @@
 #pragma once
 
 #if defined(__CUDA_ARCH__)
+#include <cstddef>
 #include <cstdint>
 
 #include "carillon/core/line.hpp"
 
 namespace carillon::ptx {
+
+// The address of a load whose lanes may differ, as far as the compiler can know. What all lanes
+// load from one address it moves to the warp's uniform registers, and there it waits for one load
+// before it makes the next (nvcc 13.0, sm_90: 300 ns on a round trip).
+__device__ inline std::size_t of_lane(Quad const* from) {
+    std::uint32_t one;
+    asm("{\n\t.reg .u32 mask;\n\tmov.u32 mask, %%lanemask_eq;\n\tpopc.b32 %0, mask;\n\t}"
+        : "=r"(one));
+    return __cvta_generic_to_global(from - 1 + one);
+}
 
 __device__ inline Quad load_relaxed(Quad const* from) {
     Quad quad;
@@ -21,7 +32,7 @@ __device__ inline Quad load_relaxed(Quad const* from) {
         "ld.relaxed.sys.global.b128 quad, [%2];\n\t"
         "mov.b128 {%0, %1}, quad;\n\t}"
         : "=l"(quad.low), "=l"(quad.high)
-        : "l"(__cvta_generic_to_global(from))
+        : "l"(of_lane(from))
         : "memory");
     return quad;
 }
@@ -33,7 +44,7 @@ __device__ inline Quad load_acquire(Quad const* from) {
         "ld.acquire.sys.global.b128 quad, [%2];\n\t"
         "mov.b128 {%0, %1}, quad;\n\t}"
         : "=l"(quad.low), "=l"(quad.high)
-        : "l"(__cvta_generic_to_global(from))
+        : "l"(of_lane(from))
         : "memory");
     return quad;
 }

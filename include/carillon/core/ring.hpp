@@ -254,13 +254,19 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
-        // A batch of credits goes back before the next look, not between arrival and use.
-        if (held_ >= credit_batch()) return_credit();
-        // C1, pairs with P1: the load is an acquire, so what the line names can be read after it.
-        Line const line = near_.load_line(view_.slot(next_));
-        if (!has_arrived(line, tag_of(next_))) {
-            return_held();
-            return false;
+        return try_consume_within(
+            1, [] {}, use);
+    }
+
+    // The same, looking up to `polls` times and calling `in_vain()` whenever that found nothing:
+    // between two looks is nothing else.
+    CARILLON_POLICY_CODE
+    template <class InVain, class Use>
+    CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
+        Line line;
+        while (!look(line)) {
+            in_vain();
+            if (--polls == 0) return false;
         }
         use(line);
         ++next_;
@@ -294,6 +300,17 @@ class Consumer {
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
    private:
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool look(Line& line) {
+        // A batch of credits goes back before the next look, not between arrival and use.
+        if (held_ >= credit_batch()) return_credit();
+        // C1, pairs with P1: the load is an acquire, so what the line names can be read after it.
+        line = near_.load_line(view_.slot(next_));
+        if (has_arrived(line, tag_of(next_))) return true;
+        return_held();
+        return false;
+    }
+
     [[nodiscard]] CARILLON_HD std::uint32_t credit_batch() const {
         return view_.capacity < 4 ? 1 : view_.capacity / 4;
     }
