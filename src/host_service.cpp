@@ -15,6 +15,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/shared_ring.hpp"
+#include "keep_forever.hpp"
 
 namespace carillon {
 
@@ -171,6 +172,7 @@ RequestServer::~RequestServer() {
                            state_->owner())
                    .c_str(),
                stderr);
+    keep_forever(std::move(state_));
     thread_.detach();
 }
 

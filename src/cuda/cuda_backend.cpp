@@ -14,6 +14,7 @@
 #include "cuda/context.hpp"
 #include "cuda/cuda_memory.hpp"
 #include "cuda/driver.hpp"
+#include "keep_forever.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -35,11 +36,8 @@ class StreamExecution final : public Execution {
             CudaDriver::get().cuStreamDestroy(stream_);
         } else {
             // Destroying the stream or closing the device now would wait for the kernel.
-            static std::mutex mutex;
-            // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
-            static auto& kept = *new std::vector<std::shared_ptr<void>>;
-            std::lock_guard const lock(mutex);
-            kept.insert(kept.end(), {backend_, context_});
+            keep_forever(backend_);
+            keep_forever(context_);
         }
     }
     StreamExecution(StreamExecution const&) = delete;
