@@ -105,7 +105,8 @@ class CudaError : public CodedError {  // CUresult
 };
 
 // What a kernel did broke the CUDA context of this process: an illegal address, a trap, an assert,
-// a watchdog. Every later use of that GPU in this process throws it too; a new process can go on.
+// a watchdog. Every later use of that GPU in this process throws it too, and CUDA may refuse its
+// other GPUs as well; a new process can go on.
 class DeviceFaultError : public CudaError {
    public:
     DeviceFaultError(std::string_view call, int code, std::string_view code_name);

@@ -91,6 +91,25 @@ class Faults(unittest.TestCase):
                          "DeviceFaultError" if self.on_gpu else "none", seen)
         return max(seen["fault"]["ms"], seen["neighbour"]["ms"])
 
+    def test_other_device_goes_on(self):
+        with Victim("one of two") as victim:
+            seen = victim.rest()
+        if "skipped" in seen:
+            self.skipTest(seen["skipped"]["text"])
+        self.assertIn("done", seen)
+        self.assertEqual(seen["fault"]["kind"],
+                         "DeviceFaultError" if self.on_gpu else "domain_error", seen)
+        self.assertEqual(seen["elsewhere before"]["text"], "nothing", seen)
+        # CUDA may count a fault against the process; the other GPU's kernel answers all the same,
+        # and what fails says why.
+        spared = {"none", "DeviceFaultError"} if self.on_gpu else {"none"}
+        for what in ("elsewhere", "elsewhere stop", "elsewhere new kernel"):
+            self.assertIn(seen[what]["kind"], spared, seen)
+            if seen[what]["kind"] == "DeviceFaultError":
+                self.assertIn(seen[what]["text"], GPU_ERRORS["trap"], seen)
+        RESULTS["other_device_answers"] = seen["elsewhere"]["kind"] == "none"
+        RESULTS["other_device_goes_on"] = seen["elsewhere new kernel"]["kind"] == "none"
+
     def loops(self):
         seen = self.seen_after("loop")
         self.assertEqual(seen["fault"]["kind"], "TimeoutError", seen)

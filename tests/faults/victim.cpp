@@ -117,6 +117,29 @@ void break_it(Device const& device, Fault fault) {
     });
 }
 
+// The same with a kernel on another device of this process, which goes on.
+void break_one_of_two(Device const& device) {
+    std::optional<Device> opened;
+    try {
+        opened = Device::open(device.emulated() ? "emulated" : "cuda:1");
+    } catch (DeviceNotFoundError const& error) {
+        std::printf("skipped\tnone\t0\t%s\n", error.what());
+        return;
+    }
+    Device const& other = *opened;
+    Kernel there(other, {.stop_timeout = 200ms});
+    tell("elsewhere before", [&] { ask(there, 0, Fault::none, 10s); });
+    break_it(device, Fault::trap);
+    tell("elsewhere", [&] {
+        for (int i = 0; i < 1000; ++i) ask(there, 0, Fault::none, 10s);
+    });
+    tell("elsewhere stop", [&] { there.stop(10s); });
+    tell("elsewhere new kernel", [&] {
+        Kernel next(other);
+        ask(next, 0, Fault::none, 10s);
+    });
+}
+
 // Calls until something goes wrong.
 void keep_calling(Device const& device, std::chrono::nanoseconds host_limit) {
     Kernel kernel(device, {.blocks = 4, .stop_timeout = 200ms, .host_limit = host_limit});
@@ -136,6 +159,8 @@ int run(std::string const& selector, std::string const& what) {
     }
     if (what == "call") {
         keep_calling(*device, 300ms);
+    } else if (what == "one of two") {
+        break_one_of_two(*device);
     } else {
         for (std::uint32_t fault = 1; fault < std::size(names); ++fault) {
             if (what == names[fault]) break_it(*device, static_cast<Fault>(fault));
