@@ -128,9 +128,8 @@ class BasicBlockControl {
         clock_.sleep(sleep_ns_);
         return look_next();
     }
-    // Whether its policy ever lets it sleep, and whether it did before this poll.
+    // Whether its policy ever lets it sleep.
     [[nodiscard]] CARILLON_HD bool may_rest() const { return rest_.longest_sleep_ns != 0; }
-    [[nodiscard]] CARILLON_HD bool rests() const { return sleep_ns_ != 0; }
 
    private:
     CARILLON_HD bool look_next() {
@@ -371,23 +370,23 @@ template <class Control, class Lanes, class Look>
 CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look) {
     bool const leads = lanes.index() == 0;
     if (leads) control.report_started();
-    for (std::uint32_t sweep = 1;; ++sweep) {
-        lanes.sync();  // apart, the lanes would load their bells apart
-        // A look at the stop word costs as much as one at the bells.
-        // Who may sleep decides it together: a warp is as slow as its slowest lane.
-        bool const due = (sweep & 63U) == 0;
-        if ((due || control.may_rest()) &&
-            lanes.any(leads && (due || control.rests()) && control.stop_now())) {
-            break;
+    do {
+        // As in serve(): nothing but sweeps.
+        std::uint32_t const sweeps = control.polls_before_rest();
+        bool served = false;
+        for (std::uint32_t sweep = 0; sweep < sweeps; ++sweep) {
+            lanes.sync();  // apart, the lanes would load their bells apart
+            served |= look();
+            control.spin();
         }
-        bool served = look();
+        // Who may sleep decides it together: a warp is as slow as its slowest lane.
         if (control.may_rest()) served = lanes.any(served);
         if (served) {
             control.busy();
         } else {
-            control.idle();
+            control.rest(sweeps);
         }
-    }
+    } while (!lanes.any(leads && control.stop_now()));
     if (leads) control.report_ended();
 }
 
