@@ -35,8 +35,8 @@ std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_vie
         std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc{} || end != digits.data() + digits.size()) {
         throw UsageError("Device::open",
-                         fmt::format("\"{}\" is no device: use best, cuda:N, N, GPU-<uuid>, "
-                                     "current, emulated or emulated:vulkan",
+                         fmt::format("\"{}\" is no device: use best, cuda:N, cuda:N:host, N, "
+                                     "GPU-<uuid>, current, emulated or emulated:vulkan",
                                      selector));
     }
     return detail::open_cuda(ordinal, options);
@@ -53,7 +53,15 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
     if (selector == "cuda") return detail::open_cuda(0, options);
     if (selector.starts_with("GPU-")) return detail::open_cuda_uuid(selector, options);
     bool const prefixed = selector.starts_with("cuda:");
-    return open_ordinal(selector, prefixed ? selector.substr(5) : selector, options);
+    std::string_view digits = prefixed ? selector.substr(5) : selector;
+    constexpr std::string_view in_host_memory = ":host";
+    if (!prefixed || !digits.ends_with(in_host_memory)) {
+        return open_ordinal(selector, digits, options);
+    }
+    digits.remove_suffix(in_host_memory.size());
+    DeviceOptions on_host = options;
+    on_host.memory = DeviceMemory::host;
+    return open_ordinal(selector, digits, on_host);
 }
 
 void require_size(std::string_view call, std::size_t size) {
@@ -80,6 +88,9 @@ Device Device::open(std::string_view selector, DeviceOptions const& options) {
     if (options.require_coherent && options.force_non_coherent) {
         throw UsageError("Device::open",
                          "require_coherent and force_non_coherent exclude each other");
+    }
+    if (options.memory == DeviceMemory::host && options.force_non_coherent) {
+        throw UsageError("Device::open", "host memory is coherent: it cannot be forced not to be");
     }
     std::string why_emulated;
     auto backend = open_backend(selector, options, why_emulated);

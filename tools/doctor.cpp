@@ -55,7 +55,7 @@ std::string unsafe(Facts const& facts) {
 }
 
 void try_device(Device const& device, Facts& facts) {
-    if (!device.emulated()) {
+    if (!device.emulated() && device.info().memory_source != "host") {
         try {
             facts.mapping = try_mapping(device);
         } catch (Error const& error) {
@@ -134,8 +134,9 @@ void add_device(Facts const& facts, List& list) {
     if (!facts.open.error.empty()) return;
     list.push_back(check_call(facts.call));
     DeviceInfo const& info = facts.open.info;
+    if (!info.emulated) list.push_back(check_memory(info));
     if (info.memory_source == "vulkan") list.push_back(check_heap(info));
-    if (info.emulated) return;
+    if (info.emulated || info.memory_source == "host") return;
     list.push_back(check_bar(info, facts.nvml));
     if (facts.mapping) list.push_back(check_mapping(*facts.mapping));
     list.push_back(check_order(info));
@@ -155,8 +156,10 @@ void add_host(Facts const& facts, bool gpu, List& list) {
 }  // namespace
 
 Severity lacking(Facts const& facts) {
+    DeviceInfo const& info = facts.open.info;
+    bool const opened = facts.open.error.empty();
     bool const works_without =
-        facts.selector == "best" && facts.open.error.empty() && facts.open.info.emulated;
+        opened && (!info.why_host_memory.empty() || (facts.selector == "best" && info.emulated));
     return works_without ? Severity::warning : Severity::error;
 }
 

@@ -49,6 +49,7 @@ enum class IcdKind : std::uint8_t { nvidia, cpu };
 
 [[nodiscard]] Finding check_open(OpenFacts const& open, std::string const& selector);
 [[nodiscard]] Finding check_call(CallFacts const& call);
+[[nodiscard]] Finding check_memory(DeviceInfo const& info);
 [[nodiscard]] Finding check_heap(DeviceInfo const& info);
 [[nodiscard]] Finding check_bar(DeviceInfo const& info, NvmlFacts const& nvml);
 [[nodiscard]] Finding check_mapping(MappingReport const& mapping);

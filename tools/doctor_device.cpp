@@ -11,6 +11,8 @@ constexpr Subject open_subject{"device.open",
                                "Everything begins with Device::open and mapped device memory."};
 constexpr Subject call_subject{
     "device.call", "This is the main job: a command to a running kernel, and its answer."};
+constexpr Subject source_subject{
+    "memory.source", "A block polls its rings: in the GPU's own memory that is the fastest."};
 constexpr Subject heap_subject{"memory.heap",
                                "Rings and buffers lie in device memory that the CPU has mapped."};
 constexpr Subject bar_subject{
@@ -40,6 +42,13 @@ Finding check_open(OpenFacts const& open, std::string const& selector) {
         Severity::error, open.error,
         fmt::format("mend the errors below, if there are any; then: carillon info --device {}",
                     selector));
+}
+
+Finding check_memory(DeviceInfo const& info) {
+    if (info.why_host_memory.empty()) return source_subject.ok("from " + info.memory_source);
+    return source_subject.at(Severity::warning, "page-locked host memory: " + info.why_host_memory,
+                             "mend the Vulkan findings below; a command takes about a bus round "
+                             "trip longer until then");
 }
 
 Finding check_call(CallFacts const& call) {

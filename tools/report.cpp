@@ -62,6 +62,7 @@ json to_json(DeviceInfo const& info) {
             {"emulated", info.emulated},
             {"why_emulated", info.why_emulated},
             {"memory_source", info.memory_source},
+            {"why_host_memory", info.why_host_memory},
             {"coherent", info.coherent},
             {"atom_bytes", info.atom_size},
             {"memory_types", types},
@@ -90,6 +91,7 @@ std::string describe(DeviceInfo const& info) {
     };
     row("uuid", info.uuid);
     row("memory from", info.memory_source);
+    row("why host memory", info.why_host_memory);
     row("coherent", info.memory_source.empty() ? "" : info.coherent ? "yes" : "no: it is flushed");
     for (std::size_t i = 0; i < info.memory_types.size(); ++i) {
         std::string properties;
@@ -145,7 +147,13 @@ json environment(DeviceInfo const& info) {
 }
 
 std::string headline(DeviceInfo const& info) {
-    if (!info.emulated) return fmt::format("device: {}\n", info.name);
+    if (!info.emulated && info.why_host_memory.empty()) {
+        return fmt::format("device: {}\n", info.name);
+    }
+    if (!info.emulated) {
+        return fmt::format("device: {}\nHOST MEMORY: its rings are on this side of the bus: {}\n",
+                           info.name, info.why_host_memory);
+    }
     return fmt::format(
         "device: {}\nEMULATED: these figures are of threads of this CPU, not of a GPU{}\n",
         info.name, info.why_emulated.empty() ? "" : " (" + info.why_emulated + ")");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,7 +17,15 @@ namespace detail {
 class Backend;
 }
 
+// Where Device::allocate takes memory from.
+enum class DeviceMemory : std::uint8_t {
+    automatic,  // mapped; host where that cannot be had, and DeviceInfo::why_host_memory says why
+    mapped,     // GPU memory that is mapped into the CPU
+    host,       // page-locked host memory, which the GPU polls across the bus
+};
+
 struct DeviceOptions {
+    DeviceMemory memory = DeviceMemory::automatic;
     // Refuse device memory that needs flush and invalidate (UnsupportedError).
     bool require_coherent = false;
     // Treat device memory as non-coherent even where it is coherent: every publish is flushed
@@ -35,6 +44,7 @@ class Device {
     //   "best"             the first GPU, or the emulated device on a machine that has none
     //   "cuda:N" or "N"    the GPU with CUDA's ordinal N
     //   "GPU-<uuid>"       the GPU with that UUID, as nvidia-smi prints it
+    //   "cuda:N:host"      the same as "cuda:N" with DeviceMemory::host
     //   "current"          the GPU of the calling thread's current CUDA context, in that context
     //   "emulated"         the emulated device, in shared memory
     //   "emulated:vulkan"  the same, its memory from Vulkan's CPU driver (Mesa lavapipe)
@@ -49,8 +59,9 @@ class Device {
     [[nodiscard]] DeviceInfo const& info() const;
     [[nodiscard]] bool emulated() const { return info().emulated; }
 
-    // Device memory, mapped into the CPU. `size` in bytes, over 0. Throws UsageError,
-    // OutOfMemoryError with the heap's size and budget, VulkanError, CudaError.
+    // Device memory, mapped into the CPU (or what DeviceOptions::memory made of it). `size` in
+    // bytes, over 0. Throws UsageError, OutOfMemoryError with the heap's size and budget,
+    // VulkanError, CudaError.
     [[nodiscard]] Memory allocate(std::size_t size) const;
     // Page-locked host memory that the device addresses. Throws the same.
     [[nodiscard]] Memory allocate_host(std::size_t size) const;

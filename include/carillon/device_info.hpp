@@ -38,7 +38,9 @@ struct DeviceInfo {
     bool emulated = false;
     std::string why_emulated;  // why "best" did not find a GPU; empty otherwise
 
-    std::string memory_source;  // "vulkan" or "memfd"
+    std::string memory_source;  // "vulkan", "dma-buf", "gdrcopy" or "host"; "memfd"
+    // Why a GPU's rings are in page-locked host memory, "host"; empty otherwise.
+    std::string why_host_memory;
     bool coherent = true;       // false: flush and invalidate are needed and made
     std::size_t atom_size = 1;  // bytes; ranges of flush and invalidate are widened to it
     std::vector<MemoryTypeInfo> memory_types;

@@ -12,8 +12,8 @@
 
 #include "carillon/error.hpp"
 #include "cuda/context.hpp"
-#include "cuda/cuda_memory.hpp"
 #include "cuda/driver.hpp"
+#include "cuda/mapper.hpp"
 #include "keep_forever.hpp"
 
 namespace carillon::detail {
@@ -124,20 +124,21 @@ class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
-        : context_(std::move(context)), vulkan_(VulkanDevice::open(context_->uuid(), options)) {
+        : context_(std::move(context)) {
         info_.selector = std::move(selector);
-        stores_ = best_mapped_stores();
+        describe();
+        memory_ = choose_mapper(context_, options, info_);
+        // What is the host's own needs none of the ways around write-combining.
+        stores_ = info_.memory_source == "host" ? HostStores{} : best_mapped_stores();
         info_.store_instruction = to_string(stores_.kind);
         info_.publish_mode = to_string(stores_.mode);
-        describe();
-        vulkan_->describe(info_);
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        return allocate_mapped(context_, *vulkan_, size, info_);
+        return memory_->allocate(size);
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_page_locked(context_, size);
+        return allocate_page_locked(context_, size, "Device::allocate_host");
     }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
 
@@ -145,7 +146,7 @@ class CudaBackend final : public Backend {
     void describe();
 
     std::shared_ptr<CudaContext> context_;
-    std::shared_ptr<VulkanDevice> vulkan_;
+    std::unique_ptr<Mapper> memory_;
 };
 
 void CudaBackend::describe() {
@@ -244,8 +245,9 @@ int cuda_device_count() {
 }
 
 std::shared_ptr<Backend> open_cuda(int ordinal, DeviceOptions const& options) {
+    std::string_view const suffix = options.memory == DeviceMemory::host ? ":host" : "";
     return std::make_shared<CudaBackend>(CudaContext::primary(device_of(ordinal)),
-                                         fmt::format("cuda:{}", ordinal), options);
+                                         fmt::format("cuda:{}{}", ordinal, suffix), options);
 }
 
 std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions const& options) {

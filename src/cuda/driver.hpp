@@ -31,6 +31,7 @@ namespace carillon::detail {
     X(cuImportExternalMemory)          \
     X(cuExternalMemoryGetMappedBuffer) \
     X(cuDestroyExternalMemory)         \
+    X(cuMemAlloc)                      \
     X(cuMemFree)                       \
     X(cuMemHostAlloc)                  \
     X(cuMemHostGetDevicePointer)       \
@@ -47,7 +48,8 @@ namespace carillon::detail {
     X(cuModuleGetLoadingMode)               \
     X(cuModuleGetFunctionCount)             \
     X(cuModuleEnumerateFunctions)           \
-    X(cuFuncLoad)
+    X(cuFuncLoad)                           \
+    X(cuMemGetHandleForAddressRange)
 
 struct CudaDriver {
 #define CARILLON_MEMBER(name) decltype(&::name) name = nullptr;

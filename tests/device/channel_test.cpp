@@ -23,6 +23,7 @@ namespace {
 
 class ChannelTest : public GatedKernelTest {};
 CARILLON_ON_EVERY_DEVICE(ChannelTest);
+CARILLON_ON_HOST_MEMORY(ChannelTest);
 
 TEST_P(ChannelTest, callReturnsTheReplyToItsRequest) {
     for (std::uint64_t i = 0; i < 100; ++i) {

@@ -171,6 +171,7 @@ class ChunkRingDeviceTest : public KernelTest {
     }
 };
 CARILLON_ON_EVERY_DEVICE(ChunkRingDeviceTest);
+CARILLON_ON_HOST_MEMORY(ChunkRingDeviceTest);
 
 TEST_P(ChunkRingDeviceTest, everyByteOfManyLapsComesThrough) {
     expect_stream(ChunkRing<ChunkMeta>(device(), {.chunk_bytes = 4096, .chunks = 4}), 100);

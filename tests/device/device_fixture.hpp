@@ -79,3 +79,8 @@ inline std::string device_name(testing::TestParamInfo<char const*> const& info) 
     INSTANTIATE_TEST_SUITE_P(On, Fixture,                                              \
                              testing::Values("emulated", "emulated:vulkan", "cuda:0"), \
                              ::carillon::test::device_name)
+
+// And on a GPU whose rings are in host memory.
+#define CARILLON_ON_HOST_MEMORY(Fixture)                                            \
+    INSTANTIATE_TEST_SUITE_P(InHostMemory, Fixture, testing::Values("cuda:0:host"), \
+                             ::carillon::test::device_name)

@@ -251,6 +251,7 @@ class MailboxDeviceTest : public KernelTest {
     }
 };
 CARILLON_ON_EVERY_DEVICE(MailboxDeviceTest);
+CARILLON_ON_HOST_MEMORY(MailboxDeviceTest);
 
 TEST_P(MailboxDeviceTest, hammeredReadersSeeWholeValuesInOrderAndTheLast) {
     expect_gains(10'000, 1, {});

@@ -47,6 +47,7 @@ class DeviceRingTest : public KernelTest {
     }
 };
 CARILLON_ON_EVERY_DEVICE(DeviceRingTest);
+CARILLON_ON_HOST_MEMORY(DeviceRingTest);
 
 TEST_P(DeviceRingTest, tenThousandMessagesGoThereAndBackWholeAndInOrder) {
     expect_echo(10'000, {.capacity = 64});

@@ -277,6 +277,22 @@ TEST(DoctorTest, aHeapWithoutBudgetIsWarnedOf) {
     expect(check_heap(info), Severity::warning, "1 MiB of it", "nvidia-smi");
 }
 
+// A kernel works all the same: what Vulkan lacks is no error then.
+TEST(DoctorTest, ringsInHostMemoryAreWarnedOfWithWhatIsMissing) {
+    Facts facts = working_facts();
+    facts.open.info.memory_source = "host";
+    facts.open.info.why_host_memory = "Vulkan: no Vulkan driver (ICD) was found";
+    facts.vulkan.icds.clear();
+    facts.vulkan.devices.clear();
+    std::vector<Finding> const findings = diagnose(facts);
+    EXPECT_EQ(std::ranges::count(findings, bad, &Finding::severity), 0);
+    auto const source = std::ranges::find(findings, "memory.source", &Finding::id);
+    ASSERT_NE(source, findings.end());
+    expect(*source, Severity::warning, "no Vulkan driver", "Vulkan findings");
+    facts.open.error = "Device::open: no";  // DeviceMemory::mapped
+    EXPECT_GT(std::ranges::count(diagnose(facts), bad, &Finding::severity), 1);
+}
+
 TEST(DoctorTest, aMappingThatIsNotWriteCombiningIsToldOf) {
     expect_ok(check_mapping({900, 150, 600, false}));
     expect(check_mapping({900, 30, 30, false}), Severity::note, "uncached", "carillon verify");

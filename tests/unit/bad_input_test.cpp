@@ -67,7 +67,8 @@ TEST(GpuTest, kernelFromATranslationUnitWithoutDeviceCodeIsAUsageError) {
 TEST(SelectorTest, nonsenseIsAUsageErrorThatNamesWhatThereIs) {
     for (char const* selector :
          {"", "gpu", "cuda:", "cuda:x", "cuda:0x", "cuda:1.5", "1 ", "emulated:", "emulated:memfd",
-          "Emulated", "vulkan", "99999999999999999999"}) {
+          "emulated:host", "cuda::host", "cuda:0:hos", "0:host", "Emulated", "vulkan",
+          "99999999999999999999"}) {
         SCOPED_TRACE(selector);
         CARILLON_EXPECT_ERROR(Device::open(selector), UsageError, "emulated:vulkan");
     }

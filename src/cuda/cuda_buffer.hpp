@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "carillon/error.hpp"
+#include "cuda/context.hpp"
+
+namespace carillon::detail {
+
+// GPU memory from CUDA, in whole pages of the GPU, which is what can be mapped into the CPU.
+class CudaBuffer {
+   public:
+    CudaBuffer(std::shared_ptr<CudaContext> context, std::size_t bytes)
+        : context_(std::move(context)), size_((bytes + page - 1) / page * page) {
+        auto const& cuda = CudaDriver::get();
+        ContextScope const scope(*context_);
+        CUresult const result = cuda.cuMemAlloc(&allocated_, size_ + page);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            throw OutOfMemoryError("Device::allocate", fmt::format("{} bytes: cuMemAlloc says "
+                                                                   "CUDA_ERROR_OUT_OF_MEMORY",
+                                                                   size_ + page));
+        }
+        cuda.check(result, "cuMemAlloc");
+    }
+    ~CudaBuffer() {
+        auto const& cuda = CudaDriver::get();
+        if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
+        cuda.cuMemFree(allocated_);
+        CUcontext popped = nullptr;
+        cuda.cuCtxPopCurrent(&popped);
+    }
+    CudaBuffer(CudaBuffer const&) = delete;
+    CudaBuffer& operator=(CudaBuffer const&) = delete;
+
+    [[nodiscard]] CudaContext const& context() const { return *context_; }
+    [[nodiscard]] CUdeviceptr address() const { return (allocated_ + page - 1) / page * page; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+
+   private:
+    static constexpr std::size_t page = std::size_t{1} << 16U;
+
+    std::shared_ptr<CudaContext> context_;
+    std::size_t size_;
+    CUdeviceptr allocated_ = 0;
+};
+
+}  // namespace carillon::detail

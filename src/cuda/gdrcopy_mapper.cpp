@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// gdrcopy's library, found at run time and called by its public names.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "cuda/cuda_buffer.hpp"
+#include "cuda/mapper.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* device_file = "/dev/gdrdrv";
+
+struct GdrHandle {
+    unsigned long number;
+};
+
+// The part of gdrcopy's interface that is needed, which has been the same since its version 2.0.
+class GdrLibrary {
+   public:
+    GdrLibrary() {
+        void* const library = ::dlopen("libgdrapi.so.2", RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) {
+            throw UnsupportedError("dlopen(libgdrapi.so.2)", "gdrcopy's library is not installed");
+        }
+        find(library, "gdr_open", open_);
+        find(library, "gdr_close", close_);
+        find(library, "gdr_pin_buffer", pin);
+        find(library, "gdr_unpin_buffer", unpin);
+        find(library, "gdr_map", map);
+        find(library, "gdr_unmap", unmap);
+        session = open_();
+        if (session == nullptr) {
+            throw UnsupportedError("gdr_open", "gdrcopy's kernel module refuses this process");
+        }
+    }
+    ~GdrLibrary() { close_(session); }
+    GdrLibrary(GdrLibrary const&) = delete;
+    GdrLibrary& operator=(GdrLibrary const&) = delete;
+
+    void* session = nullptr;
+    int (*pin)(void*, unsigned long, std::size_t, std::uint64_t, std::uint32_t,
+               GdrHandle*) = nullptr;
+    int (*unpin)(void*, GdrHandle) = nullptr;
+    int (*map)(void*, GdrHandle, void**, std::size_t) = nullptr;
+    int (*unmap)(void*, GdrHandle, void*, std::size_t) = nullptr;
+
+    static void check(int error, char const* call) {
+        if (error != 0) throw SystemError(call, error);
+    }
+
+   private:
+    template <class Function>
+    static void find(void* library, char const* name, Function& function) {
+        function = reinterpret_cast<Function>(::dlsym(library, name));
+        if (function == nullptr) {
+            throw UnsupportedError("dlsym", std::string("gdrcopy's library lacks ") + name);
+        }
+    }
+
+    void* (*open_)() = nullptr;
+    int (*close_)(void*) = nullptr;
+};
+
+class GdrAllocation final : public Allocation {
+   public:
+    GdrAllocation(std::shared_ptr<GdrLibrary const> gdr, SharedContext const& context,
+                  std::size_t bytes)
+        : gdr_(std::move(gdr)), buffer_(context, bytes) {
+        GdrLibrary::check(
+            gdr_->pin(gdr_->session, buffer_.address(), buffer_.size(), 0, 0, &handle_),
+            "gdr_pin_buffer");
+        int const error = gdr_->map(gdr_->session, handle_, &host, buffer_.size());
+        if (error != 0) gdr_->unpin(gdr_->session, handle_);
+        GdrLibrary::check(error, "gdr_map");
+        device = reinterpret_cast<void*>(buffer_.address());
+        size = bytes;
+        std::memset(host, 0, bytes);
+    }
+    // In this order: the module has had faults where a mapping outlived its session.
+    ~GdrAllocation() override {
+        gdr_->unmap(gdr_->session, handle_, host, buffer_.size());
+        gdr_->unpin(gdr_->session, handle_);
+    }
+    GdrAllocation(GdrAllocation const&) = delete;
+    GdrAllocation& operator=(GdrAllocation const&) = delete;
+
+    FileDescriptor export_fd() const override {
+        throw UnsupportedError("Memory::export_fd", "memory mapped by gdrcopy has no descriptor");
+    }
+
+   private:
+    std::shared_ptr<GdrLibrary const> gdr_;
+    CudaBuffer buffer_;
+    GdrHandle handle_{};
+};
+
+class GdrMapper final : public Mapper {
+   public:
+    explicit GdrMapper(SharedContext context) : context_(std::move(context)) {}
+
+    void describe(DeviceInfo& info) const override { info.memory_source = "gdrcopy"; }
+    std::unique_ptr<Allocation> allocate(std::size_t size) const override {
+        return std::make_unique<GdrAllocation>(gdr_, context_, size);
+    }
+
+   private:
+    SharedContext context_;
+    std::shared_ptr<GdrLibrary const> gdr_ = std::make_shared<GdrLibrary>();
+};
+
+}  // namespace
+
+std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& context,
+                                            DeviceOptions const& /*options*/) {
+    if (::access(device_file, R_OK | W_OK) != 0) throw SystemError(device_file, errno);
+    return std::make_unique<GdrMapper>(context);
+}
+
+}  // namespace carillon::detail

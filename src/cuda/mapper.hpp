@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a GPU's device memory comes from. To add a way: implement Mapper, and name it in
+// mapper.cpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "backend.hpp"
+#include "carillon/device.hpp"
+#include "cuda/context.hpp"
+
+namespace carillon::detail {
+
+// A way to memory that one GPU and the CPU both address.
+class Mapper {
+   public:
+    virtual ~Mapper() = default;
+    // Fills in DeviceInfo::memory_source and what else is known of the memory.
+    virtual void describe(DeviceInfo& info) const = 0;
+    // Zeroed. Throws OutOfMemoryError, and whatever shows that this way is closed here.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(std::size_t size) const = 0;
+};
+
+using SharedContext = std::shared_ptr<CudaContext>;
+
+// GPU memory from Vulkan, imported into CUDA.
+[[nodiscard]] std::unique_ptr<Mapper> make_vulkan_mapper(SharedContext const& context,
+                                                         DeviceOptions const& options);
+// GPU memory from CUDA, mapped through its dma-buf: where the driver lets such a file be mapped.
+[[nodiscard]] std::unique_ptr<Mapper> make_dma_buf_mapper(SharedContext const& context,
+                                                          DeviceOptions const& options);
+// GPU memory from CUDA, mapped by gdrcopy's kernel module and its library, where both are there.
+[[nodiscard]] std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& context,
+                                                          DeviceOptions const& options);
+// Page-locked host memory: the GPU polls it across the bus.
+[[nodiscard]] std::unique_ptr<Mapper> make_host_mapper(SharedContext const& context);
+
+// Page-locked host memory for `call`.
+[[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(SharedContext context,
+                                                               std::size_t size,
+                                                               std::string_view call);
+
+// The first of these ways that is open on this machine, as options.memory wants it; tells `info`.
+// Throws UnsupportedError with the reasons when there is none.
+[[nodiscard]] std::unique_ptr<Mapper> choose_mapper(SharedContext const& context,
+                                                    DeviceOptions const& options, DeviceInfo& info);
+
+}  // namespace carillon::detail

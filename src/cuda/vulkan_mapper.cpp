@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "cuda/mapper.hpp"
+#include "vulkan/vulkan_allocation.hpp"
+
+namespace carillon::detail {
+namespace {
+
+class ImportedIntoCuda final : public VulkanAllocation {
+   public:
+    ImportedIntoCuda(SharedContext context, VulkanDevice const& vulkan, std::size_t bytes,
+                     DeviceInfo const& info)
+        : VulkanAllocation(vulkan.allocate(bytes), bytes, info), context_(std::move(context)) {
+        ContextScope const scope(*context_);
+        import();
+        std::memset(host, 0, bytes);
+    }
+
+    ~ImportedIntoCuda() override {
+        auto const& cuda = CudaDriver::get();
+        if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
+        cuda.cuMemFree(pointer_);
+        cuda.cuDestroyExternalMemory(imported_);
+        CUcontext popped = nullptr;
+        cuda.cuCtxPopCurrent(&popped);
+    }
+    ImportedIntoCuda(ImportedIntoCuda const&) = delete;
+    ImportedIntoCuda& operator=(ImportedIntoCuda const&) = delete;
+
+   private:
+    void import() {
+        auto const& cuda = CudaDriver::get();
+        FileDescriptor fd = export_fd();
+        CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle{};
+        handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+        handle.handle.fd = fd.get();
+        handle.size = block().allocated();
+        cuda.check(cuda.cuImportExternalMemory(&imported_, &handle), "cuImportExternalMemory");
+        (void)fd.release();  // a successful import owns the descriptor
+
+        CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer{};
+        buffer.size = block().allocated();
+        CUresult const result = cuda.cuExternalMemoryGetMappedBuffer(&pointer_, imported_, &buffer);
+        if (result != CUDA_SUCCESS) cuda.cuDestroyExternalMemory(imported_);
+        cuda.check(result, "cuExternalMemoryGetMappedBuffer");
+        device = reinterpret_cast<void*>(pointer_);
+    }
+
+    SharedContext context_;
+    CUexternalMemory imported_ = nullptr;
+    CUdeviceptr pointer_ = 0;
+};
+
+class VulkanMapper final : public Mapper {
+   public:
+    VulkanMapper(SharedContext context, DeviceOptions const& options)
+        : context_(std::move(context)), vulkan_(VulkanDevice::open(context_->uuid(), options)) {
+        vulkan_->describe(info_);
+    }
+
+    void describe(DeviceInfo& info) const override { vulkan_->describe(info); }
+    std::unique_ptr<Allocation> allocate(std::size_t size) const override {
+        return std::make_unique<ImportedIntoCuda>(context_, *vulkan_, size, info_);
+    }
+
+   private:
+    SharedContext context_;
+    std::shared_ptr<VulkanDevice> vulkan_;
+    DeviceInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mapper> make_vulkan_mapper(SharedContext const& context,
+                                           DeviceOptions const& options) {
+    return std::make_unique<VulkanMapper>(context, options);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU whose rings are in page-locked host memory: asked for, or because it gives no other.
+#include <cstdlib>
+#include <numeric>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+
+namespace carillon::test {
+namespace {
+
+class HostMemoryTest : public KernelTest {
+   protected:
+    void SetUp() override {
+        KernelTest::SetUp();
+        if (!IsSkipped() && !on_gpu()) GTEST_SKIP() << "the emulated device has one memory";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(On, HostMemoryTest, testing::Values("emulated", "cuda:0:host"),
+                         device_name);
+
+// Hides the Vulkan drivers from the loader, which looks for them whenever a device is opened.
+class WithoutVulkanDrivers {
+   public:
+    WithoutVulkanDrivers() {
+        for (Variable& each : variables_) {
+            if (char const* const value = std::getenv(each.name)) each.before = value;
+            ::setenv(each.name, "/nonexistent/icd.json", 1);
+        }
+    }
+    ~WithoutVulkanDrivers() {
+        for (Variable const& each : variables_) {
+            ::unsetenv(each.name);
+            if (each.before) ::setenv(each.name, each.before->c_str(), 1);
+        }
+    }
+    WithoutVulkanDrivers(WithoutVulkanDrivers const&) = delete;
+    WithoutVulkanDrivers& operator=(WithoutVulkanDrivers const&) = delete;
+
+   private:
+    struct Variable {
+        char const* name;
+        std::optional<std::string> before;
+    };
+    // The first since 1.3.207 of the loader, the second before.
+    Variable variables_[2] = {{"VK_DRIVER_FILES", {}}, {"VK_ICD_FILENAMES", {}}};
+};
+
+TEST_P(HostMemoryTest, infoSaysWhatItIsAndWhy) {
+    DeviceInfo const& info = device().info();
+    EXPECT_EQ(info.selector, "cuda:0:host");
+    EXPECT_EQ(info.memory_source, "host");
+    EXPECT_EQ(info.why_host_memory, "it was asked for");
+    EXPECT_TRUE(info.coherent);
+    EXPECT_EQ(info.data_order, DataOrder::fence);
+    EXPECT_EQ(Device::open("cuda:0").info().why_host_memory, "");
+}
+
+TEST_P(HostMemoryTest, aGpuWithoutVulkanTakesItAndSaysWhy) {
+    WithoutVulkanDrivers const hidden;
+    testing::internal::CaptureStderr();
+    Device const found = Device::open("cuda:0");
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("in page-locked host memory"),
+              std::string::npos);
+    EXPECT_EQ(found.info().memory_source, "host");
+    for (char const* why : {"Vulkan: ", "dma-buf: ", "gdrcopy: "}) {
+        EXPECT_NE(found.info().why_host_memory.find(why), std::string::npos)
+            << found.info().why_host_memory;
+    }
+    CARILLON_EXPECT_ERROR(Device::open("cuda:0", {.memory = DeviceMemory::mapped}),
+                          UnsupportedError, "Vulkan: ");
+    PersistentKernel<GatedHandler> kernel(found);
+    EXPECT_EQ(kernel.channel().call({2, 0}, patience).value, 7U);
+}
+
+TEST_P(HostMemoryTest, channelsOfManyBlocksAnswer) {
+    for (unsigned const each : {1U, 8U}) {
+        PersistentKernel<GatedHandler> kernel(device(), {.blocks = 3, .channels_per_block = each});
+        for (std::uint64_t i = 0; i < 3000; ++i) {
+            auto& channel = kernel.channel(static_cast<unsigned>(i) % kernel.channels());
+            ASSERT_EQ(channel.call({i, 0}, patience).value, 3 * i + 1);
+        }
+        kernel.drain(patience);
+    }
+}
+
+// Data outside a line, in the same memory: the handler sums what the request points at.
+struct SumHandler {
+    struct Request {
+        std::uint32_t const* words;
+        std::uint32_t count;
+    };
+    CARILLON_HD std::uint64_t operator()(Request const& request) const {
+        std::uint64_t sum = 0;
+        for (std::uint32_t i = 0; i < request.count; ++i) sum += request.words[i];
+        return sum;
+    }
+};
+
+TEST_P(HostMemoryTest, dataOutsideTheLineIsThereWithIt) {
+    constexpr std::uint32_t count = 1000;
+    Memory const memory = device().allocate(count * sizeof(std::uint32_t));
+    auto* const words = static_cast<std::uint32_t*>(memory.host());
+    PersistentKernel<SumHandler> kernel(device());
+    for (std::uint32_t round = 0; round < 200; ++round) {
+        std::iota(words, words + count, round);
+        memory.flush(0, memory.size());
+        Ticket const ticket =
+            kernel.channel().submit({static_cast<std::uint32_t const*>(memory.device()), count},
+                                    patience, OutOfLine::written);
+        ASSERT_EQ(kernel.channel().wait(ticket, patience), 499'500U + std::uint64_t{1000} * round);
+    }
+}
+
+TEST(DeviceMemoryTest, hostMemoryIsNotForcedToBeNonCoherent) {
+    CARILLON_EXPECT_ERROR(
+        Device::open("emulated", {.memory = DeviceMemory::host, .force_non_coherent = true}),
+        UsageError, "host memory is coherent");
+}
+
+}  // namespace
+}  // namespace carillon::test
