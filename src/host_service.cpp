@@ -15,6 +15,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/shared_ring.hpp"
+#include "cpu.hpp"
 #include "keep_forever.hpp"
 
 namespace carillon {
@@ -76,6 +77,7 @@ class RequestServer::State {
 
     // The thread's life.
     void run(std::stop_token const& stop) {
+        leave_pinned_cores();
         try {
             auto const found = [&] { return poll() || stop.stop_requested(); };
             bool const sleeps = options_.sleep.count() != 0;

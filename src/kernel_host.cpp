@@ -8,6 +8,7 @@
 
 #include "carillon/core/flag.hpp"
 #include "carillon/error.hpp"
+#include "cpu.hpp"
 
 namespace carillon {
 
@@ -100,6 +101,7 @@ ChannelView KernelHost::leading_channel(unsigned block) const {
 }
 
 void KernelHost::keep_beating(std::stop_token const& stop) {
+    leave_pinned_cores();
     auto const period = std::min<std::chrono::nanoseconds>(
         longest_beat_period,
         host_limit_.count() == 0 ? longest_beat_period : host_limit_ / beats_within_limit);

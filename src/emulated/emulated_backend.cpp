@@ -12,6 +12,7 @@
 
 #include "carillon/access/pause.hpp"
 #include "carillon/error.hpp"
+#include "cpu.hpp"
 #include "emulated/memfd_allocation.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
@@ -45,6 +46,7 @@ struct KernelThreads {
     std::exception_ptr failure;
 
     void run(unsigned block) {
+        leave_pinned_cores();
         try {
             run_block(block);
         } catch (...) {

@@ -343,6 +343,18 @@ TEST_P(HostServiceTest, destructorLeavesAFunctionBehindThatDoesNotReturn) {
     EXPECT_TRUE(eventually([&] { return gate->left == 1; }));
 }
 
+// Whoever polls on a core of its own is not to share it with the library's threads.
+TEST_P(HostServiceTest, itsThreadLeavesACoreThatItsOwnerIsPinnedTo) {
+    std::vector<unsigned> const cores = allowed_cores();
+    if (cores.size() < 2) GTEST_SKIP() << "there is one core only";
+    OnCore const pinned(cores.back());
+    std::vector<unsigned> seen;
+    PostingService const service(device(), [&](HostQuestion const&) { seen = allowed_cores(); });
+    EXPECT_EQ(run_posts(service, {}, 1, true), 1U);
+    service.flush(patience);
+    EXPECT_EQ(seen, std::vector<unsigned>(cores.begin(), cores.end() - 1));
+}
+
 TEST_P(HostServiceTest, refusesWhatMakesNoSense) {
     auto const function = [](std::uint64_t value) { return value; };
     CARILLON_EXPECT_ERROR(NumberService(device(), nullptr), UsageError,
