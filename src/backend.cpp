@@ -17,19 +17,19 @@ void Backend::set_stores(HostStores stores) {
     info_.publish_mode = to_string(stores.mode);
 }
 
-void Backend::retire(std::unique_ptr<Allocation> allocation) {
+void Residents::retire(std::unique_ptr<Allocation> allocation) {
     std::lock_guard const lock(mutex_);
     if (live_blocks_ != 0) retired_.push_back(std::move(allocation));
 }
 
-void Backend::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
+void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
     std::lock_guard const lock(mutex_);
     unsigned const fit = limit > live_blocks_ ? limit - live_blocks_ : 0;
     if (blocks > fit) throw ResidencyError(call, blocks, fit);
     live_blocks_ += blocks;
 }
 
-void Backend::kernel_ended(unsigned blocks) {
+void Residents::kernel_ended(unsigned blocks) {
     std::vector<std::unique_ptr<Allocation>> free_now;
     std::lock_guard const lock(mutex_);
     live_blocks_ -= blocks;

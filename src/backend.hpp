@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "carillon/access/host_mapped.hpp"
@@ -41,6 +42,20 @@ class Execution {
     [[nodiscard]] virtual bool gone() noexcept = 0;
 };
 
+// What lives on one device, however often it is opened: its kernels' blocks, and memory whose free
+// waits for their end.
+class Residents {
+   public:
+    void retire(std::unique_ptr<Allocation> allocation);
+    void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
+    void kernel_ended(unsigned blocks);
+
+   private:
+    std::mutex mutex_;
+    unsigned live_blocks_ = 0;
+    std::vector<std::unique_ptr<Allocation>> retired_;
+};
+
 class Backend : public std::enable_shared_from_this<Backend> {
    public:
     virtual ~Backend() = default;
@@ -59,19 +74,23 @@ class Backend : public std::enable_shared_from_this<Backend> {
     void explain_emulated(std::string why) { info_.why_emulated = std::move(why); }
 
     // Frees `allocation` as soon as no kernel lives here.
-    void retire(std::unique_ptr<Allocation> allocation);
+    void retire(std::unique_ptr<Allocation> allocation) {
+        residents_->retire(std::move(allocation));
+    }
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
-    void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
-    void kernel_ended(unsigned blocks);
+    void kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
+        residents_->kernel_started(call, blocks, limit);
+    }
+    void kernel_ended(unsigned blocks) { residents_->kernel_ended(blocks); }
 
    protected:
+    explicit Backend(std::shared_ptr<Residents> residents) : residents_(std::move(residents)) {}
+
     DeviceInfo info_;
     HostStores stores_;
 
    private:
-    std::mutex mutex_;
-    unsigned live_blocks_ = 0;
-    std::vector<std::unique_ptr<Allocation>> retired_;
+    std::shared_ptr<Residents> residents_;
 };
 
 }  // namespace carillon::detail

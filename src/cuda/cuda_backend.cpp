@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <vector>
@@ -120,11 +122,21 @@ std::optional<std::uint64_t> bar_size(std::string const& bus_id) {
     return last - first + 1;
 }
 
+// Of a GPU, for all who have it open: one kernel fills it, and one holds up every free.
+std::shared_ptr<Residents> residents_of(Uuid const& uuid) {
+    static std::mutex mutex;
+    static std::map<Uuid, std::weak_ptr<Residents>> all;
+    std::lock_guard const lock(mutex);
+    std::shared_ptr<Residents> residents = all[uuid].lock();
+    if (residents == nullptr) all[uuid] = residents = std::make_shared<Residents>();
+    return residents;
+}
+
 class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
-        : context_(std::move(context)) {
+        : Backend(residents_of(context->uuid())), context_(std::move(context)) {
         info_.selector = std::move(selector);
         describe();
         memory_ = choose_mapper(context_, options, info_);

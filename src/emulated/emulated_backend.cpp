@@ -84,7 +84,8 @@ class ThreadExecution final : public Execution {
 
 class EmulatedBackend final : public Backend {
    public:
-    EmulatedBackend(EmulatedMemory memory, DeviceOptions const& options) {
+    EmulatedBackend(EmulatedMemory memory, DeviceOptions const& options)
+        : Backend(std::make_shared<Residents>()) {  // each is a device of its own
         info_.selector = memory == EmulatedMemory::memfd ? "emulated" : "emulated:vulkan";
         info_.name = fmt::format("emulated device ({} processors of this machine)",
                                  cpu::available_processors());

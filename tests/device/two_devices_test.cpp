@@ -125,5 +125,16 @@ TEST_P(TwoDevicesTest, blocksOfOneLeaveRoomOnTheOther) {
     }
 }
 
+// Catches a free that waits for a kernel since another opening of the same GPU has started it.
+TEST_P(TwoDevicesTest, whoeverOpensOneGpuTwiceHasOneGpu) {
+    if (!on_gpu()) GTEST_SKIP() << "each opening of the emulated device is one of its own";
+    Device const again = Device::open(GetParam());
+    Memory memory = again.allocate(std::size_t{1} << 16);
+    NumberedKernel kernel(device(), {.lifetime = 20s}, Numbered{1});
+    memory = Memory();
+    call_many(kernel, 1, 3);
+    EXPECT_TRUE(kernel.running());
+}
+
 }  // namespace
 }  // namespace carillon::test
