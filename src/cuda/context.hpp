@@ -30,6 +30,21 @@ class CudaContext {
     bool retained_;
 };
 
+// Lets this thread ask the driver what a graph that another thread captures would forbid it: what
+// the library asks has to do with no stream of the program's.
+class RelaxedCapture {
+   public:
+    RelaxedCapture() noexcept { exchange(); }
+    ~RelaxedCapture() { exchange(); }
+    RelaxedCapture(RelaxedCapture const&) = delete;
+    RelaxedCapture& operator=(RelaxedCapture const&) = delete;
+
+   private:
+    void exchange() noexcept { (void)CudaDriver::get().cuThreadExchangeStreamCaptureMode(&mode_); }
+
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 // Makes a context current for a scope, whatever the caller's was.
 class ContextScope {
    public:
@@ -37,6 +52,9 @@ class ContextScope {
     ~ContextScope();
     ContextScope(ContextScope const&) = delete;
     ContextScope& operator=(ContextScope const&) = delete;
+
+   private:
+    RelaxedCapture relaxed_;
 };
 
 [[nodiscard]] std::string uuid_text(Uuid const& uuid);

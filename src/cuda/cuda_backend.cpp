@@ -49,8 +49,12 @@ class StreamExecution final : public Execution {
         auto const& cuda = CudaDriver::get();
         std::lock_guard const lock(mutex_);
         if (!ended_) {
+            RelaxedCapture const relaxed;
             result_ = cuda.cuStreamQuery(stream_);
-            if (result_ == CUDA_ERROR_NOT_READY) return false;
+            if (result_ == CUDA_ERROR_NOT_READY ||
+                result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // it was not asked, then
+                return false;
+            }
             ended_ = true;
             backend_->kernel_ended(blocks_);
         }

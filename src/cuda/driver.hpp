@@ -12,35 +12,36 @@
 namespace carillon::detail {
 
 // Every function of the driver that the library calls, by the name it is called by.
-#define CARILLON_CUDA_FUNCTIONS(X)     \
-    X(cuInit)                          \
-    X(cuDriverGetVersion)              \
-    X(cuGetErrorName)                  \
-    X(cuDeviceGetCount)                \
-    X(cuDeviceGet)                     \
-    X(cuDeviceGetName)                 \
-    X(cuDeviceGetUuid)                 \
-    X(cuDeviceGetAttribute)            \
-    X(cuDeviceGetPCIBusId)             \
-    X(cuDevicePrimaryCtxRetain)        \
-    X(cuDevicePrimaryCtxRelease)       \
-    X(cuCtxGetCurrent)                 \
-    X(cuCtxGetDevice)                  \
-    X(cuCtxPushCurrent)                \
-    X(cuCtxPopCurrent)                 \
-    X(cuImportExternalMemory)          \
-    X(cuExternalMemoryGetMappedBuffer) \
-    X(cuDestroyExternalMemory)         \
-    X(cuMemAlloc)                      \
-    X(cuMemFree)                       \
-    X(cuMemHostAlloc)                  \
-    X(cuMemHostGetDevicePointer)       \
-    X(cuMemFreeHost)                   \
-    X(cuStreamCreate)                  \
-    X(cuStreamDestroy)                 \
-    X(cuStreamQuery)                   \
-    X(cuLaunchKernel)                  \
-    X(cuFuncGetModule)                 \
+#define CARILLON_CUDA_FUNCTIONS(X)       \
+    X(cuInit)                            \
+    X(cuDriverGetVersion)                \
+    X(cuGetErrorName)                    \
+    X(cuDeviceGetCount)                  \
+    X(cuDeviceGet)                       \
+    X(cuDeviceGetName)                   \
+    X(cuDeviceGetUuid)                   \
+    X(cuDeviceGetAttribute)              \
+    X(cuDeviceGetPCIBusId)               \
+    X(cuDevicePrimaryCtxRetain)          \
+    X(cuDevicePrimaryCtxRelease)         \
+    X(cuCtxGetCurrent)                   \
+    X(cuCtxGetDevice)                    \
+    X(cuCtxPushCurrent)                  \
+    X(cuCtxPopCurrent)                   \
+    X(cuImportExternalMemory)            \
+    X(cuExternalMemoryGetMappedBuffer)   \
+    X(cuDestroyExternalMemory)           \
+    X(cuMemAlloc)                        \
+    X(cuMemFree)                         \
+    X(cuMemHostAlloc)                    \
+    X(cuMemHostGetDevicePointer)         \
+    X(cuMemFreeHost)                     \
+    X(cuStreamCreate)                    \
+    X(cuStreamDestroy)                   \
+    X(cuStreamQuery)                     \
+    X(cuLaunchKernel)                    \
+    X(cuThreadExchangeStreamCaptureMode) \
+    X(cuFuncGetModule)                   \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 
 // Functions that drivers before 12.4 lack; null there.
