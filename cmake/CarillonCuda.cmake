@@ -33,6 +33,10 @@ if(NOT CARILLON_CUDA STREQUAL "off")
   elseif(NOT CARILLON_CUDA STREQUAL "auto")
     message(FATAL_ERROR "carillon: CARILLON_CUDA=${CARILLON_CUDA}, but cuda.h was not found")
   endif()
+  # A toolkit may have it in a folder of its own, or not at all: the guard needs it, and it alone.
+  find_path(CARILLON_CUPTI_INCLUDE_DIR cupti.h
+            HINTS "${CARILLON_CUDA_H_DIR}" "${CARILLON_CUDA_H_DIR}/../extras/CUPTI/include"
+            NO_DEFAULT_PATH)
 endif()
 
 if(CARILLON_HAVE_NVCC)

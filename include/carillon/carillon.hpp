@@ -12,6 +12,7 @@
 #include "carillon/device_reader.hpp"      // IWYU pragma: export
 #include "carillon/error.hpp"              // IWYU pragma: export
 #include "carillon/flag.hpp"               // IWYU pragma: export
+#include "carillon/guard.hpp"              // IWYU pragma: export
 #include "carillon/host_service.hpp"       // IWYU pragma: export
 #include "carillon/launch.hpp"             // IWYU pragma: export
 #include "carillon/log.hpp"                // IWYU pragma: export

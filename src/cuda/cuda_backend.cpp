@@ -16,6 +16,7 @@
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/mapper.hpp"
+#include "guard.hpp"
 #include "keep_forever.hpp"
 
 namespace carillon::detail {
@@ -31,7 +32,9 @@ class StreamExecution final : public Execution {
         : backend_(std::move(backend)),
           context_(std::move(context)),
           stream_(stream),
-          blocks_(blocks) {}
+          blocks_(blocks) {
+        guard_kernel_started(context_->get());
+    }
 
     ~StreamExecution() override {
         if (ended_) {
@@ -56,6 +59,7 @@ class StreamExecution final : public Execution {
                 return false;
             }
             ended_ = true;
+            guard_kernel_ended(context_->get());
             backend_->kernel_ended(blocks_);
         }
         cuda.check(result_, "cuStreamQuery (the kernel died)");
@@ -141,6 +145,7 @@ class CudaBackend final : public Backend {
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
         : Backend(residents_of(context->uuid())), context_(std::move(context)) {
+        start_guard_from_environment();
         info_.selector = std::move(selector);
         describe();
         memory_ = choose_mapper(context_, options, info_);

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sees the CUDA calls of this process through CUPTI, which is found at run time as the driver is.
+#include <cupti.h>  // and generated_cuda_meta.h: the parameters of every call
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "carillon/error.hpp"
+#include "cuda/driver.hpp"
+#include "guard.hpp"
+
+namespace carillon::detail {
+namespace {
+
+#ifndef CARILLON_CUPTI_FOLDER
+#define CARILLON_CUPTI_FOLDER ""
+#endif
+
+#define CARILLON_CUPTI_FUNCTIONS(X) \
+    X(cuptiSubscribe)               \
+    X(cuptiUnsubscribe)             \
+    X(cuptiEnableCallback)          \
+    X(cuptiEnableDomain)            \
+    X(cuptiGetCallbackName)         \
+    X(cuptiGetResultString)
+
+struct Cupti {
+#define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
+    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
+#undef CARILLON_CUPTI_MEMBER
+    // Of the driver, since 12.4; nullptr before.
+    decltype(&::cuFuncIsLoaded) cuFuncIsLoaded = nullptr;
+    bool lazy = false;  // modules are loaded when they are used
+
+    static Cupti const& get();
+    void check(CUptiResult result, std::string_view call) const;
+};
+
+// CUPTI's folders are seldom among those that dlopen looks in.
+void* open_cupti() {
+    for (char const* const folder : {"", CARILLON_CUPTI_FOLDER, "/usr/local/cuda/lib64/",
+                                     "/usr/local/cuda/extras/CUPTI/lib64/"}) {
+        for (char const* const name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
+            std::string const path = std::string(folder) + name;
+            if (void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+        }
+    }
+    throw UnsupportedError("dlopen(libcupti.so)",
+                           "CUPTI, a part of the CUDA toolkit, is not installed");
+}
+
+Cupti load_cupti() {
+    try {
+        (void)CudaDriver::get();
+    } catch (DeviceNotFoundError const& error) {
+        throw UnsupportedError("Guard", error.what());
+    }
+    void* const library = open_cupti();
+    Cupti cupti;
+#define CARILLON_CUPTI_LOAD(name)                                                         \
+    cupti.name = reinterpret_cast<decltype(cupti.name)>(::dlsym(library, #name));         \
+    if (cupti.name == nullptr) {                                                          \
+        throw UnsupportedError("dlsym(" #name ")", "the CUPTI here lacks this function"); \
+    }
+    CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
+#undef CARILLON_CUPTI_LOAD
+    if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+        cupti.cuFuncIsLoaded =
+            reinterpret_cast<decltype(cupti.cuFuncIsLoaded)>(::dlsym(driver, "cuFuncIsLoaded"));
+    }
+    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+    auto* const ask_mode = CudaDriver::get().cuModuleGetLoadingMode;
+    cupti.lazy =
+        ask_mode != nullptr && ask_mode(&mode) == CUDA_SUCCESS && mode == CU_MODULE_LAZY_LOADING;
+    return cupti;
+}
+
+Cupti const& Cupti::get() {
+    static Cupti const cupti = load_cupti();
+    return cupti;
+}
+
+void Cupti::check(CUptiResult result, std::string_view call) const {
+    if (result == CUPTI_SUCCESS) return;
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+        throw UnsupportedError(call, "a profiler or another tool uses CUPTI in this process");
+    }
+    char const* name = nullptr;
+    if (cuptiGetResultString(result, &name) != CUPTI_SUCCESS || name == nullptr) {
+        name = "unknown CUPTI error";
+    }
+    throw CudaError(call, static_cast<int>(result), name);
+}
+
+// What callbacks need is never destroyed, since some may be under way when a watch ends.
+std::atomic<void (*)(WatchedCall const&)> cupti_seen{nullptr};
+std::atomic<unsigned> cupti_watches{0};  // so far
+
+// The call of the runtime that this thread is in.
+struct RuntimeCall {
+    char const* name = nullptr;
+    unsigned watch = 0;  // the one that has seen it; its end may have been missed
+};
+thread_local RuntimeCall runtime_call;
+
+constexpr std::string_view call_without_arguments = "cuCtxSynchronize";  // _v2 has a context
+
+// Every launch has the function first, but for one.
+CUfunction function_of(GuardRule const& rule, void const* parameters) {
+    if (parameters == nullptr) return nullptr;
+    if (rule.call == "cuLaunchKernelEx") {
+        return static_cast<cuLaunchKernelEx_params const*>(parameters)->f;
+    }
+    static_assert(offsetof(cuLaunchKernel_params, f) == 0);
+    static_assert(offsetof(cuLaunchCooperativeKernel_params, f) == 0);
+    static_assert(offsetof(cuFuncLoad_params, function) == 0);
+    return *static_cast<CUfunction const*>(parameters);
+}
+
+// What has been launched, by the handles that were used for it.
+class LaunchedKernels {
+   public:
+    void add(CUfunction function) {
+        std::lock_guard const lock(mutex_);
+        all_.insert(function);
+    }
+    bool has(CUfunction function) {
+        std::lock_guard const lock(mutex_);
+        return all_.contains(function);
+    }
+    static LaunchedKernels& get() {
+        static auto& kernels = *new LaunchedKernels;  // NOLINT: for callbacks, as above
+        return kernels;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::set<CUfunction> all_;
+};
+
+// The driver knows it of a CUfunction. The runtime launches a CUkernel by the same call, of which
+// it does not: that one is loaded if it has been launched, as far as this watch has seen.
+bool is_loaded(CUfunction function) {
+    Cupti const& cupti = Cupti::get();
+    if (!cupti.lazy || function == nullptr) return true;
+    CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_LOADED;
+    if (cupti.cuFuncIsLoaded != nullptr && cupti.cuFuncIsLoaded(&state, function) == CUDA_SUCCESS) {
+        return state != CU_FUNCTION_LOADING_STATE_UNLOADED;
+    }
+    return LaunchedKernels::get().has(function);
+}
+
+WatchedCall watched(GuardRule const& rule, CUpti_CallbackData const& data) {
+    WatchedCall call;
+    call.name = data.functionName;
+    if (runtime_call.watch == cupti_watches.load()) call.runtime = runtime_call.name;
+    if (rule.when == GuardWhen::unloaded) {
+        call.kernel = data.symbolName;
+        call.loaded = is_loaded(function_of(rule, data.functionParams));
+    }
+    // Where a rule asks for it, the first argument is as large as a pointer. One call has none.
+    void* first = nullptr;
+    bool const asked = rule.when == GuardWhen::given || rule.names_context;
+    if (asked && data.functionParams != nullptr && data.functionName != call_without_arguments) {
+        first = *static_cast<void* const*>(data.functionParams);
+    }
+    call.null_argument = first == nullptr;
+    if (!rule.of_device)
+        call.context = rule.names_context && first != nullptr ? first : data.context;
+    return call;
+}
+
+void CUPTIAPI on_cuda_call(void* /*user*/, CUpti_CallbackDomain domain, CUpti_CallbackId /*id*/,
+                           void const* what) {
+    auto const& data = *static_cast<CUpti_CallbackData const*>(what);
+    bool const enters = data.callbackSite == CUPTI_API_ENTER;
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+        runtime_call = {enters ? data.functionName : nullptr, cupti_watches.load()};
+        return;
+    }
+    if (!enters) return;
+    auto* const seen = cupti_seen.load();
+    GuardRule const* const rule = guard_rule(data.functionName);
+    if (seen == nullptr || rule == nullptr) return;
+    if (live_kernels().any()) seen(watched(*rule, data));
+    if (rule->when == GuardWhen::unloaded && Cupti::get().lazy) {
+        LaunchedKernels::get().add(function_of(*rule, data.functionParams));
+    }
+}
+
+class CuptiWatch final : public CallWatch {
+   public:
+    explicit CuptiWatch(void (*seen)(WatchedCall const&)) : cupti_(Cupti::get()) {
+        ++cupti_watches;
+        cupti_seen = seen;
+        cupti_.check(cupti_.cuptiSubscribe(&subscriber_, &on_cuda_call, nullptr), "cuptiSubscribe");
+        try {
+            enable();
+        } catch (...) {
+            cupti_.cuptiUnsubscribe(subscriber_);
+            throw;
+        }
+    }
+    ~CuptiWatch() override {
+        cupti_seen = nullptr;
+        cupti_.cuptiUnsubscribe(subscriber_);
+    }
+
+   private:
+    void enable() const;
+
+    Cupti const& cupti_;
+    CUpti_SubscriberHandle subscriber_ = nullptr;
+};
+
+// Only calls that have a rule, so that all others cost nothing more; all calls of the runtime.
+void CuptiWatch::enable() const {
+    constexpr std::uint32_t end = CUPTI_DRIVER_TRACE_CBID_SIZE + 1000;  // a newer CUPTI knows more
+    for (std::uint32_t id = 1; id < end; ++id) {
+        char const* name = nullptr;
+        if (cupti_.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS ||
+            name == nullptr || guard_rule(name) == nullptr) {
+            continue;
+        }
+        cupti_.check(cupti_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id),
+                     fmt::format("cuptiEnableCallback ({})", name));
+    }
+    cupti_.check(cupti_.cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API),
+                 "cuptiEnableDomain");
+}
+
+}  // namespace
+
+std::unique_ptr<CallWatch> watch_cuda_calls(void (*seen)(WatchedCall const&)) {
+    return std::make_unique<CuptiWatch>(seen);
+}
+
+}  // namespace carillon::detail

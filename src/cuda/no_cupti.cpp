@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for cupti_watch.cpp in a build without cuda.h or cupti.h.
+#include "carillon/error.hpp"
+#include "guard.hpp"
+
+namespace carillon::detail {
+
+std::unique_ptr<CallWatch> watch_cuda_calls(void (*)(WatchedCall const&)) {
+    throw UnsupportedError("Guard", "this build of Carillon has no CUPTI");
+}
+
+}  // namespace carillon::detail
