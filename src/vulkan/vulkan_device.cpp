@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include "carillon/error.hpp"
 #include "vulkan/vulkan_block.hpp"
@@ -36,6 +38,21 @@ vk::raii::Instance make_instance(vk::raii::Context const& context) {
         }
     });
 }
+
+// The loader and an instance, for good once they are there. A driver that is loaded and unloaded
+// again and again is not found any more after some eighty times in one process (NVIDIA's 580).
+struct VulkanInstance {
+    vk::raii::Context context = load_vulkan();
+    vk::raii::Instance instance = make_instance(context);
+
+    static VulkanInstance const& get() {
+        static std::mutex mutex;
+        static VulkanInstance const* kept = nullptr;
+        std::lock_guard const lock(mutex);
+        if (kept == nullptr) kept = std::make_unique<VulkanInstance>().release();
+        return *kept;
+    }
+};
 
 Uuid uuid_of(vk::raii::PhysicalDevice const& device) {
     auto const chain =
@@ -81,9 +98,7 @@ bool has_extension(vk::raii::PhysicalDevice const& device, std::string_view name
 class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_this<OpenedDevice> {
    public:
     OpenedDevice(std::optional<Uuid> const& uuid, DeviceOptions const& options)
-        : context_(load_vulkan()),
-          instance_(make_instance(context_)),
-          physical_(choose(instance_, uuid)),
+        : physical_(choose(VulkanInstance::get().instance, uuid)),
           has_budget_(has_extension(physical_, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)),
           device_(make_device()) {
         choose_memory_type(options);
@@ -121,8 +136,6 @@ class OpenedDevice final : public VulkanDevice, public std::enable_shared_from_t
     void check_heap(std::size_t size) const;
     vk::PhysicalDeviceMemoryBudgetPropertiesEXT budget() const;
 
-    vk::raii::Context context_;
-    vk::raii::Instance instance_;
     vk::raii::PhysicalDevice physical_;
     bool has_budget_;
     vk::raii::Device device_;
