@@ -16,6 +16,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/shared_ring.hpp"
 #include "cpu.hpp"
+#include "exit_hook.hpp"
 #include "keep_forever.hpp"
 
 namespace carillon {
@@ -164,7 +165,11 @@ class RequestServer::State {
 RequestServer::RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
                              Sequence first, ServiceThreadOptions const& options, Serve serve)
     : state_(std::make_shared<State>(owner, device, capacity, first, options, std::move(serve))),
-      thread_([state = state_](std::stop_token const& stop) { state->run(stop); }) {}
+      thread_([state = state_](std::stop_token const& stop) { state->run(stop); }),
+      at_exit_(std::make_unique<ExitHook>([this] {
+          thread_.request_stop();
+          (void)state_->wait_for_end(2 * state_->options().stop_timeout);
+      })) {}
 
 RequestServer::~RequestServer() {
     thread_.request_stop();

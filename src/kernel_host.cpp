@@ -9,6 +9,7 @@
 #include "carillon/core/flag.hpp"
 #include "carillon/error.hpp"
 #include "cpu.hpp"
+#include "exit_hook.hpp"
 
 namespace carillon {
 
@@ -66,7 +67,11 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, Run
       host_limit_(host_silence_limit(options, device_.emulated())),
       beats_(options.blocks, Beat{0, Clock::now()}),
       running_(std::move(running)),
-      heart_([this](std::stop_token const& stop) { keep_beating(stop); }) {}
+      heart_([this](std::stop_token const& stop) { keep_beating(stop); }),
+      at_exit_(std::make_unique<ExitHook>([this] {
+          heart_.request_stop();
+          heart_.join();
+      })) {}
 
 KernelHost::~KernelHost() { end(); }
 
@@ -91,7 +96,15 @@ void KernelHost::await_start() {
         ask_to_stop();
         throw TimeoutError(owner_,
                            "not every block had started within start_timeout: another kernel "
-                           "holds the device");
+                           "holds the device, or this one's stream shares a hardware queue "
+                           "(CUDA_DEVICE_MAX_CONNECTIONS)");
+    }
+    // The heart beats once launch() is back: one that waited for its kernel left it alone till
+    // then.
+    if (end_reason() == EndReason::host_silent) {
+        throw UnsupportedError(owner_, why_ended() +
+                                           ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "
+                                           "is set, or a profiler or debugger does that");
     }
     state_ = KernelState::running;
 }
@@ -243,21 +256,26 @@ void KernelHost::require_alive(std::string_view call) {
     if (!still_running()) throw StoppedError(call, why_ended());
 }
 
-std::string KernelHost::why_ended() const {
+EndReason KernelHost::end_reason() const {
     for (unsigned i = 0; i < options_.blocks; ++i) {
         StatusLine const* status = leading_channel(i).status;
-        switch (static_cast<EndReason>(HostCached().load_word(&status->ended))) {
-            case EndReason::host_silent:
-                return fmt::format(
-                    "the kernel has ended: it had heard nothing from this process for {} ms",
-                    std::chrono::duration_cast<std::chrono::milliseconds>(host_limit_).count());
-            case EndReason::lifetime:
-                return "the kernel has ended: its lifetime was over";
-            default:
-                break;
-        }
+        auto const reason = static_cast<EndReason>(HostCached().load_word(&status->ended));
+        if (reason == EndReason::host_silent || reason == EndReason::lifetime) return reason;
     }
-    return "the kernel has ended";
+    return EndReason::none;
+}
+
+std::string KernelHost::why_ended() const {
+    switch (end_reason()) {
+        case EndReason::host_silent:
+            return fmt::format(
+                "the kernel has ended: it had heard nothing from this process for {} ms",
+                std::chrono::duration_cast<std::chrono::milliseconds>(host_limit_).count());
+        case EndReason::lifetime:
+            return "the kernel has ended: its lifetime was over";
+        default:
+            return "the kernel has ended";
+    }
 }
 
 }  // namespace detail

@@ -50,6 +50,8 @@ struct HostServiceOptions {
 
 namespace detail {
 
+class ExitHook;
+
 // A ring from the device, and a thread of the host that hands every line's payload to a function:
 // what a service does not need its types for.
 class RequestServer {
@@ -76,6 +78,7 @@ class RequestServer {
 
     std::shared_ptr<State> state_;
     std::jthread thread_;
+    std::unique_ptr<ExitHook> at_exit_;
 };
 
 // The places for replies in device memory.

@@ -85,6 +85,8 @@ enum class BlockActivity : std::uint8_t {
 
 namespace detail {
 
+class ExitHook;
+
 // How long a kernel may hear nothing from its host; 0: for ever. Throws UsageError.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
                                                           bool emulated);
@@ -136,6 +138,8 @@ class KernelHost final : public ChannelPeer {
     bool still_running();
     void keep_failure();
     [[nodiscard]] std::string why_ended() const;
+    // Why one of its blocks ended by itself; none if none did.
+    [[nodiscard]] EndReason end_reason() const;
     // The first of a block's channels has its control and status lines.
     [[nodiscard]] ChannelView leading_channel(unsigned block) const;
 
@@ -151,6 +155,7 @@ class KernelHost final : public ChannelPeer {
     RunningKernel running_;  // goes first: the memory outlives the kernel
     std::condition_variable_any wake_;
     std::jthread heart_;  // ends before anything that it uses
+    std::unique_ptr<ExitHook> at_exit_;
 };
 
 }  // namespace detail
