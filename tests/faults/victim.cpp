@@ -30,7 +30,7 @@ struct Handler {
         if (request.fault == Fault::loop) {
             DeviceClock const clock(true);
             std::uint64_t const began = clock.now_ns();
-            for (std::uint32_t polls = 0; clock.now_ns() - began < 5'000'000'000;) {
+            for (std::uint32_t polls = 0; clock.now_ns() - began < 2'500'000'000;) {
                 clock.idle(++polls);
             }
         } else if (request.fault != Fault::none) {
