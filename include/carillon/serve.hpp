@@ -212,7 +212,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
                        Control control) {
     constexpr OutOfLine data = detail::out_of_line_of<Handler>();
     control.report_started();
-    Line reply;
+    Line reply{};
     bool unsent = false;
     auto const answer = [&](Line const& request) {
         reply = pack<Reply>(handler(unpack<Request>(request)), 0);
