@@ -17,12 +17,31 @@ void Backend::set_stores(HostStores stores) {
     info_.publish_mode = to_string(stores.mode);
 }
 
+void Residents::adopt(std::unique_ptr<Execution> execution) {
+    std::lock_guard const lock(mutex_);
+    orphans_.push_back(std::move(execution));
+}
+
+// Without the lock: a kernel that is found to have ended says so here, by kernel_ended().
+void Residents::look_after_orphans() {
+    std::vector<std::unique_ptr<Execution>> orphans;
+    {
+        std::lock_guard const lock(mutex_);
+        orphans.swap(orphans_);
+    }
+    std::erase_if(orphans, [](auto const& each) { return each->gone(); });
+    std::lock_guard const lock(mutex_);
+    for (auto& each : orphans) orphans_.push_back(std::move(each));
+}
+
 void Residents::retire(std::unique_ptr<Allocation> allocation) {
+    look_after_orphans();
     std::lock_guard const lock(mutex_);
     if (live_blocks_ != 0) retired_.push_back(std::move(allocation));
 }
 
 void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
+    look_after_orphans();
     std::lock_guard const lock(mutex_);
     unsigned const fit = limit > live_blocks_ ? limit - live_blocks_ : 0;
     if (blocks > fit) throw ResidencyError(call, blocks, fit);

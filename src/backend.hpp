@@ -46,13 +46,19 @@ class Execution {
 // waits for their end.
 class Residents {
    public:
+    // Looks for the end of a kernel that its owner has left behind, whenever something is asked
+    // here.
+    void adopt(std::unique_ptr<Execution> execution);
     void retire(std::unique_ptr<Allocation> allocation);
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
 
    private:
+    void look_after_orphans();
+
     std::mutex mutex_;
     unsigned live_blocks_ = 0;
+    std::vector<std::unique_ptr<Execution>> orphans_;
     std::vector<std::unique_ptr<Allocation>> retired_;
 };
 
@@ -82,6 +88,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
         residents_->kernel_started(call, blocks, limit);
     }
     void kernel_ended(unsigned blocks) { residents_->kernel_ended(blocks); }
+    void adopt(std::unique_ptr<Execution> execution) { residents_->adopt(std::move(execution)); }
 
    protected:
     explicit Backend(std::shared_ptr<Residents> residents) : residents_(std::move(residents)) {}

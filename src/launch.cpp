@@ -62,8 +62,9 @@ void RunningKernel::leave() noexcept {
     if (!poll_until(std::chrono::seconds(1), [this] { return execution_->gone(); })) {
         std::fputs(
             "carillon: a kernel was still running when its owner went; it and its "
-            "memory are left to end with the process\n",
+            "memory are left to themselves\n",
             stderr);
+        backend_->adopt(std::move(execution_));
     }
     execution_.reset();
 }

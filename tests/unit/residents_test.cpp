@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lives on a device: blocks that fit or do not, and memory that waits for the end of kernels.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "backend.hpp"
+#include "carillon/error.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using detail::Residents;
+
+// Counts itself, to show when it was freed.
+class CountedAllocation final : public detail::Allocation {
+   public:
+    explicit CountedAllocation(int& count) : count_(count) { ++count_; }
+    ~CountedAllocation() override { --count_; }
+    CountedAllocation(CountedAllocation const&) = delete;
+    CountedAllocation& operator=(CountedAllocation const&) = delete;
+    FileDescriptor export_fd() const override { return FileDescriptor(); }
+
+   private:
+    int& count_;
+};
+
+// A kernel of two blocks that ends when it is told to, and says so to whoever asks first.
+class ToldExecution final : public detail::Execution {
+   public:
+    ToldExecution(Residents& residents, bool const& told) : residents_(residents), told_(told) {}
+    bool finished() override {
+        if (told_ && !ended_) {
+            ended_ = true;
+            residents_.kernel_ended(2);
+        }
+        return ended_;
+    }
+    bool gone() noexcept override { return finished(); }
+
+   private:
+    Residents& residents_;
+    bool const& told_;
+    bool ended_ = false;
+};
+
+class ResidentsTest : public testing::Test {
+   protected:
+    void retire() { residents_.retire(std::make_unique<CountedAllocation>(allocations_)); }
+
+    int allocations_ = 0;
+    bool told_ = false;
+    Residents residents_;
+};
+
+TEST_F(ResidentsTest, memoryIsFreedAtOnceWhereNoKernelLives) {
+    retire();
+    EXPECT_EQ(allocations_, 0);
+}
+
+TEST_F(ResidentsTest, memoryWaitsForTheLastKernel) {
+    residents_.kernel_started("start", 2, 8);
+    residents_.kernel_started("start", 1, 8);
+    retire();
+    residents_.kernel_ended(2);
+    EXPECT_EQ(allocations_, 1);
+    residents_.kernel_ended(1);
+    EXPECT_EQ(allocations_, 0);
+}
+
+TEST_F(ResidentsTest, blocksThatDoNotFitBesideOthersAreRefused) {
+    residents_.kernel_started("start", 6, 8);
+    CARILLON_EXPECT_ERROR(residents_.kernel_started("start", 3, 8), ResidencyError, "start");
+    residents_.kernel_started("start", 2, 8);
+}
+
+// Catches a kernel that nobody asks after: it would hold up every later free.
+TEST_F(ResidentsTest, endOfAKernelThatWasLeftBehindIsNoticed) {
+    residents_.kernel_started("start", 2, 8);
+    residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));
+    retire();
+    retire();
+    EXPECT_EQ(allocations_, 2);
+    told_ = true;
+    retire();
+    EXPECT_EQ(allocations_, 0);
+    residents_.kernel_started("start", 8, 8);
+}
+
+TEST_F(ResidentsTest, placeOfAKernelThatWasLeftBehindIsTakenUntilItsEnd) {
+    residents_.kernel_started("start", 2, 8);
+    residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));
+    EXPECT_THROW(residents_.kernel_started("start", 8, 8), ResidencyError);
+    told_ = true;
+    residents_.kernel_started("start", 8, 8);
+}
+
+}  // namespace
+}  // namespace carillon::test
