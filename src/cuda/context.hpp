@@ -8,16 +8,15 @@
 
 namespace carillon::detail {
 
-// A CUDA context that the library works in: a device's primary one, retained, or the caller's.
+// A CUDA context that the library works in: a device's primary one, or the caller's.
 class CudaContext {
    public:
+    // Retained for good, as the CUDA runtime does: what a process opens once it opens again.
     static std::shared_ptr<CudaContext> primary(CUdevice device);
     static std::shared_ptr<CudaContext> current();
-    CudaContext(CUdevice device, CUcontext context, bool retained)
-        : device_(device), context_(context), retained_(retained) {}
+    CudaContext(CUdevice device, CUcontext context) : device_(device), context_(context) {}
     CudaContext(CudaContext const&) = delete;
     CudaContext& operator=(CudaContext const&) = delete;
-    ~CudaContext();
 
     [[nodiscard]] CUdevice device() const { return device_; }
     [[nodiscard]] CUcontext get() const { return context_; }
@@ -27,7 +26,6 @@ class CudaContext {
    private:
     CUdevice device_;
     CUcontext context_;
-    bool retained_;
 };
 
 // Lets this thread ask the driver what a graph that another thread captures would forbid it: what

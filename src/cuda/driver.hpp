@@ -23,7 +23,6 @@ namespace carillon::detail {
     X(cuDeviceGetAttribute)              \
     X(cuDeviceGetPCIBusId)               \
     X(cuDevicePrimaryCtxRetain)          \
-    X(cuDevicePrimaryCtxRelease)         \
     X(cuCtxGetCurrent)                   \
     X(cuCtxGetDevice)                    \
     X(cuCtxPushCurrent)                  \

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 
 #include "carillon/error.hpp"
 #include "vulkan/vulkan_block.hpp"
@@ -39,16 +41,14 @@ vk::raii::Instance make_instance(vk::raii::Context const& context) {
     });
 }
 
-// The loader and an instance, for good once they are there. A driver that is loaded and unloaded
-// again and again is not found any more after some eighty times in one process (NVIDIA's 580).
+// The loader and an instance, for good once they are there: see VulkanDevice::open.
 struct VulkanInstance {
     vk::raii::Context context = load_vulkan();
     vk::raii::Instance instance = make_instance(context);
 
+    // To be called by one thread at a time.
     static VulkanInstance const& get() {
-        static std::mutex mutex;
         static VulkanInstance const* kept = nullptr;
-        std::lock_guard const lock(mutex);
         if (kept == nullptr) kept = std::make_unique<VulkanInstance>().release();
         return *kept;
     }
@@ -260,9 +260,18 @@ void OpenedDevice::describe(DeviceInfo& info) const {
 
 }  // namespace
 
+// A device that was opened is kept for good. One process could open a GPU some eighty times with an
+// instance each, and some hundreds of times with one: then the driver (NVIDIA 580) gave no more.
 std::shared_ptr<VulkanDevice> VulkanDevice::open(std::optional<Uuid> const& uuid,
                                                  DeviceOptions const& options) {
-    return std::make_shared<OpenedDevice>(uuid, options);
+    using Key = std::tuple<std::optional<Uuid>, bool, bool>;
+    static std::mutex mutex;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
+    static auto& kept = *new std::map<Key, std::shared_ptr<VulkanDevice>>;
+    std::lock_guard const lock(mutex);
+    auto& device = kept[{uuid, options.require_coherent, options.force_non_coherent}];
+    if (device == nullptr) device = std::make_shared<OpenedDevice>(uuid, options);
+    return device;
 }
 
 }  // namespace carillon::detail
