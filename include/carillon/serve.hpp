@@ -219,6 +219,8 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
         unsent = !channel.replies.try_put(reply, data);
     };
     for (;;) {
+        // A request waits for half a poll on average, and whatever is done between two adds to
+        // that: the rest is done here, after many.
         std::uint32_t const polls = control.polls_before_rest();
         if (!channel.requests.try_consume_within(
                 polls, [&] { control.spin(); }, answer)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three calls through two slots: started, requests, replies, stop and ended. A block looks at its
-// stop word at every 64th poll, so an execution has hundreds of steps.
+// stop word after 64 polls in vain, so an execution has hundreds of steps.
 #include "model/channel_model.hpp"
 
 #include <gtest/gtest.h>
