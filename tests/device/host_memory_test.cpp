@@ -81,7 +81,8 @@ TEST_P(HostMemoryTest, aGpuWithoutVulkanTakesItAndSaysWhy) {
     EXPECT_EXIT(open_without_vulkan(), testing::ExitedWithCode(0), "in page-locked host memory");
 }
 
-// Catches a driver that is loaded anew for every opening: NVIDIA's (580) gave out after some eighty.
+// Catches a driver that is loaded anew for every opening: NVIDIA's (580) gave out after some
+// eighty.
 TEST_P(HostMemoryTest, aGpuMayBeOpenedAHundredTimes) {
     for (int i = 0; i < 100; ++i) {
         ASSERT_EQ(Device::open("cuda:0").info().why_host_memory, "") << "at opening " << i;
