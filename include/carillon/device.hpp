@@ -37,8 +37,8 @@ struct DeviceOptions {
 };
 
 // A GPU, or the emulated device: CPU threads that run the same handlers over the same rings.
-// A handle: copies share the device. What the drivers have opened for a GPU, the CUDA context among it,
-// stays until the process ends: drivers give out when that is done again and again.
+// A handle: copies share the device. What the drivers have opened for a GPU, the CUDA context among
+// it, stays until the process ends: drivers give out when that is done again and again.
 class Device {
    public:
     // Opens the device that `selector` names:
