@@ -67,10 +67,13 @@ class Pins(unittest.TestCase):
         for found in self.each_kernel("serve_loop"):
             self.assertEqual(found[:3], [STORE_WORD, FENCE, STORE_WORD])
             self.assertEqual(found.count(FENCE), 1)
-            self.assertEqual(found.count(STORE_QUAD), 4)
-            # Three of the line; the stop word and the host's beat are one, looked at in two places.
-            self.assertEqual(found.count(RELAXED_QUAD), 3 + 2)
-            self.assertEqual(found.count(ACQUIRE_QUAD), 1)
+            # A reply that is sent at once, and one that had to wait for room.
+            self.assertEqual(found.count(STORE_QUAD), 2 * 4)
+            # Of a line; the compiler may unroll the loop of polls. The stop word and the host's beat
+            # are one, looked at in two places.
+            polls = found.count(ACQUIRE_QUAD)
+            self.assertGreaterEqual(polls, 1)
+            self.assertEqual(found.count(RELAXED_QUAD), 3 * polls + 2)
             self.assertLessEqual(set(found), {RELAXED_QUAD, ACQUIRE_QUAD, ACQUIRE_WORD,
                                               STORE_QUAD, STORE_WORD, FENCE})
 
