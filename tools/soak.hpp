@@ -6,6 +6,7 @@
 #include <carillon/device.hpp>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,8 +29,10 @@ struct SoakUsage {
     std::uint64_t descriptors = 0;
     std::uint64_t threads = 0;
 };
-// Throws SystemError.
-[[nodiscard]] SoakUsage read_soak_usage();
+// A thread is there for a moment after whoever waits for it hears that it has ended: waits, up to a
+// second, until there are no more than `threads`. Throws SystemError.
+[[nodiscard]] SoakUsage read_soak_usage(
+    std::uint64_t threads = std::numeric_limits<std::uint64_t>::max());
 
 struct SoakMemory {
     SoakUsage warm;  // when what is made once had been made

@@ -31,6 +31,7 @@ CyclesResult run_cycles(Device const& device, std::uint64_t cycles,
     if (cycles == 0) throw UsageError("soak", "one cycle at least is needed");
     CyclesResult result;
     std::uint64_t const warm_after = (cycles + 9) / 10;
+    std::uint64_t const threads = read_soak_usage().threads;
     auto const start = std::chrono::steady_clock::now();
     for (std::uint64_t i = 1; i <= cycles && result.failures < most_cycle_failures; ++i) {
         try {
@@ -39,12 +40,12 @@ CyclesResult run_cycles(Device const& device, std::uint64_t cycles,
         } catch (std::exception const& error) {
             if (++result.failures == 1) result.first_failure = error.what();
         }
-        if (i == warm_after) result.memory.warm = read_soak_usage();
+        if (i == warm_after) result.memory.warm = read_soak_usage(threads);
         progress(static_cast<double>(i) / static_cast<double>(cycles));
     }
     std::chrono::duration<double> const elapsed = std::chrono::steady_clock::now() - start;
     result.per_second = static_cast<double>(result.cycles) / elapsed.count();
-    result.memory.end = read_soak_usage();
+    result.memory.end = read_soak_usage(result.memory.warm.threads);
     return result;
 }
 

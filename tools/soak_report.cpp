@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <carillon/error.hpp>
+#include <carillon/host_wait.hpp>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -52,16 +54,20 @@ void require_flat(SoakMemory const& memory) {
 
 }  // namespace
 
-SoakUsage read_soak_usage() {
+SoakUsage read_soak_usage(std::uint64_t threads) {
+    SoakUsage usage;
+    auto const few = [&] {
+        usage.threads = count_entries("/proc/self/task");
+        return usage.threads <= threads;
+    };
+    (void)HostWait(HostWait::Style::yield).until(few, std::chrono::seconds(1));
     std::ifstream file("/proc/self/statm");
     std::uint64_t size = 0;
     std::uint64_t resident = 0;
     if (!(file >> size >> resident)) throw SystemError("read /proc/self/statm", errno);
     file.close();
-    SoakUsage usage;
     usage.resident_bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     usage.descriptors = count_entries("/proc/self/fd") - 1;  // one is the folder's own
-    usage.threads = count_entries("/proc/self/task");
     return usage;
 }
 

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <carillon/error.hpp>
+#include <chrono>
+#include <future>
 #include <initializer_list>
+#include <thread>
 
 namespace carillon::tool {
 namespace {
@@ -227,6 +230,18 @@ TEST(SoakMemoryTest, whatTheProcessHoldsIsRead) {
     EXPECT_GT(usage.resident_bytes, 1U << 20U);
     EXPECT_GE(usage.descriptors, 1U);
     EXPECT_GE(usage.threads, 1U);
+}
+
+TEST(SoakMemoryTest, threadThatEndsIsWaitedForAndOneThatStaysIsCounted) {
+    std::uint64_t const before = read_soak_usage(1).threads;
+    std::promise<void> end;
+    std::thread([ended = end.get_future()] {
+        ended.wait();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }).detach();
+    EXPECT_EQ(read_soak_usage(before).threads, before + 1);
+    end.set_value();
+    EXPECT_EQ(read_soak_usage(before).threads, before);
 }
 
 SoakResult soak(SoakOptions const& options, double& last_share) {
