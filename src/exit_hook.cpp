@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exit_hook.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace carillon::detail {
 namespace {
 
+// Long enough for whoever destroys a hook, and no reason for a process to stay.
+constexpr int tries = 1000;
+constexpr std::chrono::milliseconds between_tries{1};
+
+std::atomic<bool> exits{false};
+
 // Never destroyed: hooks may go later than any static object.
 struct ExitHooks {
     std::mutex mutex;
-    std::set<std::function<void()> const*> all;
+    std::set<ExitHook const*> all;
 
     static ExitHooks& get() {
         // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
@@ -22,27 +31,41 @@ struct ExitHooks {
 };
 
 void run_exit_hooks() {
+    exits = true;
     ExitHooks& hooks = ExitHooks::get();
-    std::lock_guard const lock(hooks.mutex);
-    for (auto const* halt : hooks.all) (*halt)();
+    std::unique_lock lock(hooks.mutex, std::try_to_lock);
+    for (int i = 0; i < tries && !lock; ++i) {  // not for ever: a child may be forked with it held
+        std::this_thread::sleep_for(between_tries);
+        lock.try_lock();
+    }
+    if (!lock) return;
+    for (ExitHook const* hook : hooks.all) hook->run();
     hooks.all.clear();
 }
 
 }  // namespace
 
 ExitHook::ExitHook(std::function<void()> halt) : halt_(std::move(halt)) {
-    // What was registered last runs first: ahead of drivers that were loaded before.
-    static int const registered = std::atexit(run_exit_hooks);
-    (void)registered;
+    static std::once_flag once;
+    std::call_once(once, run_exit_hooks_before_drivers);
     ExitHooks& hooks = ExitHooks::get();
     std::lock_guard const lock(hooks.mutex);
-    hooks.all.insert(&halt_);
+    hooks.all.insert(this);
 }
 
 ExitHook::~ExitHook() {
     ExitHooks& hooks = ExitHooks::get();
     std::lock_guard const lock(hooks.mutex);
-    hooks.all.erase(&halt_);
+    hooks.all.erase(this);
 }
+
+void ExitHook::run() const {
+    if (process_ == ::getpid()) halt_();
+}
+
+// What was registered last runs first.
+void run_exit_hooks_before_drivers() noexcept { (void)std::atexit(run_exit_hooks); }
+
+bool process_exits() noexcept { return exits; }
 
 }  // namespace carillon::detail

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
 
 namespace carillon::detail {
 
 // For who has a thread that touches memory of a driver: calls `halt` when the process exits in
 // order while this object lives, before the drivers take their mappings away. `halt` ends that
-// thread, within a bound, and does not throw.
+// thread, within a bound, and does not throw. A child that was forked has none of these threads,
+// and calls nothing.
 class ExitHook {
    public:
     explicit ExitHook(std::function<void()> halt);
@@ -15,8 +18,20 @@ class ExitHook {
     ExitHook(ExitHook const&) = delete;
     ExitHook& operator=(ExitHook const&) = delete;
 
+    // If it was made in this process.
+    void run() const;
+
    private:
     std::function<void()> halt_;
+    pid_t process_ = ::getpid();
 };
+
+// To be called when a driver has been loaded or has opened something: what it registered to be
+// undone at exit is undone after the hooks then.
+void run_exit_hooks_before_drivers() noexcept;
+
+// The hooks have been run. What is left of a driver's is left as it is: objects with static storage
+// may be destroyed later than the driver.
+[[nodiscard]] bool process_exits() noexcept;
 
 }  // namespace carillon::detail

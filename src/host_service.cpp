@@ -166,9 +166,10 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
                              Sequence first, ServiceThreadOptions const& options, Serve serve)
     : state_(std::make_shared<State>(owner, device, capacity, first, options, std::move(serve))),
       thread_([state = state_](std::stop_token const& stop) { state->run(stop); }),
-      at_exit_(std::make_unique<ExitHook>([this] {
-          thread_.request_stop();
-          (void)state_->wait_for_end(2 * state_->options().stop_timeout);
+      at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
+          auto ask = stop;
+          ask.request_stop();
+          (void)state->wait_for_end(2 * state->options().stop_timeout);
       })) {}
 
 RequestServer::~RequestServer() {

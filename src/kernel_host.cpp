@@ -10,6 +10,7 @@
 #include "carillon/error.hpp"
 #include "cpu.hpp"
 #include "exit_hook.hpp"
+#include "keep_forever.hpp"
 
 namespace carillon {
 
@@ -30,6 +31,7 @@ namespace {
 // How often the host beats, and looks at the kernel's beats; ten times within its limit at least.
 constexpr std::chrono::milliseconds longest_beat_period{25};
 constexpr int beats_within_limit = 10;
+constexpr std::chrono::seconds longest_heart_wait{1};
 
 }  // namespace
 
@@ -67,15 +69,27 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, Run
       host_limit_(host_silence_limit(options, device_.emulated())),
       beats_(options.blocks, Beat{0, Clock::now()}),
       running_(std::move(running)),
-      heart_([this](std::stop_token const& stop) { keep_beating(stop); }),
-      at_exit_(std::make_unique<ExitHook>([this] {
-          heart_.request_stop();
-          heart_.join();
-      })) {}
+      heart_([this](std::stop_token const& stop) { live(stop); }),
+      at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
 KernelHost::~KernelHost() { end(); }
 
+void KernelHost::end_at_exit() noexcept {
+    try {
+        ask_to_stop();
+    } catch (std::exception const&) {  // the process ends all the same
+    }
+    keep_forever(memory_);
+    heart_.request_stop();
+    if (heart_ended_.try_acquire_for(longest_heart_wait)) {
+        heart_.join();
+    } else {  // within the driver
+        heart_.detach();
+    }
+}
+
 void KernelHost::end() noexcept {
+    if (process_exits()) return;  // end_at_exit() has done what may be done
     try {
         stop(options_.stop_timeout);
     } catch (std::exception const&) {  // RunningKernel tells who is left behind
@@ -113,8 +127,13 @@ ChannelView KernelHost::leading_channel(unsigned block) const {
     return memory_->on_host().channel(block * options_.channels_per_block);
 }
 
-void KernelHost::keep_beating(std::stop_token const& stop) {
+void KernelHost::live(std::stop_token const& stop) {
     leave_pinned_cores();
+    keep_beating(stop);
+    heart_ended_.release();
+}
+
+void KernelHost::keep_beating(std::stop_token const& stop) {
     auto const period = std::min<std::chrono::nanoseconds>(
         longest_beat_period,
         host_limit_.count() == 0 ? longest_beat_period : host_limit_ / beats_within_limit);

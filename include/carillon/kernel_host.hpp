@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -129,7 +130,11 @@ class KernelHost final : public ChannelPeer {
         Clock::time_point since;
     };
 
+    // Before the process takes the memory away; an object with static storage is there still.
+    void end_at_exit() noexcept;
     void ask_to_stop();
+    // The heart's life.
+    void live(std::stop_token const& stop);
     // Lets the kernel know, again and again, that this process is there, and watches its beats.
     void keep_beating(std::stop_token const& stop);
     // How long ago the beat of a block was another; looks at it.
@@ -154,6 +159,7 @@ class KernelHost final : public ChannelPeer {
     std::exception_ptr failure_;
     RunningKernel running_;  // goes first: the memory outlives the kernel
     std::condition_variable_any wake_;
+    std::binary_semaphore heart_ended_{0};
     std::jthread heart_;  // ends before anything that it uses
     std::unique_ptr<ExitHook> at_exit_;
 };

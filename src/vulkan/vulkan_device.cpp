@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "carillon/error.hpp"
+#include "exit_hook.hpp"
 #include "vulkan/vulkan_block.hpp"
 #include "vulkan/vulkan_call.hpp"
 
@@ -270,7 +271,10 @@ std::shared_ptr<VulkanDevice> VulkanDevice::open(std::optional<Uuid> const& uuid
     static auto& kept = *new std::map<Key, std::shared_ptr<VulkanDevice>>;
     std::lock_guard const lock(mutex);
     auto& device = kept[{uuid, options.require_coherent, options.force_non_coherent}];
-    if (device == nullptr) device = std::make_shared<OpenedDevice>(uuid, options);
+    if (device == nullptr) {
+        device = std::make_shared<OpenedDevice>(uuid, options);
+        run_exit_hooks_before_drivers();
+    }
     return device;
 }
 
