@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "carillon/error.hpp"
+#include "exit_hook.hpp"
+#include "keep_forever.hpp"
 
 namespace carillon::detail {
 
@@ -35,9 +37,14 @@ void Residents::look_after_orphans() {
 }
 
 void Residents::retire(std::unique_ptr<Allocation> allocation) {
+    if (process_exits()) return keep_forever(std::move(allocation));
     look_after_orphans();
     std::lock_guard const lock(mutex_);
-    if (live_blocks_ != 0) retired_.push_back(std::move(allocation));
+    if (live_blocks_ != 0) {
+        retired_.push_back(std::move(allocation));
+    } else {  // with the lock held: a kernel that started meanwhile would hold up the free
+        allocation.reset();
+    }
 }
 
 void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
@@ -49,10 +56,15 @@ void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned 
 }
 
 void Residents::kernel_ended(unsigned blocks) {
-    std::vector<std::unique_ptr<Allocation>> free_now;
     std::lock_guard const lock(mutex_);
     live_blocks_ -= blocks;
-    if (live_blocks_ == 0) free_now.swap(retired_);
+    if (live_blocks_ == 0 && !process_exits()) retired_.clear();  // as in retire()
+}
+
+bool Residents::any() {
+    look_after_orphans();
+    std::lock_guard const lock(mutex_);
+    return live_blocks_ != 0;
 }
 
 }  // namespace carillon::detail

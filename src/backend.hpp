@@ -52,10 +52,11 @@ class Residents {
     void retire(std::unique_ptr<Allocation> allocation);
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
-
-   private:
+    [[nodiscard]] bool any();  // kernel
+    // What only waits for a kernel that was left behind, and has ended since, is freed.
     void look_after_orphans();
 
+   private:
     std::mutex mutex_;
     unsigned live_blocks_ = 0;
     std::vector<std::unique_ptr<Execution>> orphans_;
@@ -89,6 +90,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     }
     void kernel_ended(unsigned blocks) { residents_->kernel_ended(blocks); }
     void adopt(std::unique_ptr<Execution> execution) { residents_->adopt(std::move(execution)); }
+    [[nodiscard]] Residents& residents() { return *residents_; }
 
    protected:
     explicit Backend(std::shared_ptr<Residents> residents) : residents_(std::move(residents)) {}

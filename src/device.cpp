@@ -124,11 +124,13 @@ DeviceInfo const& Device::info() const { return backend_->info(); }
 
 Memory Device::allocate(std::size_t size) const {
     require_size("Device::allocate", size);
+    backend_->residents().look_after_orphans();
     return {backend_, backend_->allocate(size)};
 }
 
 Memory Device::allocate_host(std::size_t size) const {
     require_size("Device::allocate_host", size);
+    backend_->residents().look_after_orphans();
     return {backend_, backend_->allocate_host(size)};
 }
 

@@ -4,24 +4,14 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <map>
-#include <mutex>
 
 namespace carillon::detail {
 
 std::shared_ptr<CudaContext> CudaContext::primary(CUdevice device) {
-    static std::mutex mutex;
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
-    static auto& kept = *new std::map<CUdevice, std::shared_ptr<CudaContext>>;
-    std::lock_guard const lock(mutex);
-    std::shared_ptr<CudaContext>& primary = kept[device];
-    if (primary == nullptr) {
-        auto const& cuda = CudaDriver::get();
-        CUcontext context = nullptr;
-        cuda.check(cuda.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-        primary = std::make_shared<CudaContext>(device, context);
-    }
-    return primary;
+    auto const& cuda = CudaDriver::get();
+    CUcontext context = nullptr;
+    cuda.check(cuda.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    return std::make_shared<CudaContext>(device, context);
 }
 
 std::shared_ptr<CudaContext> CudaContext::current() {

@@ -11,7 +11,8 @@ namespace carillon::detail {
 // A CUDA context that the library works in: a device's primary one, or the caller's.
 class CudaContext {
    public:
-    // Retained for good, as the CUDA runtime does: what a process opens once it opens again.
+    // Retained and never released, as the CUDA runtime does: what a process opens once it opens
+    // again. Each time anew, since a cudaDeviceReset ends it for all.
     static std::shared_ptr<CudaContext> primary(CUdevice device);
     static std::shared_ptr<CudaContext> current();
     CudaContext(CUdevice device, CUcontext context) : device_(device), context_(context) {}

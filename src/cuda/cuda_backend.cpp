@@ -16,6 +16,7 @@
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/mapper.hpp"
+#include "exit_hook.hpp"
 #include "guard.hpp"
 #include "keep_forever.hpp"
 
@@ -145,10 +146,12 @@ class CudaBackend final : public Backend {
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
         : Backend(residents_of(context->uuid())), context_(std::move(context)) {
+        static std::once_flag once;
+        std::call_once(once, run_exit_hooks_before_drivers);
         start_guard_from_environment();
         info_.selector = std::move(selector);
         describe();
-        memory_ = choose_mapper(context_, options, info_);
+        memory_ = choose_mapper(context_, options, residents(), info_);
         // What is the host's own needs none of the ways around write-combining.
         stores_ = info_.memory_source == "host" ? HostStores{} : best_mapped_stores();
         info_.store_instruction = to_string(stores_.kind);
@@ -156,7 +159,7 @@ class CudaBackend final : public Backend {
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        return memory_->allocate(size);
+        return memory_->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
         return allocate_page_locked(context_, size, "Device::allocate_host");
@@ -167,7 +170,7 @@ class CudaBackend final : public Backend {
     void describe();
 
     std::shared_ptr<CudaContext> context_;
-    std::unique_ptr<Mapper> memory_;
+    std::shared_ptr<Mapper const> memory_;
 };
 
 void CudaBackend::describe() {

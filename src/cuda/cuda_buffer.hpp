@@ -26,6 +26,7 @@ class CudaBuffer {
         cuda.check(result, "cuMemAlloc");
     }
     ~CudaBuffer() {
+        RelaxedCapture const relaxed;
         auto const& cuda = CudaDriver::get();
         if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
         cuda.cuMemFree(allocated_);

@@ -49,15 +49,11 @@ class DmaBufAllocation final : public Allocation {
 
 class DmaBufMapper final : public Mapper {
    public:
-    explicit DmaBufMapper(SharedContext context) : context_(std::move(context)) {}
-
     void describe(DeviceInfo& info) const override { info.memory_source = "dma-buf"; }
-    std::unique_ptr<Allocation> allocate(std::size_t size) const override {
-        return std::make_unique<DmaBufAllocation>(context_, size);
+    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+                                         std::size_t size) const override {
+        return std::make_unique<DmaBufAllocation>(context, size);
     }
-
-   private:
-    SharedContext context_;
 };
 
 }  // namespace
@@ -69,7 +65,7 @@ std::unique_ptr<Mapper> make_dma_buf_mapper(SharedContext const& context,
         throw UnsupportedError("cuMemGetHandleForAddressRange",
                                "this driver exports no dma-buf of this GPU's memory");
     }
-    return std::make_unique<DmaBufMapper>(context);
+    return std::make_unique<DmaBufMapper>();
 }
 
 }  // namespace carillon::detail

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 
 #include "cuda/cuda_buffer.hpp"
 #include "cuda/mapper.hpp"
@@ -42,6 +43,8 @@ class GdrLibrary {
     GdrLibrary(GdrLibrary const&) = delete;
     GdrLibrary& operator=(GdrLibrary const&) = delete;
 
+    // The library keeps a list of what is pinned, without a lock of its own.
+    mutable std::mutex mutex;
     void* session = nullptr;
     int (*pin)(void*, unsigned long, std::size_t, std::uint64_t, std::uint32_t,
                GdrHandle*) = nullptr;
@@ -71,6 +74,7 @@ class GdrAllocation final : public Allocation {
     GdrAllocation(std::shared_ptr<GdrLibrary const> gdr, SharedContext const& context,
                   std::size_t bytes)
         : gdr_(std::move(gdr)), buffer_(context, bytes) {
+        std::lock_guard const lock(gdr_->mutex);
         GdrLibrary::check(
             gdr_->pin(gdr_->session, buffer_.address(), buffer_.size(), 0, 0, &handle_),
             "gdr_pin_buffer");
@@ -83,6 +87,7 @@ class GdrAllocation final : public Allocation {
     }
     // In this order: the module has had faults where a mapping outlived its session.
     ~GdrAllocation() override {
+        std::lock_guard const lock(gdr_->mutex);
         gdr_->unmap(gdr_->session, handle_, host, buffer_.size());
         gdr_->unpin(gdr_->session, handle_);
     }
@@ -101,24 +106,22 @@ class GdrAllocation final : public Allocation {
 
 class GdrMapper final : public Mapper {
    public:
-    explicit GdrMapper(SharedContext context) : context_(std::move(context)) {}
-
     void describe(DeviceInfo& info) const override { info.memory_source = "gdrcopy"; }
-    std::unique_ptr<Allocation> allocate(std::size_t size) const override {
-        return std::make_unique<GdrAllocation>(gdr_, context_, size);
+    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+                                         std::size_t size) const override {
+        return std::make_unique<GdrAllocation>(gdr_, context, size);
     }
 
    private:
-    SharedContext context_;
     std::shared_ptr<GdrLibrary const> gdr_ = std::make_shared<GdrLibrary>();
 };
 
 }  // namespace
 
-std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& context,
+std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& /*context*/,
                                             DeviceOptions const& /*options*/) {
     if (::access(device_file, R_OK | W_OK) != 0) throw SystemError(device_file, errno);
-    return std::make_unique<GdrMapper>(context);
+    return std::make_unique<GdrMapper>();
 }
 
 }  // namespace carillon::detail

@@ -34,6 +34,7 @@ class PageLockedAllocation final : public Allocation {
     }
 
     ~PageLockedAllocation() override {
+        RelaxedCapture const relaxed;
         auto const& cuda = CudaDriver::get();
         if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
         cuda.cuMemFreeHost(host);
@@ -54,19 +55,15 @@ class PageLockedAllocation final : public Allocation {
 
 class HostMapper final : public Mapper {
    public:
-    explicit HostMapper(SharedContext context) : context_(std::move(context)) {}
-
     void describe(DeviceInfo& info) const override {
         info.memory_source = "host";
         // The CPU's stores to its own memory become visible in their order, to devices as well.
         info.data_order = DataOrder::fence;
     }
-    std::unique_ptr<Allocation> allocate(std::size_t size) const override {
-        return allocate_page_locked(context_, size, "Device::allocate");
+    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+                                         std::size_t size) const override {
+        return allocate_page_locked(context, size, "Device::allocate");
     }
-
-   private:
-    SharedContext context_;
 };
 
 }  // namespace
@@ -76,8 +73,6 @@ std::unique_ptr<Allocation> allocate_page_locked(SharedContext context, std::siz
     return std::make_unique<PageLockedAllocation>(std::move(context), size, call);
 }
 
-std::unique_ptr<Mapper> make_host_mapper(SharedContext const& context) {
-    return std::make_unique<HostMapper>(context);
-}
+std::unique_ptr<Mapper> make_host_mapper() { return std::make_unique<HostMapper>(); }
 
 }  // namespace carillon::detail

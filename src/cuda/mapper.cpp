@@ -5,6 +5,10 @@
 
 #include <array>
 #include <cstdio>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
 
 #include "carillon/error.hpp"
 
@@ -22,11 +26,18 @@ constexpr std::array<Way, 3> ways{{{"Vulkan", &make_vulkan_mapper},
                                    {"dma-buf", &make_dma_buf_mapper},
                                    {"gdrcopy", &make_gdrcopy_mapper}}};
 
-std::unique_ptr<Mapper> try_way(Way const& way, SharedContext const& context,
-                                DeviceOptions const& options, std::string& why_not) {
+// The way that was found, or why there is none.
+struct Choice {
+    std::shared_ptr<Mapper const> mapper;
+    std::string why_not;
+};
+
+std::shared_ptr<Mapper const> try_way(Way const& way, SharedContext const& context,
+                                      DeviceOptions const& options, Residents& residents,
+                                      std::string& why_not) {
     try {
         auto mapper = way.make(context, options);
-        (void)mapper->allocate(trial_size);
+        residents.retire(mapper->allocate(context, trial_size));
         return mapper;
     } catch (DeviceFaultError const&) {  // nothing of this context works any more
         throw;
@@ -36,41 +47,57 @@ std::unique_ptr<Mapper> try_way(Way const& way, SharedContext const& context,
     }
 }
 
-std::unique_ptr<Mapper> find_mapper(SharedContext const& context, DeviceOptions const& options,
-                                    std::string& why_not) {
-    if (options.force_non_coherent) return make_vulkan_mapper(context, options);
-    if (options.memory == DeviceMemory::host) {
-        why_not = "it was asked for";
-        return nullptr;
-    }
+Choice try_ways(SharedContext const& context, DeviceOptions const& options, Residents& residents) {
+    std::string why_not;
     for (Way const& way : ways) {
-        if (auto mapper = try_way(way, context, options, why_not)) {
-            why_not.clear();
-            return mapper;
-        }
+        if (auto mapper = try_way(way, context, options, residents, why_not)) return {mapper, {}};
     }
-    if (options.memory == DeviceMemory::mapped) throw UnsupportedError("Device::open", why_not);
+    return {nullptr, why_not};
+}
+
+// What was found once holds for the process; what was not is tried again when no kernel lives.
+Choice find_mapper(SharedContext const& context, DeviceOptions const& options,
+                   Residents& residents) {
+    static std::mutex mutex;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
+    static auto& found = *new std::map<std::tuple<Uuid, bool>, Choice>;
+    std::lock_guard const lock(mutex);
+    Choice& choice = found[{context->uuid(), options.require_coherent}];
+    bool const never_tried = choice.mapper == nullptr && choice.why_not.empty();
+    if (never_tried || (choice.mapper == nullptr && !residents.any())) {
+        choice = try_ways(context, options, residents);
+    }
+    return choice;
+}
+
+Choice find_or_fall_back(SharedContext const& context, DeviceOptions const& options,
+                         Residents& residents) {
+    if (options.force_non_coherent) return {make_vulkan_mapper(context, options), {}};
+    if (options.memory == DeviceMemory::host) return {make_host_mapper(), "it was asked for"};
+    Choice choice = find_mapper(context, options, residents);
+    if (choice.mapper != nullptr) return choice;
+    if (options.memory == DeviceMemory::mapped) {
+        throw UnsupportedError("Device::open", choice.why_not);
+    }
     // Once for each device that is opened: a program that was to be fast will not be.
     std::fputs(fmt::format("carillon: rings of {} are in page-locked host memory, since none of "
                            "its own can be mapped ({}); carillon doctor says more\n",
-                           uuid_text(context->uuid()), why_not)
+                           uuid_text(context->uuid()), choice.why_not)
                    .c_str(),
                stderr);
-    return nullptr;
+    choice.mapper = make_host_mapper();
+    return choice;
 }
 
 }  // namespace
 
-std::unique_ptr<Mapper> choose_mapper(SharedContext const& context, DeviceOptions const& options,
-                                      DeviceInfo& info) {
-    std::string why_not;
-    auto mapper = find_mapper(context, options, why_not);
-    if (mapper == nullptr) {
-        mapper = make_host_mapper(context);
-        info.why_host_memory = why_not;
-    }
-    mapper->describe(info);
-    return mapper;
+std::shared_ptr<Mapper const> choose_mapper(SharedContext const& context,
+                                            DeviceOptions const& options, Residents& residents,
+                                            DeviceInfo& info) {
+    Choice choice = find_or_fall_back(context, options, residents);
+    choice.mapper->describe(info);
+    info.why_host_memory = std::move(choice.why_not);
+    return std::move(choice.mapper);
 }
 
 }  // namespace carillon::detail

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "backend.hpp"
 #include "carillon/device.hpp"
@@ -12,17 +13,22 @@
 
 namespace carillon::detail {
 
+using SharedContext = std::shared_ptr<CudaContext>;
+
 // A way to memory that one GPU and the CPU both address.
 class Mapper {
    public:
+    Mapper() = default;
     virtual ~Mapper() = default;
+    Mapper(Mapper const&) = delete;
+    Mapper& operator=(Mapper const&) = delete;
     // Fills in DeviceInfo::memory_source and what else is known of the memory.
     virtual void describe(DeviceInfo& info) const = 0;
-    // Zeroed. Throws OutOfMemoryError, and whatever shows that this way is closed here.
-    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(std::size_t size) const = 0;
+    // Zeroed, for the kernels of `context`. Throws OutOfMemoryError, and whatever shows that this
+    // way is closed here.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(SharedContext const& context,
+                                                               std::size_t size) const = 0;
 };
-
-using SharedContext = std::shared_ptr<CudaContext>;
 
 // GPU memory from Vulkan, imported into CUDA.
 [[nodiscard]] std::unique_ptr<Mapper> make_vulkan_mapper(SharedContext const& context,
@@ -34,7 +40,7 @@ using SharedContext = std::shared_ptr<CudaContext>;
 [[nodiscard]] std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& context,
                                                           DeviceOptions const& options);
 // Page-locked host memory: the GPU polls it across the bus.
-[[nodiscard]] std::unique_ptr<Mapper> make_host_mapper(SharedContext const& context);
+[[nodiscard]] std::unique_ptr<Mapper> make_host_mapper();
 
 // Page-locked host memory for `call`.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(SharedContext context,
@@ -42,8 +48,10 @@ using SharedContext = std::shared_ptr<CudaContext>;
                                                                std::string_view call);
 
 // The first of these ways that is open on this machine, as options.memory wants it; tells `info`.
-// Throws UnsupportedError with the reasons when there is none.
-[[nodiscard]] std::unique_ptr<Mapper> choose_mapper(SharedContext const& context,
-                                                    DeviceOptions const& options, DeviceInfo& info);
+// A way is tried by taking memory: beside a kernel, which would hold up the free of it, what was
+// found before stands. Throws UnsupportedError with the reasons when there is none.
+[[nodiscard]] std::shared_ptr<Mapper const> choose_mapper(SharedContext const& context,
+                                                          DeviceOptions const& options,
+                                                          Residents& residents, DeviceInfo& info);
 
 }  // namespace carillon::detail

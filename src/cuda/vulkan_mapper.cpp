@@ -18,6 +18,7 @@ class ImportedIntoCuda final : public VulkanAllocation {
     }
 
     ~ImportedIntoCuda() override {
+        RelaxedCapture const relaxed;
         auto const& cuda = CudaDriver::get();
         if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
         cuda.cuMemFree(pointer_);
@@ -54,18 +55,18 @@ class ImportedIntoCuda final : public VulkanAllocation {
 
 class VulkanMapper final : public Mapper {
    public:
-    VulkanMapper(SharedContext context, DeviceOptions const& options)
-        : context_(std::move(context)), vulkan_(VulkanDevice::open(context_->uuid(), options)) {
+    VulkanMapper(Uuid const& uuid, DeviceOptions const& options)
+        : vulkan_(VulkanDevice::open(uuid, options)) {
         vulkan_->describe(info_);
     }
 
     void describe(DeviceInfo& info) const override { vulkan_->describe(info); }
-    std::unique_ptr<Allocation> allocate(std::size_t size) const override {
-        return std::make_unique<ImportedIntoCuda>(context_, *vulkan_, size, info_);
+    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+                                         std::size_t size) const override {
+        return std::make_unique<ImportedIntoCuda>(context, *vulkan_, size, info_);
     }
 
    private:
-    SharedContext context_;
     std::shared_ptr<VulkanDevice> vulkan_;
     DeviceInfo info_;
 };
@@ -74,7 +75,7 @@ class VulkanMapper final : public Mapper {
 
 std::unique_ptr<Mapper> make_vulkan_mapper(SharedContext const& context,
                                            DeviceOptions const& options) {
-    return std::make_unique<VulkanMapper>(context, options);
+    return std::make_unique<VulkanMapper>(context->uuid(), options);
 }
 
 }  // namespace carillon::detail

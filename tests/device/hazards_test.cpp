@@ -36,11 +36,21 @@ namespace {
 // Anywhere: a probe would be one more kernel.
 PersistentKernelOptions const mortal{.lifetime = 20s, .placement = Placement::off};
 
-// Runs in a process of its own, and leaves it with the kernel in full swing.
-[[noreturn]] void exit_beside_a_kernel(Device const& device) {
-    static auto* const kernel =
-        std::make_unique<PersistentKernel<Sevenfold>>(device, mortal).release();
-    bool const right = kernel->channel().call(6, patience) == 42;
+// Destroyed when drivers have ended already: it was there before they were loaded.
+std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
+
+// Runs in a process of its own, and leaves it with the kernel in full swing. Whoever waits for the
+// kernel waits for longer than a test may take.
+[[noreturn]] void exit_beside_a_kernel(Device const& device, bool destroyed) {
+    PersistentKernelOptions options = mortal;
+    options.lifetime = 5min;
+    options.host_limit = 0ns;
+    in_static_storage = std::make_unique<PersistentKernel<Sevenfold>>(device, options);
+    bool const right = in_static_storage->channel().call(6, patience) == 42;
+    if (!destroyed) {
+        static auto* const kept = in_static_storage.release();
+        (void)kept;
+    }
     std::exit(right ? 7 : 1);
 }
 
@@ -102,7 +112,36 @@ TEST_P(HazardTest, kernelOutlivesTheThreadThatStartedIt) {
 // Catches blocks, or the heart of their host, that what runs at the end of a process waits for.
 TEST_P(HazardTest, processThatExitsBesideAKernelEnds) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    EXPECT_EXIT(exit_beside_a_kernel(device()), testing::ExitedWithCode(7), "");
+    EXPECT_EXIT(exit_beside_a_kernel(device(), false), testing::ExitedWithCode(7), "");
+}
+
+// Catches an end of the kernel that goes into memory which its driver has taken away.
+TEST_P(HazardTest, kernelInStaticStorageIsDestroyedAfterItsDriver) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(exit_beside_a_kernel(device(), true), testing::ExitedWithCode(7), "");
+}
+
+// Catches hooks that stand only before the drivers that were there at the first of them.
+TEST_P(HazardTest, driverMayBeLoadedAfterTheFirstKernel) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto const exit_beside_two = [this] {
+        static auto* const first =
+            std::make_unique<PersistentKernel<Sevenfold>>(Device::open("emulated"), mortal)
+                .release();
+        if (first->channel().call(6, patience) != 42) std::exit(1);
+        exit_beside_a_kernel(Device::open(GetParam()), true);
+    };
+    EXPECT_EXIT(exit_beside_two(), testing::ExitedWithCode(7), "");
+}
+
+// Catches an opening that takes memory to see whether it can be had, and frees it at once.
+TEST_P(HazardTest, deviceMayBeOpenedAndListedBesideAKernel) {
+    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    Device const again = Device::open(GetParam());
+    EXPECT_EQ(again.info().memory_source, device().info().memory_source);
+    EXPECT_FALSE(Device::list().empty());
+    (void)again.allocate(4096);
+    expect_answer(kernel);
 }
 
 }  // namespace
@@ -332,6 +371,20 @@ TEST_P(GpuHazardTest, graphMayBeCapturedMeanwhile) {
     EXPECT_EQ(cudaStreamEndCapture(work.stream(), &graph), cudaSuccess);
     if (graph != nullptr) EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     expect_answer(kernel);
+}
+
+// Catches a free that breaks the capture, or that the capture forbids.
+TEST_P(GpuHazardTest, memoryMayBeLetGoWhileAGraphIsCaptured) {
+    OwnWork const work;
+    Memory memory = device().allocate(4096);
+    Memory host_memory = device().allocate_host(4096);
+    ASSERT_EQ(cudaStreamBeginCapture(work.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
+    memory = Memory();
+    host_memory = Memory();
+    add<5><<<1, 1, 0, work.stream()>>>(work.word());
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(work.stream(), &graph), cudaSuccess);
+    if (graph != nullptr) EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
 // Blocks that Carillon does not count: those of the program's other kernels.

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
+#include <utility>
 
 #include "backend.hpp"
 #include "carillon/error.hpp"
@@ -25,6 +29,19 @@ class CountedAllocation final : public detail::Allocation {
 
    private:
     int& count_;
+};
+
+// Does something while it is freed.
+class BusyAllocation final : public detail::Allocation {
+   public:
+    explicit BusyAllocation(std::function<void()> act) : act_(std::move(act)) {}
+    ~BusyAllocation() override { act_(); }
+    BusyAllocation(BusyAllocation const&) = delete;
+    BusyAllocation& operator=(BusyAllocation const&) = delete;
+    FileDescriptor export_fd() const override { return FileDescriptor(); }
+
+   private:
+    std::function<void()> act_;
 };
 
 // A kernel of two blocks that ends when it is told to, and says so to whoever asks first.
@@ -87,6 +104,32 @@ TEST_F(ResidentsTest, endOfAKernelThatWasLeftBehindIsNoticed) {
     retire();
     EXPECT_EQ(allocations_, 0);
     residents_.kernel_started("start", 8, 8);
+}
+
+TEST_F(ResidentsTest, whoeverAsksForAnyKernelLooksAtThoseThatWereLeftBehind) {
+    EXPECT_FALSE(residents_.any());
+    residents_.kernel_started("start", 2, 8);
+    EXPECT_TRUE(residents_.any());
+    residents_.adopt(std::make_unique<ToldExecution>(residents_, told_));
+    EXPECT_TRUE(residents_.any());
+    told_ = true;
+    EXPECT_FALSE(residents_.any());
+}
+
+// Catches a kernel that starts while memory is being freed: the free would wait for its end.
+TEST_F(ResidentsTest, kernelStartsAfterAFreeThatIsUnderWay) {
+    using std::chrono_literals::operator""ms;
+    std::future<void> start;
+    auto const start_meanwhile = [&] {
+        start = std::async(std::launch::async, [&] { residents_.kernel_started("start", 1, 8); });
+        EXPECT_EQ(start.wait_for(50ms), std::future_status::timeout);
+    };
+    residents_.retire(std::make_unique<BusyAllocation>(start_meanwhile));
+    start.get();
+    residents_.retire(std::make_unique<BusyAllocation>(start_meanwhile));
+    residents_.kernel_ended(1);
+    start.get();
+    EXPECT_TRUE(residents_.any());
 }
 
 TEST_F(ResidentsTest, placeOfAKernelThatWasLeftBehindIsTakenUntilItsEnd) {
