@@ -73,7 +73,7 @@ class BasicBlockControl {
     // The same, looking at once.
     CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() {
-        looked_ticks_ = clock_.ticks();
+        looked();
         Quad const words = near_.load_pair(&control_->stop);
         if (words.low != 0) {
             reason_ = EndReason::told;
@@ -92,6 +92,9 @@ class BasicBlockControl {
         if (silence_ns_ != 0 && now - heard_ns_ > silence_ns_) reason_ = EndReason::host_silent;
         return reason_ != EndReason::none;
     }
+
+    // Of this thread: another has looked for it.
+    CARILLON_HD void looked() { looked_ticks_ = clock_.ticks(); }
 
     // A request was served. True if it is a while since the last look at the stop word: a stop is
     // not to wait for many requests, or for one that takes long. The next should_stop() looks then.
@@ -225,11 +228,13 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
         if (!channel.requests.try_consume_within(
                 polls, [&] { control.spin(); }, answer)) {
             control.rest(polls);
-        } else if (!control.busy() && !unsent) {
-            continue;
+        } else if (!unsent) [[likely]] {
+            if (!control.busy()) continue;
+        } else {
+            if (!detail::put_reply(channel, reply, data, control)) break;
+            unsent = false;
+            control.busy();  // after a wait that was for room, and not for a request
         }
-        if (unsent && !detail::put_reply(channel, reply, data, control)) break;
-        unsent = false;
         if (control.stop_now()) break;
     }
     control.report_ended();
@@ -273,8 +278,8 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, 
         auto const reply = handle(work);
         threads.barrier();  // all have read the turn, and what they wrote goes before the reply
         if (!leads) continue;
-        due = control.busy();
         stopping = !answer(work, reply);
+        due = control.busy();
     }
     if (leads) control.report_ended();
 }
@@ -373,12 +378,17 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
     bool const leads = lanes.index() == 0;
     if (leads) control.report_started();
     do {
-        // As in serve(): nothing but sweeps.
+        // As in serve(): nothing but sweeps, until what one has served took long.
+        control.looked();
         std::uint32_t const sweeps = control.polls_before_rest();
         bool served = false;
-        for (std::uint32_t sweep = 0; sweep < sweeps; ++sweep) {
-            lanes.sync();  // apart, the lanes would load their bells apart
-            served |= look();
+        bool due = false;
+        // The vote brings the lanes together: apart, they would load their bells apart.
+        for (std::uint32_t sweep = 0; sweep < sweeps && !lanes.any(due); ++sweep) {
+            if (look()) {
+                served = true;
+                due = control.busy();
+            }
             control.spin();
         }
         // Who may sleep decides it together: a warp is as slow as its slowest lane.

@@ -25,6 +25,20 @@ struct InTurn {
     }
 };
 
+// Takes its time, and counts what it has served.
+struct Dawdler {
+    std::uint64_t* served;  // in device memory
+
+    CARILLON_HD std::uint64_t operator()(std::uint64_t value) const {
+        constexpr std::uint64_t long_ns = 20'000'000;
+        DeviceClock clock;
+        std::uint64_t const began = clock.now_ns();
+        for (std::uint32_t polls = 1; clock.now_ns() - began < long_ns; ++polls) clock.idle(polls);
+        DeviceNear().fetch_add(served, 1);
+        return value;
+    }
+};
+
 namespace {
 
 using Numbers = PersistentKernel<Doubled>;
@@ -85,6 +99,25 @@ TEST_P(WatchTest, everyChannelMayHaveAThreadOfItsOwn) {
     }
     for (std::thread& caller : callers) caller.join();
     EXPECT_EQ(wrong, std::vector<int>(threads, 0));
+}
+
+// Catches a block that looks for a stop after so many sweeps, however long they take.
+TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
+    constexpr std::uint32_t each = 64;
+    Memory const served = device().allocate(64);
+    auto const count = [&] {
+        return HostCached(served.range_sync())
+            .load_word(static_cast<std::uint64_t const*>(served.host()));
+    };
+    PersistentKernel<Dawdler> kernel(device(), {.channels_per_block = 2, .capacity = each},
+                                     Dawdler{static_cast<std::uint64_t*>(served.device())});
+    for (std::uint32_t i = 0; i < each; ++i) {
+        (void)kernel.channel(0).submit(i, patience);
+        (void)kernel.channel(1).submit(i, patience);
+    }
+    EXPECT_TRUE(eventually([&] { return count() != 0; }));
+    kernel.stop(patience);
+    EXPECT_LT(count(), 2 * each - 2);
 }
 
 // What a channel has in flight while the block is held up, and in which turns it was served.

@@ -2,6 +2,7 @@
 // When a block of a persistent kernel ends, by a clock that stands still until told.
 #include <gtest/gtest.h>
 
+#include <carillon/access/lanes.hpp>
 #include <carillon/serve.hpp>
 #include <vector>
 
@@ -118,6 +119,33 @@ TEST_F(BlockControlTest, longRequestIsFollowedByALook) {
     time_.ticks += 2'000'000;
     control.busy();
     EXPECT_TRUE(control.should_stop());
+}
+
+// Nor where one block watches many channels.
+TEST_F(BlockControlTest, sweepThatTookLongIsFollowedByALook) {
+    Control control = start(0, 0);
+    unsigned sweeps = 0;
+    detail::sweep_until_stopped(control, OneLane(), [&] {
+        ++sweeps;
+        if (sweeps == 2) control_.stop = 1;
+        time_.ticks += 2'000'000;
+        return true;
+    });
+    EXPECT_EQ(sweeps, 2U);
+    EXPECT_EQ(status_.ended, static_cast<std::uint64_t>(EndReason::told));
+}
+
+// Catches looks at every sweep: each costs as much.
+TEST_F(BlockControlTest, sweepsAreManyBetweenLooks) {
+    Control control = start(0, 0);
+    unsigned sweeps = 0;
+    detail::sweep_until_stopped(control, OneLane(), [&] {
+        ++sweeps;
+        if (sweeps == 2) control_.stop = 1;
+        time_.ticks += 1'000;
+        return true;
+    });
+    EXPECT_EQ(sweeps, 64U);
 }
 
 // Nor for requests that are short but never end.
