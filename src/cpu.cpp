@@ -30,6 +30,7 @@ unsigned cpu::available_processors() {
 
 void detail::leave_pinned_cores() noexcept {
     cpu_set_t const now = own_cores();
+    if (CPU_COUNT(&now) != 1) return;
     cpu_set_t others;
     CPU_XOR(&others, &cores_at_start, &now);
     CPU_AND(&others, &others, &cores_at_start);

@@ -10,7 +10,8 @@ namespace carillon::detail {
 void require_single_copy_16_bytes(std::string_view call);
 
 // For a thread of the library's own, which inherits the cores of whoever started it: if that one
-// was pinned since the process began, leaves its cores to it and takes the process's others.
+// was pinned to one core since the process began, leaves it that one and takes the process's
+// others.
 void leave_pinned_cores() noexcept;
 
 }  // namespace carillon::detail
