@@ -11,8 +11,8 @@ constexpr std::string_view why_ends = "it ends the context, after everything tha
 constexpr std::string_view why_loads =
     "device code is loaded or unloaded only while no kernel of the context runs";
 constexpr std::string_view why_first_launch =
-    "its kernel is not loaded yet (lazy loading), and is loaded only while no other kernel of the "
-    "context runs";
+    "its kernel is not loaded yet (lazy loading), as far as the guard has seen, and is loaded only "
+    "while no other kernel of the context runs";
 
 constexpr GuardRule of_current(std::string_view call, GuardWhen when, std::string_view why) {
     return {call, when, false, false, why};

@@ -25,7 +25,11 @@ struct GuardState;
 }
 
 // Watches the CUDA calls of this process, of other libraries too, and reports each that may block
-// behind a kernel of this library, before it does. One at a time: CARILLON_GUARD=report and
+// behind a kernel of this library, before it does. A kernel counts until finished(), state() or a
+// wait has seen its end. Under lazy loading start the guard before the first launch of anything:
+// of what was launched earlier it cannot always tell whether it is loaded. Calls that only ask
+// about a kernel (cudaFuncGetAttributes) are not watched, though some driver may load it for them.
+// One at a time: CARILLON_GUARD=report and
 // CARILLON_GUARD=abort in the environment start one when the first GPU is opened. For debugging:
 // every CUDA call costs more while one lives.
 class Guard {
