@@ -193,6 +193,11 @@ class Faults(unittest.TestCase):
 RESULTS = {}
 
 
+def commit():
+    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("victim")
@@ -214,7 +219,8 @@ def main():
     ok = unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful()
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"device": arguments.device, "repeats": arguments.repeats,
+            json.dump({"commit": os.environ.get("COMMIT") or commit(),
+                       "device": arguments.device, "repeats": arguments.repeats,
                        "kills": arguments.kills, "jobs": arguments.jobs, **RESULTS}, file, indent=1)
     return 0 if ok else 1
 
