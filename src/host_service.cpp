@@ -167,8 +167,7 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
     : state_(std::make_shared<State>(owner, device, capacity, first, options, std::move(serve))),
       thread_([state = state_](std::stop_token const& stop) { state->run(stop); }),
       at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
-          auto ask = stop;
-          ask.request_stop();
+          stop.request_stop();
           (void)state->wait_for_end(2 * state->options().stop_timeout);
       })) {}
 
