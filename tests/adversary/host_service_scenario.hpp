@@ -23,6 +23,15 @@ struct AskedOfHost {
     bool operator==(AskedOfHost const&) const = default;
 };
 
+// Up to three places in six lines. Words and lines in atoms of their own: the host flushes whole
+// ones.
+inline ReplyPlaces draw_reply_places(Random& random, Line* memory) {
+    std::uint32_t const count = 1 + random.below(3);
+    ReplyPlaces const places{memory, &memory[4].quads[0].low, &memory[5].quads[0].low, count};
+    format_places(places, random.one_in(2) ? 1 : (Sequence{1} << 32) - random.below(4));
+    return places;
+}
+
 // Time that passes with the polls of the thread that asks for it.
 class AskingClock {
    public:
@@ -52,7 +61,7 @@ class HostServiceScenario {
           machine_(policies.machine()),
           requests_(
               draw_shared_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
-          places_(draw_places(machine_.random(), machine_.device_lines() + 4)) {
+          places_(draw_reply_places(machine_.random(), machine_.device_lines() + 4)) {
         if (machine_.random().one_in(4)) machine_.drag();
     }
 
@@ -71,14 +80,6 @@ class HostServiceScenario {
         BasicHostCaller<AskedOfHost, AskedOfHost, Policies::DeviceFar, Near, AskingClock>;
     static constexpr unsigned askers = 3;
     static constexpr std::uint64_t questions = 5;  // of each
-
-    static ReplyPlaces draw_places(Random& random, Line* memory) {
-        std::uint32_t const count = 1 + random.below(3);
-        // Words and lines in atoms of their own: the host flushes whole ones.
-        ReplyPlaces const places{memory, &memory[4].quads[0].low, &memory[5].quads[0].low, count};
-        format_places(places, random.one_in(2) ? 1 : (Sequence{1} << 32) - random.below(4));
-        return places;
-    }
 
     void ask(unsigned asker) {
         Caller caller(requests_, places_, AskingClock(machine_), policies_.device_far(),
