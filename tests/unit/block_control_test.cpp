@@ -4,7 +4,10 @@
 
 #include <carillon/access/lanes.hpp>
 #include <carillon/serve.hpp>
+#include <functional>
 #include <vector>
+
+#include "support/ring_memory.hpp"
 
 namespace carillon::test {
 namespace {
@@ -13,13 +16,17 @@ struct Time {
     std::uint64_t ns = 1'000'000'000'000;
     std::uint64_t ticks = 0;
     mutable std::vector<std::uint32_t> sleeps;
+    std::function<void()> at_sleep = [] {};
 };
 
 class TestClock {
    public:
     explicit TestClock(Time const& time) : time_(&time) {}
     static void idle(std::uint32_t /*polls*/) {}
-    void sleep(std::uint32_t ns) const { time_->sleeps.push_back(ns); }
+    void sleep(std::uint32_t ns) const {
+        time_->sleeps.push_back(ns);
+        time_->at_sleep();
+    }
     [[nodiscard]] std::uint64_t now_ns() const { return time_->ns; }
     [[nodiscard]] std::uint64_t ticks() const { return time_->ticks; }
     [[nodiscard]] static std::uint32_t multiprocessor() { return 5; }
@@ -211,6 +218,56 @@ TEST_F(BlockControlTest, blockThatSleepsLooksForAStopAtEveryPoll) {
     control_.stop = 1;
     control.idle();
     EXPECT_TRUE(control.should_stop());
+}
+
+// A block that has three requests and room for two replies. The host takes them at the second
+// sleep, and tells the block to end at the third.
+class ReplyRoomTest : public BlockControlTest {
+   protected:
+    using Served = DeviceChannel<int, int>;
+
+    ReplyRoomTest() {
+        Producer<int, DeviceFar, DeviceNear> requests(requests_.view());
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(requests.try_push(i));
+        time_.at_sleep = [this] {
+            int reply = 0;
+            if (time_.sleeps.size() >= 2) {
+                while (taker_.try_pop(reply)) EXPECT_EQ(reply, -taken_++);
+            }
+            control_.stop = time_.sleeps.size() >= 3 ? 1 : 0;
+        };
+    }
+
+    Control resting() {
+        Control control = start(0, 0);
+        control.rest_by({.polls = 3, .longest_sleep_ns = 1000});
+        return control;
+    }
+    // Catches a wait for room that counts as idle time of what comes after it.
+    void expect_sleeps() const {
+        EXPECT_EQ(time_.sleeps, (std::vector<std::uint32_t>{100, 200, 100}));
+        EXPECT_EQ(taken_, 3);
+    }
+    struct Negative {
+        int operator()(int value) const { return -value; }
+    } handler_;
+    RingMemory requests_{4};
+    RingMemory replies_{2};
+
+   private:
+    Consumer<int, DeviceNear, DeviceFar> taker_{replies_.view()};
+    int taken_ = 0;
+};
+
+TEST_F(ReplyRoomTest, idleTimeBeginsAnewAfterIt) {
+    serve(Served(requests_.view(), replies_.view()), handler_, resting());
+    expect_sleeps();
+}
+
+TEST_F(ReplyRoomTest, idleTimeOfManyThreadsBeginsAnewAfterIt) {
+    Served const channel(requests_.view(), replies_.view());
+    serve_together(false, channel, channel, handler_, resting(), OneThread());
+    expect_sleeps();
 }
 
 }  // namespace
