@@ -37,14 +37,10 @@ void Residents::look_after_orphans() {
 }
 
 void Residents::retire(std::unique_ptr<Allocation> allocation) {
-    if (process_exits()) return keep_forever(std::move(allocation));
     look_after_orphans();
     std::lock_guard const lock(mutex_);
-    if (live_blocks_ != 0) {
-        retired_.push_back(std::move(allocation));
-    } else {  // with the lock held: a kernel that started meanwhile would hold up the free
-        allocation.reset();
-    }
+    retired_.push_back(std::move(allocation));
+    free_retired();
 }
 
 void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
@@ -58,7 +54,16 @@ void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned 
 void Residents::kernel_ended(unsigned blocks) {
     std::lock_guard const lock(mutex_);
     live_blocks_ -= blocks;
-    if (live_blocks_ == 0 && !process_exits()) retired_.clear();  // as in retire()
+    free_retired();
+}
+
+// Its driver may have gone when a process exits.
+void Residents::free_retired() {
+    if (live_blocks_ != 0) return;
+    if (process_exits()) {
+        for (auto& each : retired_) keep_forever(std::move(each));
+    }
+    retired_.clear();
 }
 
 bool Residents::any() {

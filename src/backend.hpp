@@ -49,7 +49,9 @@ class Residents {
     // Looks for the end of a kernel that its owner has left behind, whenever something is asked
     // here.
     void adopt(std::unique_ptr<Execution> execution);
+    // Frees `allocation` as soon as no kernel lives here.
     void retire(std::unique_ptr<Allocation> allocation);
+    // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
     [[nodiscard]] bool any();  // kernel
@@ -57,6 +59,9 @@ class Residents {
     void look_after_orphans();
 
    private:
+    // With the lock held: a kernel that started meanwhile would hold up the free.
+    void free_retired();
+
     std::mutex mutex_;
     unsigned live_blocks_ = 0;
     std::vector<std::unique_ptr<Execution>> orphans_;
@@ -80,16 +85,6 @@ class Backend : public std::enable_shared_from_this<Backend> {
     void set_data_order(DataOrder order) { info_.data_order = order; }
     void explain_emulated(std::string why) { info_.why_emulated = std::move(why); }
 
-    // Frees `allocation` as soon as no kernel lives here.
-    void retire(std::unique_ptr<Allocation> allocation) {
-        residents_->retire(std::move(allocation));
-    }
-    // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
-    void kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
-        residents_->kernel_started(call, blocks, limit);
-    }
-    void kernel_ended(unsigned blocks) { residents_->kernel_ended(blocks); }
-    void adopt(std::unique_ptr<Execution> execution) { residents_->adopt(std::move(execution)); }
     [[nodiscard]] Residents& residents() { return *residents_; }
 
    protected:

@@ -6,15 +6,15 @@
 #include <cstdlib>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <utility>
+
+#include "carillon/host_wait.hpp"
 
 namespace carillon::detail {
 namespace {
 
 // Long enough for whoever destroys a hook, and no reason for a process to stay.
-constexpr int tries = 1000;
-constexpr std::chrono::milliseconds between_tries{1};
+constexpr std::chrono::seconds longest_wait{1};
 
 std::atomic<bool> exits{false};
 
@@ -33,12 +33,10 @@ struct ExitHooks {
 void run_exit_hooks() {
     exits = true;
     ExitHooks& hooks = ExitHooks::get();
-    std::unique_lock lock(hooks.mutex, std::try_to_lock);
-    for (int i = 0; i < tries && !lock; ++i) {  // not for ever: a child may be forked with it held
-        std::this_thread::sleep_for(between_tries);
-        lock.try_lock();
-    }
-    if (!lock) return;
+    std::unique_lock lock(hooks.mutex, std::defer_lock);
+    // Not for ever: a child may be forked with it held.
+    auto const take = [&] { return lock.try_lock(); };
+    if (!HostWait(HostWait::Style::yield).until(take, longest_wait)) return;
     for (ExitHook const* hook : hooks.all) hook->run();
     hooks.all.clear();
 }

@@ -32,8 +32,6 @@ class LiveKernels {
 
 // Those of this process.
 [[nodiscard]] LiveKernels& live_kernels() noexcept;
-inline void guard_kernel_started(void* context) noexcept { live_kernels().started(context); }
-inline void guard_kernel_ended(void* context) noexcept { live_kernels().ended(context); }
 
 // When a call blocks while a kernel lives.
 enum class GuardWhen : std::uint8_t {

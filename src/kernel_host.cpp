@@ -69,7 +69,11 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, Run
       host_limit_(host_silence_limit(options, device_.emulated())),
       beats_(options.blocks, Beat{0, Clock::now()}),
       running_(std::move(running)),
-      heart_([this](std::stop_token const& stop) { live(stop); }),
+      heart_([this](std::stop_token const& stop) {
+          leave_pinned_cores();
+          keep_beating(stop);
+          heart_ended_.release();
+      }),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
 KernelHost::~KernelHost() { end(); }
@@ -125,12 +129,6 @@ void KernelHost::await_start() {
 
 ChannelView KernelHost::leading_channel(unsigned block) const {
     return memory_->on_host().channel(block * options_.channels_per_block);
-}
-
-void KernelHost::live(std::stop_token const& stop) {
-    leave_pinned_cores();
-    keep_beating(stop);
-    heart_ended_.release();
 }
 
 void KernelHost::keep_beating(std::stop_token const& stop) {

@@ -64,7 +64,7 @@ void RunningKernel::leave() noexcept {
             "carillon: a kernel was still running when its owner went; it and its "
             "memory are left to themselves\n",
             stderr);
-        backend_->adopt(std::move(execution_));
+        backend_->residents().adopt(std::move(execution_));
     }
     execution_.reset();
 }

@@ -37,7 +37,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 Memory::~Memory() { retire(); }
 
 void Memory::retire() {
-    if (allocation_ != nullptr) backend_->retire(std::move(allocation_));
+    if (allocation_ != nullptr) backend_->residents().retire(std::move(allocation_));
 }
 
 void* Memory::host() const { return allocation_ ? allocation_->host : nullptr; }

@@ -29,9 +29,8 @@ struct GuardState;
 // wait has seen its end. Under lazy loading start the guard before the first launch of anything:
 // of what was launched earlier it cannot always tell whether it is loaded. Calls that only ask
 // about a kernel (cudaFuncGetAttributes) are not watched, though some driver may load it for them.
-// One at a time: CARILLON_GUARD=report and
-// CARILLON_GUARD=abort in the environment start one when the first GPU is opened. For debugging:
-// every CUDA call costs more while one lives.
+// One at a time: CARILLON_GUARD=report and CARILLON_GUARD=abort in the environment start one when
+// the first GPU is opened. For debugging: every CUDA call costs more while one lives.
 class Guard {
    public:
     // Called in the thread that makes the call, ahead of it. What it throws is dropped, and its own

@@ -133,8 +133,6 @@ class KernelHost final : public ChannelPeer {
     // Before the process takes the memory away; an object with static storage is there still.
     void end_at_exit() noexcept;
     void ask_to_stop();
-    // The heart's life.
-    void live(std::stop_token const& stop);
     // Lets the kernel know, again and again, that this process is there, and watches its beats.
     void keep_beating(std::stop_token const& stop);
     // How long ago the beat of a block was another; looks at it.

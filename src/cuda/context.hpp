@@ -56,6 +56,17 @@ class ContextScope {
     RelaxedCapture relaxed_;
 };
 
+// Calls `free()` in a context, for a destructor: where the context has gone, so has what it held.
+template <class Free>
+void free_in(CudaContext const& context, Free&& free) noexcept {
+    RelaxedCapture const relaxed;
+    auto const& cuda = CudaDriver::get();
+    if (cuda.cuCtxPushCurrent(context.get()) != CUDA_SUCCESS) return;
+    free();
+    CUcontext popped = nullptr;
+    cuda.cuCtxPopCurrent(&popped);
+}
+
 [[nodiscard]] std::string uuid_text(Uuid const& uuid);
 
 }  // namespace carillon::detail

@@ -34,7 +34,7 @@ class StreamExecution final : public Execution {
           context_(std::move(context)),
           stream_(stream),
           blocks_(blocks) {
-        guard_kernel_started(context_->get());
+        live_kernels().started(context_->get());
     }
 
     ~StreamExecution() override {
@@ -60,8 +60,8 @@ class StreamExecution final : public Execution {
                 return false;
             }
             ended_ = true;
-            guard_kernel_ended(context_->get());
-            backend_->kernel_ended(blocks_);
+            live_kernels().ended(context_->get());
+            backend_->residents().kernel_ended(blocks_);
         }
         cuda.check(result_, "cuStreamQuery (the kernel died)");
         return true;
@@ -203,11 +203,7 @@ void CudaBackend::describe() {
     cuda.check(cuda.cuDriverGetVersion(&version), "cuDriverGetVersion");
     info_.cuda_driver = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
     info_.kernel_driver = kernel_module_version();
-    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
-    if (cuda.cuModuleGetLoadingMode != nullptr) {
-        cuda.check(cuda.cuModuleGetLoadingMode(&mode), "cuModuleGetLoadingMode");
-    }
-    info_.module_loading = mode == CU_MODULE_LAZY_LOADING ? "lazy" : "eager";
+    info_.module_loading = cuda.loads_lazily() ? "lazy" : "eager";
 }
 
 std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
@@ -230,7 +226,7 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     CUstream stream = nullptr;
     cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     try {
-        kernel_started(start_call, lasting, limit);
+        residents().kernel_started(start_call, lasting, limit);
     } catch (...) {
         cuda.cuStreamDestroy(stream);
         throw;
@@ -239,7 +235,7 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     CUresult const result = cuda.cuLaunchKernel(function, blocks, 1, 1, program.threads, 1, 1, 0,
                                                 stream, parameters.data(), nullptr);
     if (result != CUDA_SUCCESS) {
-        kernel_ended(lasting);
+        residents().kernel_ended(lasting);
         cuda.cuStreamDestroy(stream);
         cuda.check(result, "cuLaunchKernel");
     }

@@ -26,12 +26,7 @@ class CudaBuffer {
         cuda.check(result, "cuMemAlloc");
     }
     ~CudaBuffer() {
-        RelaxedCapture const relaxed;
-        auto const& cuda = CudaDriver::get();
-        if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
-        cuda.cuMemFree(allocated_);
-        CUcontext popped = nullptr;
-        cuda.cuCtxPopCurrent(&popped);
+        free_in(*context_, [this] { CudaDriver::get().cuMemFree(allocated_); });
     }
     CudaBuffer(CudaBuffer const&) = delete;
     CudaBuffer& operator=(CudaBuffer const&) = delete;

@@ -33,8 +33,6 @@ struct Cupti {
 #define CARILLON_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
     CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_MEMBER)
 #undef CARILLON_CUPTI_MEMBER
-    // Of the driver, since 12.4; nullptr before.
-    decltype(&::cuFuncIsLoaded) cuFuncIsLoaded = nullptr;
     bool lazy = false;  // modules are loaded when they are used
 
     static Cupti const& get();
@@ -69,14 +67,7 @@ Cupti load_cupti() {
     }
     CARILLON_CUPTI_FUNCTIONS(CARILLON_CUPTI_LOAD)
 #undef CARILLON_CUPTI_LOAD
-    if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-        cupti.cuFuncIsLoaded =
-            reinterpret_cast<decltype(cupti.cuFuncIsLoaded)>(::dlsym(driver, "cuFuncIsLoaded"));
-    }
-    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
-    auto* const ask_mode = CudaDriver::get().cuModuleGetLoadingMode;
-    cupti.lazy =
-        ask_mode != nullptr && ask_mode(&mode) == CUDA_SUCCESS && mode == CU_MODULE_LAZY_LOADING;
+    cupti.lazy = CudaDriver::get().loads_lazily();
     return cupti;
 }
 
@@ -146,10 +137,10 @@ class LaunchedKernels {
 // The driver knows it of a CUfunction. The runtime launches a CUkernel by the same call, of which
 // it does not: that one is loaded if it has been launched, as far as this watch has seen.
 bool is_loaded(CUfunction function) {
-    Cupti const& cupti = Cupti::get();
-    if (!cupti.lazy || function == nullptr) return true;
+    if (!Cupti::get().lazy || function == nullptr) return true;
+    auto* const ask = CudaDriver::get().cuFuncIsLoaded;  // nullptr before 12.4
     CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_LOADED;
-    if (cupti.cuFuncIsLoaded != nullptr && cupti.cuFuncIsLoaded(&state, function) == CUDA_SUCCESS) {
+    if (ask != nullptr && ask(&state, function) == CUDA_SUCCESS) {
         return state != CU_FUNCTION_LOADING_STATE_UNLOADED;
     }
     return LaunchedKernels::get().has(function);

@@ -71,6 +71,14 @@ bool breaks_the_context(CUresult result) {
 
 }  // namespace
 
+bool CudaDriver::loads_lazily() const {
+    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+    if (cuModuleGetLoadingMode != nullptr) {
+        check(cuModuleGetLoadingMode(&mode), "cuModuleGetLoadingMode");
+    }
+    return mode == CU_MODULE_LAZY_LOADING;
+}
+
 void CudaDriver::check(CUresult result, std::string_view call) const {
     if (result == CUDA_SUCCESS) return;
     char const* name = nullptr;

@@ -49,6 +49,7 @@ namespace carillon::detail {
     X(cuModuleGetFunctionCount)             \
     X(cuModuleEnumerateFunctions)           \
     X(cuFuncLoad)                           \
+    X(cuFuncIsLoaded)                       \
     X(cuMemGetHandleForAddressRange)
 
 struct CudaDriver {
@@ -62,6 +63,8 @@ struct CudaDriver {
     // driver that lacks a function), CudaError.
     static CudaDriver const& get();
 
+    // Whether modules are loaded when they are used. Throws CudaError.
+    [[nodiscard]] bool loads_lazily() const;
     // Throws CudaError unless `result` is CUDA_SUCCESS.
     void check(CUresult result, std::string_view call) const;
 };

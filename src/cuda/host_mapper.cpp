@@ -34,12 +34,7 @@ class PageLockedAllocation final : public Allocation {
     }
 
     ~PageLockedAllocation() override {
-        RelaxedCapture const relaxed;
-        auto const& cuda = CudaDriver::get();
-        if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
-        cuda.cuMemFreeHost(host);
-        CUcontext popped = nullptr;
-        cuda.cuCtxPopCurrent(&popped);
+        free_in(*context_, [this] { CudaDriver::get().cuMemFreeHost(host); });
     }
     PageLockedAllocation(PageLockedAllocation const&) = delete;
     PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;

@@ -63,8 +63,7 @@ Choice find_mapper(SharedContext const& context, DeviceOptions const& options,
     static auto& found = *new std::map<std::tuple<Uuid, bool>, Choice>;
     std::lock_guard const lock(mutex);
     Choice& choice = found[{context->uuid(), options.require_coherent}];
-    bool const never_tried = choice.mapper == nullptr && choice.why_not.empty();
-    if (never_tried || (choice.mapper == nullptr && !residents.any())) {
+    if (choice.mapper == nullptr && (choice.why_not.empty() || !residents.any())) {
         choice = try_ways(context, options, residents);
     }
     return choice;

@@ -18,13 +18,10 @@ class ImportedIntoCuda final : public VulkanAllocation {
     }
 
     ~ImportedIntoCuda() override {
-        RelaxedCapture const relaxed;
-        auto const& cuda = CudaDriver::get();
-        if (cuda.cuCtxPushCurrent(context_->get()) != CUDA_SUCCESS) return;
-        cuda.cuMemFree(pointer_);
-        cuda.cuDestroyExternalMemory(imported_);
-        CUcontext popped = nullptr;
-        cuda.cuCtxPopCurrent(&popped);
+        free_in(*context_, [this] {
+            CudaDriver::get().cuMemFree(pointer_);
+            CudaDriver::get().cuDestroyExternalMemory(imported_);
+        });
     }
     ImportedIntoCuda(ImportedIntoCuda const&) = delete;
     ImportedIntoCuda& operator=(ImportedIntoCuda const&) = delete;

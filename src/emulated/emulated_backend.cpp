@@ -56,7 +56,7 @@ struct KernelThreads {
         }
         if (running.fetch_sub(1) != 1) return;
         // Before `ended`: a device that its owner has closed is not to close on this thread later.
-        std::exchange(backend, nullptr)->kernel_ended(blocks);
+        std::exchange(backend, nullptr)->residents().kernel_ended(blocks);
         ended = true;
     }
 };
@@ -111,7 +111,8 @@ class EmulatedBackend final : public Backend {
     }
 
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override {
-        kernel_started("start kernel on the emulated device", blocks, emulated_resident_blocks);
+        residents().kernel_started("start kernel on the emulated device", blocks,
+                                   emulated_resident_blocks);
         auto kernel = std::make_shared<KernelThreads>();
         kernel->backend = shared_from_this();
         kernel->run_block = program.run_block;

@@ -47,11 +47,10 @@ struct VulkanInstance {
     vk::raii::Context context = load_vulkan();
     vk::raii::Instance instance = make_instance(context);
 
-    // To be called by one thread at a time.
     static VulkanInstance const& get() {
-        static VulkanInstance const* kept = nullptr;
-        if (kept == nullptr) kept = std::make_unique<VulkanInstance>().release();
-        return *kept;
+        // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
+        static auto const& kept = *new VulkanInstance;
+        return kept;
     }
 };
 

@@ -23,6 +23,13 @@ struct AskedOfHost {
     bool operator==(AskedOfHost const&) const = default;
 };
 
+// Whoever serves a question finds it whole, and takes its time.
+inline void ponder(Machine& machine, Side side, AskedOfHost const& question) {
+    machine.require(question == AskedOfHost::make(0, question.asker, question.index),
+                    "the question {} of {} is not whole", question.index, question.asker);
+    for (std::uint32_t i = machine.random().below(64); i != 0; --i) machine.pause(side);
+}
+
 // Up to three places in six lines. Words and lines in atoms of their own: the host flushes whole
 // ones.
 inline ReplyPlaces draw_reply_places(Random& random, Line* memory) {
@@ -124,12 +131,7 @@ class HostServiceScenario {
         while (!finished_) {
             consumer.poll([&](AddressedRequest<AskedOfHost> const& request, Sequence /*number*/) {
                 AskedOfHost const& question = request.value;
-                machine_.require(question == AskedOfHost::make(0, question.asker, question.index),
-                                 "the question {} of {} is not whole", question.index,
-                                 question.asker);
-                for (std::uint32_t i = machine_.random().below(64); i != 0; --i) {
-                    machine_.pause(Side::host);
-                }
+                ponder(machine_, Side::host, question);
                 if (question.index % 3 == 0) {
                     writer.fail(request.reply_to);
                 } else {

@@ -119,12 +119,7 @@ class PoolScenario {
         while (!finished_) {
             consumer.poll([&](Asked const& asked, Sequence /*number*/) {
                 AskedOfHost const& question = asked.value;
-                machine_.require(question == AskedOfHost::make(0, question.asker, question.index),
-                                 "the request {} of {} is not whole", question.index,
-                                 question.asker);
-                for (std::uint32_t i = machine_.random().below(64); i != 0; --i) {
-                    machine_.pause(Side::device);
-                }
+                ponder(machine_, Side::device, question);
                 data_.write(word_of(question.asker, question.index), ~question.index);
                 replies.answer(asked.reply_to, AskedOfHost::make(1, question.asker, question.index),
                                OutOfLine::written);

@@ -53,6 +53,17 @@ class BlockControlTest : public testing::Test {
         }
         return false;
     }
+    // Each serves someone and takes so long; the stop comes with the second.
+    unsigned sweeps_until_stopped(std::uint64_t ticks) {
+        Control control = start(0, 0);
+        unsigned sweeps = 0;
+        detail::sweep_until_stopped(control, OneLane(), [&] {
+            if (++sweeps == 2) control_.stop = 1;
+            time_.ticks += ticks;
+            return true;
+        });
+        return sweeps;
+    }
     [[nodiscard]] EndReason reason(Control& control) const {
         control.report_ended();
         return static_cast<EndReason>(status_.ended);
@@ -130,30 +141,12 @@ TEST_F(BlockControlTest, longRequestIsFollowedByALook) {
 
 // Nor where one block watches many channels.
 TEST_F(BlockControlTest, sweepThatTookLongIsFollowedByALook) {
-    Control control = start(0, 0);
-    unsigned sweeps = 0;
-    detail::sweep_until_stopped(control, OneLane(), [&] {
-        ++sweeps;
-        if (sweeps == 2) control_.stop = 1;
-        time_.ticks += 2'000'000;
-        return true;
-    });
-    EXPECT_EQ(sweeps, 2U);
+    EXPECT_EQ(sweeps_until_stopped(2'000'000), 2U);
     EXPECT_EQ(status_.ended, static_cast<std::uint64_t>(EndReason::told));
 }
 
 // Catches looks at every sweep: each costs as much.
-TEST_F(BlockControlTest, sweepsAreManyBetweenLooks) {
-    Control control = start(0, 0);
-    unsigned sweeps = 0;
-    detail::sweep_until_stopped(control, OneLane(), [&] {
-        ++sweeps;
-        if (sweeps == 2) control_.stop = 1;
-        time_.ticks += 1'000;
-        return true;
-    });
-    EXPECT_EQ(sweeps, 64U);
-}
+TEST_F(BlockControlTest, sweepsAreManyBetweenLooks) { EXPECT_EQ(sweeps_until_stopped(1'000), 64U); }
 
 // Nor for requests that are short but never end.
 TEST_F(BlockControlTest, blockThatIsAlwaysBusyIsToLookOnceInAWhile) {
