@@ -236,6 +236,12 @@ KernelState KernelHost::state() const {
     return state_;
 }
 
+void KernelHost::require_block(std::string_view call, unsigned block) const {
+    if (block < blocks()) return;
+    throw UsageError(fmt::format("{}::{}", owner_, call),
+                     fmt::format("there is no block {}: there are {}", block, blocks()));
+}
+
 BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
     StatusLine const* status = leading_channel(block).status;
     if (HostCached().load_word(&status->ended) != 0 || state() == KernelState::failed) {
@@ -246,6 +252,7 @@ BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
 }
 
 unsigned KernelHost::multiprocessor(unsigned block) const {
+    require_block("multiprocessor", block);
     StatusLine const* status = leading_channel(block).status;
     return static_cast<unsigned>(HostCached().load_word(&status->multiprocessor));
 }

@@ -112,7 +112,9 @@ class KernelHost final : public ChannelPeer {
     void end() noexcept;
     [[nodiscard]] bool running() const;
     [[nodiscard]] KernelState state() const;
-    // `outstanding`: whether the block has requests.
+    // Throws UsageError, in the name of the owner's `call`, for a block that is not.
+    void require_block(std::string_view call, unsigned block) const;
+    // `outstanding`: whether the block, which is there, has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return options_.blocks; }
     [[nodiscard]] unsigned multiprocessor(unsigned block) const;

@@ -204,7 +204,7 @@ class PersistentKernel {
 
     [[nodiscard]] unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
     [[nodiscard]] unsigned blocks() const { return host_->blocks(); }
-    // Which multiprocessor a block runs on.
+    // Which multiprocessor a block runs on. Throws UsageError for a block that is not.
     [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
         return host_->multiprocessor(block);
     }
@@ -212,9 +212,11 @@ class PersistentKernel {
     // Where it was put, and what was left to chance.
     [[nodiscard]] ChannelPlacement const& placement() const { return placement_; }
 
-    // What becomes of it, at any time and from any thread.
+    // What becomes of it, at any time and from any thread. Throws UsageError for a block that is
+    // not.
     [[nodiscard]] KernelState state() const { return host_->state(); }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
+        host_->require_block("activity", block);
         return host_->activity(block, outstanding(block));
     }
 

@@ -324,6 +324,7 @@ class PooledKernel {
     // As PersistentKernel's. A block counts as busy while any request is unanswered.
     [[nodiscard]] KernelState state() const { return state_->kernel->state(); }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
+        state_->kernel->require_block("activity", block);
         return state_->kernel->activity(block, !state_->host.all_answered());
     }
     [[nodiscard]] unsigned blocks() const { return state_->kernel->blocks(); }
