@@ -133,12 +133,9 @@ class Channel {
     template <class Poll, class Watched>
     bool wait_for(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
                   std::string_view call) {
-        auto const check = [&] {
+        return wait_.until(poll, watched, timeout, [&] {
             if (peer_) peer_->require_alive(call);
-        };
-        if (wait_.until(poll, watched, timeout, check)) return true;
-        check();
-        return false;
+        });
     }
 
     std::shared_ptr<ChannelMemory> memory_;

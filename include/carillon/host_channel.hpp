@@ -45,7 +45,7 @@ class HostChannel {
         // What is outstanding always has room in the reply ring, even if nobody ever looks again.
         if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
         if (pending.state != State::free || !requests_.try_push(request, data)) {
-            receive();  // an abandoned reply that has come in the meantime frees its slot
+            (void)receive();  // an abandoned reply that has come in the meantime frees its slot
             return {};
         }
         pending.sequence = ticket.sequence();
@@ -57,14 +57,13 @@ class HostChannel {
     // Takes the reply to `ticket`, which is valid, into `line` if it has come.
     [[nodiscard]] bool try_take(Ticket ticket, Line& line) {
         Pending& pending = slot(ticket);
-        if (pending.state != State::arrived) {
-            if (replies_.next() != ticket.sequence()) {
-                receive();
-                return pending.state == State::arrived && try_take(ticket, line);
+        if (pending.state == State::arrived) {
+            line = pending.reply;
+        } else {
+            while (replies_.next() != ticket.sequence()) {
+                if (!receive()) return false;
             }
             if (!replies_.try_take(line)) return false;
-        } else {
-            line = pending.reply;
         }
         pending.state = State::free;
         return true;
@@ -110,15 +109,16 @@ class HostChannel {
 
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
 
-    // Puts the next reply, if it has come, where its ticket's holder will look for it.
-    void receive() {
-        if (outstanding() == 0) return;
+    // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
+    bool receive() {
+        if (outstanding() == 0) return false;
         Pending& pending = slot(Ticket(replies_.next()));
         Line line;
-        if (!replies_.try_take(line)) return;
+        if (!replies_.try_take(line)) return false;
         bool const wanted = pending.state == State::awaited;
         if (wanted) pending.reply = line;
         pending.state = wanted ? State::arrived : State::free;
+        return true;
     }
 
     Producer<Request, Far, Near, Bell> requests_;

@@ -63,8 +63,10 @@ class BasicHostWait {
     [[nodiscard]] Style style() const { return style_; }
 
     // Polls until `poll()` is true, and returns true; or returns false when `timeout` has passed.
-    // About every millisecond it calls `while_waiting()`, which may throw. The clock is read
-    // only once a few polls have failed, so a wait that is short costs nothing but the polls.
+    // About every millisecond, and once more when the time is over, it calls `while_waiting()`,
+    // which may throw. What came while it did so, or while this thread did not get to run, is
+    // found: nothing is thrown, and no time is over, before one more poll was in vain. The clock is
+    // read only once a few polls have failed, so a wait that is short costs nothing but the polls.
     // `watched()`: an address in the line whose next write the poll waits for, or nullptr. It is
     // asked before every sleep, since a poll may move on to another line.
     template <class Poll, class Watched, class WhileWaiting>
@@ -79,11 +81,12 @@ class BasicHostWait {
                 auto const now = Clock::now();
                 if (polls == 0) start = now;
                 auto const waited = now - start;
-                if (waited >= timeout) return false;
-                if (waited >= next_call) {
+                bool const over = waited >= timeout;
+                if (over || waited >= next_call) {
                     next_call = waited + std::chrono::milliseconds(1);
-                    while_waiting();
+                    if (came_meanwhile(poll, while_waiting)) return true;
                 }
+                if (over) return poll();
             }
             if (style_ == Style::spin) {  // until the next look: nothing but the polls
                 for (unsigned i = 1; i < polls_between_looks; ++i) {
@@ -115,6 +118,18 @@ class BasicHostWait {
     static constexpr unsigned polls_between_looks = 256;
 
     static void const* unknown() { return nullptr; }
+
+    // Calls `while_waiting()`; true where it threw although a last poll is successful.
+    template <class Poll, class WhileWaiting>
+    static bool came_meanwhile(Poll& poll, WhileWaiting& while_waiting) {
+        try {
+            while_waiting();
+        } catch (...) {
+            if (poll()) return true;
+            throw;
+        }
+        return false;
+    }
 
     // The first poll after which the processor is yielded.
     [[nodiscard]] std::uint64_t first_yield() const {

@@ -258,13 +258,10 @@ class PoolClient {
     // Meanwhile, what clients that died had claimed of the ring is given up.
     template <class Poll>
     bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
-        auto const check = [&] {
+        return state_->wait.until(poll, timeout, [&] {
             state_->kernel->require_alive(call);
             state_->ring.recover();
-        };
-        if (state_->wait.until(poll, timeout, check)) return true;
-        check();
-        return false;
+        });
     }
 
     std::shared_ptr<detail::PoolState<Request>> state_;

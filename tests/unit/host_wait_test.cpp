@@ -65,6 +65,22 @@ TEST_P(HostWaitTest, whatIsThrownMeanwhileEndsTheWait) {
         std::logic_error);
 }
 
+// Catches a reply that is given up although it is there: it came while the wait looked elsewhere.
+TEST_P(HostWaitTest, whatComesBesideAnEndIsFound) {
+    bool there = false;
+    auto const come_and_end = [&] {
+        there = true;
+        throw std::logic_error("ended");
+    };
+    EXPECT_TRUE(wait_.until([&] { return there; }, patience, come_and_end));
+}
+
+// As when the process was stopped and continued: the time is over, and it is there.
+TEST_P(HostWaitTest, whatComesAtTheLastMomentIsFound) {
+    bool there = false;
+    EXPECT_TRUE(wait_.until([&] { return there; }, 0ns, [&] { there = true; }));
+}
+
 // Nobody writes to the line: catches a sleep that only a write ends.
 TEST_P(HostWaitTest, aWriteThatIsMissedDelaysNothingForLong) {
     alignas(64) std::uint64_t line = 0;
