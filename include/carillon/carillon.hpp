@@ -24,3 +24,4 @@
 #include "carillon/pooled_kernel.hpp"      // IWYU pragma: export
 #include "carillon/ring.hpp"               // IWYU pragma: export
 #include "carillon/shared_ring.hpp"        // IWYU pragma: export
+#include "carillon/ticket.hpp"             // IWYU pragma: export

@@ -15,6 +15,7 @@
 #include "carillon/error.hpp"
 #include "carillon/host_channel.hpp"
 #include "carillon/host_wait.hpp"
+#include "carillon/ticket.hpp"
 
 namespace carillon {
 
@@ -29,7 +30,8 @@ class ChannelPeer {
     virtual void require_alive(std::string_view call) = 0;
 };
 
-// One thread at a time. Requests and replies are trivially copyable and at most 48 bytes.
+// One thread at a time. Requests and replies are trivially copyable and at most 48 bytes. Neither
+// copied nor moved: it numbers its requests, and two would number them apart.
 template <class Request, class Reply>
 class Channel {
    public:
@@ -49,6 +51,9 @@ class Channel {
     explicit Channel(Device const& device, std::uint32_t capacity = 256)
         : Channel(device, std::make_shared<ChannelMemory>(device, 1, capacity), 0,
                   HostWait::for_kernel(device.emulated(), 1)) {}
+
+    Channel(Channel const&) = delete;
+    Channel& operator=(Channel const&) = delete;
 
     // The device's ends: pass them to a kernel by value, once.
     [[nodiscard]] DeviceChannel<Request, Reply> device_handle() const {
@@ -79,7 +84,9 @@ class Channel {
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
                                                    OutOfLine data = OutOfLine::none) {
         if (peer_) peer_->require_open("Channel::submit");
-        return ends_.try_submit(request, data);
+        auto const number = ends_.try_submit(request, data);
+        if (!number) return {};
+        return Ticket(issuer_, *number);
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
@@ -94,21 +101,21 @@ class Channel {
         return *ticket;
     }
 
-    // The reply to a request, if it has come. Throws UsageError when no reply is outstanding
-    // under the ticket's number: it was taken or given up already, or never asked for here.
+    // The reply to a request, if it has come. Throws UsageError for a ticket of another channel,
+    // and when no reply is outstanding for it: it was taken or given up already.
     [[nodiscard]] std::optional<Reply> try_take(Ticket ticket) {
-        ends_.require_valid("Channel::try_take", ticket);
+        Sequence const number = valid("Channel::try_take", ticket);
         Line line;
-        if (!ends_.try_take(ticket, line)) return {};
+        if (!ends_.try_take(number, line)) return {};
         return unpack<Reply>(line);
     }
 
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(Ticket ticket, std::chrono::nanoseconds timeout) {
-        ends_.require_valid("Channel::wait", ticket);
+        Sequence const number = valid("Channel::wait", ticket);
         Line line;
         auto const watched = [&] { return ends_.awaited(); };
-        if (!wait_for([&] { return ends_.try_take(ticket, line); }, watched, timeout,
+        if (!wait_for([&] { return ends_.try_take(number, line); }, watched, timeout,
                       "Channel::wait")) {
             throw TimeoutError("Channel::wait", "no reply within the time given");
         }
@@ -116,10 +123,7 @@ class Channel {
     }
 
     // Gives a reply up: it is dropped when it comes.
-    void abandon(Ticket ticket) {
-        ends_.require_valid("Channel::abandon", ticket);
-        ends_.abandon(ticket);
-    }
+    void abandon(Ticket ticket) { ends_.abandon(valid("Channel::abandon", ticket)); }
 
     // Whether the kernel has answered every request; of this channel's calls the only one that any
     // thread may make.
@@ -129,6 +133,14 @@ class Channel {
 
    private:
     [[nodiscard]] ChannelView view() const { return memory_->on_host().channel(index_); }
+
+    // The number of the request that a ticket of this channel names.
+    [[nodiscard]] Sequence valid(std::string_view call, Ticket ticket) {
+        if (ticket.issuer() != issuer_) [[unlikely]]
+            throw UsageError(call, "the ticket is another channel's");
+        ends_.require_valid(call, ticket.sequence());
+        return ticket.sequence();
+    }
 
     template <class Poll, class Watched>
     bool wait_for(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
@@ -140,6 +152,7 @@ class Channel {
 
     std::shared_ptr<ChannelMemory> memory_;
     unsigned index_;
+    std::uint64_t issuer_ = detail::new_ticket_issuer();
     std::shared_ptr<ChannelPeer> peer_;
     HostWait wait_;
     HostChannel<Request, Reply, HostCached, HostMapped> ends_;

@@ -13,17 +13,7 @@
 
 namespace carillon {
 
-// Names a request that was submitted, for whoever waits for its reply.
-class Ticket {
-   public:
-    explicit Ticket(Sequence sequence) : sequence_(sequence) {}
-    [[nodiscard]] Sequence sequence() const { return sequence_; }
-    bool operator==(Ticket const&) const = default;
-
-   private:
-    Sequence sequence_;
-};
-
+// Requests are known by their sequence numbers.
 template <class Request, class Reply, class Near, class Far>
 class HostChannel {
    public:
@@ -39,28 +29,28 @@ class HostChannel {
           near_(near) {}
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
-    [[nodiscard]] std::optional<Ticket> try_submit(Request const& request, OutOfLine data) {
-        Ticket const ticket(requests_.next());
-        Pending& pending = slot(ticket);
+    [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
+        Sequence const number = requests_.next();
+        Pending& pending = slot(number);
         // What is outstanding always has room in the reply ring, even if nobody ever looks again.
         if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
         if (pending.state != State::free || !requests_.try_push(request, data)) {
             (void)receive();  // an abandoned reply that has come in the meantime frees its slot
             return {};
         }
-        pending.sequence = ticket.sequence();
+        pending.sequence = number;
         pending.state = State::awaited;
-        std::atomic_ref(submitted_).store(ticket.sequence(), std::memory_order_relaxed);
-        return ticket;
+        std::atomic_ref(submitted_).store(number, std::memory_order_relaxed);
+        return number;
     }
 
-    // Takes the reply to `ticket`, which is valid, into `line` if it has come.
-    [[nodiscard]] bool try_take(Ticket ticket, Line& line) {
-        Pending& pending = slot(ticket);
+    // Takes the reply to request `number`, which is valid, into `line` if it has come.
+    [[nodiscard]] bool try_take(Sequence number, Line& line) {
+        Pending& pending = slot(number);
         if (pending.state == State::arrived) {
             line = pending.reply;
         } else {
-            while (replies_.next() != ticket.sequence()) {
+            while (replies_.next() != number) {
                 if (!receive()) return false;
             }
             if (!replies_.try_take(line)) return false;
@@ -70,16 +60,16 @@ class HostChannel {
     }
 
     // Gives a reply up: it is dropped when it comes.
-    void abandon(Ticket ticket) {
-        Pending& pending = slot(ticket);
+    void abandon(Sequence number) {
+        Pending& pending = slot(number);
         pending.state = pending.state == State::arrived ? State::free : State::abandoned;
     }
 
-    // Throws UsageError, in the name of `call`, when no reply is outstanding for the ticket.
-    void require_valid(std::string_view call, Ticket ticket) {
-        Pending const& pending = slot(ticket);
+    // Throws UsageError, in the name of `call`, when no reply is outstanding to `number`.
+    void require_valid(std::string_view call, Sequence number) {
+        Pending const& pending = slot(number);
         bool const held = pending.state == State::awaited || pending.state == State::arrived;
-        if (!held || pending.sequence != ticket.sequence()) {
+        if (!held || pending.sequence != number) {
             throw UsageError(call, "no reply is outstanding for this ticket");
         }
     }
@@ -103,8 +93,8 @@ class HostChannel {
         State state = State::free;
     };
 
-    [[nodiscard]] Pending& slot(Ticket ticket) {
-        return pending_[ticket.sequence() & (requests_.capacity() - 1)];
+    [[nodiscard]] Pending& slot(Sequence number) {
+        return pending_[number & (requests_.capacity() - 1)];
     }
 
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
@@ -112,7 +102,7 @@ class HostChannel {
     // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
     bool receive() {
         if (outstanding() == 0) return false;
-        Pending& pending = slot(Ticket(replies_.next()));
+        Pending& pending = slot(replies_.next());
         Line line;
         if (!replies_.try_take(line)) return false;
         bool const wanted = pending.state == State::awaited;

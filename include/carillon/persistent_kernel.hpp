@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <new>
-#include <span>
 #include <type_traits>
-#include <vector>
 
 #include "carillon/access/block.hpp"
 #include "carillon/access/lanes.hpp"
@@ -254,12 +253,10 @@ class PersistentKernel {
         host_ = std::make_shared<detail::KernelHost>(
             device, memory, start(device, memory->on_device(), options, handler), options);
         host_->await_start();
-        channels_.reserve(channels);
         for (unsigned i = 0; i < channels; ++i) {
             channels_.emplace_back(device, memory, i, wait, host_,
                                    bell(*memory, options.channels_per_block, i));
         }
-        express_.reserve(express);
         for (unsigned i = 0; i < express; ++i) {
             express_.emplace_back(device, memory, channels + i, wait, host_);
         }
@@ -310,25 +307,28 @@ class PersistentKernel {
         return memory.on_host().bells(block, host_->place_of_bells(block)) + channel % each;
     }
 
-    using Channels = std::span<Channel<Request, Reply> const>;
-    [[nodiscard]] static bool all_answered(Channels channels) {
-        return std::all_of(channels.begin(), channels.end(),
+    using Channels = std::deque<Channel<Request, Reply>>;  // where each stays where it is
+    // Of `count` channels from `first` on.
+    [[nodiscard]] static bool all_answered(Channels const& channels, std::size_t first,
+                                           std::size_t count) {
+        return std::all_of(channels.begin() + first, channels.begin() + first + count,
                            [](auto const& channel) { return channel.all_answered(); });
     }
     [[nodiscard]] bool all_answered() const {
-        return all_answered(channels_) && all_answered(express_);
+        return all_answered(channels_, 0, channels_.size()) &&
+               all_answered(express_, 0, express_.size());
     }
     // Whether a block has requests that it has not answered.
     [[nodiscard]] bool outstanding(unsigned block) const {
         std::size_t const each = channels_.size() / blocks();
-        if (!all_answered(Channels(channels_).subspan(block * each, each))) return true;
+        if (!all_answered(channels_, block * each, each)) return true;
         return !express_.empty() && !express_[block].all_answered();
     }
 
     ChannelPlacement placement_;
     std::shared_ptr<detail::KernelHost> host_;
-    std::vector<Channel<Request, Reply>> channels_;
-    std::vector<Channel<Request, Reply>> express_;  // of every block, or none
+    Channels channels_;
+    Channels express_;  // of every block, or none
 };
 
 }  // namespace carillon

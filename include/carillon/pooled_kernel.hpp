@@ -25,6 +25,7 @@
 #include "carillon/persistent_kernel.hpp"
 #include "carillon/serve.hpp"
 #include "carillon/shared_ring.hpp"
+#include "carillon/ticket.hpp"
 
 namespace carillon {
 
@@ -40,17 +41,23 @@ struct PooledKernelOptions {
     std::uint32_t stripe = 1;
 };
 
-// Names a request that was submitted, for the client that waits for its reply.
+// Names a request that was submitted, for whoever waits for its reply: at the client that gave it,
+// once. No two are the same.
 class PoolTicket {
    public:
-    PoolTicket(std::uint32_t slot, Tag number) : slot_(slot), number_(number) {}
+    // `serial` counts the requests of client `issuer`; `slot` is where it keeps what it knows of
+    // this one.
+    PoolTicket(std::uint64_t issuer, std::uint64_t serial, std::uint32_t slot)
+        : issuer_(issuer), serial_(serial), slot_(slot) {}
+    [[nodiscard]] std::uint64_t issuer() const { return issuer_; }
+    [[nodiscard]] std::uint64_t serial() const { return serial_; }
     [[nodiscard]] std::uint32_t slot() const { return slot_; }
-    [[nodiscard]] Tag number() const { return number_; }
     bool operator==(PoolTicket const&) const = default;
 
    private:
+    std::uint64_t issuer_;
+    std::uint64_t serial_;
     std::uint32_t slot_;
-    Tag number_;
 };
 
 namespace detail {
@@ -153,7 +160,7 @@ class PoolClient {
     // What is outstanding is given up.
     ~PoolClient() {
         for (Slot& slot : slots_) {
-            if (slot.awaited) slot.place.give_up();
+            if (slot.awaited != 0) slot.place.give_up();
         }
     }
 
@@ -190,8 +197,8 @@ class PoolClient {
             return {};
         }
         free_.pop_back();
-        slot.awaited = true;
-        return PoolTicket(index, address.number);
+        slot.awaited = ++submitted_;
+        return PoolTicket(issuer_, submitted_, index);
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
@@ -205,8 +212,8 @@ class PoolClient {
         return *ticket;
     }
 
-    // The reply to a request, if it has come. Throws UsageError when no reply is outstanding for
-    // the ticket.
+    // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
+    // when no reply is outstanding for it.
     [[nodiscard]] std::optional<Reply> try_take(PoolTicket ticket) {
         Slot& slot = valid("PoolClient::try_take", ticket);
         Line line;
@@ -239,19 +246,21 @@ class PoolClient {
     struct Slot {
         explicit Slot(ReplyPlaces const& places) : place(places) {}
         PlaceClaim<HostCached> place;
-        bool awaited = false;
+        std::uint64_t awaited = 0;  // serial of the request whose reply it is for; 0: none
     };
 
     [[nodiscard]] Slot& valid(std::string_view call, PoolTicket ticket) {
+        if (ticket.issuer() != issuer_) [[unlikely]]
+            throw UsageError(call, "the ticket is another client's");
         if (ticket.slot() < slots_.size()) {
             Slot& slot = slots_[ticket.slot()];
-            if (slot.awaited && slot.place.address().number == ticket.number()) return slot;
+            if (slot.awaited == ticket.serial() && slot.awaited != 0) return slot;
         }
         throw UsageError(call, "no reply is outstanding for this ticket");
     }
 
     void leave(Slot& slot, PoolTicket ticket) {
-        slot.awaited = false;
+        slot.awaited = 0;
         free_.push_back(ticket.slot());
     }
 
@@ -266,6 +275,8 @@ class PoolClient {
 
     std::shared_ptr<detail::PoolState<Request>> state_;
     HostSharedProducer<AddressedRequest<Request>> producer_;
+    std::uint64_t issuer_ = detail::new_ticket_issuer();
+    std::uint64_t submitted_ = 0;  // the last one's serial
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;  // of slots_
 };

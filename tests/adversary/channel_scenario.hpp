@@ -64,7 +64,7 @@ class ChannelScenario {
     using Near = Policies::DeviceNear;
     using Far = Policies::DeviceFar;
     struct Outstanding {
-        Ticket ticket;
+        Sequence number;
         std::uint64_t request;
     };
 
@@ -123,17 +123,17 @@ class ChannelScenario {
     void submit() {
         if (submitted_ == count_) return;
         words_.write(static_cast<std::uint32_t>(submitted_), submitted_ + 1);
-        auto const ticket = channel_.try_submit(Whole::make(submitted_), OutOfLine::written);
-        if (!ticket) return;
-        outstanding_.push_back({*ticket, submitted_++});
+        auto const number = channel_.try_submit(Whole::make(submitted_), OutOfLine::written);
+        if (!number) return;
+        outstanding_.push_back({*number, submitted_++});
     }
 
     void take_one() {
         if (outstanding_.empty()) return;
         auto const chosen = choose();
         Line line;
-        channel_.require_valid("take", chosen->ticket);
-        if (!channel_.try_take(chosen->ticket, line)) return;
+        channel_.require_valid("take", chosen->number);
+        if (!channel_.try_take(chosen->number, line)) return;
         std::uint64_t const request = chosen->request;
         outstanding_.erase(chosen);
         machine_.require(unpack<Whole>(line) == Whole::make(~request), "reply {} is wrong",
@@ -145,7 +145,7 @@ class ChannelScenario {
     void abandon_one() {
         if (outstanding_.empty() || !machine_.random().one_in(4)) return;
         auto const chosen = choose();
-        channel_.abandon(chosen->ticket);
+        channel_.abandon(chosen->number);
         outstanding_.erase(chosen);
     }
 

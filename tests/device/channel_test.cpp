@@ -85,10 +85,11 @@ TEST_P(ChannelTest, ticketIsGoodForOneReply) {
 // Catches a look-up by slot alone: 5, 9, ... share a slot with 1.
 TEST_P(ChannelTest, ticketThatTheChannelDidNotGiveIsAUsageError) {
     Ticket const ticket = channel().submit({1, 0}, patience);
-    for (Sequence foreign : {0ULL, 2ULL, 5ULL, 9ULL, (1ULL << 32) + 1}) {
-        EXPECT_THROW((void)channel().wait(Ticket(foreign), patience), UsageError) << foreign;
-        EXPECT_THROW((void)channel().try_take(Ticket(foreign)), UsageError) << foreign;
-        EXPECT_THROW(channel().abandon(Ticket(foreign)), UsageError) << foreign;
+    for (Sequence number : {0ULL, 2ULL, 5ULL, 9ULL, (1ULL << 32) + 1}) {
+        Ticket const foreign(ticket.issuer(), number);
+        EXPECT_THROW((void)channel().wait(foreign, patience), UsageError) << number;
+        EXPECT_THROW((void)channel().try_take(foreign), UsageError) << number;
+        EXPECT_THROW(channel().abandon(foreign), UsageError) << number;
     }
     EXPECT_EQ(channel().wait(ticket, patience).value, 4U);
 }

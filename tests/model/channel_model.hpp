@@ -115,7 +115,7 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
     template <class Channel>
     bool take(Channel& channel) {
         Line line;
-        if (!channel.try_take(Ticket(answered_ + 1), line)) return false;
+        if (!channel.try_take(answered_ + 1, line)) return false;
         RL_ASSERT(unpack<Message>(line) == Message::make(100 + answered_));
         RL_ASSERT(told_.at(answered_)(RL_INFO).load() == 100 + answered_);
         ++answered_;

@@ -115,7 +115,7 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
     bool take(Host& host, std::uint32_t channel) {
         Line line;
         if (answered_[channel] == submitted_[channel] ||
-            !host.try_take(Ticket(answered_[channel] + 1), line)) {
+            !host.try_take(answered_[channel] + 1, line)) {
             return false;
         }
         std::uint32_t const number = 10 * channel + ++answered_[channel];

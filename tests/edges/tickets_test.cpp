@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tickets that are used twice, or at the wrong place.
+#include <optional>
+#include <utility>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "device/gate.hpp"
+
+namespace carillon::test {
+namespace {
+
+class TicketTest : public KernelTest {
+   protected:
+    // That `ticket` is good for nothing at `taker`, a channel or a client.
+    template <class Taker, class AnyTicket>
+    static void expect_refused(Taker& taker, AnyTicket ticket, char const* why) {
+        CARILLON_EXPECT_ERROR(taker.wait(ticket, patience), UsageError, why);
+        CARILLON_EXPECT_ERROR(taker.try_take(ticket), UsageError, why);
+        CARILLON_EXPECT_ERROR(taker.abandon(ticket), UsageError, why);
+    }
+};
+CARILLON_ON_EVERY_DEVICE(TicketTest);
+
+// Catches a look-up by number: the first request of every channel has the same.
+TEST_P(TicketTest, ticketOfAnotherChannelIsAUsageError) {
+    PersistentKernel<GatedHandler> kernel(device(), {.blocks = 2}, GatedHandler{});
+    auto& one = kernel.channel(0);
+    auto& other = kernel.channel(1);
+    Ticket const ones = one.submit({1, 0}, patience);
+    Ticket const others = other.submit({2, 0}, patience);
+    EXPECT_EQ(ones.sequence(), others.sequence());
+    EXPECT_FALSE(ones == others);
+    expect_refused(one, others, "the ticket is another channel's");
+    expect_refused(other, ones, "the ticket is another channel's");
+    EXPECT_EQ(one.wait(ones, patience).value, 4U);
+    EXPECT_EQ(other.wait(others, patience).value, 7U);
+}
+
+// The same memory, and so the same numbers again.
+TEST_P(TicketTest, ticketOfAKernelThatHasEndedIsNotTheNextOnes) {
+    auto const memory = std::make_shared<ChannelMemory>(device(), 1, 8);
+    std::optional<Ticket> old;
+    {
+        PersistentKernel<GatedHandler> kernel(device(), memory, {}, GatedHandler{});
+        old = kernel.channel().submit({1, 0}, patience);
+    }
+    PersistentKernel<GatedHandler> kernel(device(), memory, {}, GatedHandler{});
+    (void)kernel.channel().submit({2, 0}, patience);
+    expect_refused(kernel.channel(), *old, "the ticket is another channel's");
+}
+
+TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 2}, GatedHandler{});
+    auto one = kernel.client();
+    auto other = kernel.client();
+    PoolTicket const ones = one.submit({1, 0}, patience);
+    PoolTicket const others = other.submit({2, 0}, patience);
+    EXPECT_FALSE(ones == others);
+    expect_refused(one, others, "the ticket is another client's");
+    EXPECT_EQ(one.wait(ones, patience).value, 4U);
+    EXPECT_EQ(other.wait(others, patience).value, 7U);
+}
+
+// Catches a ticket by place: what was given up leaves its place to another request.
+TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
+    Gate gate(device());
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 2, .replies = 2},
+                                      GatedHandler{gate.on_device()});
+    auto client = kernel.client();
+    PoolTicket const given_up = client.submit({1, 1}, patience);
+    client.abandon(given_up);
+    PoolTicket const next = client.submit({2, 1}, patience);
+    EXPECT_FALSE(given_up == next);
+    gate.open(1);
+    expect_refused(client, given_up, "no reply is outstanding");
+    EXPECT_EQ(client.wait(next, patience).value, 7U);
+    expect_refused(client, next, "no reply is outstanding");
+}
+
+TEST_P(TicketTest, ticketsGoWithAClientThatIsMoved) {
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 2}, GatedHandler{});
+    auto client = kernel.client();
+    PoolTicket const ticket = client.submit({1, 0}, patience);
+    auto moved = std::move(client);
+    EXPECT_EQ(moved.wait(ticket, patience).value, 4U);
+}
+
+}  // namespace
+}  // namespace carillon::test
