@@ -18,6 +18,9 @@ ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned f
 HandlerError::HandlerError(std::string_view call, std::string_view command, std::uint32_t code)
     : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
+TimeoutError::TimeoutError(std::string_view call, std::string_view cause, bool sent)
+    : Error(call, cause), sent_(sent) {}
+
 CodedError::CodedError(std::string_view call, int code, std::string_view code_name,
                        std::string_view hint)
     : Error(call, fmt::format("{} ({}){}{}", code_name, code, hint.empty() ? "" : ": ", hint)),
@@ -32,4 +35,45 @@ DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_
 SystemError::SystemError(std::string_view call, int error_number)
     : CodedError(call, error_number, std::generic_category().message(error_number)) {}
 
+namespace detail {
+namespace {
+
+std::string why_no_room(NoRoom where, std::uint32_t size) {
+    switch (where) {
+        case NoRoom::channel:
+            return fmt::format(
+                "each of the channel's {} slots has a request that the kernel has "
+                "not answered or whose reply was not taken; take or abandon replies, "
+                "or raise the channel's capacity",
+                size);
+        case NoRoom::client:
+            return fmt::format(
+                "this client has {} requests that the kernel has not answered or "
+                "whose replies were not taken; take or abandon replies, or raise "
+                "PooledKernelOptions::replies",
+                size);
+        default:
+            return fmt::format(
+                "the {} slots of the kernel's ring have requests that no block has "
+                "taken; more blocks, or a larger capacity, would",
+                size);
+    }
+}
+
+}  // namespace
+
+void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size) {
+    throw TimeoutError(call,
+                       "no slot came free within the time given, and the request was not "
+                       "sent: " +
+                           why_no_room(where, size));
+}
+
+void throw_no_reply(std::string_view call) {
+    throw TimeoutError(
+        call, "no reply within the time given; the request was sent, and may still be served",
+        true);
+}
+
+}  // namespace detail
 }  // namespace carillon

@@ -2,6 +2,7 @@
 // A channel: requests to the device, a reply to each, in order.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -62,19 +63,22 @@ class Channel {
     }
 
     // Sends a request and waits for its reply: one round trip over the bus. Throws TimeoutError
-    // when none came within `timeout`: the request may still be served, its reply is dropped then.
-    // Throws StoppedError after a stop, CudaError when the kernel died.
+    // when none came within `timeout`, which says whether the request was sent: it may still be
+    // served then, and its reply is dropped. Throws StoppedError after a stop, CudaError when the
+    // kernel died.
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
-        auto ticket = try_submit(request);
-        if (!ticket) {
+        constexpr std::string_view call = "Channel::call";
+        auto number = try_send(call, request, OutOfLine::none);
+        auto left = timeout;
+        if (!number) {
             auto const start = std::chrono::steady_clock::now();
-            ticket = submit(request, timeout);
-            timeout -= std::chrono::steady_clock::now() - start;
+            number = send(call, request, timeout, OutOfLine::none);
+            left = std::max(timeout, {}) - (std::chrono::steady_clock::now() - start);
         }
         try {
-            return wait(*ticket, timeout);
+            return await(call, *number, left);
         } catch (...) {
-            abandon(*ticket);
+            ends_.abandon(*number);
             throw;
         }
     }
@@ -83,8 +87,7 @@ class Channel {
     // outstanding as the channel has slots.
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
                                                    OutOfLine data = OutOfLine::none) {
-        if (peer_) peer_->require_open("Channel::submit");
-        auto const number = ends_.try_submit(request, data);
+        auto const number = try_send("Channel::try_submit", request, data);
         if (!number) return {};
         return Ticket(issuer_, *number);
     }
@@ -92,13 +95,7 @@ class Channel {
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
     [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
                                 OutOfLine data = OutOfLine::none) {
-        std::optional<Ticket> ticket;
-        auto const watched = [] { return nullptr; };  // a credit or a reply that was given up
-        if (!wait_for([&] { return (ticket = try_submit(request, data)).has_value(); }, watched,
-                      timeout, "Channel::submit")) {
-            throw TimeoutError("Channel::submit", "no slot came free");
-        }
-        return *ticket;
+        return {issuer_, send("Channel::submit", request, timeout, data)};
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another channel,
@@ -112,14 +109,8 @@ class Channel {
 
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(Ticket ticket, std::chrono::nanoseconds timeout) {
-        Sequence const number = valid("Channel::wait", ticket);
-        Line line;
-        auto const watched = [&] { return ends_.awaited(); };
-        if (!wait_for([&] { return ends_.try_take(number, line); }, watched, timeout,
-                      "Channel::wait")) {
-            throw TimeoutError("Channel::wait", "no reply within the time given");
-        }
-        return unpack<Reply>(line);
+        constexpr std::string_view call = "Channel::wait";
+        return await(call, valid(call, ticket), timeout);
     }
 
     // Gives a reply up: it is dropped when it comes.
@@ -140,6 +131,33 @@ class Channel {
             throw UsageError(call, "the ticket is another channel's");
         ends_.require_valid(call, ticket.sequence());
         return ticket.sequence();
+    }
+
+    // Of these three `call` is what the user called, for errors.
+    [[nodiscard]] std::optional<Sequence> try_send(std::string_view call, Request const& request,
+                                                   OutOfLine data) {
+        if (peer_) peer_->require_open(call);
+        return ends_.try_submit(request, data);
+    }
+
+    [[nodiscard]] Sequence send(std::string_view call, Request const& request,
+                                std::chrono::nanoseconds timeout, OutOfLine data) {
+        std::optional<Sequence> number;
+        auto const watched = [] { return nullptr; };  // a credit or a reply that was given up
+        auto const sent = [&] { return (number = try_send(call, request, data)).has_value(); };
+        if (!wait_for(sent, watched, timeout, call)) {
+            detail::throw_not_sent(call, detail::NoRoom::channel, capacity());
+        }
+        return *number;
+    }
+
+    [[nodiscard]] Reply await(std::string_view call, Sequence number,
+                              std::chrono::nanoseconds timeout) {
+        Line line;
+        auto const watched = [&] { return ends_.awaited(); };
+        auto const taken = [&] { return ends_.try_take(number, line); };
+        if (!wait_for(taken, watched, timeout, call)) detail::throw_no_reply(call);
+        return unpack<Reply>(line);
     }
 
     template <class Poll, class Watched>

@@ -55,7 +55,15 @@ class ResidencyError : public Error {
 
 // A deadline passed. Nothing is lost: what was accepted stays accepted.
 class TimeoutError : public Error {
-    using Error::Error;
+   public:
+    TimeoutError(std::string_view call, std::string_view cause, bool sent = false);
+
+    // Whether a request had been sent when the time was over: it may still be served, and one that
+    // is sent again is served twice. False where the call sends nothing, or had not yet.
+    [[nodiscard]] bool sent() const { return sent_; }
+
+   private:
+    bool sent_;
 };
 
 // The kernel was stopped, or ended by itself; no command can reach it any more.
@@ -115,5 +123,16 @@ class DeviceFaultError : public CudaError {
 class VulkanError : public CodedError {  // VkResult
     using CodedError::CodedError;
 };
+
+namespace detail {
+
+// What had no room for a request.
+enum class NoRoom : std::uint8_t { channel, client, pool };
+
+// What a call says whose time is over. `size`: how many find room in what had none.
+[[noreturn]] void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size);
+[[noreturn]] void throw_no_reply(std::string_view call);
+
+}  // namespace detail
 
 }  // namespace carillon

@@ -3,6 +3,7 @@
 // request. Any number of host threads ask, and replies come in any order.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -164,20 +165,22 @@ class PoolClient {
         }
     }
 
-    // Sends a request and waits for its reply. Throws TimeoutError when none came within `timeout`:
-    // the request may still be served, its reply is dropped then. Throws StoppedError after a stop,
-    // CudaError when the kernel died.
+    // Sends a request and waits for its reply. Throws TimeoutError when none came within `timeout`,
+    // which says whether the request was sent: it may still be served then, and its reply is
+    // dropped. Throws StoppedError after a stop, CudaError when the kernel died.
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
-        auto ticket = try_submit(request);
-        if (!ticket) {
+        constexpr std::string_view call = "PoolClient::call";
+        Slot* slot = try_send(call, request, OutOfLine::none);
+        auto left = timeout;
+        if (slot == nullptr) {
             auto const start = std::chrono::steady_clock::now();
-            ticket = submit(request, timeout);
-            timeout -= std::chrono::steady_clock::now() - start;
+            slot = &send(call, request, timeout, OutOfLine::none);
+            left = std::max(timeout, {}) - (std::chrono::steady_clock::now() - start);
         }
         try {
-            return wait(*ticket, timeout);
+            return await(call, *slot, left);
         } catch (...) {
-            abandon(*ticket);
+            give_up(*slot);
             throw;
         }
     }
@@ -186,60 +189,33 @@ class PoolClient {
     // are outstanding as a client may have.
     [[nodiscard]] std::optional<PoolTicket> try_submit(Request const& request,
                                                        OutOfLine data = OutOfLine::none) {
-        state_->kernel->require_open("PoolClient::submit");
-        if (free_.empty()) return {};
-        std::uint32_t const index = free_.back();
-        Slot& slot = slots_[index];
-        if (!slot.place.try_claim()) return {};
-        ReplyAddress const address = slot.place.address();
-        if (!producer_.try_push({address, request}, data)) {
-            slot.place.take_back();
-            return {};
-        }
-        free_.pop_back();
-        slot.awaited = ++submitted_;
-        return PoolTicket(issuer_, submitted_, index);
+        Slot const* const slot = try_send("PoolClient::try_submit", request, data);
+        if (slot == nullptr) return {};
+        return ticket_of(*slot);
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
     [[nodiscard]] PoolTicket submit(Request const& request, std::chrono::nanoseconds timeout,
                                     OutOfLine data = OutOfLine::none) {
-        std::optional<PoolTicket> ticket = try_submit(request, data);
-        if (!ticket && !wait_for([&] { return (ticket = try_submit(request, data)).has_value(); },
-                                 timeout, "PoolClient::submit")) {
-            throw TimeoutError("PoolClient::submit", "no slot came free");
-        }
-        return *ticket;
+        return ticket_of(send("PoolClient::submit", request, timeout, data));
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
     // when no reply is outstanding for it.
     [[nodiscard]] std::optional<Reply> try_take(PoolTicket ticket) {
-        Slot& slot = valid("PoolClient::try_take", ticket);
         Line line;
-        if (!slot.place.look(line)) return {};
-        slot.place.give_back();
-        leave(slot, ticket);
+        if (!try_take(valid("PoolClient::try_take", ticket), line)) return {};
         return unpack<Reply>(line);
     }
 
     // The same, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(PoolTicket ticket, std::chrono::nanoseconds timeout) {
-        (void)valid("PoolClient::wait", ticket);
-        std::optional<Reply> reply;
-        if (!wait_for([&] { return (reply = try_take(ticket)).has_value(); }, timeout,
-                      "PoolClient::wait")) {
-            throw TimeoutError("PoolClient::wait", "no reply within the time given");
-        }
-        return *reply;
+        constexpr std::string_view call = "PoolClient::wait";
+        return await(call, valid(call, ticket), timeout);
     }
 
     // Gives a reply up: it is dropped when it comes.
-    void abandon(PoolTicket ticket) {
-        Slot& slot = valid("PoolClient::abandon", ticket);
-        slot.place.give_up();
-        leave(slot, ticket);
-    }
+    void abandon(PoolTicket ticket) { give_up(valid("PoolClient::abandon", ticket)); }
 
    private:
     // A reply that is outstanding, or room for one.
@@ -259,9 +235,64 @@ class PoolClient {
         throw UsageError(call, "no reply is outstanding for this ticket");
     }
 
-    void leave(Slot& slot, PoolTicket ticket) {
+    [[nodiscard]] std::uint32_t index_of(Slot const& slot) const {
+        return static_cast<std::uint32_t>(&slot - slots_.data());
+    }
+    [[nodiscard]] PoolTicket ticket_of(Slot const& slot) const {
+        return PoolTicket(issuer_, slot.awaited, index_of(slot));
+    }
+
+    // Of these three `call` is what the user called, for errors; the first returns nullptr where it
+    // did not send.
+    [[nodiscard]] Slot* try_send(std::string_view call, Request const& request, OutOfLine data) {
+        state_->kernel->require_open(call);
+        full_ = detail::NoRoom::client;
+        if (free_.empty()) return nullptr;
+        Slot& slot = slots_[free_.back()];
+        if (!slot.place.try_claim()) return nullptr;
+        if (!producer_.try_push({slot.place.address(), request}, data)) {
+            slot.place.take_back();
+            full_ = detail::NoRoom::pool;
+            return nullptr;
+        }
+        free_.pop_back();
+        slot.awaited = ++submitted_;
+        return &slot;
+    }
+
+    [[nodiscard]] Slot& send(std::string_view call, Request const& request,
+                             std::chrono::nanoseconds timeout, OutOfLine data) {
+        Slot* slot = nullptr;
+        auto const sent = [&] { return (slot = try_send(call, request, data)) != nullptr; };
+        if (!wait_for(sent, timeout, call)) {
+            bool const own = full_ == detail::NoRoom::client;
+            detail::throw_not_sent(call, full_, own ? state_->replies : state_->ring.capacity());
+        }
+        return *slot;
+    }
+
+    [[nodiscard]] Reply await(std::string_view call, Slot& slot, std::chrono::nanoseconds timeout) {
+        Line line;
+        auto const taken = [&] { return try_take(slot, line); };
+        if (!wait_for(taken, timeout, call)) detail::throw_no_reply(call);
+        return unpack<Reply>(line);
+    }
+
+    [[nodiscard]] bool try_take(Slot& slot, Line& line) {
+        if (!slot.place.look(line)) return false;
+        slot.place.give_back();
+        leave(slot);
+        return true;
+    }
+
+    void give_up(Slot& slot) {
+        slot.place.give_up();
+        leave(slot);
+    }
+
+    void leave(Slot& slot) {
         slot.awaited = 0;
-        free_.push_back(ticket.slot());
+        free_.push_back(index_of(slot));
     }
 
     // Meanwhile, what clients that died had claimed of the ring is given up.
@@ -277,6 +308,7 @@ class PoolClient {
     HostSharedProducer<AddressedRequest<Request>> producer_;
     std::uint64_t issuer_ = detail::new_ticket_issuer();
     std::uint64_t submitted_ = 0;  // the last one's serial
+    detail::NoRoom full_{};        // what had no room the last time
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;  // of slots_
 };

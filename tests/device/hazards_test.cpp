@@ -416,7 +416,7 @@ TEST_P(GpuHazardTest, handlerThatLeavesTheOnlyBlockIsAStoppedError) {
     PersistentKernel<LeavesAtSeven> kernel(device(), mortal);
     EXPECT_EQ(kernel.channel().call(6, patience), 6);
     CARILLON_EXPECT_ERROR(kernel.channel().call(7, patience), StoppedError,
-                          "Channel::wait: the kernel has ended");
+                          "Channel::call: the kernel has ended");
 }
 
 TEST_P(GpuHazardTest, handlerThatLeavesOneOfTwoBlocksLeavesItStuck) {

@@ -85,7 +85,7 @@ TEST_P(KernelLifetimeTest, kernelEndsByItselfAfterItsLifetime) {
     Kernel kernel(device(), {.lifetime = 20ms});
     ASSERT_TRUE(eventually([&] { return !kernel.running(); }));
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, patience), StoppedError,
-                          "Channel::wait: the kernel has ended");
+                          "Channel::call: the kernel has ended");
     // Catches a look that a short deadline comes before: the cause is the end, not the time.
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, 0ns), StoppedError, "the kernel has ended");
     EXPECT_NO_THROW(kernel.stop(patience));
