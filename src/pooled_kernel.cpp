@@ -33,21 +33,53 @@ void require_pool(PooledKernelOptions const& options, unsigned threads) {
 
 }  // namespace
 
-PoolHost::PoolHost(Device const& device, PooledKernelOptions const& options, unsigned threads)
-    : count_((require_pool(options, threads), options.clients * options.replies)),
+PoolState::PoolState(Device const& device, PooledKernelOptions const& options, unsigned threads)
+    : replies_((require_pool(options, threads), options.replies)),
+      count_(options.clients * options.replies),
       blocks_(std::make_shared<ChannelMemory>(device, options.kernel.blocks, slots_of_a_block)),
       places_(device.allocate_host(count_ * (sizeof(Line) + sizeof(std::uint64_t)) +
-                                   sizeof(std::uint64_t))) {
+                                   sizeof(std::uint64_t))),
+      records_(options.clients),
+      ring_(std::make_shared<SharedRingState>(device,
+                                              SharedRingOptions{.capacity = options.kernel.capacity,
+                                                                .stripe = options.stripe,
+                                                                .producers = options.clients},
+                                              Direction::to_device)),
+      wait_(HostWait::for_kernel(device.emulated(), options.kernel.blocks, options.kernel.wait)) {
     format_places(places_on_host(), 1);
+    ring_->bury = [this](unsigned client) { bury(client); };
 }
 
-ReplyPlaces PoolHost::places_at(void* begin) const {
+ReplyPlaces PoolState::places_at(void* begin) const {
     auto* const lines = static_cast<Line*>(begin);
     auto* const words = reinterpret_cast<std::uint64_t*>(lines + count_);
     return {lines, words, words + count_, count_};
 }
 
-bool PoolHost::all_answered() const {
+void PoolState::bury(unsigned client) {
+    HostCached const near;
+    std::uint32_t const sends_at = record(client).sends_at.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < replies_; ++i) {
+        std::uint32_t const place = first_place(client) + i;
+        bool const sent = sends_at != place + 1 || was_sent(client);
+        leave_for_the_dead(places_on_host(), place, sent, near);
+    }
+}
+
+bool PoolState::was_sent(unsigned client) const {
+    HostCached const near;
+    ProducerRecord const& claims = ring_->memory.records()[client];
+    Sequence const begin = near.load_word(&claims.begin);
+    if (begin == ProducerRecord::claiming) return false;
+    if (begin == ProducerRecord::none) {
+        Sequence const before = records_[client].claimed_before.load(std::memory_order_relaxed);
+        return near.load_word(&claims.end) != before;
+    }
+    HostCached const far_as_well(ring_->memory.device_memory().range_sync());
+    return was_written(ring_->memory.on_host(), begin, far_as_well);
+}
+
+bool PoolState::all_answered() const {
     HostCached const near;
     ReplyPlaces const places = places_on_host();
     for (std::uint32_t i = 0; i < count_; ++i) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/producer_registry.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 
-#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <limits>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "carillon/error.hpp"
@@ -37,24 +38,33 @@ class LifeLock {
         int const error = pthread_mutex_trylock(&mutex_);
         if (error == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
         bool const mine = error == 0 || error == EOWNERDEAD;
-        if (mine) owner_ = std::this_thread::get_id();
+        if (mine) owner_ = this_thread();
         if (error == EOWNERDEAD) return Tried::died;
         return mine ? Tried::taken : Tried::alive;
     }
     // By the thread that took it.
     void release() {
-        owner_ = {};
+        owner_ = 0;
         pthread_mutex_unlock(&mutex_);
     }
 
-    // By whoever: one that another thread holds stays as it is, unless that thread has ended.
-    void let_go() {
-        if (owner_ == std::this_thread::get_id() || attempt() != Tried::alive) release();
+    // By whoever. False where another thread holds it, and lives: it stays as it is then.
+    bool let_go() {
+        bool const mine = owner_ == this_thread() || attempt() != Tried::alive;
+        if (mine) release();
+        return mine;
     }
 
    private:
+    // Unlike a thread's id this number is never another's.
+    static std::uint64_t this_thread() {
+        static std::atomic<std::uint64_t> last{0};
+        static thread_local std::uint64_t const own = ++last;
+        return own;
+    }
+
     pthread_mutex_t mutex_{};
-    std::thread::id owner_;  // under the registry's mutex, as all of this
+    std::uint64_t owner_ = 0;  // under the registry's mutex, as all of this
 };
 
 }  // namespace
@@ -68,8 +78,20 @@ struct ProducerRegistry::Members {
         }
     }
 
+    // Its end was let go by another thread than the one that holds its lock, and lives.
+    void leave_life(unsigned i) noexcept {
+        try {
+            left.push_back(std::make_unique<LifeLock>());
+            std::swap(left.back(), lives[i]);
+        } catch (std::exception const&) {  // the record is free when that thread has ended
+        }
+    }
+
     std::mutex mutex;  // of what is below; never held while lines are written
     std::vector<std::unique_ptr<LifeLock>> lives;
+    // Those that living threads hold whose ends others have let go: only a thread itself can
+    // release its lock, which it does when it enters again, or ends.
+    std::vector<std::unique_ptr<LifeLock>> left;
     std::vector<bool> in_use;
     std::vector<unsigned> numbers;  // each record's last one: the record's index modulo their count
     std::vector<Claim> held;        // room for give_up_claims
@@ -81,17 +103,16 @@ ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
 // A lock that a living thread still holds, because another thread let go of its end, is one that
 // the thread's own list of robust locks leads to: it stays for good.
 ProducerRegistry::~ProducerRegistry() {
-    for (std::unique_ptr<LifeLock>& life : members_->lives) {
-        if (life->attempt() == LifeLock::Tried::alive) {
-            (void)life.release();
-        } else {
-            life->release();
+    for (auto* const locks : {&members_->lives, &members_->left}) {
+        for (std::unique_ptr<LifeLock>& life : *locks) {
+            if (!life->let_go()) (void)life.release();
         }
     }
 }
 
-unsigned ProducerRegistry::enter(std::string_view call) {
+std::optional<unsigned> ProducerRegistry::try_enter() {
     std::lock_guard const lock(members_->mutex);
+    std::erase_if(members_->left, [](auto const& life) { return life->let_go(); });
     for (unsigned i = 0; i < size_; ++i) {
         if (members_->in_use[i]) continue;
         if (members_->lives[i]->attempt() == LifeLock::Tried::alive) continue;
@@ -100,9 +121,7 @@ unsigned ProducerRegistry::enter(std::string_view call) {
         bool const is_last = number > std::numeric_limits<unsigned>::max() - size_;
         return number = is_last ? i : number + size_;
     }
-    throw UsageError(call, fmt::format("all {} producers of the ring are in use "
-                                       "(SharedRingOptions::producers)",
-                                       size_));
+    return {};
 }
 
 void ProducerRegistry::leave(unsigned number) noexcept {
@@ -114,11 +133,12 @@ void ProducerRegistry::leave(unsigned number) noexcept {
     // claim is still to be given up.
     bool const at_claim = HostCached().load_word(&records_[index].begin) != ProducerRecord::none;
     members_->in_use[index] = at_claim;
-    members_->lives[index]->let_go();
+    if (!members_->lives[index]->let_go()) members_->leave_life(index);
 }
 
 unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const& far,
-                                   HostCached const& near) {
+                                   HostCached const& near,
+                                   std::function<void(unsigned)> const& bury) {
     std::lock_guard const lock(members_->mutex);
     std::vector<unsigned> dead;
     for (unsigned i = 0; i < size_; ++i) {
@@ -127,7 +147,10 @@ unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const&
         if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
     }
     if (dead.empty()) return 0;
-    for (unsigned i : dead) members_->in_use[i] = false;
+    for (unsigned i : dead) {
+        members_->in_use[i] = false;
+        bury(i);
+    }
     auto const living = [&](std::size_t i) -> ProducerRecord const* {
         return members_->in_use[i] ? records_ + i : nullptr;
     };

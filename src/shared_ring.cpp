@@ -91,4 +91,12 @@ SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const
     in_device_memory_.flush(0, in_device_memory_.size());
 }
 
+unsigned SharedRingState::enter(std::string_view call, std::string_view which) {
+    if (auto const number = registry.try_enter()) return *number;
+    if (recover() != 0) {
+        if (auto const number = registry.try_enter()) return *number;
+    }
+    throw UsageError(call, fmt::format("all {} {}", registry.size(), which));
+}
+
 }  // namespace carillon::detail

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -102,41 +103,55 @@ struct PoolBody {
     }
 };
 
-// What a pooled kernel and its clients have in common, without their types.
-class PoolHost {
+// What a client is at, for whoever has to know when its thread has died.
+struct alignas(64) ClientRecord {
+    std::atomic<std::uint32_t> sends_at =
+        0;  // 1 more than the place whose request it sends; 0: none
+    std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
+};
+
+// What a pooled kernel and its clients have in common. Each client has places of its own for
+// replies, so that they are known when its thread has died.
+class PoolState {
    public:
     // Throws UsageError for what the options cannot be with a handler of so many threads.
-    PoolHost(Device const& device, PooledKernelOptions const& options, unsigned threads);
+    PoolState(Device const& device, PooledKernelOptions const& options, unsigned threads);
+    PoolState(PoolState const&) = delete;
+    PoolState& operator=(PoolState const&) = delete;
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
+    [[nodiscard]] std::shared_ptr<SharedRingState> const& ring() const { return ring_; }
+    [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.on_host().capacity; }
+    [[nodiscard]] HostWait const& wait() const { return wait_; }
     [[nodiscard]] ReplyPlaces places_on_host() const { return places_at(places_.host()); }
     [[nodiscard]] ReplyPlaces places_on_device() const { return places_at(places_.device()); }
+    // Of each client: as many places as it may have replies outstanding.
+    [[nodiscard]] std::uint32_t replies() const { return replies_; }
+    [[nodiscard]] std::uint32_t first_place(unsigned client) const { return client * replies_; }
+    [[nodiscard]] ClientRecord& record(unsigned client) { return records_[client]; }
+
     // Whether every request that was sent has its reply; from any thread.
     [[nodiscard]] bool all_answered() const;
+    // Gives up what clients whose threads have died had outstanding, and were at. Takes a lock.
+    void recover() { (void)ring_->recover(); }
+
+    [[nodiscard]] KernelHost& kernel() const { return *kernel_; }
+    void run(std::shared_ptr<KernelHost> kernel) { kernel_ = std::move(kernel); }
 
    private:
     [[nodiscard]] ReplyPlaces places_at(void* begin) const;
+    void bury(unsigned client);
+    // Whether the request that a dead client was sending has been sent.
+    [[nodiscard]] bool was_sent(unsigned client) const;
 
+    std::uint32_t replies_;
     std::uint32_t count_;
     std::shared_ptr<ChannelMemory> blocks_;
     Memory places_;  // in host memory: the device writes lines, clients claim
-};
-
-template <class Request>
-struct PoolState {
-    PoolState(Device const& device, PooledKernelOptions const& options, unsigned threads)
-        : host(device, options, threads),
-          ring(device, {.capacity = options.kernel.capacity,
-                        .stripe = options.stripe,
-                        .producers = options.clients}),
-          wait(HostWait::for_kernel(device.emulated(), options.kernel.blocks, options.kernel.wait)),
-          replies(options.replies) {}
-
-    PoolHost host;
-    SharedRing<AddressedRequest<Request>, Direction::to_device> ring;
-    HostWait wait;
-    std::uint32_t replies;
-    std::shared_ptr<KernelHost> kernel;  // goes first: the memory outlives it
+    std::vector<ClientRecord> records_;
+    std::shared_ptr<SharedRingState> ring_;
+    HostWait wait_;
+    std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives it
 };
 
 }  // namespace detail
@@ -145,14 +160,20 @@ struct PoolState {
 template <class Request, class Reply>
 class PoolClient {
    public:
-    explicit PoolClient(std::shared_ptr<detail::PoolState<Request>> state)
-        : state_(std::move(state)), producer_(state_->ring.producer()) {
-        slots_.reserve(state_->replies);
-        free_.reserve(state_->replies);
-        for (std::uint32_t i = 0; i < state_->replies; ++i) {
-            slots_.emplace_back(state_->host.places_on_host());
-            free_.push_back(state_->replies - 1 - i);
+    explicit PoolClient(std::shared_ptr<detail::PoolState> state)
+        : state_(std::move(state)),
+          producer_(state_->ring(), "PooledKernel::client",
+                    "clients of the kernel are in use (PooledKernelOptions::clients)"),
+          record_(&state_->record(producer_.index())) {
+        std::uint32_t const replies = state_->replies();
+        slots_.reserve(replies);
+        free_.reserve(replies);
+        for (std::uint32_t i = 0; i < replies; ++i) {
+            slots_.emplace_back(state_->places_on_host(),
+                                state_->first_place(producer_.index()) + i);
+            free_.push_back(replies - 1 - i);
         }
+        record_->sends_at.store(0, std::memory_order_relaxed);
     }
     PoolClient(PoolClient&&) noexcept = default;
     PoolClient& operator=(PoolClient&&) = delete;
@@ -220,7 +241,7 @@ class PoolClient {
    private:
     // A reply that is outstanding, or room for one.
     struct Slot {
-        explicit Slot(ReplyPlaces const& places) : place(places) {}
+        Slot(ReplyPlaces const& places, std::uint32_t own) : place(places, own) {}
         PlaceClaim<HostCached> place;
         std::uint64_t awaited = 0;  // serial of the request whose reply it is for; 0: none
     };
@@ -245,19 +266,35 @@ class PoolClient {
     // Of these three `call` is what the user called, for errors; the first returns nullptr where it
     // did not send.
     [[nodiscard]] Slot* try_send(std::string_view call, Request const& request, OutOfLine data) {
-        state_->kernel->require_open(call);
+        state_->kernel().require_open(call);
         full_ = detail::NoRoom::client;
-        if (free_.empty()) return nullptr;
+        if (!claim()) return nullptr;
         Slot& slot = slots_[free_.back()];
-        if (!slot.place.try_claim()) return nullptr;
-        if (!producer_.try_push({slot.place.address(), request}, data)) {
+        bool const sent = producer_.try_push({slot.place.address(), request}, data);
+        if (sent) {
+            free_.pop_back();
+            slot.awaited = ++submitted_;
+        } else {
             slot.place.take_back();
             full_ = detail::NoRoom::pool;
-            return nullptr;
         }
-        free_.pop_back();
-        slot.awaited = ++submitted_;
-        return &slot;
+        record_->sends_at.store(0, std::memory_order_relaxed);
+        return sent ? &slot : nullptr;
+    }
+
+    // Takes the place of a slot, the last of `free_` then; false where late replies are under way
+    // to all of them. What is sent from there is on record before.
+    [[nodiscard]] bool claim() {
+        for (std::size_t i = free_.size(); i-- > 0;) {
+            Slot& slot = slots_[free_[i]];
+            record_->claimed_before.store(producer_.record().end, std::memory_order_relaxed);
+            record_->sends_at.store(slot.place.address().place + 1, std::memory_order_relaxed);
+            if (slot.place.try_claim_own()) {
+                std::swap(free_[i], free_.back());
+                return true;
+            }
+        }
+        return false;
     }
 
     [[nodiscard]] Slot& send(std::string_view call, Request const& request,
@@ -266,7 +303,7 @@ class PoolClient {
         auto const sent = [&] { return (slot = try_send(call, request, data)) != nullptr; };
         if (!wait_for(sent, timeout, call)) {
             bool const own = full_ == detail::NoRoom::client;
-            detail::throw_not_sent(call, full_, own ? state_->replies : state_->ring.capacity());
+            detail::throw_not_sent(call, full_, own ? state_->replies() : state_->capacity());
         }
         return *slot;
     }
@@ -285,9 +322,11 @@ class PoolClient {
         return true;
     }
 
+    // Its place is the last to be tried: the reply is still to come.
     void give_up(Slot& slot) {
         slot.place.give_up();
         leave(slot);
+        std::rotate(free_.begin(), free_.end() - 1, free_.end());
     }
 
     void leave(Slot& slot) {
@@ -295,17 +334,18 @@ class PoolClient {
         free_.push_back(index_of(slot));
     }
 
-    // Meanwhile, what clients that died had claimed of the ring is given up.
+    // Meanwhile, what clients that died had is given up.
     template <class Poll>
     bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
-        return state_->wait.until(poll, timeout, [&] {
-            state_->kernel->require_alive(call);
-            state_->ring.recover();
+        return state_->wait().until(poll, timeout, [&] {
+            state_->kernel().require_alive(call);
+            state_->recover();
         });
     }
 
-    std::shared_ptr<detail::PoolState<Request>> state_;
+    std::shared_ptr<detail::PoolState> state_;
     HostSharedProducer<AddressedRequest<Request>> producer_;
+    detail::ClientRecord* record_;
     std::uint64_t issuer_ = detail::new_ticket_issuer();
     std::uint64_t submitted_ = 0;  // the last one's serial
     detail::NoRoom full_{};        // what had no room the last time
@@ -323,8 +363,8 @@ class PooledKernel {
     // As PersistentKernel's.
     explicit PooledKernel(Device const& device, PooledKernelOptions const& options = {},
                           Handler handler = {})
-        : state_(std::make_shared<detail::PoolState<Request>>(device, options,
-                                                              detail::threads_of<Handler>())) {
+        : state_(
+              std::make_shared<detail::PoolState>(device, options, detail::threads_of<Handler>())) {
         static_assert(std::is_trivially_copyable_v<Handler>,
                       "carillon: a handler must be trivially copyable: it is passed to the kernel "
                       "by value");
@@ -333,17 +373,17 @@ class PooledKernel {
         unsigned const threads =
             options.stripe > 1 ? lanes_per_warp : detail::threads_of<Handler>();
         bool const oversubscribed = device.emulated() && HostWait::oversubscribed(kernel.blocks);
-        Body const body{state_->host.blocks()->on_device(),
-                        state_->ring.device_view(),
-                        state_->host.places_on_device(),
+        Body const body{state_->blocks()->on_device(),
+                        state_->ring()->memory.on_device(),
+                        state_->places_on_device(),
                         handler,
                         detail::block_limits(kernel, device.emulated()),
                         oversubscribed};
-        state_->kernel = std::make_shared<detail::KernelHost>(
-            device, state_->host.blocks(),
+        state_->run(std::make_shared<detail::KernelHost>(
+            device, state_->blocks(),
             launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body), kernel,
-            "PooledKernel");
-        state_->kernel->await_start();
+            "PooledKernel"));
+        state_->kernel().await_start();
     }
 
     PooledKernel(PooledKernel&&) noexcept = default;
@@ -352,7 +392,7 @@ class PooledKernel {
     PooledKernel& operator=(PooledKernel const&) = delete;
     // Stops the kernel, waiting for at most options.kernel.stop_timeout; never throws.
     ~PooledKernel() {
-        if (state_) state_->kernel->end();
+        if (state_) state_->kernel().end();
     }
 
     // The calling thread's end. It may outlive the kernel. Throws UsageError when
@@ -362,25 +402,30 @@ class PooledKernel {
     }
 
     // As PersistentKernel's. A block counts as busy while any request is unanswered.
-    [[nodiscard]] KernelState state() const { return state_->kernel->state(); }
+    [[nodiscard]] KernelState state() const { return state_->kernel().state(); }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
-        state_->kernel->require_block("activity", block);
-        return state_->kernel->activity(block, !state_->host.all_answered());
+        state_->kernel().require_block("activity", block);
+        return state_->kernel().activity(block, !state_->all_answered());
     }
-    [[nodiscard]] unsigned blocks() const { return state_->kernel->blocks(); }
+    [[nodiscard]] unsigned blocks() const { return state_->kernel().blocks(); }
     [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
-        return state_->kernel->multiprocessor(block);
+        return state_->kernel().multiprocessor(block);
     }
     void drain(std::chrono::nanoseconds timeout) {
-        state_->kernel->drain([this] { return state_->host.all_answered(); }, timeout);
+        auto const answered = [this] {
+            if (state_->all_answered()) return true;
+            state_->recover();  // the dead send no more
+            return false;
+        };
+        state_->kernel().drain(answered, timeout);
     }
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        state_->kernel->stop(timeout);
+        state_->kernel().stop(timeout);
     }
-    [[nodiscard]] bool running() const { return state_->kernel->running(); }
+    [[nodiscard]] bool running() const { return state_->kernel().running(); }
 
    private:
-    std::shared_ptr<detail::PoolState<Request>> state_;
+    std::shared_ptr<detail::PoolState> state_;
 };
 
 }  // namespace carillon

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
-#include <string_view>
+#include <optional>
 
 #include "carillon/access/host_cached.hpp"
 #include "carillon/access/host_mapped.hpp"
@@ -22,17 +23,21 @@ class ProducerRegistry {
     ProducerRegistry(ProducerRegistry const&) = delete;
     ProducerRegistry& operator=(ProducerRegistry const&) = delete;
 
-    // A record for the calling thread, as a number for the two below: another one whenever the
-    // record is given out. Throws UsageError when all are in use.
-    [[nodiscard]] unsigned enter(std::string_view call);
+    // A record for the calling thread, as a number for those below: another one whenever the record
+    // is given out. Nothing when all are in use.
+    [[nodiscard]] std::optional<unsigned> try_enter();
     // By whoever: does nothing where its thread was found dead, whoever has the record by now.
     void leave(unsigned number) noexcept;
-    [[nodiscard]] ProducerRecord* record(unsigned number) const {
-        return records_ + number % size_;
-    }
+    // Which of the records it is.
+    [[nodiscard]] unsigned index(unsigned number) const { return number % size_; }
+    [[nodiscard]] ProducerRecord* record(unsigned number) const { return records_ + index(number); }
+    [[nodiscard]] unsigned size() const { return size_; }
 
-    // Gives up the claims of producers that have died, and returns how many had. Takes a lock.
-    unsigned recover(SharedRingView const& view, HostMapped const& far, HostCached const& near);
+    // Gives up the claims of producers that have died, and returns how many had. Before that it
+    // calls bury(index) for each of them, perhaps more than once. Takes a lock.
+    unsigned recover(
+        SharedRingView const& view, HostMapped const& far, HostCached const& near,
+        std::function<void(unsigned)> const& bury = [](unsigned) {});
 
    private:
     struct Members;

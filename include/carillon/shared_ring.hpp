@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -77,7 +79,13 @@ struct SharedRingState {
     HostMapped far;
     HostWait wait;
 
-    unsigned recover() { return registry.recover(memory.on_host(), far, HostCached()); }
+    // A record for the calling thread; that of one that died, if there is no other. Throws
+    // UsageError when all are in use, which `which` says.
+    [[nodiscard]] unsigned enter(std::string_view call, std::string_view which);
+    unsigned recover() { return registry.recover(memory.on_host(), far, HostCached(), bury); }
+
+    // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
+    std::function<void(unsigned)> bury = [](unsigned) {};
 };
 
 }  // namespace detail
@@ -87,17 +95,20 @@ struct SharedRingState {
 template <class T>
 class HostSharedProducer {
    public:
-    explicit HostSharedProducer(std::shared_ptr<detail::SharedRingState> state)
+    explicit HostSharedProducer(std::shared_ptr<detail::SharedRingState> state,
+                                std::string_view call = "SharedRing::producer",
+                                std::string_view which =
+                                    "producers of the ring are in use "
+                                    "(SharedRingOptions::producers)")
         : state_(std::move(state)),
-          index_(state_->registry.enter("SharedRing::producer")),
-          end_(state_->memory.on_host(), state_->far, HostCached(),
-               ClaimRecord(state_->registry.record(index_))) {}
+          number_(state_->enter(call, which)),
+          end_(state_->memory.on_host(), state_->far, HostCached(), ClaimRecord(&record())) {}
     HostSharedProducer(HostSharedProducer&&) noexcept = default;
     HostSharedProducer& operator=(HostSharedProducer&&) = delete;
     HostSharedProducer(HostSharedProducer const&) = delete;
     HostSharedProducer& operator=(HostSharedProducer const&) = delete;
     ~HostSharedProducer() {
-        if (state_) state_->registry.leave(index_);
+        if (state_) state_->registry.leave(number_);
     }
 
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
@@ -120,9 +131,13 @@ class HostSharedProducer {
         }
     }
 
+    // Which of the ring's producers it is, and what is known of its claims.
+    [[nodiscard]] unsigned index() const { return state_->registry.index(number_); }
+    [[nodiscard]] ProducerRecord& record() const { return *state_->registry.record(number_); }
+
    private:
     std::shared_ptr<detail::SharedRingState> state_;
-    unsigned index_;
+    unsigned number_;
     SharedProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
 

@@ -175,7 +175,7 @@ TEST_P(PooledKernelTest, whatCannotBeIsAUsageError) {
                           "take one request at a time");
     Kernel const kernel(device(), {.clients = 1});
     auto const client = kernel.client();
-    CARILLON_EXPECT_ERROR((void)kernel.client(), UsageError, "SharedRing::producer");
+    CARILLON_EXPECT_ERROR((void)kernel.client(), UsageError, "PooledKernel::client: all 1 clients");
 }
 
 }  // namespace

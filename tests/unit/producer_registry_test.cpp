@@ -29,12 +29,12 @@ void on_thread(Body const& body) {
 TEST(ProducerRegistryTest, recordsAreHandedOutUpToTheLimitAndAgain) {
     SharedRingSlots ring(4, 1);
     ProducerRegistry registry(ring.record(0), 2);
-    unsigned const one = registry.enter("test");
-    unsigned const other = registry.enter("test");
+    unsigned const one = registry.try_enter().value();
+    unsigned const other = registry.try_enter().value();
     EXPECT_NE(one, other);
-    CARILLON_EXPECT_ERROR(registry.enter("test"), UsageError, "test: all 2 producers");
+    EXPECT_EQ(registry.try_enter(), std::nullopt);
     registry.leave(one);
-    EXPECT_EQ(registry.record(registry.enter("test")), registry.record(one));
+    EXPECT_EQ(registry.record(registry.try_enter().value()), registry.record(one));
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
 }
 
@@ -42,11 +42,11 @@ TEST(ProducerRegistryTest, threadThatEndedAtAClaimIsFoundAndItsClaimGivenUp) {
     SharedRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     on_thread([&] {
-        unsigned const index = registry.enter("test");
+        unsigned const index = registry.try_enter().value();
         Claimer claimer(ring.view(), HostCached(), ClaimRecord(registry.record(index)));
         EXPECT_EQ(claimer.try_claim(3, 3).count, 3U);
     });
-    auto living = shared_producer<Whole>(ring, registry.enter("test"));
+    auto living = shared_producer<Whole>(ring, registry.try_enter().value());
     ASSERT_TRUE(living.try_push(Whole::make(1)));
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
@@ -55,14 +55,14 @@ TEST(ProducerRegistryTest, threadThatEndedAtAClaimIsFoundAndItsClaimGivenUp) {
     ASSERT_TRUE(taken.poll(consumer, 1));
     EXPECT_EQ(taken.numbers[0], 4U);
     EXPECT_EQ(consumer.skipped(), 3U);
-    EXPECT_NO_THROW((void)registry.enter("test")) << "its record is free again";
+    EXPECT_NO_THROW((void)registry.try_enter().value()) << "its record is free again";
 }
 
 TEST(ProducerRegistryTest, threadThatEndedBetweenItsClaimAndTheRecordIsFound) {
     SharedRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     on_thread([&] {
-        ClaimRecord(registry.record(registry.enter("test"))).claiming(HostCached());
+        ClaimRecord(registry.record(registry.try_enter().value())).claiming(HostCached());
         *ring.view().claimed = 2;
     });
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
@@ -76,12 +76,12 @@ TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
     ProducerRegistry registry(ring.record(0), 2);
     unsigned index = 0;
     on_thread([&] {
-        index = registry.enter("test");
+        index = registry.try_enter().value();
         Claimer claimer(ring.view(), HostCached(), ClaimRecord(registry.record(index)));
         (void)claimer.try_claim(1, 1);
     });
     registry.leave(index);
-    EXPECT_NE(registry.record(registry.enter("test")), registry.record(index));
+    EXPECT_NE(registry.record(registry.try_enter().value()), registry.record(index));
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
     EXPECT_EQ(ring.view().given_up[0], 1U);
 }
@@ -91,9 +91,9 @@ TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecor
     SharedRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     unsigned old = 0;
-    on_thread([&] { old = registry.enter("test"); });
+    on_thread([&] { old = registry.try_enter().value(); });
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
-    unsigned const next = registry.enter("test");
+    unsigned const next = registry.try_enter().value();
     ASSERT_EQ(registry.record(next), registry.record(old));
     on_thread([&] { registry.leave(old); });
     registry.leave(old);
@@ -103,7 +103,7 @@ TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecor
     EXPECT_EQ(living.try_claim(1, 1).count, 1U);
     on_thread([&] {
         Claimer dying(ring.view(), HostCached(),
-                      ClaimRecord(registry.record(registry.enter("test"))));
+                      ClaimRecord(registry.record(registry.try_enter().value())));
         EXPECT_EQ(dying.try_claim(1, 1).count, 1U);
     });
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
@@ -111,16 +111,16 @@ TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecor
     EXPECT_EQ(ring.view().given_up[1], 2U);
     living.done();
     registry.leave(next);
-    EXPECT_NE(registry.enter("test"), next);
+    EXPECT_NE(registry.try_enter().value(), next);
 }
 
 TEST(ProducerRegistryTest, nothingIsGivenUpWhileALivingThreadIsClaimingAndThenAll) {
     SharedRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
-    ClaimRecord const living(registry.record(registry.enter("test")));
+    ClaimRecord const living(registry.record(registry.try_enter().value()));
     on_thread([&] {
         Claimer claimer(ring.view(), HostCached(),
-                        ClaimRecord(registry.record(registry.enter("test"))));
+                        ClaimRecord(registry.record(registry.try_enter().value())));
         (void)claimer.try_claim(1, 1);
     });
     living.claiming(HostCached());
@@ -189,7 +189,6 @@ TEST(SharedRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
         EXPECT_TRUE(leaked->try_push(Whole::make(0)));
     });
     auto producer = ring.producer();
-    CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 2 producers");
     EXPECT_EQ(ring.recover(), 1U);
     EXPECT_TRUE(producer.try_push(Whole::make(1)));
     auto consumer = ring.device_handle();
@@ -201,6 +200,35 @@ TEST(SharedRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
     auto const next = ring.producer();
     leaked.reset();
     CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 2 producers");
+}
+
+// Nobody has to call recover() for that.
+TEST(SharedRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
+    SharedToDevice const ring(Device::open("emulated"),
+                              {.capacity = 4, .stripe = 2, .producers = 1});
+    std::unique_ptr<HostSharedProducer<Whole>> leaked;
+    on_thread([&] { leaked = std::make_unique<HostSharedProducer<Whole>>(ring.producer()); });
+    auto producer = ring.producer();
+    EXPECT_TRUE(producer.try_push(Whole::make(1)));
+    leaked.reset();
+    EXPECT_TRUE(producer.try_push(Whole::make(2)));
+}
+
+// Its thread lives on: the room must not wait for that thread's end.
+TEST(SharedRingObjectTest, endThatAnotherThreadLetsGoOfLeavesItsRoom) {
+    SharedToDevice const ring(Device::open("emulated"),
+                              {.capacity = 4, .stripe = 2, .producers = 2});
+    for (int i = 0; i < 10; ++i) {
+        auto mine = std::make_unique<HostSharedProducer<Whole>>(ring.producer());
+        auto other = std::make_unique<HostSharedProducer<Whole>>(ring.producer());
+        EXPECT_EQ(mine->index() + other->index(), 1U);
+        on_thread([&] {
+            mine.reset();
+            other.reset();
+        });
+    }
+    auto const mine = ring.producer();
+    on_thread([&] { EXPECT_NO_THROW((void)ring.producer()); });
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ class PlaceClaim {
    public:
     CARILLON_HD explicit PlaceClaim(ReplyPlaces const& places, Near near = Near())
         : places_(places), near_(near) {}
+    // For a caller that has places of its own, of which this is one: try_claim_own().
+    CARILLON_HD PlaceClaim(ReplyPlaces const& places, std::uint32_t own, Near near = Near())
+        : places_(places), place_(own), near_(near) {}
 
     // Takes a free place and returns true, or returns false at once when there is none. The one
     // that it had before costs one access.
@@ -76,6 +79,15 @@ class PlaceClaim {
             place_ = place_ + 1 == places_.count ? 0 : place_ + 1;
         }
         return false;
+    }
+
+    // Takes its own place and returns true, or false while a late reply is under way to it.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool try_claim_own() {
+        if (known_free_ && exchange()) return true;
+        known_free_ = false;
+        word_ = near_.load_word(word());
+        return is_free() && exchange();
     }
 
     [[nodiscard]] CARILLON_HD ReplyAddress address() const { return {place_, number()}; }
@@ -131,6 +143,15 @@ class PlaceClaim {
     std::uint64_t word_ = 0;   // of the place, as this caller last knew it
     Near near_;
 };
+
+// Leaves a place for its caller, which has died: `sent` says whether the request of the call that
+// it was at, if it was at one, has been sent, so that a reply will come.
+template <class Near>
+void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sent, Near near) {
+    std::uint64_t* const word = places.words + place;
+    if ((near.load_word(word) & 1) == 0) return;
+    (void)near.fetch_add(word, sent ? 1 : ~std::uint64_t{0});
+}
 
 // The end that answers, in any order.
 template <class Far>

@@ -410,6 +410,17 @@ class SharedConsumer {
     Lanes lanes_;
 };
 
+// Whether the line with this number, which a producer that has died had claimed, was written whole:
+// it is there, or one of a later lap. To be asked before the number is given up; reads far memory.
+template <class Near>
+[[nodiscard]] bool was_written(SharedRingView const& view, Sequence number, Near near) {
+    Line const line = near.load_line(view.slots + view.index(number));
+    for (Quad const& quad : line.quads) {
+        if (static_cast<std::int32_t>(quad.tag() - tag_of(number)) < 0) return false;
+    }
+    return true;
+}
+
 // Gives up what no living producer holds, for the consumers to skip: to be called, by one thread
 // at a time, after a producer has died. `record(i)` is the record of living producer i, or nullptr
 // where there is none, for i < records. Returns false where a living producer is just claiming:

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that end without letting go of their client, and clients that others let go of.
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "device/gate.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Client = PoolClient<GatedRequest, CountedReply>;
+
+class DeadClientsTest : public KernelTest {
+   protected:
+    void SetUp() override {
+        KernelTest::SetUp();
+        if (!IsSkipped()) gate_.emplace(device());
+    }
+    // A client that asks for so much and whose thread dies then.
+    template <class Kernel>
+    void die(Kernel& kernel, std::uint64_t requests, std::uint64_t gate) {
+        std::thread([&] {
+            auto client = std::make_unique<Client>(kernel.client());
+            for (std::uint64_t i = 0; i < requests; ++i) (void)client->submit({i, gate}, patience);
+            dead_.push_back(std::move(client));
+        }).join();
+    }
+
+    std::optional<Gate> gate_;
+    std::vector<std::unique_ptr<Client>> dead_;
+};
+CARILLON_ON_EVERY_DEVICE(DeadClientsTest);
+
+// Catches places that are never free again: there are those of one client only.
+TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 1, .replies = 4},
+                                      GatedHandler{gate_->on_device()});
+    for (int i = 0; i < 20; ++i) die(kernel, 4, 0);
+    auto client = kernel.client();
+    std::vector<PoolTicket> tickets;
+    for (std::uint64_t i = 0; i < 4; ++i) tickets.push_back(client.submit({i, 0}, patience));
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(client.wait(tickets[i], patience).value, 3 * i + 1);
+    }
+}
+
+TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 1, .replies = 2},
+                                      GatedHandler{gate_->on_device()});
+    die(kernel, 1, 1);
+    auto client = kernel.client();
+    PoolTicket const behind = client.submit({5, 0}, patience);
+    gate_->open(1);
+    EXPECT_EQ(client.wait(behind, patience).value, 16U);
+}
+
+TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 2}, GatedHandler{gate_->on_device()});
+    die(kernel, 3, 0);
+    kernel.drain(patience);
+    EXPECT_EQ(kernel.state(), KernelState::stopped);
+}
+
+TEST_P(DeadClientsTest, clientThatAnotherThreadLetsGoLeavesItsRoom) {
+    PooledKernel<GatedHandler> kernel(device(), {.clients = 1}, GatedHandler{gate_->on_device()});
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        auto client = std::make_unique<Client>(kernel.client());
+        EXPECT_EQ(client->call({i, 0}, patience).value, 3 * i + 1);
+        std::thread([&] { client.reset(); }).join();
+    }
+}
+
+}  // namespace
+}  // namespace carillon::test

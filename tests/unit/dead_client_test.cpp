@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of a pooled kernel whose threads end without a word: at which step decides whether a
+// reply will come. The kernel is this test.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "carillon/pooled_kernel.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Asked = AddressedRequest<int>;
+
+class DeadClientTest : public testing::Test {
+   protected:
+    static constexpr std::uint32_t replies = 4;
+
+    // Runs on a thread that ends afterwards, and whose end is not let go: as of a client that dies.
+    void die(std::function<void(HostSharedProducer<Asked>&)> const& last_steps) {
+        std::thread([&] {
+            dead_ = std::make_unique<HostSharedProducer<Asked>>(pool_.ring());
+            last_steps(*dead_);
+        }).join();
+    }
+    // The steps of a client that sends, one by one.
+    PlaceClaim<HostCached> claim_place(HostSharedProducer<Asked> const& end) {
+        std::uint32_t const place = pool_.first_place(end.index());
+        PlaceClaim<HostCached> claim(pool_.places_on_host(), place);
+        pool_.record(end.index()).claimed_before = end.record().end;
+        pool_.record(end.index()).sends_at = place + 1;
+        EXPECT_TRUE(claim.try_claim_own());
+        return claim;
+    }
+    Sequence claim_number(HostSharedProducer<Asked> const& end) {
+        Claimer claimer(pool_.ring()->memory.on_host(), HostCached(), ClaimRecord(&end.record()));
+        return claimer.try_claim(1, 1).first;
+    }
+    Line& slot(Sequence number) {
+        SharedRingView const ring = pool_.ring()->memory.on_host();
+        return ring.slots[ring.index(number)];
+    }
+    // How many places of its own a next client finds free.
+    std::uint32_t free_places() {
+        std::uint32_t free = 0;
+        HostSharedProducer<Asked> const next(pool_.ring());
+        for (std::uint32_t i = 0; i < replies; ++i) {
+            PlaceClaim<HostCached> claim(pool_.places_on_host(),
+                                         pool_.first_place(next.index()) + i);
+            if (!claim.try_claim_own()) continue;
+            claim.take_back();
+            ++free;
+        }
+        return free;
+    }
+    // Answers what is in the ring; a number that was given up is passed over.
+    unsigned serve() {
+        unsigned served = 0;
+        ReplyWriter<DeviceFar> const replies(pool_.places_on_device());
+        for (int i = 0; i < 1000; ++i) {
+            (void)kernel_.poll([&](Asked const& asked, Sequence /*number*/) {
+                replies.answer(asked.reply_to, 1);
+                ++served;
+            });
+        }
+        return served;
+    }
+
+    Device device_ = Device::open("emulated");
+    detail::PoolState pool_{
+        device_, {.kernel = {.capacity = 8}, .clients = 1, .replies = replies}, 1};
+    SharedConsumer<Asked, DeviceNear, DeviceFar, OneLane> kernel_{pool_.ring()->memory.on_device()};
+    std::unique_ptr<HostSharedProducer<Asked>> dead_;
+};
+
+TEST_F(DeadClientTest, betweenRequestsItLeavesAllItsPlaces) {
+    die([](auto&) {});
+    EXPECT_EQ(free_places(), replies);
+}
+
+TEST_F(DeadClientTest, requestThatWasSentHoldsItsPlaceUntilTheReply) {
+    die([&](auto& end) {
+        EXPECT_TRUE(end.try_push({claim_place(end).address(), 7}));
+        pool_.record(end.index()).sends_at = 0;
+    });
+    EXPECT_EQ(free_places(), replies - 1);
+    EXPECT_FALSE(pool_.all_answered());
+    EXPECT_EQ(serve(), 1U);
+    EXPECT_TRUE(pool_.all_answered());
+    EXPECT_EQ(free_places(), replies);
+}
+
+// Catches a place that is free too early: the late reply would be taken for the next one's.
+TEST_F(DeadClientTest, requestThatWasSentButNotNotedIsAnswered) {
+    die([&](auto& end) { EXPECT_TRUE(end.try_push({claim_place(end).address(), 7})); });
+    EXPECT_EQ(free_places(), replies - 1);
+    EXPECT_EQ(serve(), 1U);
+    EXPECT_EQ(free_places(), replies);
+}
+
+// Catches a place that waits for ever for the reply to a request that nobody has.
+TEST_F(DeadClientTest, placeWithoutARequestIsFree) {
+    die([&](auto& end) { (void)claim_place(end); });
+    EXPECT_FALSE(pool_.all_answered());
+    pool_.recover();
+    EXPECT_TRUE(pool_.all_answered());
+    EXPECT_EQ(free_places(), replies);
+}
+
+TEST_F(DeadClientTest, placeOfAClaimThatMayHaveFailedIsFree) {
+    die([&](auto& end) {
+        (void)claim_place(end);
+        ClaimRecord(&end.record()).claiming(HostCached());
+    });
+    EXPECT_EQ(free_places(), replies);
+    EXPECT_TRUE(pool_.all_answered());
+}
+
+TEST_F(DeadClientTest, placeOfALineThatWasNotWrittenIsFree) {
+    die([&](auto& end) {
+        (void)claim_place(end);
+        (void)claim_number(end);
+    });
+    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(serve(), 0U);
+    EXPECT_TRUE(pool_.all_answered());
+}
+
+TEST_F(DeadClientTest, placeOfALineThatWasWrittenHalfIsFree) {
+    die([&](auto& end) {
+        Asked const asked{claim_place(end).address(), 7};
+        Sequence const number = claim_number(end);
+        slot(number).quads[0] = pack(asked, tag_of(number)).quads[0];
+    });
+    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(serve(), 0U);
+}
+
+TEST_F(DeadClientTest, placeOfALineThatWasWrittenHoldsUntilTheReply) {
+    die([&](auto& end) {
+        Asked const asked{claim_place(end).address(), 7};
+        Sequence const number = claim_number(end);
+        slot(number) = pack(asked, tag_of(number));
+    });
+    EXPECT_EQ(free_places(), replies - 1);
+    EXPECT_EQ(serve(), 1U);
+    EXPECT_EQ(free_places(), replies);
+}
+
+// Others went on, and the ring has gone round since: the line that was whole is another's by now.
+TEST_F(DeadClientTest, lineThatWasTakenAndWrittenOverWasWritten) {
+    auto const view = pool_.ring()->memory.on_host();
+    slot(3) = pack(Asked{}, tag_of(3 + view.capacity));
+    EXPECT_TRUE(was_written(view, 3, HostCached()));
+    EXPECT_TRUE(was_written(view, 3 + view.capacity, HostCached()));
+    EXPECT_FALSE(was_written(view, 3 + 2 * view.capacity, HostCached()));
+}
+
+}  // namespace
+}  // namespace carillon::test
