@@ -32,8 +32,8 @@ DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_
                 "a kernel has broken the CUDA context of this process; the GPU can be used again "
                 "from a new process") {}
 
-SystemError::SystemError(std::string_view call, int error_number)
-    : CodedError(call, error_number, std::generic_category().message(error_number)) {}
+SystemError::SystemError(std::string_view call, int error_number, std::string_view hint)
+    : CodedError(call, error_number, std::generic_category().message(error_number), hint) {}
 
 namespace detail {
 namespace {

@@ -105,7 +105,8 @@ class CodedError : public Error {
 
 class SystemError : public CodedError {  // errno
    public:
-    SystemError(std::string_view call, int error_number);
+    // `hint`: as CodedError's.
+    SystemError(std::string_view call, int error_number, std::string_view hint = {});
 };
 
 class CudaError : public CodedError {  // CUresult

@@ -9,11 +9,13 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "carillon/access/pause.hpp"
 #include "carillon/error.hpp"
 #include "cpu.hpp"
 #include "emulated/memfd_allocation.hpp"
+#include "thread.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {
@@ -35,7 +37,9 @@ class ImportedAllocation final : public VulkanAllocation {
 };
 
 // What the threads of one kernel share with whoever waits for it, and outlives both.
-struct KernelThreads {
+struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
+    enum class Gate : std::uint8_t { closed, open, never };
+
     std::shared_ptr<Backend> backend;
     std::function<void(unsigned)> run_block;
     unsigned blocks = 0;
@@ -44,6 +48,35 @@ struct KernelThreads {
     std::atomic<bool> failed = false;
     std::mutex mutex;
     std::exception_ptr failure;
+    std::atomic<Gate> gate = Gate::closed;
+
+    // All threads or none: no block runs before every one has its thread. Throws SystemError.
+    void start() {
+        std::vector<std::jthread> threads;  // are waited for where not all can be had
+        threads.reserve(blocks);
+        try {
+            for (unsigned block = 0; block < blocks; ++block) {
+                threads.push_back(start_thread(
+                    [kernel = shared_from_this(), block] { kernel->await_gate(block); }));
+            }
+        } catch (...) {
+            set_gate(Gate::never);
+            throw;
+        }
+        running = blocks;
+        set_gate(Gate::open);
+        for (std::jthread& each : threads) each.detach();
+    }
+
+    void set_gate(Gate to) {
+        gate = to;
+        gate.notify_all();
+    }
+
+    void await_gate(unsigned block) {
+        gate.wait(Gate::closed);
+        if (gate == Gate::open) run(block);
+    }
 
     void run(unsigned block) {
         leave_pinned_cores();
@@ -63,11 +96,7 @@ struct KernelThreads {
 
 class ThreadExecution final : public Execution {
    public:
-    explicit ThreadExecution(std::shared_ptr<KernelThreads> kernel) : kernel_(std::move(kernel)) {
-        for (unsigned block = 0; block < kernel_->blocks; ++block) {
-            std::thread([kernel = kernel_, block] { kernel->run(block); }).detach();
-        }
-    }
+    explicit ThreadExecution(std::shared_ptr<KernelThreads> kernel) : kernel_(std::move(kernel)) {}
 
     // A block that throws fails the kernel at once, as a fault does on a GPU; its other blocks have
     // to be told to end all the same.
@@ -111,14 +140,20 @@ class EmulatedBackend final : public Backend {
     }
 
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override {
-        residents().kernel_started("start kernel on the emulated device", blocks,
-                                   emulated_resident_blocks);
         auto kernel = std::make_shared<KernelThreads>();
         kernel->backend = shared_from_this();
         kernel->run_block = program.run_block;
         kernel->blocks = blocks;
-        kernel->running = blocks;
-        return std::make_unique<ThreadExecution>(std::move(kernel));
+        auto execution = std::make_unique<ThreadExecution>(kernel);
+        residents().kernel_started("start kernel on the emulated device", blocks,
+                                   emulated_resident_blocks);
+        try {
+            kernel->start();
+        } catch (...) {
+            residents().kernel_ended(blocks);
+            throw;
+        }
+        return execution;
     }
 
    private:
