@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "carillon/core/config.hpp"
 #include "carillon/error.hpp"
@@ -13,36 +14,49 @@
 namespace carillon::detail {
 namespace {
 
-void* map(int fd, std::size_t size) {
-    void* const where = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (where == MAP_FAILED) throw SystemError("mmap", errno);
-    return where;
+class Mapping {
+   public:
+    Mapping(int fd, std::size_t size)
+        : size_(size), where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {
+        if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
+    }
+    ~Mapping() { ::munmap(where_, size_); }
+    Mapping(Mapping const&) = delete;
+    Mapping& operator=(Mapping const&) = delete;
+
+    [[nodiscard]] void* get() const { return where_; }
+
+   private:
+    std::size_t size_;
+    void* where_;
+};
+
+FileDescriptor make_memfd(std::size_t bytes) {
+    FileDescriptor fd(::memfd_create("carillon", MFD_CLOEXEC));
+    if (fd.get() < 0) throw SystemError("memfd_create", errno);
+    if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+        throw SystemError("ftruncate", errno);
+    }
+    return fd;
 }
 
 class MemfdAllocation final : public Allocation {
    public:
-    explicit MemfdAllocation(std::size_t bytes) : fd_(::memfd_create("carillon", MFD_CLOEXEC)) {
-        if (fd_.get() < 0) throw SystemError("memfd_create", errno);
-        if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) {
-            throw SystemError("ftruncate", errno);
-        }
+    explicit MemfdAllocation(std::size_t bytes)
+        : fd_(make_memfd(bytes)), of_host_(fd_.get(), bytes) {
         size = bytes;
-        host = map(fd_.get(), size);
+        host = of_host_.get();
         // The thread sanitizer follows addresses: with one mapping it sees both sides of a ring.
-        device = CARILLON_THREAD_SANITIZER != 0 ? host : map(fd_.get(), size);
+        if (CARILLON_THREAD_SANITIZER == 0) of_device_.emplace(fd_.get(), bytes);
+        device = of_device_ ? of_device_->get() : host;
     }
-
-    ~MemfdAllocation() override {
-        if (device != nullptr && device != host) ::munmap(device, size);
-        if (host != nullptr) ::munmap(host, size);
-    }
-    MemfdAllocation(MemfdAllocation const&) = delete;
-    MemfdAllocation& operator=(MemfdAllocation const&) = delete;
 
     FileDescriptor export_fd() const override { return fd_.duplicate(); }
 
    private:
     FileDescriptor fd_;
+    Mapping of_host_;
+    std::optional<Mapping> of_device_;
 };
 
 }  // namespace
