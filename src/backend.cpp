@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "carillon/error.hpp"
 #include "exit_hook.hpp"
 #include "keep_forever.hpp"
@@ -19,27 +21,53 @@ void Backend::set_stores(HostStores stores) {
     info_.publish_mode = to_string(stores.mode);
 }
 
-void Residents::adopt(std::unique_ptr<Execution> execution) {
+namespace {
+
+template <class T>
+void push(std::unique_ptr<T>& list, std::unique_ptr<T> item) noexcept {
+    item->next = std::move(list);
+    list = std::move(item);
+}
+
+// One by one: a list that is destroyed as a whole is so by recursion.
+template <class T>
+std::unique_ptr<T> pop(std::unique_ptr<T>& list) noexcept {
+    std::unique_ptr<T> first = std::move(list);
+    list = std::move(first->next);
+    return first;
+}
+
+void keep(std::unique_ptr<Allocation> allocation) noexcept {
+    try {
+        keep_forever(std::move(allocation));
+    } catch (std::bad_alloc const&) {
+        (void)allocation.release();
+    }
+}
+
+}  // namespace
+
+void Residents::adopt(std::unique_ptr<Execution> execution) noexcept {
     std::lock_guard const lock(mutex_);
-    orphans_.push_back(std::move(execution));
+    push(orphans_, std::move(execution));
 }
 
 // Without the lock: a kernel that is found to have ended says so here, by kernel_ended().
-void Residents::look_after_orphans() {
-    std::vector<std::unique_ptr<Execution>> orphans;
+void Residents::look_after_orphans() noexcept {
+    std::unique_ptr<Execution> orphans;
     {
         std::lock_guard const lock(mutex_);
         orphans.swap(orphans_);
     }
-    std::erase_if(orphans, [](auto const& each) { return each->gone(); });
-    std::lock_guard const lock(mutex_);
-    for (auto& each : orphans) orphans_.push_back(std::move(each));
+    while (orphans != nullptr) {
+        if (auto each = pop(orphans); !each->gone()) adopt(std::move(each));
+    }
 }
 
-void Residents::retire(std::unique_ptr<Allocation> allocation) {
+void Residents::retire(std::unique_ptr<Allocation> allocation) noexcept {
     look_after_orphans();
     std::lock_guard const lock(mutex_);
-    retired_.push_back(std::move(allocation));
+    push(retired_, std::move(allocation));
     free_retired();
 }
 
@@ -58,12 +86,12 @@ void Residents::kernel_ended(unsigned blocks) {
 }
 
 // Its driver may have gone when a process exits.
-void Residents::free_retired() {
+void Residents::free_retired() noexcept {
     if (live_blocks_ != 0) return;
-    if (process_exits()) {
-        for (auto& each : retired_) keep_forever(std::move(each));
+    while (retired_ != nullptr) {
+        auto each = pop(retired_);
+        if (process_exits()) keep(std::move(each));
     }
-    retired_.clear();
 }
 
 bool Residents::any() {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "carillon/access/host_mapped.hpp"
 #include "carillon/access/range_sync.hpp"
@@ -26,6 +25,7 @@ class Allocation : public RangeSync {
     std::size_t size = 0;
     bool coherent = true;
     std::size_t atom_size = 1;
+    std::unique_ptr<Allocation> next;  // while it is retired
 
     void flush(void const* /*where*/, std::size_t /*size*/) const override {}
     void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
@@ -36,6 +36,8 @@ class Allocation : public RangeSync {
 class Execution {
    public:
     virtual ~Execution() = default;
+    std::unique_ptr<Execution> next;  // while it is an orphan
+
     // Whether every block has returned. Throws what ended the kernel, if something else did.
     [[nodiscard]] virtual bool finished() = 0;
     // Whether nothing of it runs any more, however it ended; does not throw.
@@ -43,29 +45,30 @@ class Execution {
 };
 
 // What lives on one device, however often it is opened: its kernels' blocks, and memory whose free
-// waits for their end.
+// waits for their end. What it keeps is linked to what it kept before: destructors bring it, which
+// cannot fail for want of memory.
 class Residents {
    public:
     // Looks for the end of a kernel that its owner has left behind, whenever something is asked
     // here.
-    void adopt(std::unique_ptr<Execution> execution);
+    void adopt(std::unique_ptr<Execution> execution) noexcept;
     // Frees `allocation` as soon as no kernel lives here.
-    void retire(std::unique_ptr<Allocation> allocation);
+    void retire(std::unique_ptr<Allocation> allocation) noexcept;
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
     [[nodiscard]] bool any();  // kernel
     // What only waits for a kernel that was left behind, and has ended since, is freed.
-    void look_after_orphans();
+    void look_after_orphans() noexcept;
 
    private:
     // With the lock held: a kernel that started meanwhile would hold up the free.
-    void free_retired();
+    void free_retired() noexcept;
 
     std::mutex mutex_;
     unsigned live_blocks_ = 0;
-    std::vector<std::unique_ptr<Execution>> orphans_;
-    std::vector<std::unique_ptr<Allocation>> retired_;
+    std::unique_ptr<Execution> orphans_;
+    std::unique_ptr<Allocation> retired_;
 };
 
 class Backend : public std::enable_shared_from_this<Backend> {
