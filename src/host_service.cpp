@@ -18,6 +18,7 @@
 #include "cpu.hpp"
 #include "exit_hook.hpp"
 #include "keep_forever.hpp"
+#include "thread.hpp"
 
 namespace carillon {
 
@@ -165,7 +166,7 @@ class RequestServer::State {
 RequestServer::RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
                              Sequence first, ServiceThreadOptions const& options, Serve serve)
     : state_(std::make_shared<State>(owner, device, capacity, first, options, std::move(serve))),
-      thread_([state = state_](std::stop_token const& stop) { state->run(stop); }),
+      thread_(start_thread([state = state_](std::stop_token const& stop) { state->run(stop); })),
       at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
           stop.request_stop();
           (void)state->wait_for_end(2 * state->options().stop_timeout);
@@ -174,11 +175,10 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
 RequestServer::~RequestServer() {
     thread_.request_stop();
     if (state_->wait_for_end(2 * state_->options().stop_timeout)) return;
-    std::fputs(fmt::format("carillon: a function of a {} had not returned when its owner went; it "
-                           "and what it holds are left to end with the process\n",
-                           state_->owner())
-                   .c_str(),
-               stderr);
+    (void)std::fprintf(stderr,
+                       "carillon: a function of a %s had not returned when its owner went; it and "
+                       "what it holds are left to end with the process\n",
+                       state_->owner().c_str());
     keep_forever(std::move(state_));
     thread_.detach();
 }
