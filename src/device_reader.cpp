@@ -50,6 +50,7 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
         blocks_.push_back({Requests(view.requests, UncommittedMapped(far_), HostCached()),
                            HostConsumer<ReadReply>(view.replies, HostCached(), far_)});
     }
+    kernel_ = std::make_unique<KernelHost>(device_, channels_, kernel_options(), "DeviceReader");
 }
 
 ReaderBody ReaderHost::body() const {
@@ -63,12 +64,6 @@ PersistentKernelOptions ReaderHost::kernel_options() const {
             .start_timeout = options_.start_timeout,
             .stop_timeout = options_.stop_timeout,
             .lifetime = options_.lifetime};
-}
-
-void ReaderHost::run(RunningKernel kernel) {
-    kernel_ = std::make_unique<KernelHost>(device_, channels_, std::move(kernel), kernel_options(),
-                                           "DeviceReader");
-    kernel_->await_start();
 }
 
 std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t size,

@@ -11,6 +11,7 @@
 #include "cpu.hpp"
 #include "exit_hook.hpp"
 #include "keep_forever.hpp"
+#include "thread.hpp"
 
 namespace carillon {
 
@@ -60,7 +61,7 @@ BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) 
             options.idle};
 }
 
-KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
+KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
                        PersistentKernelOptions const& options, std::string owner)
     : device_(std::move(device)),
       memory_(std::move(memory)),
@@ -68,12 +69,11 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, Run
       owner_(std::move(owner)),
       host_limit_(host_silence_limit(options, device_.emulated())),
       beats_(options.blocks, Beat{0, Clock::now()}),
-      running_(std::move(running)),
-      heart_([this](std::stop_token const& stop) {
+      heart_(start_thread([this](std::stop_token const& stop) {
           leave_pinned_cores();
           keep_beating(stop);
           heart_ended_.release();
-      }),
+      })),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
 KernelHost::~KernelHost() { end(); }
@@ -98,6 +98,12 @@ void KernelHost::end() noexcept {
         stop(options_.stop_timeout);
     } catch (std::exception const&) {  // RunningKernel tells who is left behind
     }
+}
+
+void KernelHost::run(RunningKernel kernel) {
+    running_ = std::move(kernel);
+    launched_ = true;
+    await_start();
 }
 
 void KernelHost::await_start() {
@@ -139,20 +145,24 @@ void KernelHost::keep_beating(std::stop_token const& stop) {
     std::mutex asleep;
     std::unique_lock lock(asleep);
     for (std::uint64_t beat = 1; !stop.stop_requested(); ++beat) {
+        if (launched_) beat_once(beat, far, 2 * period);
+        wake_.wait_for(lock, stop, period, [] { return false; });
+    }
+}
+
+void KernelHost::beat_once(std::uint64_t beat, HostMapped const& far,
+                           std::chrono::nanoseconds longest_silence) {
+    try {
         bool silent = false;
         for (unsigned i = 0; i < options_.blocks; ++i) {
             std::uint64_t* const word = &leading_channel(i).control->host_beat;
             FlagWriter<std::uint64_t, HostMapped>(word, far).set(beat);
-            silent |= silent_for(i) > 2 * period;
+            silent |= silent_for(i) > longest_silence;
         }
         // The driver is asked only where there is something to ask: it may take a lock.
-        if (silent && state_ == KernelState::running) {
-            try {
-                (void)still_running();
-            } catch (...) {  // it is kept for whoever calls
-            }
-        }
-        wake_.wait_for(lock, stop, period, [] { return false; });
+        if (silent && state_ == KernelState::running) (void)still_running();
+    } catch (...) {  // also memory that could not be flushed; it is kept for whoever calls
+        if (state_ != KernelState::stopped) keep_failure();
     }
 }
 
@@ -186,10 +196,16 @@ void KernelHost::ask_to_stop() {
            !state_.compare_exchange_weak(state, KernelState::stopped)) {
     }
     HostMapped const far = device_.access(memory_->device_memory());
+    std::exception_ptr failure;  // every block is told, whichever of them it fails for
     for (unsigned i = 0; i < options_.blocks; ++i) {
-        std::uint64_t* const stop = &leading_channel(i).control->stop;
-        FlagWriter<bool, HostMapped>(stop, far).set(true);
+        try {
+            std::uint64_t* const stop = &leading_channel(i).control->stop;
+            FlagWriter<bool, HostMapped>(stop, far).set(true);
+        } catch (...) {
+            failure = std::current_exception();
+        }
     }
+    if (failure) std::rethrow_exception(failure);
 }
 
 void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout) {
@@ -209,7 +225,12 @@ void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanos
 }
 
 void KernelHost::stop(std::chrono::nanoseconds timeout) {
-    ask_to_stop();
+    std::exception_ptr unheard;
+    try {
+        ask_to_stop();
+    } catch (...) {  // it may hear of it all the same
+        unheard = std::current_exception();
+    }
     bool ended = false;
     try {
         ended = running_.wait(timeout);
@@ -217,6 +238,7 @@ void KernelHost::stop(std::chrono::nanoseconds timeout) {
         keep_failure();
         throw;
     }
+    if (!ended && unheard) std::rethrow_exception(unheard);
     if (!ended) {
         throw TimeoutError(owner_ + "::stop",
                            fmt::format("the kernel has not ended within {} ns; a handler may not "

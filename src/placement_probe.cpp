@@ -45,7 +45,12 @@ Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, La
     ProbeBody const body{on_device, static_cast<std::uint64_t>(limit.count()),
                          device.emulated() && HostWait::oversubscribed(pins.roles())};
     running_ = launch(device, pins, body);
-    await_start();
+    try {
+        await_start();
+    } catch (...) {
+        ask_to_stop();
+        throw;
+    }
 }
 
 Prober::~Prober() {

@@ -42,9 +42,6 @@ class ReaderHost {
 
     [[nodiscard]] LaunchShape shape() const { return {options_.blocks, options_.threads}; }
     [[nodiscard]] ReaderBody body() const;
-    // Takes the kernel over and waits until it runs.
-    void run(RunningKernel kernel);
-
     std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
                                     std::chrono::nanoseconds timeout);
     KernelHost& kernel() { return *kernel_; }
@@ -95,7 +92,8 @@ class DeviceReader {
     template <detail::Toolchain toolchain = detail::this_toolchain>
     explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
         : host_(std::make_unique<detail::ReaderHost>(device, options)) {
-        host_->run(launch<detail::ReaderBody, toolchain>(device, host_->shape(), host_->body()));
+        host_->kernel().run(
+            launch<detail::ReaderBody, toolchain>(device, host_->shape(), host_->body()));
     }
 
     // The bytes at an address of the device, of any alignment: what was there at some time during

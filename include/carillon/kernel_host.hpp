@@ -96,15 +96,16 @@ class ExitHook;
 // A running kernel and its memory: what PersistentKernel does not need its types for.
 class KernelHost final : public ChannelPeer {
    public:
-    // `owner`: the class whose name its errors have.
-    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory, RunningKernel running,
+    // All that may fail comes before the kernel is launched, which nothing could stop then.
+    // `owner`: the class whose name its errors have. Throws SystemError.
+    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
                PersistentKernelOptions const& options, std::string owner = "PersistentKernel");
     KernelHost(KernelHost const&) = delete;
     KernelHost& operator=(KernelHost const&) = delete;
     ~KernelHost() override;
 
-    // Waits until every block has said that it runs. Throws TimeoutError.
-    void await_start();
+    // Takes the kernel over and waits until every block has said that it runs. Throws TimeoutError.
+    void run(RunningKernel kernel);
     // Waits until `answered`, from now on without a new request, and stops.
     void drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout);
     void stop(std::chrono::nanoseconds timeout);
@@ -134,9 +135,12 @@ class KernelHost final : public ChannelPeer {
 
     // Before the process takes the memory away; an object with static storage is there still.
     void end_at_exit() noexcept;
+    void await_start();
     void ask_to_stop();
     // Lets the kernel know, again and again, that this process is there, and watches its beats.
     void keep_beating(std::stop_token const& stop);
+    void beat_once(std::uint64_t beat, HostMapped const& far,
+                   std::chrono::nanoseconds longest_silence);
     // How long ago the beat of a block was another; looks at it.
     Clock::duration silent_for(unsigned block) const;
     // The same as running(), and keeps an error for all later calls.
@@ -158,6 +162,7 @@ class KernelHost final : public ChannelPeer {
     mutable std::vector<Beat> beats_;  // of each block
     std::exception_ptr failure_;
     RunningKernel running_;  // goes first: the memory outlives the kernel
+    std::atomic<bool> launched_ = false;
     std::condition_variable_any wake_;
     std::binary_semaphore heart_ended_{0};
     std::jthread heart_;  // ends before anything that it uses

@@ -250,9 +250,8 @@ class PersistentKernel {
         }
         HostWait const wait = HostWait::for_kernel(device.emulated(), options.blocks, options.wait);
         memory->reset();
-        host_ = std::make_shared<detail::KernelHost>(
-            device, memory, start(device, memory->on_device(), options, handler), options);
-        host_->await_start();
+        host_ = std::make_shared<detail::KernelHost>(device, memory, options);
+        host_->run(start(device, memory->on_device(), options, handler));
         for (unsigned i = 0; i < channels; ++i) {
             channels_.emplace_back(device, memory, i, wait, host_,
                                    bell(*memory, options.channels_per_block, i));

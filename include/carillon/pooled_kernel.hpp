@@ -136,7 +136,7 @@ class PoolState {
     void recover() { (void)ring_->recover(); }
 
     [[nodiscard]] KernelHost& kernel() const { return *kernel_; }
-    void run(std::shared_ptr<KernelHost> kernel) { kernel_ = std::move(kernel); }
+    void own(std::shared_ptr<KernelHost> kernel) { kernel_ = std::move(kernel); }
 
    private:
     [[nodiscard]] ReplyPlaces places_at(void* begin) const;
@@ -379,11 +379,10 @@ class PooledKernel {
                         handler,
                         detail::block_limits(kernel, device.emulated()),
                         oversubscribed};
-        state_->run(std::make_shared<detail::KernelHost>(
-            device, state_->blocks(),
-            launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body), kernel,
-            "PooledKernel"));
-        state_->kernel().await_start();
+        state_->own(std::make_shared<detail::KernelHost>(device, state_->blocks(), kernel,
+                                                         "PooledKernel"));
+        state_->kernel().run(
+            launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body));
     }
 
     PooledKernel(PooledKernel&&) noexcept = default;

@@ -68,9 +68,8 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
     Gate gate(device());
     PersistentKernelOptions options = mortal;
     options.start_timeout = 1ms;
-    detail::KernelHost host(device(), std::make_shared<ChannelMemory>(device(), 1, 4),
-                            launch(device(), 1, SilentBody{gate.on_device()}), options);
-    CARILLON_EXPECT_ERROR(host.await_start(), TimeoutError,
+    detail::KernelHost host(device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
+    CARILLON_EXPECT_ERROR(host.run(launch(device(), 1, SilentBody{gate.on_device()})), TimeoutError,
                           "PersistentKernel: not every block had started within start_timeout");
     gate.open(1);
     host.stop(patience);
