@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the emulated device every allocation, thread and system call of the library fails once.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "carillon/host_ring.hpp"
+#include "device/bodies.hpp"
+#include "edges/failures/one_failure.hpp"
+#include "support/environment.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patient = 10s;
+
+void require(bool right, char const* what) {
+    if (!right) throw std::logic_error(what);
+}
+
+struct Twice {
+    CARILLON_HD int operator()(int const& value) const { return 2 * value; }
+};
+
+// Asks the host.
+struct AskTwice {
+    HostService<int, int>::Caller host;
+    DeviceLog log_to;
+
+    CARILLON_HD int operator()(int const& value) {
+        log<"asked for {}">(log_to, value);
+        int answer = 0;
+        auto const result = host.call(value, answer, 1'000'000'000);
+        return result == HostCallResult::answered ? answer : -1;
+    }
+};
+
+Device emulated() { return Device::open("emulated"); }
+
+void open_a_device() { require(!emulated().info().name.empty(), "a device without a name"); }
+
+void one_channel() {
+    PersistentKernel<Twice> kernel(emulated(), {.express = true});
+    require(kernel.channel().call(21, patient) == 42, "a wrong reply");
+    require(kernel.express().call(4, patient) == 8, "a wrong express reply");
+    kernel.stop();
+}
+
+void several_blocks() {
+    PersistentKernel<Twice> kernel(emulated(), {.blocks = 3});
+    for (unsigned i = 0; i < 3; ++i) {
+        require(kernel.channel(i).call(5, patient) == 10, "a wrong reply");
+    }
+    kernel.drain(patient);
+}
+
+void many_channels() {
+    PersistentKernel<Twice> kernel(emulated(), {.channels_per_block = 64});
+    require(kernel.channel(63).call(21, patient) == 42, "a wrong reply");
+    kernel.drain(patient);
+}
+
+void pool() {
+    PooledKernel<Twice> kernel(emulated(), {.kernel = {.blocks = 2}, .clients = 2, .replies = 2});
+    auto client = kernel.client();
+    require(client.call(21, patient) == 42, "a wrong reply");
+    auto const given_up = client.submit(1, patient);
+    client.abandon(given_up);
+    require(client.call(22, patient) == 44, "a wrong reply");
+    kernel.drain(patient);
+}
+
+void service() {
+    Device const device = emulated();
+    HostService<int, int> const twice(device, [](int const& value) { return 2 * value; },
+                                      {.callers = 4, .capacity = 32});
+    LogService const to_nowhere(device, {.sink = [](LogRecord const&) {}});
+    PersistentKernel<AskTwice> kernel(device, {},
+                                      AskTwice{twice.device_handle(), to_nowhere.device_handle()});
+    // A reply that the host could not make is one that did not come.
+    int const answer = kernel.channel().call(21, patient);
+    require(answer == 42 || answer == -1, "a wrong reply");
+    twice.flush(patient);
+    twice.rethrow_failure();
+    kernel.drain(patient);
+}
+
+void rings_and_words() {
+    Device const device = emulated();
+    ChunkRing<int> chunks(device, {.chunk_bytes = 4096, .chunks = 4});
+    require(chunks.try_claim().has_value(), "no chunk is free");
+    SharedRing<Message, Direction::to_device> shared(device, {.capacity = 64, .producers = 2});
+    require(shared.producer().try_push(Message::make(1)), "a new ring is full");
+    HostRing<int> const between_threads(8);
+    Mailbox<Message, Direction::to_device> mailbox(device, Message::make(1));
+    mailbox.set(Message::make(2));
+    Flag<int, Direction::to_device> flag(device);
+    flag.set(3);
+    Doorbell<Direction::to_host> const bell(device);
+    Arena const arena(device, 65536);
+    require(arena.allocate(100).size() == 100, "a piece of another size");
+}
+
+void echo() {
+    Device const device = emulated();
+    Ring<Message, Direction::to_device> in(device);
+    Ring<Message, Direction::to_host> out(device);
+    RunningKernel const kernel =
+        launch(device, 1, EchoBody{in.device_handle(), out.device_handle(), 1});
+    in.push(Message::make(7), patient);
+    require(out.pop(patient).whole(), "a damaged message");
+    require(kernel.wait(patient), "the kernel goes on");
+}
+
+void reader() {
+    Device const device = emulated();
+    Memory const memory = device.allocate(4096);
+    static_cast<char*>(memory.host())[5] = 'x';
+    DeviceReader from(device, {.largest = 1024, .blocks = 2});
+    require(from.read(memory, 5, 1, patient)[0] == std::byte{'x'}, "another byte");
+    (void)from.read(memory, 0, 1024, patient);
+    from.stop();
+}
+
+void tuning() {
+    PlacementProfile const profile = tune(emulated(), {.seconds = 1, .rounds = 1, .cores = true});
+    require(!profile.multiprocessors.empty(), "an empty profile");
+}
+
+void profile_file() {
+    std::string folder = std::filesystem::temp_directory_path() / "carillon-XXXXXX";
+    {
+        InStandIn const not_the_librarys;
+        if (::mkdtemp(folder.data()) == nullptr) throw std::logic_error("mkdtemp");
+    }
+    struct Remove {
+        std::string const& folder;
+        ~Remove() {
+            InStandIn const not_the_librarys;
+            std::error_code ignored;
+            std::filesystem::remove_all(folder, ignored);
+        }
+    } const remove{folder};
+    Device const device = emulated();
+    PlacementProfile profile;
+    profile.multiprocessors = {{0, 1000}};
+    auto const path = std::filesystem::path(folder) / "sub" / "profile.json";
+    save_placement_profile(profile, path);
+    require(load_placement_profile(path, device.info()).multiprocessors.size() == 1,
+            "another profile");
+}
+
+class EmulatedFailureTest : public testing::TestWithParam<Scenario> {};
+
+TEST_P(EmulatedFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
+    Environment const no_profiles("CARILLON_PROFILES", "/nowhere");
+    expect_each_failure_is_survived(GetParam());
+}
+
+std::vector<FaultKind> const all{FaultKind::thread, FaultKind::system, FaultKind::allocation};
+
+// The JSON library allocates in its destructors, which ends the process where it cannot.
+std::vector<FaultKind> const but_allocations{FaultKind::thread, FaultKind::system};
+
+INSTANTIATE_TEST_SUITE_P(
+    , EmulatedFailureTest,
+    testing::Values(Scenario{"open", &open_a_device, all}, Scenario{"kernel", &one_channel, all},
+                    Scenario{"blocks", &several_blocks, all},
+                    Scenario{"channels", &many_channels, all}, Scenario{"pool", &pool, all},
+                    Scenario{"service", &service, all}, Scenario{"rings", &rings_and_words, all},
+                    Scenario{"launch", &echo, all}, Scenario{"reader", &reader, all},
+                    Scenario{"tune", &tuning, all, 97},
+                    Scenario{"profile", &profile_file, but_allocations}),
+    [](auto const& of) { return std::string(of.param.name); });
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that can be made to fail, once: the n-th of a kind that the program makes. Operator new and
+// pthread_create are this program's own, the library's system calls come here by the linker's
+// --wrap, and the drivers' entry points are stand-ins (cuda_stand_in.cpp, vulkan_stand_in.cpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace carillon::test {
+
+enum class FaultKind : std::uint8_t { allocation, thread, system, vulkan, cuda };
+inline constexpr std::array<std::string_view, 5> fault_kinds{"allocation", "thread", "system",
+                                                             "vulkan", "cuda"};
+
+// What fails: the `nth` call of the kind from now on, and whether a stand-in fails it for want of
+// memory or in another way.
+struct Fault {
+    FaultKind kind;
+    unsigned nth;
+    bool for_want_of_memory = true;
+};
+
+void arm(Fault const& fault) noexcept;
+// The name of the call that failed; nullptr if none did.
+char const* disarm() noexcept;
+
+// To be asked at every call that can fail: whether this one is to.
+[[nodiscard]] bool is_due(FaultKind kind, char const* call) noexcept;
+// How a stand-in's call fails that is due.
+[[nodiscard]] bool fails_for_want_of_memory() noexcept;
+
+// What a stand-in does itself is not the library's doing, and does not fail.
+class InStandIn {
+   public:
+    InStandIn() noexcept;
+    ~InStandIn();
+    InStandIn(InStandIn const&) = delete;
+    InStandIn& operator=(InStandIn const&) = delete;
+};
+
+// Pieces from operator new that have not been deleted.
+[[nodiscard]] long live_allocations() noexcept;
+
+// Libraries that this program has itself: what a stand-in is loaded by.
+using FindSymbol = void* (*)(char const* name);
+void stand_in_for(char const* library, FindSymbol find) noexcept;
+
+}  // namespace carillon::test
