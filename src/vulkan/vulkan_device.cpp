@@ -89,7 +89,8 @@ vk::raii::PhysicalDevice choose(vk::raii::Instance const& instance,
 }
 
 bool has_extension(vk::raii::PhysicalDevice const& device, std::string_view name) {
-    auto const all = device.enumerateDeviceExtensionProperties();
+    auto const all = vulkan_call("vkEnumerateDeviceExtensionProperties",
+                                 [&] { return device.enumerateDeviceExtensionProperties(); });
     return std::any_of(all.begin(), all.end(), [&](vk::ExtensionProperties const& extension) {
         return name == extension.extensionName.data();
     });
