@@ -33,15 +33,20 @@ class CudaContext {
 // the library asks has to do with no stream of the program's.
 class RelaxedCapture {
    public:
-    RelaxedCapture() noexcept { exchange(); }
-    ~RelaxedCapture() { exchange(); }
+    RelaxedCapture() noexcept : relaxed_(exchange()) {}
+    ~RelaxedCapture() {
+        if (relaxed_) (void)exchange();
+    }
     RelaxedCapture(RelaxedCapture const&) = delete;
     RelaxedCapture& operator=(RelaxedCapture const&) = delete;
 
    private:
-    void exchange() noexcept { (void)CudaDriver::get().cuThreadExchangeStreamCaptureMode(&mode_); }
+    bool exchange() noexcept {
+        return CudaDriver::get().cuThreadExchangeStreamCaptureMode(&mode_) == CUDA_SUCCESS;
+    }
 
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool relaxed_;
 };
 
 // Makes a context current for a scope, whatever the caller's was.

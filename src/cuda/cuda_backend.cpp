@@ -25,16 +25,13 @@ namespace {
 
 constexpr std::string_view start_call = "start kernel";
 
-// A stream of a kernel that is on its way.
+// A kernel on a stream of its own.
 class StreamExecution final : public Execution {
    public:
-    StreamExecution(std::shared_ptr<Backend> backend, std::shared_ptr<CudaContext> context,
-                    CUstream stream, unsigned blocks)
-        : backend_(std::move(backend)),
-          context_(std::move(context)),
-          stream_(stream),
-          blocks_(blocks) {
-        live_kernels().started(context_->get());
+    StreamExecution(std::shared_ptr<Backend> backend, std::shared_ptr<CudaContext> context)
+        : backend_(std::move(backend)), context_(std::move(context)) {
+        auto const& cuda = CudaDriver::get();
+        cuda.check(cuda.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     }
 
     ~StreamExecution() override {
@@ -49,6 +46,22 @@ class StreamExecution final : public Execution {
     StreamExecution(StreamExecution const&) = delete;
     StreamExecution& operator=(StreamExecution const&) = delete;
 
+    // Nothing that may fail comes after it. `fit`: how many blocks the device has room for.
+    void launch(CUfunction function, Program const& program, unsigned blocks, unsigned fit) {
+        blocks_ = program.lasting != 0 ? program.lasting : blocks;
+        backend_->residents().kernel_started(start_call, blocks_, fit);
+        auto const& cuda = CudaDriver::get();
+        std::array<void*, 1> parameters{program.argument};
+        CUresult const result = cuda.cuLaunchKernel(function, blocks, 1, 1, program.threads, 1, 1,
+                                                    0, stream_, parameters.data(), nullptr);
+        if (result != CUDA_SUCCESS) {
+            backend_->residents().kernel_ended(blocks_);
+            cuda.check(result, "cuLaunchKernel");
+        }
+        ended_ = false;
+        live_kernels().started(context_->get());
+    }
+
     bool finished() override {
         auto const& cuda = CudaDriver::get();
         std::lock_guard const lock(mutex_);
@@ -59,6 +72,8 @@ class StreamExecution final : public Execution {
                 result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // it was not asked, then
                 return false;
             }
+            // What it may still use is not freed.
+            if (!CudaDriver::says_ended(result_)) cuda.check(result_, "cuStreamQuery");
             ended_ = true;
             live_kernels().ended(context_->get());
             backend_->residents().kernel_ended(blocks_);
@@ -70,17 +85,18 @@ class StreamExecution final : public Execution {
         try {
             return finished();
         } catch (std::exception const&) {  // a fault ends all of it
-            return true;
+            std::lock_guard const lock(mutex_);
+            return ended_;
         }
     }
 
    private:
     std::shared_ptr<Backend> backend_;
     std::shared_ptr<CudaContext> context_;
-    CUstream stream_;
-    unsigned blocks_;
+    CUstream stream_ = nullptr;
+    unsigned blocks_ = 0;
     std::mutex mutex_;
-    bool ended_ = false;
+    bool ended_ = true;  // until it is launched
     CUresult result_ = CUDA_SUCCESS;
 };
 
@@ -222,24 +238,9 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
                    &per_multiprocessor, function, static_cast<int>(program.threads), 0),
                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     auto const limit = static_cast<unsigned>(per_multiprocessor * *info_.multiprocessors);
-    unsigned const lasting = program.lasting != 0 ? program.lasting : blocks;
-    CUstream stream = nullptr;
-    cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-    try {
-        residents().kernel_started(start_call, lasting, limit);
-    } catch (...) {
-        cuda.cuStreamDestroy(stream);
-        throw;
-    }
-    std::array<void*, 1> parameters{program.argument};
-    CUresult const result = cuda.cuLaunchKernel(function, blocks, 1, 1, program.threads, 1, 1, 0,
-                                                stream, parameters.data(), nullptr);
-    if (result != CUDA_SUCCESS) {
-        residents().kernel_ended(lasting);
-        cuda.cuStreamDestroy(stream);
-        cuda.check(result, "cuLaunchKernel");
-    }
-    return std::make_unique<StreamExecution>(shared_from_this(), context_, stream, lasting);
+    auto execution = std::make_unique<StreamExecution>(shared_from_this(), context_);
+    execution->launch(function, program, blocks, limit);
+    return execution;
 }
 
 CUdevice device_of(int ordinal) {

@@ -79,6 +79,19 @@ bool CudaDriver::loads_lazily() const {
     return mode == CU_MODULE_LAZY_LOADING;
 }
 
+bool CudaDriver::says_ended(CUresult result) {
+    switch (result) {
+        case CUDA_SUCCESS:
+        case CUDA_ERROR_DEINITIALIZED:
+        case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+        case CUDA_ERROR_INVALID_CONTEXT:
+        case CUDA_ERROR_INVALID_HANDLE:
+            return true;
+        default:
+            return breaks_the_context(result);
+    }
+}
+
 void CudaDriver::check(CUresult result, std::string_view call) const {
     if (result == CUDA_SUCCESS) return;
     char const* name = nullptr;

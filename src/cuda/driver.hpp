@@ -65,6 +65,9 @@ struct CudaDriver {
 
     // Whether modules are loaded when they are used. Throws CudaError.
     [[nodiscard]] bool loads_lazily() const;
+    // Whether what was asked of a stream says that nothing runs there any more: all is done, a
+    // fault has broken the context, or it has gone. Others say only that the driver could not tell.
+    [[nodiscard]] static bool says_ended(CUresult result);
     // Throws CudaError unless `result` is CUDA_SUCCESS.
     void check(CUresult result, std::string_view call) const;
 };
