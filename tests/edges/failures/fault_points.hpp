@@ -43,6 +43,11 @@ class InStandIn {
 // Pieces from operator new that have not been deleted.
 [[nodiscard]] long live_allocations() noexcept;
 
+// What a stand-in counts that this thread holds of it.
+using HeldElsewhere = long (*)();
+void also_held(HeldElsewhere held) noexcept;
+[[nodiscard]] long held_by_stand_ins() noexcept;
+
 // Libraries that this program has itself: what a stand-in is loaded by.
 using FindSymbol = void* (*)(char const* name);
 void stand_in_for(char const* library, FindSymbol find) noexcept;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every entry point of the CUDA and Vulkan drivers that the library calls fails once, in two ways.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "edges/failures/one_failure.hpp"
+#include "edges/failures/vulkan_stand_in.hpp"
+#include "support/environment.hpp"
+#if CARILLON_HAVE_CUDA_H
+#include "edges/failures/cuda_stand_in.hpp"
+#endif
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patient = 10s;
+
+struct Thrice {
+    CARILLON_HD int operator()(int const& value) const { return 3 * value; }
+};
+
+void require(bool right, char const* what) {
+    if (!right) throw std::logic_error(what);
+}
+
+void life_of_a_kernel(Device const& device) {
+    PersistentKernel<Thrice> kernel(device);
+    require(kernel.channel().call(14, patient) == 42, "a wrong reply");
+    KernelState const state = kernel.state();
+    require(state == KernelState::running || state == KernelState::failed, "another state");
+    kernel.drain(patient);
+    require(!kernel.running(), "a kernel that was drained runs");
+}
+
+void with_services(Device const& device) {
+    HostService<int, int> const service(device, [](int const& value) { return value; },
+                                        {.callers = 4, .capacity = 32});
+    Arena const arena(device, 65536);
+    ChunkRing<int> chunks(arena, {.chunk_bytes = 4096, .chunks = 2});
+    require(chunks.try_claim().has_value(), "no chunk is free");
+    PooledKernel<Thrice> kernel(device, {.clients = 2, .replies = 2});
+    auto client = kernel.client();
+    require(client.call(14, patient) == 42, "a wrong reply");
+    service.flush(patient);
+    service.rethrow_failure();
+    kernel.stop(patient);
+}
+
+void emulated_memory() { life_of_a_kernel(Device::open("emulated:vulkan")); }
+void emulated_services() { with_services(Device::open("emulated:vulkan")); }
+void non_coherent_memory() {
+    life_of_a_kernel(Device::open("emulated:vulkan", {.force_non_coherent = true}));
+}
+void non_coherent_services() {
+    with_services(Device::open("emulated:vulkan", {.force_non_coherent = true}));
+}
+
+class DriverFailureTest : public testing::TestWithParam<Scenario> {
+   protected:
+    void SetUp() override {
+        load_vulkan_stand_in();
+#if CARILLON_HAVE_CUDA_H
+        load_cuda_stand_in();
+#endif
+    }
+};
+
+TEST_P(DriverFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
+    Environment const no_profiles("CARILLON_PROFILES", "/nowhere");
+    expect_each_failure_is_survived(GetParam());
+}
+
+auto const name_of = [](auto const& of) { return std::string(of.param.name); };
+
+std::vector<FaultKind> const vulkan{FaultKind::vulkan, FaultKind::system, FaultKind::thread};
+std::vector<FaultKind> const vulkan_only{FaultKind::vulkan};
+
+INSTANTIATE_TEST_SUITE_P(Vulkan, DriverFailureTest,
+                         testing::Values(Scenario{"memory", &emulated_memory, vulkan},
+                                         Scenario{"services", &emulated_services, vulkan_only},
+                                         Scenario{"nonCoherent", &non_coherent_memory, vulkan_only},
+                                         Scenario{"nonCoherentServices", &non_coherent_services,
+                                                  vulkan_only}),
+                         name_of);
+
+#if CARILLON_HAVE_CUDA_H
+// Where one way to mapped memory fails the next is taken, and each says why.
+void mapped_memory() { life_of_a_kernel(Device::open("cuda:0", {.memory = DeviceMemory::mapped})); }
+void mapped_services() { with_services(Device::open("cuda:0", {.memory = DeviceMemory::mapped})); }
+void host_memory() { life_of_a_kernel(Device::open("cuda:0:host")); }
+void any_device() { life_of_a_kernel(Device::open()); }
+void by_uuid() {
+    require(!Device::open("GPU-63617269-6c6c-6f6e-7374-616e642d696e").info().emulated,
+            "another device");
+}
+void current_context() { require(!Device::open("current").info().emulated, "another device"); }
+
+std::vector<FaultKind> const all{FaultKind::cuda, FaultKind::vulkan, FaultKind::system,
+                                 FaultKind::thread, FaultKind::allocation};
+std::vector<FaultKind> const both{FaultKind::cuda, FaultKind::vulkan};
+
+INSTANTIATE_TEST_SUITE_P(Cuda, DriverFailureTest,
+                         testing::Values(Scenario{"hostMemory", &host_memory, all, 5},
+                                         Scenario{"mappedMemory", &mapped_memory, all, 5},
+                                         Scenario{"mappedServices", &mapped_services, both},
+                                         Scenario{"any", &any_device, both},
+                                         Scenario{"uuid", &by_uuid, both},
+                                         Scenario{"current", &current_context, both}),
+                         name_of);
+#endif
+
+}  // namespace
+}  // namespace carillon::test
