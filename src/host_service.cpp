@@ -126,14 +126,19 @@ class RequestServer::State {
     static constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
 
     bool poll() {
-        return consumer_.poll([this](PayloadWords const& payload, Sequence number) {
-            try {
-                serve_(payload);
-            } catch (...) {
-                keep_failure();
-            }
-            served_.store(number, std::memory_order_release);
-        });
+        try {
+            return consumer_.poll([this](PayloadWords const& payload, Sequence number) {
+                try {
+                    serve_(payload);
+                } catch (...) {
+                    keep_failure();
+                }
+                served_.store(number, std::memory_order_release);
+            });
+        } catch (...) {  // memory that could not be flushed: the next requests are served
+            keep_failure();
+            return false;
+        }
     }
 
     // A stop wakes it from a sleep that is long; a short one costs less without.

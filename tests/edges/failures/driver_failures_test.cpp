@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "edges/failures/one_failure.hpp"
 #include "edges/failures/vulkan_stand_in.hpp"
 #include "support/environment.hpp"
+#include "support/eventually.hpp"
 #if CARILLON_HAVE_CUDA_H
 #include "edges/failures/cuda_stand_in.hpp"
 #endif
@@ -31,7 +34,7 @@ void require(bool right, char const* what) {
 }
 
 void life_of_a_kernel(Device const& device) {
-    PersistentKernel<Thrice> kernel(device);
+    PersistentKernel<Thrice> kernel(device, {.wait = HostWait::Style::yield});
     require(kernel.channel().call(14, patient) == 42, "a wrong reply");
     KernelState const state = kernel.state();
     require(state == KernelState::running || state == KernelState::failed, "another state");
@@ -39,15 +42,30 @@ void life_of_a_kernel(Device const& device) {
     require(!kernel.running(), "a kernel that was drained runs");
 }
 
+// Asks the host.
+struct AskThrice {
+    HostService<int, int>::Caller host;
+
+    CARILLON_HD int operator()(int const& value) {
+        int answer = 0;
+        auto const result = host.call(value, answer, 100'000'000);
+        return result == HostCallResult::answered ? answer : -1;
+    }
+};
+
 void with_services(Device const& device) {
-    HostService<int, int> const service(device, [](int const& value) { return value; },
-                                        {.callers = 4, .capacity = 32});
+    HostService<int, int> const service(
+        device, [](int const& value) { return 3 * value; },
+        {.callers = 4, .capacity = 32, .thread = {.wait = HostWait::Style::yield}});
     Arena const arena(device, 65536);
     ChunkRing<int> chunks(arena, {.chunk_bytes = 4096, .chunks = 2});
     require(chunks.try_claim().has_value(), "no chunk is free");
-    PooledKernel<Thrice> kernel(device, {.clients = 2, .replies = 2});
+    PooledKernel<AskThrice> kernel(
+        device, {.kernel = {.wait = HostWait::Style::yield}, .clients = 2, .replies = 2},
+        AskThrice{service.device_handle()});
     auto client = kernel.client();
-    require(client.call(14, patient) == 42, "a wrong reply");
+    int const answer = client.call(14, patient);
+    require(answer == 42 || answer == -1, "a wrong reply");  // the host may have failed to
     service.flush(patient);
     service.rethrow_failure();
     kernel.stop(patient);
@@ -75,6 +93,28 @@ class DriverFailureTest : public testing::TestWithParam<Scenario> {
 TEST_P(DriverFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
     Environment const no_profiles("CARILLON_PROFILES", "/nowhere");
     expect_each_failure_is_survived(GetParam());
+}
+
+// No call but the heart's flushes.
+[[noreturn]] void fail_a_flush_in_the_heart() {
+    PersistentKernel<Thrice> kernel(Device::open("emulated:vulkan", {.force_non_coherent = true}));
+    arm({FaultKind::vulkan, 1});
+    bool const failed = eventually([&] { return kernel.state() == KernelState::failed; });
+    (void)disarm();
+    std::string text;
+    try {
+        (void)kernel.channel().call(14, patient);
+    } catch (VulkanError const& error) {
+        text = error.what();
+    }
+    kernel.stop(patient);
+    (void)std::fprintf(stderr, "%s: %s\n", failed ? "failed" : "did not fail", text.c_str());
+    std::_Exit(failed && text.starts_with("vkFlushMappedMemoryRanges") ? 0 : 1);
+}
+
+TEST(HeartFailureTest, flushThatFailsIsTheKernelsFailure) {
+    load_vulkan_stand_in();
+    EXPECT_EXIT(fail_a_flush_in_the_heart(), testing::ExitedWithCode(0), "failed: vkFlush");
 }
 
 auto const name_of = [](auto const& of) { return std::string(of.param.name); };
@@ -107,8 +147,8 @@ std::vector<FaultKind> const all{FaultKind::cuda, FaultKind::vulkan, FaultKind::
 std::vector<FaultKind> const both{FaultKind::cuda, FaultKind::vulkan};
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DriverFailureTest,
-                         testing::Values(Scenario{"hostMemory", &host_memory, all, 5},
-                                         Scenario{"mappedMemory", &mapped_memory, all, 5},
+                         testing::Values(Scenario{"hostMemory", &host_memory, all, 7},
+                                         Scenario{"mappedMemory", &mapped_memory, all, 7},
                                          Scenario{"mappedServices", &mapped_services, both},
                                          Scenario{"any", &any_device, both},
                                          Scenario{"uuid", &by_uuid, both},

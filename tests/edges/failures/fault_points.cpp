@@ -75,6 +75,7 @@ void also_held(HeldElsewhere held) noexcept { held_elsewhere = held; }
 long held_by_stand_ins() noexcept { return held_elsewhere == nullptr ? 0 : held_elsewhere(); }
 
 void stand_in_for(char const* library, FindSymbol find) noexcept {
+    if (stand_in_named(library) != nullptr) return;
     for (StandIn& each : stand_ins) {
         if (each.library == nullptr) {
             each = {library, find};
