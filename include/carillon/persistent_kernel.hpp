@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <vector>
 
 #include "carillon/access/block.hpp"
 #include "carillon/access/lanes.hpp"
@@ -189,7 +189,7 @@ class PersistentKernel {
         if (index >= channels_.size()) {
             throw UsageError("PersistentKernel::channel", "there is no such channel");
         }
-        return channels_[index];
+        return *channels_[index];
     }
 
     // The channel that a block serves first, if options.express says that there is one: a request
@@ -198,7 +198,7 @@ class PersistentKernel {
         if (block >= express_.size()) {
             throw UsageError("PersistentKernel::express", "there is no such channel");
         }
-        return express_[block];
+        return *express_[block];
     }
 
     [[nodiscard]] unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
@@ -253,11 +253,12 @@ class PersistentKernel {
         host_ = std::make_shared<detail::KernelHost>(device, memory, options);
         host_->run(start(device, memory->on_device(), options, handler));
         for (unsigned i = 0; i < channels; ++i) {
-            channels_.emplace_back(device, memory, i, wait, host_,
-                                   bell(*memory, options.channels_per_block, i));
+            channels_.push_back(std::make_unique<Channel<Request, Reply>>(
+                device, memory, i, wait, host_, bell(*memory, options.channels_per_block, i)));
         }
         for (unsigned i = 0; i < express; ++i) {
-            express_.emplace_back(device, memory, channels + i, wait, host_);
+            express_.push_back(std::make_unique<Channel<Request, Reply>>(
+                device, memory, channels + i, wait, host_));
         }
     }
 
@@ -306,12 +307,13 @@ class PersistentKernel {
         return memory.on_host().bells(block, host_->place_of_bells(block)) + channel % each;
     }
 
-    using Channels = std::deque<Channel<Request, Reply>>;  // where each stays where it is
+    // Each stays where it is, and a kernel is moved without memory: a std::deque needs some.
+    using Channels = std::vector<std::unique_ptr<Channel<Request, Reply>>>;
     // Of `count` channels from `first` on.
     [[nodiscard]] static bool all_answered(Channels const& channels, std::size_t first,
                                            std::size_t count) {
         return std::all_of(channels.begin() + first, channels.begin() + first + count,
-                           [](auto const& channel) { return channel.all_answered(); });
+                           [](auto const& channel) { return channel->all_answered(); });
     }
     [[nodiscard]] bool all_answered() const {
         return all_answered(channels_, 0, channels_.size()) &&
@@ -321,7 +323,7 @@ class PersistentKernel {
     [[nodiscard]] bool outstanding(unsigned block) const {
         std::size_t const each = channels_.size() / blocks();
         if (!all_answered(channels_, block * each, each)) return true;
-        return !express_.empty() && !express_[block].all_answered();
+        return !express_.empty() && !express_[block]->all_answered();
     }
 
     ChannelPlacement placement_;
