@@ -2,6 +2,7 @@
 #include "edges/failures/one_failure.hpp"
 
 #include <dirent.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,7 +10,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -190,6 +193,14 @@ Report in_child(Scenario const& scenario, Fault const& fault, bool warm) {
     return report;
 }
 
+std::string cpu_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    }
+    return "";
+}
+
 // Of all tests of this process; written when it ends, if CARILLON_EDGES_JSON says where.
 class Tally : public testing::Environment {
    public:
@@ -201,11 +212,15 @@ class Tally : public testing::Environment {
         std::printf("%u calls made to fail, of which %u ended badly\n", injected, bad);
         char const* const path = std::getenv("CARILLON_EDGES_JSON");
         if (path == nullptr) return;
-        std::ofstream(path) << nlohmann::json{{"edges.failures_injected", injected},
-                                              {"edges.failures_bad", bad},
-                                              {"scenarios", each}}
-                                   .dump(2)
-                            << '\n';
+        std::ofstream(path)
+            << nlohmann::json{{"commit", CARILLON_COMMIT},
+                              {"cpu", cpu_name()},
+                              {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
+                              {"edges.failures_injected", injected},
+                              {"edges.failures_bad", bad},
+                              {"scenarios", each}}
+                   .dump(2)
+            << '\n';
     }
 };
 auto* const tally = static_cast<Tally*>(testing::AddGlobalTestEnvironment(new Tally));
