@@ -159,6 +159,19 @@ TEST(PollDeadlineTest, passesAtOnceWithoutTimeAndSoonAfterTheTimeOtherwise) {
     EXPECT_LE(polls, 116U);
 }
 
+// Catches a count of polls that wraps, and then the time begins anew: a GPU polls 2^32 times in
+// some twenty minutes. A count of 8 bits stands for it, and a time that takes more polls than that.
+TEST(PollDeadlineTest, passesThoughTheCountOfPollsWraps) {
+    std::uint64_t now = 12345;
+    std::uint64_t polls = 0;
+    std::function<void()> const count = [&] { ++polls; };
+    PollDeadline<PollCountingClock, std::uint8_t> deadline({&now, &count}, 10'000);
+    while (!deadline.passed()) {
+        ASSERT_LE(polls, 1016U);
+    }
+    EXPECT_GE(polls, 1000U);
+}
+
 // A caller, and a host that serves one request while it waits, if it is told to.
 class HostCallerTest : public testing::Test {
    protected:

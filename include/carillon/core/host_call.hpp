@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "carillon/access/lanes.hpp"
@@ -52,8 +53,8 @@ CARILLON_HD constexpr void check_host_message() {
                   "travels in one line, which also says whose it is");
 }
 
-// How long a device thread polls.
-template <class Clock>
+// How long a device thread polls. Tests have a narrower count.
+template <class Clock, class Count = std::uint32_t>
 class PollDeadline {
    public:
     CARILLON_HD PollDeadline(Clock clock, std::uint64_t timeout_ns)
@@ -63,21 +64,24 @@ class PollDeadline {
     // the clock is looked at now and then.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool passed() {
-        if (polls_++ % polls_between_looks == 0) {
+        if (polls_ % polls_between_looks == 0) {
             std::uint64_t const now = clock_.now_ns();
-            if (polls_ == 1) began_ns_ = now;
+            if (polls_ == 0) began_ns_ = now;
             if (now - began_ns_ >= timeout_ns_) return true;
+            // The count would wrap before the next look, and the time begin anew.
+            if (polls_ == last_look) polls_ -= polls_between_looks;
         }
-        clock_.idle(polls_);
+        clock_.idle(++polls_);
         return false;
     }
 
    private:
-    static constexpr std::uint32_t polls_between_looks = 16;
+    static constexpr Count polls_between_looks = 16;
+    static constexpr Count last_look = std::numeric_limits<Count>::max() / 16 * 16;
 
     std::uint64_t timeout_ns_;
     std::uint64_t began_ns_ = 0;
-    std::uint32_t polls_ = 0;
+    Count polls_ = 0;
     Clock clock_;
 };
 
