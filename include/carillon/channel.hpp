@@ -65,14 +65,16 @@ class Channel {
     // Sends a request and waits for its reply: one round trip over the bus. Throws TimeoutError
     // when none came within `timeout`, which says whether the request was sent: it may still be
     // served then, and its reply is dropped. Throws StoppedError after a stop, CudaError when the
-    // kernel died.
-    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
+    // kernel died. `data` says that the request refers to device memory that the caller has
+    // written (Memory::host).
+    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
+                             OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Channel::call";
-        auto number = try_send(call, request, OutOfLine::none);
+        auto number = try_send(call, request, data);
         auto left = timeout;
         if (!number) {
             auto const start = std::chrono::steady_clock::now();
-            number = send(call, request, timeout, OutOfLine::none);
+            number = send(call, request, timeout, data);
             left = std::max(timeout, {}) - (std::chrono::steady_clock::now() - start);
         }
         try {

@@ -48,8 +48,10 @@ class CommandChannel {
     // HandlerError when the handler refused it, and what Channel::call throws: when the deadline
     // passes, the command may still be served, and its reply is dropped.
     template <class Command>
-    ReplyTo<Handler, Command> call(Command const& command, std::chrono::nanoseconds timeout) {
-        return reply_to<Command>("Channel::call", channel_->call(Table::pack(command), timeout));
+    ReplyTo<Handler, Command> call(Command const& command, std::chrono::nanoseconds timeout,
+                                   OutOfLine data = OutOfLine::none) {
+        return reply_to<Command>("Channel::call",
+                                 channel_->call(Table::pack(command), timeout, data));
     }
 
     // As Channel's.

@@ -43,6 +43,9 @@ struct HostServiceOptions {
     std::uint32_t callers = 256;    // calls under way at the same time, at most
     std::uint32_t capacity = 1024;  // requests that the host has not taken; a power of two from 32
     ServiceThreadOptions thread{};
+    // Whether replies refer to device memory that the function has written (Memory::host), as
+    // `out_of_line` says of a handler: that memory is complete then before the reply that names it.
+    OutOfLine replies = OutOfLine::none;
     // Number of the first request, and of each place's first call; tests place it before a wrap. 1
     // more than a multiple of 16.
     Sequence first = 1;
@@ -143,9 +146,8 @@ class HostService {
         }
         server_ = std::make_unique<detail::RequestServer>(
             "HostService", device, options.capacity, options.first, options.thread,
-            [function = std::move(function), replies = replies_](auto const& payload) {
-                serve(function, replies.get(), payload);
-            });
+            [function = std::move(function), replies = replies_, data = options.replies](
+                auto const& payload) { serve(function, replies.get(), data, payload); });
     }
 
     [[nodiscard]] Caller device_handle() const {
@@ -166,18 +168,18 @@ class HostService {
    private:
     static_assert(std::is_trivially_copyable_v<Caller>);
 
-    static void serve(Function const& function, detail::ReplyMemory const* replies,
+    static void serve(Function const& function, detail::ReplyMemory const* replies, OutOfLine data,
                       detail::PayloadWords const& payload) {
         auto const request = detail::message_of<AddressedRequest<Request>>(payload);
         if constexpr (std::is_void_v<Reply>) {
             function(request.value);
         } else {
-            answer(function, replies->writer(), request);
+            answer(function, replies->writer(), data, request);
         }
     }
 
     template <class Writer>
-    static void answer(Function const& function, Writer const& writer,
+    static void answer(Function const& function, Writer const& writer, OutOfLine data,
                        AddressedRequest<Request> const& request) {
         auto const reply = [&] {
             try {
@@ -187,7 +189,7 @@ class HostService {
                 throw;
             }
         }();
-        writer.answer(request.reply_to, reply);
+        writer.answer(request.reply_to, reply, data);
     }
 
     DeviceClock clock_;

@@ -188,14 +188,16 @@ class PoolClient {
 
     // Sends a request and waits for its reply. Throws TimeoutError when none came within `timeout`,
     // which says whether the request was sent: it may still be served then, and its reply is
-    // dropped. Throws StoppedError after a stop, CudaError when the kernel died.
-    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout) {
+    // dropped. Throws StoppedError after a stop, CudaError when the kernel died. `data` as
+    // for Channel::call.
+    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
+                             OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "PoolClient::call";
-        Slot* slot = try_send(call, request, OutOfLine::none);
+        Slot* slot = try_send(call, request, data);
         auto left = timeout;
         if (slot == nullptr) {
             auto const start = std::chrono::steady_clock::now();
-            slot = &send(call, request, timeout, OutOfLine::none);
+            slot = &send(call, request, timeout, data);
             left = std::max(timeout, {}) - (std::chrono::steady_clock::now() - start);
         }
         try {

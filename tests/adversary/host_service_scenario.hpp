@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device threads that ask the host and may give up at any moment: whoever is answered has the
-// answer to its own question, whole.
+// answer to its own question, whole, and what question and answer refer to is there.
 #pragma once
 
 #include <vector>
@@ -68,7 +68,9 @@ class HostServiceScenario {
           machine_(policies.machine()),
           requests_(
               draw_shared_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
-          places_(draw_reply_places(machine_.random(), machine_.device_lines() + 4)) {
+          places_(draw_reply_places(machine_.random(), machine_.device_lines() + 4)),
+          asked_(policies, Side::device),
+          answered_(policies, Side::host) {
         if (machine_.random().one_in(4)) machine_.drag();
     }
 
@@ -88,19 +90,26 @@ class HostServiceScenario {
     static constexpr unsigned askers = 3;
     static constexpr std::uint64_t questions = 5;  // of each
 
+    // Each question, and each answer, has a word of data.
+    static std::uint32_t word_of(std::uint64_t asker, std::uint64_t index) {
+        return static_cast<std::uint32_t>(asker * questions + index);
+    }
+
     void ask(unsigned asker) {
         Caller caller(requests_, places_, AskingClock(machine_), policies_.device_far(),
                       Near(Gpu(machine_)));
         for (std::uint64_t i = 0; i != questions; ++i) {
+            asked_.write(word_of(asker, i), ~i);
             if (machine_.random().one_in(4)) {
-                if (caller.post(AskedOfHost::make(0, asker, i))) ++sent_;
+                if (caller.post(AskedOfHost::make(0, asker, i), OutOfLine::written)) ++sent_;
                 continue;
             }
             // The last one of each is patient: everything arrives without further stores.
             std::uint64_t const patience =
                 i + 1 == questions ? ~std::uint64_t{0} : machine_.random().below(200);
             AskedOfHost answer{};
-            auto const result = caller.call(AskedOfHost::make(0, asker, i), answer, patience);
+            auto const result =
+                caller.call(AskedOfHost::make(0, asker, i), answer, patience, OutOfLine::written);
             if (result != HostCallResult::no_room) ++sent_;
             check(result, answer, asker, i);
         }
@@ -112,11 +121,13 @@ class HostServiceScenario {
     void check(HostCallResult result, AskedOfHost const& answer, unsigned asker, std::uint64_t i) {
         bool const refused = i % 3 == 0;
         if (result == HostCallResult::failed) {
-            machine_.require(refused, "call {} of {} is said to have failed", i, asker);
+            machine_.require(refused, "call {} of {} has the answer of one that fails", i, asker);
         } else if (result == HostCallResult::answered) {
             machine_.require(!refused && answer == AskedOfHost::make(1, asker, i),
                              "call {} of {} has the answer {} of {}, or a part of it", i, asker,
                              answer.index, answer.asker);
+            machine_.require(answered_.read(word_of(asker, i)) == i + 1,
+                             "the answer to call {} of {} is ahead of its data", i, asker);
         } else {
             machine_.require(i + 1 != questions, "call {} of {}, which waits for ever, gave up", i,
                              asker);
@@ -132,11 +143,17 @@ class HostServiceScenario {
             consumer.poll([&](AddressedRequest<AskedOfHost> const& request, Sequence /*number*/) {
                 AskedOfHost const& question = request.value;
                 ponder(machine_, Side::host, question);
+                std::uint32_t const word = word_of(question.asker, question.index);
+                machine_.require(asked_.read(word) == ~question.index,
+                                 "question {} of {} is ahead of its data", question.index,
+                                 question.asker);
                 if (question.index % 3 == 0) {
                     writer.fail(request.reply_to);
                 } else {
+                    answered_.write(word, question.index + 1);
                     writer.answer(request.reply_to,
-                                  AskedOfHost::make(1, question.asker, question.index));
+                                  AskedOfHost::make(1, question.asker, question.index),
+                                  OutOfLine::written);
                 }
                 ++served_;
             });
@@ -147,6 +164,8 @@ class HostServiceScenario {
     Machine& machine_;
     SharedRingView requests_;
     ReplyPlaces places_;
+    OutOfLineWords asked_;
+    OutOfLineWords answered_;
     // Between the threads, past the machine.
     std::uint64_t sent_ = 0;
     std::uint64_t served_ = 0;

@@ -44,6 +44,40 @@ struct BlockBody {
     }
 };
 
+CARILLON_HD inline std::uint64_t count_wrong(std::uint64_t const* from, Block const& block) {
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < block.words; ++i) {
+        if (from[i] != word_of(block.seed, i)) ++wrong;
+    }
+    return wrong;
+}
+
+// Counts the words of the block that it is sent that are wrong.
+struct CountWrong {
+    std::uint64_t const* from;
+
+    CARILLON_HD std::uint64_t operator()(Block const& block) const {
+        return count_wrong(from, block);
+    }
+};
+
+// Has the host look at a block and send one back; returns how many words are wrong.
+using BlockService = HostService<Block, Block>;
+struct BlockHandler {
+    BlockService::Caller host;
+    std::uint64_t const* from;
+    std::uint64_t* to;
+
+    CARILLON_HD std::uint64_t operator()(Block const& block) {
+        std::uint64_t const wrong = count_wrong(from, block);
+        for (std::uint64_t i = 0; i < block.words; ++i) to[i] = word_of(block.seed, i);
+        Block back{};
+        auto const result = host.call(block, back, 20'000'000'000, OutOfLine::written);
+        if (result != HostCallResult::answered) return ~std::uint64_t{0};
+        return wrong + count_wrong(from, back);
+    }
+};
+
 namespace {
 
 class OutOfLineTest : public PlainAccessTest {};
@@ -84,6 +118,56 @@ TEST_P(OutOfLineTest, dataAreCompleteWhenTheLineThatNamesThemIsTaken) {
     }
     ASSERT_TRUE(kernel.wait(patience));
     EXPECT_EQ(back_words[slots * block_words], 1U) << "words that the device saw wrong, plus 1";
+}
+
+// Catches a call whose request overtakes the data that it names, and a service whose reply does.
+TEST_P(OutOfLineTest, dataOfCallsOfTheHostAndOfServicesAreCompleteToo) {
+    constexpr std::uint32_t calls = 200;
+    Memory const there = device().allocate(block_words * 8);
+    Memory const back = device().allocate_host(block_words * 8);
+    auto* const to_device = static_cast<std::uint64_t*>(there.host());
+    auto const* const from_device = static_cast<std::uint64_t const*>(back.host());
+    auto const fill = [&](std::uint64_t seed) {
+        for (std::uint64_t i = 0; i < block_words; ++i) to_device[i] = word_of(seed, i);
+        there.flush(0, block_words * 8);
+    };
+    std::uint64_t wrong = 0;
+    BlockService const service(device(),
+                               [&](Block const& asked) {
+                                   for (std::uint64_t i = 0; i < asked.words; ++i) {
+                                       if (from_device[i] != word_of(asked.seed, i)) ++wrong;
+                                   }
+                                   fill(~asked.seed);
+                                   return Block{0, asked.words, ~asked.seed};
+                               },
+                               {.replies = OutOfLine::written});
+    PersistentKernel<BlockHandler> kernel(
+        device(), {},
+        {service.device_handle(), static_cast<std::uint64_t const*>(there.device()),
+         static_cast<std::uint64_t*>(back.device())});
+    for (std::uint64_t seed = 0; seed < calls; ++seed) {
+        fill(seed);
+        ASSERT_EQ(kernel.channel().call({0, block_words, seed}, patience, OutOfLine::written), 0U);
+    }
+    service.flush(patience);
+    EXPECT_EQ(wrong, 0U);
+}
+
+// The same for the other ways to call a kernel.
+TEST_P(OutOfLineTest, everyWayToCallAKernelMayNameData) {
+    Memory const there = device().allocate(block_words * 8);
+    auto* const words = static_cast<std::uint64_t*>(there.host());
+    CountWrong const handler{static_cast<std::uint64_t const*>(there.device())};
+    PooledKernel<CountWrong> pooled(device(), {}, handler);
+    CommandKernel<CountWrong, Commands<Block>> commanded(device(), {}, handler);
+    auto client = pooled.client();
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        for (std::uint64_t i = 0; i < block_words; ++i) words[i] = word_of(seed, i);
+        there.flush(0, block_words * 8);
+        Block const block{0, block_words, seed};
+        ASSERT_EQ(client.call(block, patience, OutOfLine::written), 0U);
+        ASSERT_EQ(commanded.channel().call(block, patience, OutOfLine::written), 0U);
+    }
 }
 
 }  // namespace

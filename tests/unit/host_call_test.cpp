@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/access/device.hpp"
@@ -232,6 +234,44 @@ TEST_F(HostCallerTest, leavesItsPlaceAsItWasWhereItFindsNoSlot) {
     EXPECT_EQ(call(7), HostCallResult::no_room);
     EXPECT_EQ(places_.word(0), 0U);
     EXPECT_EQ(places_.word(1), 0U);
+}
+
+// Where a far policy stores a line, and where it releases.
+class OrderedFar : public DeviceFar {
+   public:
+    explicit OrderedFar(std::string* order) : order_(order) {}
+
+    void store_line(Line* to, Line const& line, Tag previous) const {
+        *order_ += "line ";
+        DeviceFar::store_line(to, line, previous);
+    }
+    void release() const { *order_ += "release "; }
+
+   private:
+    std::string* order_;
+};
+
+// Catches a call, a post or an answer that cannot say that it names data, or says so too late; and
+// a fence that nobody needs.
+TEST(HostCallOrderTest, dataAreReleasedBeforeTheLineThatNamesThemAndOnlyThen) {
+    SharedRingSlots requests(8, 1);
+    PlacesMemory places(2);
+    std::uint64_t now = 0;
+    std::function<void()> const nothing;
+    std::string order;
+    BasicHostCaller<std::uint64_t, std::uint64_t, OrderedFar, DeviceNear, PollCountingClock> caller(
+        requests.view(), places.view(), PollCountingClock{&now, &nothing}, OrderedFar(&order));
+    std::uint64_t reply = 0;
+    EXPECT_EQ(caller.call(1, reply, 0), HostCallResult::timed_out);
+    EXPECT_EQ(caller.call(2, reply, 0, OutOfLine::written), HostCallResult::timed_out);
+    EXPECT_EQ(std::exchange(order, {}), "line release line ");
+    EXPECT_TRUE(caller.post(3));
+    EXPECT_TRUE(caller.post(4, OutOfLine::written));
+    EXPECT_EQ(std::exchange(order, {}), "line release line ");
+    HostReplyWriter<OrderedFar> const writer(places.view(), OrderedFar(&order));
+    writer.answer({0, 1}, std::uint64_t{1});
+    writer.answer({1, 1}, std::uint64_t{2}, OutOfLine::written);
+    EXPECT_EQ(order, "line release line ");
 }
 
 }  // namespace

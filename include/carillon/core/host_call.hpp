@@ -97,16 +97,17 @@ class BasicHostPoster {
     }
 
     // Sends `request` and returns true, or returns false at once when there is no room. The host
-    // serves it in its turn; what the function returns is dropped.
+    // serves it in its turn; what the function returns is dropped. `data` says that the request
+    // refers to memory that this thread has written.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool post(Request const& request) {
-        return try_send({ReplyAddress::nowhere, 0}, request);
+    CARILLON_HD bool post(Request const& request, OutOfLine data = OutOfLine::none) {
+        return try_send({ReplyAddress::nowhere, 0}, request, data);
     }
 
    protected:
     CARILLON_POLICY_CODE
-    CARILLON_HD bool try_send(ReplyAddress reply_to, Request const& request) {
-        return requests_.try_push({reply_to, request});
+    CARILLON_HD bool try_send(ReplyAddress reply_to, Request const& request, OutOfLine data) {
+        return requests_.try_push({reply_to, request}, true, data);
     }
 
    private:
@@ -128,15 +129,16 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
 
     // Has the host serve `request` and puts its answer into `reply`, which is left alone unless the
     // result is `answered`. Polls for `timeout_ns` of the device's clock at most; with 0 it looks
-    // once.
+    // once. `data` as for post(); what the reply refers to may be read when it is there, if the
+    // host says so (HostServiceOptions::replies).
     CARILLON_POLICY_CODE
-    CARILLON_HD HostCallResult call(Request const& request, Reply& reply,
-                                    std::uint64_t timeout_ns) {
+    CARILLON_HD HostCallResult call(Request const& request, Reply& reply, std::uint64_t timeout_ns,
+                                    OutOfLine data = OutOfLine::none) {
         PollDeadline<Clock> deadline(clock_, timeout_ns);
         while (!place_.try_claim()) {
             if (deadline.passed()) return HostCallResult::no_room;
         }
-        while (!this->try_send(place_.address(), request)) {
+        while (!this->try_send(place_.address(), request, data)) {
             if (!deadline.passed()) continue;
             place_.take_back();
             return HostCallResult::no_room;
@@ -164,9 +166,10 @@ class HostReplyWriter {
    public:
     explicit HostReplyWriter(ReplyPlaces const& places, Far far = Far()) : writer_(places, far) {}
 
+    // `data` is for what the reply refers to.
     template <class Reply>
-    void answer(ReplyAddress to, Reply const& value) const {
-        writer_.answer(to, HostReply<Reply>{0, value});
+    void answer(ReplyAddress to, Reply const& value, OutOfLine data = OutOfLine::none) const {
+        writer_.answer(to, HostReply<Reply>{0, value}, data);
     }
     void fail(ReplyAddress to) const { writer_.answer(to, std::uint64_t{1}); }
 
