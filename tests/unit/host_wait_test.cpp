@@ -81,6 +81,19 @@ TEST_P(HostWaitTest, whatComesAtTheLastMomentIsFound) {
     EXPECT_TRUE(wait_.until([&] { return there; }, 0ns, [&] { there = true; }));
 }
 
+TEST_P(HostWaitTest, whatAPollThrowsEndsTheWaitAndTheNextOneGoesOn) {
+    int polls = 0;
+    auto const poll = [&] {
+        if (++polls % 100 == 0) throw std::logic_error("polled");
+        return polls > 250;
+    };
+    EXPECT_THROW((void)wait_.until(poll, patience), std::logic_error);
+    EXPECT_EQ(polls, 100);
+    EXPECT_THROW((void)wait_.until(poll, patience), std::logic_error);
+    EXPECT_TRUE(wait_.until(poll, patience));
+    EXPECT_EQ(polls, 251);
+}
+
 // Nobody writes to the line: catches a sleep that only a write ends.
 TEST_P(HostWaitTest, aWriteThatIsMissedDelaysNothingForLong) {
     alignas(64) std::uint64_t line = 0;

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <vector>
+
 #include "support/accesses.hpp"
 #include "support/ring_memory.hpp"
 
@@ -155,6 +158,40 @@ void expect_laps(Access const& access, std::uint32_t capacity, Sequence first) {
         ASSERT_FALSE(consumer.try_pop(message));
     }
     EXPECT_EQ(consumer.next(), first + out);
+}
+
+// Catches a message that is delivered again, or a credit that is lost, where its use throws.
+TEST_P(RingProtocolTest, messageWhoseUseThrowsIsTaken) {
+    RingMemory memory(4);
+    auto producer = GetParam().make_producer<Whole>(memory.view());
+    auto consumer = GetParam().make_consumer<Whole>(memory.view());
+    std::vector<std::uint64_t> used;
+    for (std::uint64_t i = 1; i <= 12; ++i) {
+        ASSERT_TRUE(producer.try_push(Whole::make(i)));
+        auto const use = [&](Line const& line) {
+            used.push_back(i);
+            EXPECT_EQ(unpack<Whole>(line), Whole::make(i));
+            throw std::domain_error("bad");
+        };
+        EXPECT_THROW(consumer.try_consume(use), std::domain_error);
+        EXPECT_EQ(consumer.next(), i + 1);
+        EXPECT_EQ(consumer.held(), 1U);
+        EXPECT_FALSE(consumer.try_consume(use));
+        EXPECT_EQ(memory.credit(), i);
+    }
+    EXPECT_EQ(used.size(), 12U);
+}
+
+// What is called in vain may throw too: nothing was taken by then.
+TEST_P(RingProtocolTest, callInVainThatThrowsTakesNothing) {
+    RingMemory memory(4);
+    auto producer = GetParam().make_producer<Whole>(memory.view());
+    auto consumer = GetParam().make_consumer<Whole>(memory.view());
+    auto const in_vain = [] { throw std::domain_error("in vain"); };
+    auto const use = [](Line const& /*line*/) {};
+    EXPECT_THROW(consumer.try_consume_within(3, in_vain, use), std::domain_error);
+    ASSERT_TRUE(producer.try_push(Whole::make(1)));
+    EXPECT_TRUE(consumer.try_consume_within(3, in_vain, use));
 }
 
 TEST_P(RingProtocolTest, ringWrapsAtItsLastSlot) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <stdexcept>
+#include <vector>
 
 #include "support/ring_memory.hpp"
 #include "support/shared_ring_memory.hpp"
@@ -105,6 +107,35 @@ TEST(SharedRingTest, creditOfAStripeReturnsWithItsLastLineAndNotBefore) {
         EXPECT_EQ(ring.credits()[0], i == 4 ? 4U : 0U);
     }
     EXPECT_EQ(ring.credits()[1], 0U);
+}
+
+// Catches messages that are delivered again, or lost, and a stripe whose credit is lost, where a
+// use throws: at any line of a poll, and at the last one of a stripe.
+TEST(SharedRingTest, messageWhoseUseThrowsIsTakenAndNothingIsDeliveredTwice) {
+    constexpr std::uint32_t stripe = 8;
+    for (std::uint64_t bad = 0; bad < stripe; ++bad) {
+        SCOPED_TRACE(bad);
+        SharedRingSlots ring(2 * stripe, stripe);
+        auto producer = shared_producer<Whole>(ring);
+        WholeConsumer consumer(ring.view());
+        std::vector<Whole> const messages = wholes(0, stripe);
+        ASSERT_EQ(producer.try_push_n(messages.data(), stripe), stripe);
+        std::vector<Whole> used;
+        unsigned thrown = 0;
+        for (unsigned polls = 0; polls < stripe; ++polls) {
+            try {
+                consumer.poll([&](Whole const& message, Sequence /*number*/) {
+                    used.push_back(message);
+                    if (message == Whole::make(bad)) throw std::domain_error("bad");
+                });
+            } catch (std::domain_error const&) {
+                ++thrown;
+            }
+        }
+        EXPECT_EQ(used, messages);
+        EXPECT_EQ(thrown, 1U);
+        EXPECT_EQ(ring.credits().front(), stripe);
+    }
 }
 
 TEST(SharedRingTest, emptyBatchIsNoClaim) {

@@ -250,7 +250,8 @@ class Consumer {
         return try_consume([&](Line const& taken) { line = taken; });
     }
 
-    // The same, calling `use(line)` with it: nothing stands between arrival and use.
+    // The same, calling `use(line)` with it: nothing stands between arrival and use. The message is
+    // taken before: one whose use throws is not delivered again.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
@@ -268,9 +269,9 @@ class Consumer {
             in_vain();
             if (--polls == 0) return false;
         }
-        use(line);
         ++next_;
         ++held_;
+        use(line);
         return true;
     }
 

@@ -303,13 +303,13 @@ class SharedConsumer {
 
     // Takes what has arrived of this consumer's stripe, at most `read_ahead` lines a lane, and
     // calls use(message, sequence) for each, a lane's own in order. Returns whether any lane
-    // took one, the same to every lane.
+    // took one, the same to every lane. A message is taken before it is used: one whose use throws
+    // is not delivered again, nor are those before it, and the next poll goes on behind it.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool poll(Use&& use) {
         if (begin_ == 0) claim();
         std::uint32_t got = take(use);
-        mine_taken_ += got;
         if (got != 0) {
             misses_ = 0;
         } else if (mine_taken_ < mine() && (++misses_ & (polls_per_look<Near> - 1)) == 0) {
@@ -348,9 +348,10 @@ class SharedConsumer {
         if constexpr (Lanes::most == 1) {
             // A CPU looks ahead by itself, and is best at a line that it need not put aside.
             for (; got < read_ahead && got < left; ++got) {
-                Sequence const awaited = sequence(mine_taken_ + got);
+                Sequence const awaited = sequence(mine_taken_);
                 Line const line = near_.load_line(view_.slots + view_.index(awaited));
                 if (!has_arrived(line, tag_of(awaited))) break;
+                ++mine_taken_;
                 use(unpack<T>(line), awaited);
             }
         } else {
@@ -366,6 +367,7 @@ class SharedConsumer {
                     got = i + 1;
                 }
             }
+            mine_taken_ += got;  // nothing throws where there are more lanes than one
         }
         return got;
     }
