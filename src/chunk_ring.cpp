@@ -109,9 +109,10 @@ void ClaimedChunk::flush() const {
     ring.producer().flush(sequence_, ring.options().chunk_bytes);
 }
 
-std::shared_ptr<ChunkRingState> ClaimedChunk::let_go(std::size_t used) {
-    state("Chunk::commit").require("Chunk::commit", 0, used);
-    return std::exchange(state_, nullptr);
+ChunkProducer<HostMapped, HostCached> const& ClaimedChunk::require_commit(std::size_t used) const {
+    ChunkRingState& ring = state("Chunk::commit");
+    ring.require("Chunk::commit", 0, used);
+    return ring.producer();
 }
 
 void ClaimedChunk::give_up() noexcept {

@@ -136,6 +136,17 @@ void ProducerRegistry::leave(unsigned number) noexcept {
     if (!members_->lives[index]->let_go()) members_->leave_life(index);
 }
 
+void ProducerRegistry::give_up(unsigned number, SharedRingView const& view,
+                               HostMapped const& far) const noexcept {
+    ProducerRecord* const own = record(number);
+    if (own->begin == ProducerRecord::none || own->begin == ProducerRecord::claiming) return;
+    try {
+        give_up_claim(view, own->begin, own->end, far);
+    } catch (std::exception const&) {  // what is left to be flushed leaves with the next flush
+    }
+    ClaimRecord(own).done(HostCached());
+}
+
 unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const& far,
                                    HostCached const& near,
                                    std::function<void(unsigned)> const& bury) {

@@ -6,11 +6,10 @@
 #include <bit>
 
 #include "carillon/channel_memory.hpp"
+#include "shared_ring_layout.hpp"
 
 namespace carillon::detail {
 namespace {
-
-constexpr std::size_t cache_line_pair = 128;
 
 void check(SharedRingOptions const& options, Direction direction) {
     constexpr auto* call = "SharedRing";
@@ -34,46 +33,26 @@ void check(SharedRingOptions const& options, Direction direction) {
     if (options.producers == 0) throw UsageError(call, "at least one producer is needed");
 }
 
-// Hands out pieces of a block of memory one after the other.
-class Layout {
-   public:
-    std::size_t take(std::size_t size) {
-        std::size_t const offset = size_;
-        size_ += (size + cache_line_pair - 1) / cache_line_pair * cache_line_pair;
-        return offset;
-    }
-    [[nodiscard]] std::size_t size() const { return size_; }
-
-   private:
-    std::size_t size_ = 0;
-};
-
 }  // namespace
 
 SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const& options,
                                    Direction direction) {
     check(options, direction);
-    std::size_t const capacity = options.capacity;
-    Layout consumers;
-    std::size_t const slots = consumers.take(capacity * sizeof(Line));
-    std::size_t const given_up = consumers.take(capacity * sizeof(std::uint64_t));
-    std::size_t const taken = consumers.take(sizeof(std::uint64_t));
-    Layout producers;
-    std::size_t const claimed = producers.take(sizeof(std::uint64_t));
-    std::size_t const credits = producers.take(capacity / options.stripe * sizeof(std::uint64_t));
-    std::size_t const records = producers.take(options.producers * sizeof(ProducerRecord));
-
+    SharedRingLayout const at(options.capacity, options.stripe, options.producers,
+                              device.info().atom_size);
     bool const to_device = direction == Direction::to_device;
-    in_device_memory_ = device.allocate(to_device ? consumers.size() : producers.size());
-    in_host_memory_ = device.allocate_host(to_device ? producers.size() : consumers.size());
+    in_device_memory_ =
+        device.allocate(to_device ? at.of_consumers.size() : at.of_producers.size());
+    in_host_memory_ =
+        device.allocate_host(to_device ? at.of_producers.size() : at.of_consumers.size());
     auto const view = [&](void* of_consumers, void* of_producers) {
         auto* const there = static_cast<std::byte*>(of_consumers);
         auto* const here = static_cast<std::byte*>(of_producers);
-        return SharedRingView{reinterpret_cast<Line*>(there + slots),
-                              reinterpret_cast<std::uint64_t*>(there + given_up),
-                              reinterpret_cast<std::uint64_t*>(there + taken),
-                              reinterpret_cast<std::uint64_t*>(here + claimed),
-                              reinterpret_cast<std::uint64_t*>(here + credits),
+        return SharedRingView{reinterpret_cast<Line*>(there + at.slots),
+                              reinterpret_cast<std::uint64_t*>(there + at.given_up),
+                              reinterpret_cast<std::uint64_t*>(there + at.taken),
+                              reinterpret_cast<std::uint64_t*>(here + at.claimed),
+                              reinterpret_cast<std::uint64_t*>(here + at.credits),
                               options.capacity,
                               static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
                               options.first};
@@ -85,7 +64,8 @@ SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const
     host_ = to_device ? view(device_here, host_here) : view(host_here, device_here);
     device_ = to_device ? view(device_there, host_there) : view(host_there, device_there);
     if (to_device) {
-        records_ = reinterpret_cast<ProducerRecord*>(static_cast<std::byte*>(host_here) + records);
+        records_ =
+            reinterpret_cast<ProducerRecord*>(static_cast<std::byte*>(host_here) + at.records);
     }
     format_ring(host_);
     in_device_memory_.flush(0, in_device_memory_.size());

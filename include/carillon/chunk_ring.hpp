@@ -100,8 +100,12 @@ class ClaimedChunk {
     [[nodiscard]] Sequence sequence() const { return sequence_; }
 
    protected:
-    // Checks that the chunk can be committed, and lets it go.
-    [[nodiscard]] std::shared_ptr<ChunkRingState> let_go(std::size_t used);
+    // Checks that so many bytes of the chunk can be committed.
+    [[nodiscard]] ChunkProducer<HostMapped, HostCached> const& require_commit(
+        std::size_t used) const;
+    [[nodiscard]] std::shared_ptr<ChunkRingState> let_go() noexcept {
+        return std::exchange(state_, nullptr);
+    }
 
    private:
     [[nodiscard]] ChunkRingState& state(char const* call) const;
@@ -124,10 +128,11 @@ class Chunk : public detail::ClaimedChunk {
 
     // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
     // UsageError when it does not have so many (it can be committed still) or is no more already;
-    // VulkanError (non-coherent memory only).
+    // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
+    // left to be flushed. Then it is no more, and the line leaves with the next flush.
     void commit(std::size_t used, Meta const& meta = Meta()) {
-        auto const state = let_go(used);
-        state->producer().commit(sequence(), static_cast<std::uint32_t>(used), meta);
+        require_commit(used).store(sequence(), static_cast<std::uint32_t>(used), meta);
+        let_go()->producer().send(sequence());
     }
 };
 
@@ -150,10 +155,10 @@ class BlockChunkReader {
         return sequence != 0;
     }
 
-    // As ChunkConsumer::release, once every thread has called it.
+    // As ChunkConsumer::release, once every thread has called it; what it returns is not told.
     CARILLON_HD void release(Sequence sequence) {
         block::barrier();
-        if (block::thread() == 0) reader_.release(sequence);
+        if (block::thread() == 0) (void)reader_.release(sequence);
     }
 
    private:

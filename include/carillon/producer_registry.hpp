@@ -38,6 +38,8 @@ class ProducerRegistry {
     unsigned recover(
         SharedRingView const& view, HostMapped const& far, HostCached const& near,
         std::function<void(unsigned)> const& bury = [](unsigned) {});
+    // Gives up the claim that the producer is at, which it could not write.
+    void give_up(unsigned number, SharedRingView const& view, HostMapped const& far) const noexcept;
 
    private:
     struct Members;

@@ -83,6 +83,9 @@ struct SharedRingState {
     // UsageError when all are in use, which `which` says.
     [[nodiscard]] unsigned enter(std::string_view call, std::string_view which);
     unsigned recover() { return registry.recover(memory.on_host(), far, HostCached(), bury); }
+    void give_up(unsigned producer) const noexcept {
+        registry.give_up(producer, memory.on_host(), far);
+    }
 
     // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
     std::function<void(unsigned)> bury = [](unsigned) {};
@@ -91,7 +94,9 @@ struct SharedRingState {
 }  // namespace detail
 
 // A host thread's end that sends: made and let go by the thread that uses it. When that thread ends
-// without letting go, the messages that it had claimed room for and not written are skipped.
+// without letting go, the messages that it had claimed room for and not written are skipped. So
+// are, where a flush throws (VulkanError, non-coherent memory only), those of that call which have
+// not arrived: each arrives at most once, and those of others as ever.
 template <class T>
 class HostSharedProducer {
    public:
@@ -114,12 +119,17 @@ class HostSharedProducer {
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
-        return end_.try_push(message, data);
+        return try_push_n({&message, 1}, data) == 1;
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
     // one fence. Returns how many.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
-        return end_.try_push_n(messages.data(), messages.size(), data);
+        try {
+            return end_.try_push_n(messages.data(), messages.size(), data);
+        } catch (...) {
+            state_->give_up(number_);
+            throw;
+        }
     }
     // Publishes, waiting for room if need be, and dealing with producers that have died. Throws
     // TimeoutError; the message was not sent then.

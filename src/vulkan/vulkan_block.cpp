@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "unflushed.hpp"
+
 namespace carillon::detail {
 namespace {
 
@@ -33,8 +35,10 @@ class Block final : public VulkanBlock {
     }
 
     void flush(void const* where, std::size_t size) const override {
-        vulkan_call("vkFlushMappedMemoryRanges",
-                    [&] { context_.device->flushMappedMemoryRanges(whole_atoms(where, size)); });
+        unflushed_.flush(whole_atoms(where, size), [this](vk::MappedMemoryRange const& range) {
+            vulkan_call("vkFlushMappedMemoryRanges",
+                        [&] { context_.device->flushMappedMemoryRanges(range); });
+        });
     }
 
     void invalidate(void const* where, std::size_t size) const override {
@@ -69,6 +73,7 @@ class Block final : public VulkanBlock {
     std::size_t allocated_;
     vk::raii::DeviceMemory memory_;
     void* mapped_ = nullptr;
+    mutable Unflushed<vk::MappedMemoryRange> unflushed_;
 };
 
 }  // namespace

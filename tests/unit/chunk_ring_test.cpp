@@ -110,6 +110,35 @@ TEST_P(ChunkRingTest, chunksCommittedInAnyOrderAreTakenInOrder) {
 }
 
 // Catches data that overtake nothing but their own line, and a line that overtakes them.
+// Catches a credit for chunks that were never handed over, which the producer then writes over, or
+// waits for without end.
+TEST_P(ChunkRingTest, releaseOfWhatWasNotTakenOrIsReleasedAlreadyChangesNothing) {
+    claim_and_commit(3);
+    ASSERT_EQ(take(), first_);
+    ASSERT_EQ(take(), first_ + 1);
+    for (Sequence const wrong : {first_ + 2, first_ + 3, first_ + 1000, first_ - 1, ~Sequence{0}}) {
+        EXPECT_FALSE(consumer_.release(wrong));
+        EXPECT_EQ(credit_, first_ - 1);
+    }
+    EXPECT_TRUE(consumer_.release(first_ + 1));
+    EXPECT_FALSE(consumer_.release(first_));
+    EXPECT_FALSE(consumer_.release(first_ + 1));
+    EXPECT_EQ(credit_, first_ + 1);
+    EXPECT_EQ(take(), first_ + 2);
+    EXPECT_TRUE(consumer_.release(first_ + 2));
+}
+
+TEST_P(ChunkRingTest, creditBeyondWhatWasClaimedIsNotBelieved) {
+    claim_and_commit(chunks);
+    for (Sequence const wrong : {first_ + chunks, first_ + 1000, ~Sequence{0}}) {
+        credit_ = wrong;
+        EXPECT_EQ(producer_.try_claim(), 0U);
+    }
+    credit_ = first_;
+    EXPECT_EQ(producer_.try_claim(), first_ + chunks);
+    EXPECT_EQ(producer_.try_claim(), 0U);
+}
+
 TEST_P(ChunkRingTest, dataAreReleasedBeforeTheLineThatHandsThemOver) {
     Sequence const claimed = producer_.try_claim();
     EXPECT_EQ(log_.take(), Entries{});

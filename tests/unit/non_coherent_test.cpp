@@ -2,8 +2,19 @@
 // What the host's policies ask of memory that is not coherent.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+#include "carillon/core/chunk_ring.hpp"
+#include "carillon/core/mailbox.hpp"
+#include "carillon/producer_registry.hpp"
+#include "shared_ring_layout.hpp"
 #include "support/accesses.hpp"
 #include "support/ring_memory.hpp"
+#include "support/shared_ring_memory.hpp"
+#include "unflushed.hpp"
 
 namespace carillon::test {
 namespace {
@@ -164,6 +175,178 @@ TEST_P(NonCoherentTest, lineIsStoredWholeAndNothingBesideIt) {
     EXPECT_TRUE(same(lines.at(1), line));
     EXPECT_TRUE(same(lines.at(0), pack(Whole::make(1), 1)));
     EXPECT_TRUE(same(lines.at(2), pack(Whole::make(1), 1)));
+}
+
+// Fails at the flushes that are counted off for it.
+class FailingSync final : public RangeSync {
+   public:
+    void flush(void const* /*where*/, std::size_t /*size*/) const override {
+        if (flushes++ == fails_at) throw std::domain_error("no memory for a flush");
+    }
+    void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
+
+    mutable int flushes = 0;
+    int fails_at = -1;
+};
+
+// Catches two messages under the same tags, of which the other side may make one: of a flush that
+// failed nobody knows what has arrived.
+TEST_P(NonCoherentTest, messageIsSentOrNotSentWhenItsFlushThrowsAndItsNumberIsNotUsedTwice) {
+    for (int failing = 0; failing < (two_step() ? 2 : 1); ++failing) {
+        RingMemory memory(4);
+        FailingSync sync;
+        HostProducer<Whole> producer(memory.view(), HostMapped(GetParam().stores, &sync),
+                                     HostCached());
+        HostConsumer<Whole> consumer(memory.view(), HostCached(),
+                                     HostMapped({StoreKind::cached, PublishMode::one_step}));
+        sync.fails_at = failing;
+        EXPECT_THROW((void)producer.try_push(Whole::make(1)), std::domain_error);
+        bool const sent = producer.next() == 2;
+        EXPECT_EQ(sent, !two_step() || failing == 1);
+        Whole message{};
+        EXPECT_EQ(consumer.try_pop(message), sent);
+        if (sent) {
+            EXPECT_EQ(message, Whole::make(1));
+        }
+        for (std::uint64_t i = 2; i <= 9; ++i) {
+            ASSERT_TRUE(producer.try_push(Whole::make(i)));
+            ASSERT_TRUE(consumer.try_pop(message));
+            EXPECT_EQ(message, Whole::make(i));
+            EXPECT_FALSE(consumer.try_pop(message));
+        }
+    }
+}
+
+// The same of many with one call, over the ring's end: those below next() are sent, no others.
+TEST_P(NonCoherentTest, batchIsSentAsFarAsItsNumbersAreSpentWhenAFlushThrows) {
+    for (int failing = 0; failing < (two_step() ? 4 : 2); ++failing) {
+        SCOPED_TRACE(failing);
+        RingMemory memory(8, 7);
+        FailingSync sync;
+        HostProducer<Whole> producer(memory.view(), HostMapped(GetParam().stores, &sync),
+                                     HostCached());
+        HostConsumer<Whole> consumer(memory.view(), HostCached(),
+                                     HostMapped({StoreKind::cached, PublishMode::one_step}));
+        std::array<Whole, 5> messages{};
+        for (std::size_t i = 0; i < messages.size(); ++i) messages[i] = Whole::make(i);
+        sync.fails_at = failing;
+        EXPECT_THROW((void)producer.try_push_n(messages.data(), messages.size()),
+                     std::domain_error);
+        auto const sent = static_cast<std::size_t>(producer.next() - 7);
+        std::size_t const rest = messages.size() - sent;
+        ASSERT_EQ(producer.try_push_n(messages.data() + sent, rest), rest);
+        Whole message{};
+        for (Whole const& expected : messages) {
+            ASSERT_TRUE(consumer.try_pop(message));
+            EXPECT_EQ(message, expected);
+        }
+        EXPECT_FALSE(consumer.try_pop(message));
+    }
+}
+
+TEST_P(NonCoherentTest, valueOfAMailboxWhoseFlushThrowsLeavesItsVersionToNoOther) {
+    for (int failing = 0; failing < (two_step() ? 3 : 2); ++failing) {
+        std::vector<Line> lines(2 * mailbox_lines<Whole>);
+        std::uint64_t newest = 0;
+        MailboxView const view{lines.data(), &newest, 2, mailbox_lines<Whole>, 1};
+        format_mailbox(view);
+        FailingSync sync;
+        MailboxWriter<Whole, HostMapped> writer(view, HostMapped(GetParam().stores, &sync));
+        sync.fails_at = failing;
+        EXPECT_THROW(writer.set(Whole::make(1)), std::domain_error);
+        Tag const spent = lines[view.slot(1) - lines.data()].quads[0].tag();
+        writer.set(Whole::make(2));
+        EXPECT_EQ(newest, 2U);
+        EXPECT_EQ(lines[view.slot(1) - lines.data()].quads[0].tag(), spent);
+        MailboxReader<Whole, HostCached> reader(view);
+        Whole value{};
+        ASSERT_TRUE(reader.refresh(value));
+        EXPECT_EQ(value, Whole::make(2));
+    }
+}
+
+// Catches a chunk that nobody owns any more and that was not handed over: no other would be taken.
+TEST_P(NonCoherentTest, chunkWhoseFlushThrowsIsStillItsOwnersUntilItsLineIsStored) {
+    std::vector<Line> lines(4);
+    std::uint64_t credit = 0;
+    ChunkRingView const view{{lines.data(), &credit, 2, 1},
+                             reinterpret_cast<std::byte*>(lines.data() + 2),
+                             sizeof(Line)};
+    format_ring(view.ring);
+    FailingSync sync;
+    ChunkProducer<HostMapped, HostCached> producer(view, HostMapped(GetParam().stores, &sync));
+    ChunkConsumer<NoMeta, HostCached, HostMapped> consumer(
+        view, HostCached(), HostMapped({StoreKind::cached, PublishMode::one_step}));
+    Sequence const claimed = producer.try_claim();
+    ChunkView<NoMeta> chunk{};
+    for (sync.fails_at = 0; sync.fails_at < (two_step() ? 2 : 1); ++sync.fails_at) {
+        sync.flushes = 0;
+        EXPECT_THROW(producer.store(claimed, 8, NoMeta()), std::domain_error);
+        EXPECT_FALSE(consumer.try_take(chunk));
+    }
+    sync.fails_at = -1;
+    producer.store(claimed, 16, NoMeta());
+    producer.send(claimed);
+    ASSERT_TRUE(consumer.try_take(chunk));
+    EXPECT_EQ(chunk.size, 16U);
+}
+
+// Catches a claim that stays without its line for ever: nothing behind it would be taken.
+TEST_P(NonCoherentTest, claimOfAProducerThatCouldNotFlushIsSkippedOrTakenOnce) {
+    for (int failing = 0; failing < (two_step() ? 2 : 1); ++failing) {
+        SharedRingSlots ring(8, 2);
+        detail::ProducerRegistry registry(ring.record(0), 1);
+        unsigned const number = registry.enter("test");
+        FailingSync sync;
+        HostMapped const far(GetParam().stores, &sync);
+        SharedTestProducer<Whole> producer(ring.view(), far, HostCached(),
+                                           ClaimRecord(registry.record(number)));
+        sync.fails_at = failing;
+        EXPECT_THROW((void)producer.try_push(Whole::make(1)), std::domain_error);
+        registry.give_up(number, ring.view(), far);
+        EXPECT_EQ(ring.record(0)->begin, ProducerRecord::none);
+        ASSERT_TRUE(producer.try_push(Whole::make(2)));
+        SharedTestConsumer<Whole> consumer(ring.view());
+        TakenMessages<Whole> taken;
+        (void)taken.poll(consumer, 2);
+        EXPECT_EQ(taken.messages.back(), Whole::make(2));
+        EXPECT_EQ(taken.messages.size() + consumer.skipped(), 2U);
+        registry.leave(number);
+    }
+}
+
+// Of memory: catches a range that no later flush covers.
+TEST(UnflushedTest, whatAFlushThatFailedLeftBehindLeavesWithTheNext) {
+    detail::Unflushed<int> unflushed;
+    std::vector<int> flushed;
+    bool fails = false;
+    auto const flush = [&](int range) {
+        if (fails) throw std::domain_error("no memory");
+        flushed.push_back(range);
+    };
+    unflushed.flush(1, flush);
+    fails = true;
+    EXPECT_THROW(unflushed.flush(2, flush), std::domain_error);
+    EXPECT_THROW(unflushed.flush(3, flush), std::domain_error);
+    fails = false;
+    unflushed.flush(4, flush);
+    unflushed.flush(5, flush);
+    std::sort(flushed.begin(), flushed.end());
+    EXPECT_EQ(flushed, (std::vector<int>{1, 2, 3, 4, 5}));
+}
+
+// Catches words of the device in an atom that the host flushes.
+TEST(SharedRingLayoutTest, partsShareNoAtomAndNoPairOfLines) {
+    for (std::size_t const atom : {1U, 64U, 256U, 1024U}) {
+        detail::SharedRingLayout const at(64, 8, 3, atom);
+        std::size_t const unit = std::max<std::size_t>(atom, 128);
+        for (std::size_t const part : {at.slots, at.given_up, at.taken, at.claimed, at.credits,
+                                       at.records, at.of_producers.size()}) {
+            EXPECT_EQ(part % unit, 0U);
+        }
+        EXPECT_GE(at.taken - at.given_up, 64 * sizeof(std::uint64_t));
+        EXPECT_GE(at.credits - at.claimed, unit);
+    }
 }
 
 }  // namespace

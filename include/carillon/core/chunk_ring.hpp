@@ -104,15 +104,30 @@ class ChunkProducer {
     CARILLON_POLICY_CODE
     template <class Meta>
     CARILLON_HD void commit(Sequence sequence, std::uint32_t used, Meta const& meta) const {
+        store(sequence, used, meta);
+        send(sequence);
+    }
+
+    // The two parts of a commit, for memory that is not coherent, whose flush may throw. After an
+    // exception of store() the chunk is still the caller's, to be committed or dropped; after one
+    // of send() it is handed over, and its line leaves with the next flush of that memory.
+    CARILLON_POLICY_CODE
+    template <class Meta>
+    CARILLON_HD void store(Sequence sequence, std::uint32_t used, Meta const& meta) const {
         check_meta<Meta>();
         flush(sequence, used);
-        publish(sequence, pack(detail::ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
+        store(sequence, pack(detail::ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
+    }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void send(Sequence sequence) const {
+        far_.commit(view_.ring.slot(sequence), sizeof(Line));
     }
 
     // Gives the chunk up: the consumer skips it, so that no chunk after it waits.
     CARILLON_POLICY_CODE
     CARILLON_HD void drop(Sequence sequence) const {
-        publish(sequence, pack(detail::ChunkState{0, 1}, tag_of(sequence)));
+        store(sequence, pack(detail::ChunkState{0, 1}, tag_of(sequence)));
+        send(sequence);
     }
 
     // What the calling thread wrote to the first `size` bytes of the chunk leaves this side.
@@ -127,18 +142,18 @@ class ChunkProducer {
 
    private:
     CARILLON_POLICY_CODE
-    CARILLON_HD void publish(Sequence sequence, Line const& line) const {
+    CARILLON_HD void store(Sequence sequence, Line const& line) const {
         // K1, pairs with K2: the data are complete before the line that hands them over.
         far_.release();
-        Line* const slot = view_.ring.slot(sequence);
-        far_.store_line(slot, line, tag_of(sequence - view_.ring.capacity));
-        far_.commit(slot, sizeof(Line));
+        far_.store_line(view_.ring.slot(sequence), line, tag_of(sequence - view_.ring.capacity));
     }
 
-    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read.
+    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read. What
+    // was never claimed was never released, whatever the word says.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
-        free_until_ = near_.load_word(view_.ring.credit) + view_.ring.capacity;
+        Sequence const released = near_.load_word(view_.ring.credit);
+        if (released < next_) free_until_ = released + view_.ring.capacity;
     }
 
     ChunkRingView view_;
@@ -183,7 +198,7 @@ class ChunkConsumer {
         Sequence const taken = next_++;
         if (!is_dropped(line)) return taken;
         last_dropped_ = taken;
-        if (released_ + 1 == taken) release(taken);  // else with those before it
+        if (released_ + 1 == taken) (void)release(taken);  // else with those before it
         return 0;
     }
 
@@ -194,14 +209,16 @@ class ChunkConsumer {
     }
 
     // Gives back the chunk `sequence` and all that were taken before it: nobody reads them any
-    // more. In order; a number that was not taken, or a smaller one than before, is the caller's
-    // mistake, of which nothing is said. Where several threads read the chunk, a barrier of theirs
-    // comes first, and one of them releases.
+    // more. In order; a number that was not taken, or was released before, changes nothing, and
+    // the result is false. Where several threads read the chunk, a barrier of theirs comes first,
+    // and one of them releases.
     CARILLON_POLICY_CODE
-    CARILLON_HD void release(Sequence sequence) {
+    CARILLON_HD bool release(Sequence sequence) {
+        if (sequence <= released_ || sequence >= next_) return false;
         released_ = sequence;
         while (released_ < last_dropped_ && was_dropped(released_ + 1)) ++released_;
         return_credit();
+        return true;
     }
 
     // The number of the chunk that will be taken next, and of the last that was released.

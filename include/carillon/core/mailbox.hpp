@@ -131,18 +131,19 @@ class MailboxWriter {
     CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         if (data == OutOfLine::written) far_.release();
-        Line* const slot = view_.slot(next_);
-        Tag const tag = tag_of(next_);
+        // Spent, though a flush may throw: no two values have the same tags.
+        Sequence const version = next_++;
+        Line* const slot = view_.slot(version);
+        Tag const tag = tag_of(version);
         for (std::uint32_t i = 0; i < mailbox_lines<T>; ++i) {
             // A policy that stores in two steps gets the new tag for both: the payload must not
             // be seen under the tag of the version that it replaces, as a ring's may be.
             far_.store_line(slot + i, detail::mailbox_line(value, i, tag), tag);
         }
-        far_.store_word(view_.newest, next_);
+        far_.store_word(view_.newest, version);
         // They leave this side now, in any order.
         far_.commit(slot, mailbox_lines<T> * sizeof(Line));
         far_.commit(view_.newest, sizeof(*view_.newest));
-        ++next_;
     }
 
    private:

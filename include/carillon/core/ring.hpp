@@ -112,6 +112,11 @@ class Bell {
 // The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
 // What can be known before the message is worked out ahead: between message and publish there is
 // little but the store.
+//
+// On memory that is not coherent a flush may throw. A number is spent once its line has been stored
+// with its tags, before the flush: no other message is put under tags that may have arrived. So
+// after an exception what has a number below next() counts as sent, and leaves with the next flush
+// of that memory at the latest; what has not was not sent, and may be pushed again.
 template <class T, class Far, class Near, class Ringer = NoBell>
 class Producer {
    public:
@@ -149,13 +154,8 @@ class Producer {
         if (data == OutOfLine::written) far_.release();  // P1
         auto const before_wrap = static_cast<std::size_t>(view_.slots + view_.capacity - slot_);
         std::size_t const first = fit < before_wrap ? fit : before_wrap;
-        Line* const start = slot_;
-        store_messages(messages, first);
-        store_messages(messages + first, fit - first);
-        bell_.store(far_, next_ - 1);
-        far_.commit(start, first * sizeof(Line));  // P2
-        if (fit != first) far_.commit(view_.slots, (fit - first) * sizeof(Line));
-        bell_.commit(far_);
+        publish_row(messages, first);
+        if (fit != first) publish_row(messages + first, fit - first);
         return fit;
     }
 
@@ -187,22 +187,29 @@ class Producer {
         if (data == OutOfLine::written) far_.release();
         far_.store_line(slot_, line, tag_of(next_ - view_.capacity));
         bell_.store(far_, next_);
+        Line* const stored = slot_;
+        advance(1);
         // P2: the line leaves this side now, not when a write-combining buffer happens to be
         // evicted. No order between quads is needed: each carries its tag.
-        far_.commit(slot_, sizeof(Line));
+        far_.commit(stored, sizeof(Line));
         bell_.commit(far_);
-        ++next_;
-        --room_;
-        slot_ = view_.slot(next_);
         // The credit is looked at four times a lap, after a publish, where nobody waits for it.
         if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
     }
 
     // `count` messages to as many slots in a row.
     CARILLON_POLICY_CODE
-    CARILLON_HD void store_messages(T const* messages, std::size_t count) {
+    CARILLON_HD void publish_row(T const* messages, std::size_t count) {
         detail::store_messages(far_, slot_, messages, count, tag_of(next_),
                                tag_of(next_ - view_.capacity));
+        Line* const stored = slot_;
+        advance(count);
+        bell_.store(far_, next_ - 1);
+        far_.commit(stored, count * sizeof(Line));  // P2
+        bell_.commit(far_);
+    }
+
+    CARILLON_HD void advance(std::size_t count) {
         next_ += count;
         room_ -= static_cast<std::uint32_t>(count);
         slot_ = view_.slot(next_);

@@ -423,6 +423,15 @@ template <class Near>
     return true;
 }
 
+// Gives up the numbers of a claim whose lines could not be written, for the consumers to skip. Who
+// finds a line there all the same takes it.
+template <class Far>
+void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far const& far) {
+    far.release();
+    for (Sequence s = begin; s != end; ++s) far.store_word(view.given_up + view.index(s), s);
+    far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
+}
+
 // Gives up what no living producer holds, for the consumers to skip: to be called, by one thread
 // at a time, after a producer has died. `record(i)` is the record of living producer i, or nullptr
 // where there is none, for i < records. Returns false where a living producer is just claiming:
