@@ -257,8 +257,8 @@ class Consumer {
         return try_consume([&](Line const& taken) { line = taken; });
     }
 
-    // The same, calling `use(line)` with it: nothing stands between arrival and use. The message is
-    // taken before: one whose use throws is not delivered again.
+    // The same, calling `use(line)` with it: nothing stands between arrival and use. A message
+    // whose use throws is taken all the same: it is not delivered again.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
@@ -276,8 +276,7 @@ class Consumer {
             in_vain();
             if (--polls == 0) return false;
         }
-        ++next_;
-        ++held_;
+        Taking const taking{*this};
         use(line);
         return true;
     }
@@ -308,6 +307,16 @@ class Consumer {
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
    private:
+    // Its end is where a line is taken, however its use ends: after it, where nobody waits.
+    struct Taking {
+        Consumer& consumer;
+
+        CARILLON_HD ~Taking() {
+            ++consumer.next_;
+            ++consumer.held_;
+        }
+    };
+
     CARILLON_POLICY_CODE
     CARILLON_HD bool look(Line& line) {
         // A batch of credits goes back before the next look, not between arrival and use.
