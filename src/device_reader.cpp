@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "carillon/error.hpp"
+#include "carillon/one_thread.hpp"
 #include "range.hpp"
 
 namespace carillon {
@@ -68,6 +69,7 @@ PersistentKernelOptions ReaderHost::kernel_options() const {
 
 std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t size,
                                             std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const call(this, read_call);
     kernel_->require_open(read_call);
     if (size > options_.largest) {
         throw UsageError(read_call, fmt::format("{} bytes asked for, the largest read is of {}",

@@ -16,6 +16,8 @@
 #include "carillon/error.hpp"
 #include "carillon/host_channel.hpp"
 #include "carillon/host_wait.hpp"
+#include "carillon/one_thread.hpp"
+#include "carillon/taken_once.hpp"
 #include "carillon/ticket.hpp"
 
 namespace carillon {
@@ -56,8 +58,10 @@ class Channel {
     Channel(Channel const&) = delete;
     Channel& operator=(Channel const&) = delete;
 
-    // The device's ends: pass them to a kernel by value, once.
-    [[nodiscard]] DeviceChannel<Request, Reply> device_handle() const {
+    // The device's ends: pass them to a kernel by value, once. Throws UsageError the second time.
+    [[nodiscard]] DeviceChannel<Request, Reply> device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        taken_.take("Channel::device_handle", where);
         ChannelView const device = memory_->on_device().channel(index_);
         return {device.requests, device.replies};
     }
@@ -70,6 +74,7 @@ class Channel {
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
                              OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Channel::call";
+        detail::OneThreadCall<> const one(this, call);
         auto number = try_send(call, request, data);
         auto left = timeout;
         if (!number) {
@@ -89,7 +94,9 @@ class Channel {
     // outstanding as the channel has slots.
     [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
                                                    OutOfLine data = OutOfLine::none) {
-        auto const number = try_send("Channel::try_submit", request, data);
+        constexpr std::string_view call = "Channel::try_submit";
+        detail::OneThreadCall<> const one(this, call);
+        auto const number = try_send(call, request, data);
         if (!number) return {};
         return Ticket(issuer_, *number);
     }
@@ -97,13 +104,17 @@ class Channel {
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
     [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
                                 OutOfLine data = OutOfLine::none) {
-        return {issuer_, send("Channel::submit", request, timeout, data)};
+        constexpr std::string_view call = "Channel::submit";
+        detail::OneThreadCall<> const one(this, call);
+        return {issuer_, send(call, request, timeout, data)};
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another channel,
     // and when no reply is outstanding for it: it was taken or given up already.
     [[nodiscard]] std::optional<Reply> try_take(Ticket ticket) {
-        Sequence const number = valid("Channel::try_take", ticket);
+        constexpr std::string_view call = "Channel::try_take";
+        detail::OneThreadCall<> const one(this, call);
+        Sequence const number = valid(call, ticket);
         Line line;
         if (!ends_.try_take(number, line)) return {};
         return unpack<Reply>(line);
@@ -112,11 +123,16 @@ class Channel {
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(Ticket ticket, std::chrono::nanoseconds timeout) {
         constexpr std::string_view call = "Channel::wait";
+        detail::OneThreadCall<> const one(this, call);
         return await(call, valid(call, ticket), timeout);
     }
 
     // Gives a reply up: it is dropped when it comes.
-    void abandon(Ticket ticket) { ends_.abandon(valid("Channel::abandon", ticket)); }
+    void abandon(Ticket ticket) {
+        constexpr std::string_view call = "Channel::abandon";
+        detail::OneThreadCall<> const one(this, call);
+        ends_.abandon(valid(call, ticket));
+    }
 
     // Whether the kernel has answered every request; of this channel's calls the only one that any
     // thread may make.
@@ -176,6 +192,7 @@ class Channel {
     std::shared_ptr<ChannelPeer> peer_;
     HostWait wait_;
     HostChannel<Request, Reply, HostCached, HostMapped> ends_;
+    mutable detail::TakenOnce taken_;
 };
 
 }  // namespace carillon

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,8 @@
 #include "carillon/device.hpp"
 #include "carillon/host_wait.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/one_thread.hpp"
+#include "carillon/taken_once.hpp"
 
 namespace carillon {
 
@@ -50,6 +53,8 @@ class ChunkRingState {
     ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
 
     [[nodiscard]] ChunkRingView on_device() const { return device_; }
+    // The device's end is.
+    void take(std::string_view call, CodeLocation const& where) { taken_.take(call, where); }
     [[nodiscard]] ChunkRingOptions const& options() const { return options_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
     // Both return 0 instead of a chunk's number, claim() after `timeout`.
@@ -69,6 +74,7 @@ class ChunkRingState {
     HostWait wait_;
     ChunkRingView device_{};
     std::optional<ChunkProducer<HostMapped, HostCached>> producer_;
+    TakenOnce taken_;
 };
 
 // A claimed chunk, without the type of what goes beside it.
@@ -179,18 +185,28 @@ class ChunkRing {
     explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {})
         : state_(std::make_shared<detail::ChunkRingState>(arena.device(), options, &arena)) {}
 
-    // The device's end, for a kernel: for one thread of it, or for all threads of a block.
-    [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(state_->on_device()); }
-    [[nodiscard]] BlockEnd block_handle() const { return BlockEnd(state_->on_device()); }
+    // The device's end, for a kernel: for one thread of it, or for all threads of a block. Either
+    // throws UsageError when one of the two was taken.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        state_->take("ChunkRing::device_handle", where);
+        return DeviceEnd(state_->on_device());
+    }
+    [[nodiscard]] BlockEnd block_handle(CodeLocation const& where = CodeLocation::current()) const {
+        state_->take("ChunkRing::block_handle", where);
+        return BlockEnd(state_->on_device());
+    }
 
     // The next chunk, or nothing when the kernel has not released one. Several can be had at once.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
+        detail::OneThreadCall<> const call(state_.get(), "ChunkRing::try_claim");
         Sequence const sequence = state_->try_claim();
         if (sequence == 0) return {};
         return Chunk<Meta>(state_, sequence);
     }
     // The next chunk. Throws TimeoutError.
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
+        detail::OneThreadCall<> const call(state_.get(), "ChunkRing::claim");
         Sequence const sequence = state_->claim(timeout);
         return Chunk<Meta>(state_, sequence);
     }

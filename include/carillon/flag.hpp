@@ -8,7 +8,9 @@
 #include "carillon/core/flag.hpp"
 #include "carillon/device.hpp"
 #include "carillon/endpoints.hpp"
+#include "carillon/one_thread.hpp"
 #include "carillon/ring.hpp"
+#include "carillon/taken_once.hpp"
 
 namespace carillon {
 
@@ -86,16 +88,27 @@ class Doorbell {
     // Throws what Device::allocate throws.
     explicit Doorbell(Device const& device) : word_(device) {}
 
-    // The device's end: pass it to a kernel by value, once.
-    [[nodiscard]] DeviceEnd device_handle() const { return word_.device(); }
+    // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        taken_.take("Doorbell::device_handle", where);
+        return word_.device();
+    }
 
     // `data` says that the caller has written device memory for whoever hears this ring.
-    void ring(OutOfLine data = OutOfLine::none) requires to_device { word_.host().ring(data); }
+    void ring(OutOfLine data = OutOfLine::none) requires to_device {
+        detail::OneThreadCall<> const call(this, "Doorbell::ring");
+        word_.host().ring(data);
+    }
     // How often it was rung since the last time.
-    [[nodiscard]] std::uint64_t heard() requires(!to_device) { return word_.host().heard(); }
+    [[nodiscard]] std::uint64_t heard() requires(!to_device) {
+        detail::OneThreadCall<> const call(this, "Doorbell::heard");
+        return word_.host().heard();
+    }
 
    private:
     detail::OneWord<HostEnd, DeviceEnd, direction> word_;
+    mutable detail::TakenOnce taken_;
 };
 
 }  // namespace carillon

@@ -14,6 +14,7 @@
 #include "carillon/core/ring.hpp"
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
+#include "carillon/one_thread.hpp"
 
 namespace carillon {
 
@@ -64,11 +65,13 @@ class HostRing {
     // Publishes and returns true, or returns false at once when the ring is full. `data` says
     // that the message refers to memory that the caller has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        detail::OneThreadCall<> const call(&producer_, "HostRing::try_push");
         return producer_.end.try_push(message, data);
     }
     // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
+        detail::OneThreadCall<> const call(&producer_, "HostRing::push");
         if (!wait_.until([&] { return try_push(message, data); }, timeout)) {
             throw TimeoutError("HostRing::push", "the ring stayed full");
         }
@@ -77,22 +80,26 @@ class HostRing {
     // Publishes as many of the `count` messages as there is room for, the first ones, and returns
     // how many.
     std::size_t try_push_n(T const* messages, std::size_t count, OutOfLine data = OutOfLine::none) {
+        detail::OneThreadCall<> const call(&producer_, "HostRing::try_push_n");
         return producer_.end.try_push_n(messages, count, data);
     }
 
     // Takes the next message into `message` and returns true, or returns false at once when none
     // has arrived.
     [[nodiscard]] bool try_pop(T& message) {
+        detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop");
         return look([&] { return consumer_.end.try_pop(message); });
     }
     // The next message, or nothing when none has arrived.
     [[nodiscard]] std::optional<T> try_pop() {
+        detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop");
         Line line;
         if (!try_take(line)) return {};
         return unpack<T>(line);
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) {
+        detail::OneThreadCall<> const call(&consumer_, "HostRing::pop");
         Line line;
         if (!wait_.until([&] { return try_take(line); }, timeout)) {
             throw TimeoutError("HostRing::pop", "no message arrived");
@@ -101,6 +108,7 @@ class HostRing {
     }
     // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
     [[nodiscard]] std::size_t try_pop_n(T* messages, std::size_t count) {
+        detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop_n");
         std::size_t taken = consumer_.end.try_pop_n(messages, count);
         consumer_.run += taken;
         if (taken < count && ran_dry()) {

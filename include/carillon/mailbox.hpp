@@ -12,7 +12,9 @@
 #include "carillon/device.hpp"
 #include "carillon/endpoints.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/one_thread.hpp"
 #include "carillon/ring.hpp"
+#include "carillon/taken_once.hpp"
 
 namespace carillon {
 
@@ -52,10 +54,15 @@ class Mailbox {
           host_(make_host_end(device, initial)) {}
 
     // The device's end, to be passed to a kernel by value. Of the one that reads, every copy is a
-    // reader of its own, for one thread; the one that writes is passed once.
-    [[nodiscard]] DeviceEnd device_handle() const {
+    // reader of its own, for one thread; the one that writes is passed once, and the second time
+    // this throws UsageError.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
         MailboxView view = view_at(memory_.device());
-        if constexpr (!to_device) ++view.first;  // after the initial value
+        if constexpr (!to_device) {
+            writer_taken_.take("Mailbox::device_handle", where);
+            ++view.first;  // after the initial value
+        }
         return DeviceEnd(view);
     }
     // The reader for all threads of a block.
@@ -65,11 +72,15 @@ class Mailbox {
 
     // `data` says that the value refers to device memory that the caller has written.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
+        detail::OneThreadCall<> const call(this, "Mailbox::set");
         host_.set(value, data);
     }
 
     // MailboxReader::refresh, for one thread.
-    [[nodiscard]] bool refresh(T& value) requires(!to_device) { return host_.refresh(value); }
+    [[nodiscard]] bool refresh(T& value) requires(!to_device) {
+        detail::OneThreadCall<> const call(this, "Mailbox::refresh");
+        return host_.refresh(value);
+    }
     // A reader of its own for another thread, while the mailbox lives.
     [[nodiscard]] HostEnd reader() const requires(!to_device) {
         return HostEnd(view_at(memory_.host()));
@@ -115,6 +126,7 @@ class Mailbox {
     MailboxOptions options_;
     Memory memory_;
     HostEnd host_;
+    mutable detail::TakenOnce writer_taken_;
 };
 
 }  // namespace carillon

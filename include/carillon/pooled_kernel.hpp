@@ -24,6 +24,7 @@
 #include "carillon/host_wait.hpp"
 #include "carillon/kernel_host.hpp"
 #include "carillon/launch.hpp"
+#include "carillon/one_thread.hpp"
 #include "carillon/persistent_kernel.hpp"
 #include "carillon/serve.hpp"
 #include "carillon/shared_ring.hpp"
@@ -193,6 +194,7 @@ class PoolClient {
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
                              OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "PoolClient::call";
+        detail::OneThreadCall<> const one(this, call);
         Slot* slot = try_send(call, request, data);
         auto left = timeout;
         if (slot == nullptr) {
@@ -212,7 +214,9 @@ class PoolClient {
     // are outstanding as a client may have.
     [[nodiscard]] std::optional<PoolTicket> try_submit(Request const& request,
                                                        OutOfLine data = OutOfLine::none) {
-        Slot const* const slot = try_send("PoolClient::try_submit", request, data);
+        constexpr std::string_view call = "PoolClient::try_submit";
+        detail::OneThreadCall<> const one(this, call);
+        Slot const* const slot = try_send(call, request, data);
         if (slot == nullptr) return {};
         return ticket_of(*slot);
     }
@@ -220,25 +224,34 @@ class PoolClient {
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
     [[nodiscard]] PoolTicket submit(Request const& request, std::chrono::nanoseconds timeout,
                                     OutOfLine data = OutOfLine::none) {
-        return ticket_of(send("PoolClient::submit", request, timeout, data));
+        constexpr std::string_view call = "PoolClient::submit";
+        detail::OneThreadCall<> const one(this, call);
+        return ticket_of(send(call, request, timeout, data));
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
     // when no reply is outstanding for it.
     [[nodiscard]] std::optional<Reply> try_take(PoolTicket ticket) {
+        constexpr std::string_view call = "PoolClient::try_take";
+        detail::OneThreadCall<> const one(this, call);
         Line line;
-        if (!try_take(valid("PoolClient::try_take", ticket), line)) return {};
+        if (!try_take(valid(call, ticket), line)) return {};
         return unpack<Reply>(line);
     }
 
     // The same, waiting for it. After a TimeoutError the ticket is still good.
     [[nodiscard]] Reply wait(PoolTicket ticket, std::chrono::nanoseconds timeout) {
         constexpr std::string_view call = "PoolClient::wait";
+        detail::OneThreadCall<> const one(this, call);
         return await(call, valid(call, ticket), timeout);
     }
 
     // Gives a reply up: it is dropped when it comes.
-    void abandon(PoolTicket ticket) { give_up(valid("PoolClient::abandon", ticket)); }
+    void abandon(PoolTicket ticket) {
+        constexpr std::string_view call = "PoolClient::abandon";
+        detail::OneThreadCall<> const one(this, call);
+        give_up(valid(call, ticket));
+    }
 
    private:
     // A reply that is outstanding, or room for one.

@@ -12,6 +12,8 @@
 #include "carillon/endpoints.hpp"
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
+#include "carillon/one_thread.hpp"
+#include "carillon/taken_once.hpp"
 
 namespace carillon {
 
@@ -38,19 +40,23 @@ class Ring {
           wait_(HostWait::for_kernel(device.emulated(), 1, options.wait)),
           host_(make_host_end(device)) {}
 
-    // The device's end: pass it to a kernel by value, once.
-    [[nodiscard]] DeviceEnd device_handle() const {
+    // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        taken_.take("Ring::device_handle", where);
         return DeviceEnd(ring_of(memory_.on_device()));
     }
 
     // Publishes and returns true, or returns false at once when the ring is full. `data` says
     // that the message refers to device memory that the caller has written (Memory::host).
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
+        detail::OneThreadCall<> const call(this, "Ring::try_push");
         return host_.try_push(message, data);
     }
     // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
+        detail::OneThreadCall<> const call(this, "Ring::push");
         if (!wait_.until([&] { return host_.try_push(message, data); }, timeout)) {
             throw TimeoutError("Ring::push", "the ring stayed full");
         }
@@ -58,12 +64,14 @@ class Ring {
 
     // The next message, or nothing when none has arrived.
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
+        detail::OneThreadCall<> const call(this, "Ring::try_pop");
         Line line;
         if (!host_.try_take(line)) return {};
         return unpack<T>(line);
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
+        detail::OneThreadCall<> const call(this, "Ring::pop");
         Line line;
         auto const watched = [&] { return host_.awaited(); };
         if (!wait_.until([&] { return host_.try_take(line); }, watched, timeout)) {
@@ -91,6 +99,7 @@ class Ring {
     ChannelMemory memory_;
     HostWait wait_;
     HostEnd host_;
+    mutable detail::TakenOnce taken_;
 };
 
 }  // namespace carillon

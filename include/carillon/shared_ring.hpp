@@ -20,6 +20,7 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
+#include "carillon/one_thread.hpp"
 #include "carillon/producer_registry.hpp"
 #include "carillon/ring.hpp"
 
@@ -124,6 +125,7 @@ class HostSharedProducer {
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
     // one fence. Returns how many.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
+        detail::OneThreadCall<> const call(this, "SharedRing::try_push");
         try {
             return end_.try_push_n(messages.data(), messages.size(), data);
         } catch (...) {

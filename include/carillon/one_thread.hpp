@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is for one thread at a time, used by two at once: debug builds say so. Ends of rings,
+// channels and clients look at every call; what two threads would get without it is wrong replies
+// and lost messages, silently.
+#pragma once
+
+#include <string_view>
+
+// 1: calls are looked at, 0: nothing of it is compiled. Objects are laid out alike either way, so
+// files compiled with and without it, and the library, go together; of an inline function that both
+// have, the linker takes either.
+#if !defined(CARILLON_CHECK_THREADS)
+#if defined(NDEBUG)
+#define CARILLON_CHECK_THREADS 0
+#else
+#define CARILLON_CHECK_THREADS 1
+#endif
+#endif
+
+namespace carillon::detail {
+
+// Writes down that this thread is in a call of `end`, and returns true; or false if it is in one
+// already, or there is no room to write it down. Throws UsageError, in the name of `call`, when
+// another thread is. It orders nothing between threads: a thread sanitizer sees what it would see
+// without.
+[[nodiscard]] bool enter_call(void const* end, std::string_view call);
+void leave_call(void const* end) noexcept;
+
+// A call of `end`, from its construction to its destruction. It may call others of the same end.
+template <bool checked = CARILLON_CHECK_THREADS != 0>
+class OneThreadCall {
+   public:
+    OneThreadCall(void const* end, std::string_view call)
+        : entered_(enter_call(end, call) ? end : nullptr) {}
+    OneThreadCall(OneThreadCall const&) = delete;
+    OneThreadCall& operator=(OneThreadCall const&) = delete;
+    ~OneThreadCall() {
+        if (entered_ != nullptr) leave_call(entered_);
+    }
+
+   private:
+    void const* entered_;
+};
+
+template <>
+class OneThreadCall<false> {
+   public:
+    OneThreadCall(void const* /*end*/, std::string_view /*call*/) {}
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device's end that one kernel uses, given out once: it counts from the first message on, so that
+// two of them would share messages out between them, or lose some.
+#pragma once
+
+#include <string_view>
+
+namespace carillon {
+
+// Where in the program a call is made. As a default argument, of the call that leaves it out.
+struct CodeLocation {
+    char const* file;
+    int line;
+
+    [[nodiscard]] static constexpr CodeLocation current(char const* file = __builtin_FILE(),
+                                                        int line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+
+namespace detail {
+
+// One thread at a time.
+class TakenOnce {
+   public:
+    // Throws UsageError, in the name of `call`, when it was taken before, and names both takers.
+    void take(std::string_view call, CodeLocation const& taker);
+
+   private:
+    CodeLocation first_{nullptr, 0};
+};
+
+}  // namespace detail
+}  // namespace carillon
