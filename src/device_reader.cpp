@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "carillon/deadline.hpp"
 #include "carillon/error.hpp"
 #include "carillon/one_thread.hpp"
 #include "range.hpp"
@@ -78,9 +79,9 @@ std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t 
     if (size == 0) return {};
     // A read that was given up may still be on its way into the same memory.
     if (!none_owed()) [[unlikely]] {
-        auto const start = std::chrono::steady_clock::now();
+        Deadline const deadline(timeout);
         await_replies(timeout);
-        timeout -= std::chrono::steady_clock::now() - start;
+        timeout = deadline.left();
     }
     arrived_ = 0;
     return size <= lines_.size() ? read_lines(address, size, timeout)

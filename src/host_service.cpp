@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/deadline.hpp"
 #include "carillon/shared_ring.hpp"
 #include "cpu.hpp"
 #include "exit_hook.hpp"
@@ -82,7 +84,7 @@ class RequestServer::State {
         leave_pinned_cores();
         try {
             auto const found = [&] { return poll() || stop.stop_requested(); };
-            bool const sleeps = options_.sleep.count() != 0;
+            bool const sleeps = options_.sleep.count() > 0;
             for (bool news = true; !stop.stop_requested();) {
                 // After a sleep it looks once: it spins only where something came lately.
                 news = wait_.until(found, !sleeps ? round : news ? options_.spin : once);
@@ -102,10 +104,13 @@ class RequestServer::State {
         wake_.notify_all();
     }
 
-    // Whether the thread has ended within the timeout.
-    [[nodiscard]] bool wait_for_end(std::chrono::nanoseconds timeout) {
+    // Whether the thread, which was told to, ended in time: it may serve the rest for as long as
+    // stop_timeout, and be in a function for as long again.
+    [[nodiscard]] bool wait_for_end() {
+        Deadline const deadline =
+            Deadline(options_.stop_timeout) + std::max(options_.stop_timeout, least_grace);
         std::unique_lock lock(mutex_);
-        return wake_.wait_for(lock, timeout, [this] { return ended_; });
+        return wake_.wait_until(lock, deadline.at(), [this] { return ended_; });
     }
 
     // The last number that a device thread has claimed. It is read across the bus: not for where
@@ -123,6 +128,8 @@ class RequestServer::State {
 
    private:
     static constexpr std::chrono::nanoseconds once{0};
+    // A thread that is in no function ends within it.
+    static constexpr std::chrono::nanoseconds least_grace = std::chrono::milliseconds(100);
     static constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
 
     bool poll() {
@@ -145,7 +152,7 @@ class RequestServer::State {
     void sleep(std::stop_token const& stop) {
         if (options_.sleep <= round) return std::this_thread::sleep_for(options_.sleep);
         std::unique_lock lock(mutex_);
-        wake_.wait_for(lock, stop, options_.sleep, [] { return false; });
+        wake_.wait_until(lock, stop, Deadline(options_.sleep).at(), [] { return false; });
     }
 
     void keep_failure() {
@@ -174,12 +181,12 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
       thread_(start_thread([state = state_](std::stop_token const& stop) { state->run(stop); })),
       at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
           stop.request_stop();
-          (void)state->wait_for_end(2 * state->options().stop_timeout);
+          (void)state->wait_for_end();
       })) {}
 
 RequestServer::~RequestServer() {
     thread_.request_stop();
-    if (state_->wait_for_end(2 * state_->options().stop_timeout)) return;
+    if (state_->wait_for_end()) return;
     (void)std::fprintf(stderr,
                        "carillon: a function of a %s had not returned when its owner went; it and "
                        "what it holds are left to end with the process\n",

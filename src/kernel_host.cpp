@@ -7,6 +7,7 @@
 #include <array>
 
 #include "carillon/core/flag.hpp"
+#include "carillon/deadline.hpp"
 #include "carillon/error.hpp"
 #include "cpu.hpp"
 #include "exit_hook.hpp"
@@ -55,6 +56,11 @@ BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) 
         throw UsageError("PersistentKernel",
                          fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
                                      options.idle.longest_sleep_ns, longest_ns));
+    }
+    if (options.lifetime.count() < 0) {
+        throw UsageError("PersistentKernel",
+                         fmt::format("a lifetime of {} ns: it is over 0, or 0 for ever",
+                                     options.lifetime.count()));
     }
     return {static_cast<std::uint64_t>(options.lifetime.count()),
             static_cast<std::uint64_t>(host_silence_limit(options, emulated).count()),
@@ -210,7 +216,7 @@ void KernelHost::ask_to_stop() {
 
 void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout) {
     std::string const call = owner_ + "::drain";
-    auto const start = Clock::now();
+    Deadline const deadline(timeout);
     KernelState state = KernelState::running;
     state_.compare_exchange_strong(state, KernelState::draining);
     if (state != KernelState::running && state != KernelState::draining) require_open(call);
@@ -221,7 +227,7 @@ void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanos
                                        "one, or replies that nobody takes leave no room",
                                        timeout.count()));
     }
-    stop(std::max<std::chrono::nanoseconds>(timeout - (Clock::now() - start), {}));
+    stop(deadline.left());
 }
 
 void KernelHost::stop(std::chrono::nanoseconds timeout) {
@@ -269,8 +275,8 @@ BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
     if (HostCached().load_word(&status->ended) != 0 || state() == KernelState::failed) {
         return BlockActivity::ended;
     }
-    if (silent_for(block) > options_.stuck_after) return BlockActivity::stuck;
-    return outstanding ? BlockActivity::busy : BlockActivity::idle;
+    if (!outstanding) return BlockActivity::idle;
+    return silent_for(block) > options_.stuck_after ? BlockActivity::stuck : BlockActivity::busy;
 }
 
 unsigned KernelHost::multiprocessor(unsigned block) const {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "backend.hpp"
+#include "carillon/deadline.hpp"
 
 namespace carillon {
 namespace {
@@ -16,9 +17,9 @@ constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
 // Whether `there` became true within the timeout.
 template <class Condition>
 bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
-    auto const deadline = std::chrono::steady_clock::now() + timeout;
+    Deadline const deadline(timeout);
     while (!there()) {
-        if (std::chrono::steady_clock::now() >= deadline) return false;
+        if (deadline.passed()) return false;
         std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return true;

@@ -2,7 +2,6 @@
 // A channel: requests to the device, a reply to each, in order.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <string_view>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/deadline.hpp"
 #include "carillon/device.hpp"
 #include "carillon/endpoints.hpp"
 #include "carillon/error.hpp"
@@ -78,9 +78,9 @@ class Channel {
         auto number = try_send(call, request, data);
         auto left = timeout;
         if (!number) {
-            auto const start = std::chrono::steady_clock::now();
+            Deadline const deadline(timeout);
             number = send(call, request, timeout, data);
-            left = std::max(timeout, {}) - (std::chrono::steady_clock::now() - start);
+            left = deadline.left();
         }
         try {
             return await(call, *number, left);

@@ -35,7 +35,7 @@ struct ServiceThreadOptions {
     // How it polls; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     // How long, at most, it goes on serving at its end what has been sent by then. A function that
-    // has not returned after as long again is left behind, with all that it holds.
+    // has not returned after as long again, or 100 ms, is left behind, with all that it holds.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(1);
 };
 

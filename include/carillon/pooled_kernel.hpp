@@ -20,6 +20,7 @@
 #include "carillon/core/handler.hpp"
 #include "carillon/core/reply_places.hpp"
 #include "carillon/core/threads.hpp"
+#include "carillon/deadline.hpp"
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
 #include "carillon/kernel_host.hpp"
@@ -198,9 +199,9 @@ class PoolClient {
         Slot* slot = try_send(call, request, data);
         auto left = timeout;
         if (slot == nullptr) {
-            auto const start = std::chrono::steady_clock::now();
+            Deadline const deadline(timeout);
             slot = &send(call, request, timeout, data);
-            left = std::max(timeout, {}) - (std::chrono::steady_clock::now() - start);
+            left = deadline.left();
         }
         try {
             return await(call, *slot, left);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of calls, each with an argument at one of its limits. How many were tried, and how many of
+// them went wrong, goes into the file that CARILLON_EDGES_JSON names (limits_record.cpp).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "carillon/error.hpp"
+
+namespace carillon::test {
+
+void record_limit(bool good);
+
+// What such a call does; texts are parts of what the error says.
+class Expected {
+   public:
+    // It returns, and if it returns a bool, true.
+    static Expected behaves() { return Expected("behaves", {}, nullptr); }
+    // Exactly an E.
+    template <class E>
+    static Expected error(std::string text) {
+        return Expected("an error", std::move(text),
+                        [](std::exception const& error) { return typeid(error) == typeid(E); });
+    }
+    static Expected usage(std::string text) { return error<UsageError>(std::move(text)); }
+    static Expected timeout(std::string text) { return error<TimeoutError>(std::move(text)); }
+    // One of the two, as time goes: it is too short for most of what takes any.
+    static Expected behaves_or_times_out() {
+        Expected both = timeout({});
+        both.may_behave_ = true;
+        return both;
+    }
+
+    // What is wrong with a call that returned this, or threw that; empty for nothing.
+    [[nodiscard]] std::string wrong(bool returned) const {
+        if (!returned) return "it returned, but not what it should";
+        return is_ == nullptr || may_behave_ ? "" : "nothing was thrown: " + text_;
+    }
+    [[nodiscard]] std::string wrong(std::exception const& error) const {
+        std::string const what = error.what();
+        bool const right = is_ != nullptr && is_(error) && what.find(text_) != std::string::npos;
+        return right ? "" : std::string("it threw ") + typeid(error).name() + ": " + what;
+    }
+
+   private:
+    using Is = bool (*)(std::exception const&);
+    Expected(char const*, std::string text, Is is) : text_(std::move(text)), is_(is) {}
+
+    std::string text_;
+    Is is_;
+    bool may_behave_ = false;
+};
+
+struct Limit {
+    // `call`: returns anything; what returns a bool is to return true.
+    template <class Call>
+    Limit(std::string what_, Expected expected_, Call call_)
+        : what(std::move(what_)), expected(std::move(expected_)), call([call_]() mutable {
+              if constexpr (std::is_same_v<std::invoke_result_t<Call&>, bool>) {
+                  return call_();
+              } else {
+                  (void)call_();
+                  return true;
+              }
+          }) {}
+
+    std::string what;  // the call, the argument and its value
+    Expected expected;
+    std::function<bool()> call;
+};
+
+inline void try_limit(Limit const& limit) {
+    std::string wrong;
+    try {
+        wrong = limit.expected.wrong(limit.call());
+    } catch (std::exception const& error) {
+        wrong = limit.expected.wrong(error);
+    } catch (...) {
+        wrong = "it threw what is no exception";
+    }
+    record_limit(wrong.empty());
+    EXPECT_EQ(wrong, "") << limit.what;
+}
+
+inline void try_limits(std::vector<Limit> const& limits) {
+    for (Limit const& each : limits) try_limit(each);
+}
+
+// Durations at their limits: looked at once, too short for anything, and for ever.
+struct Duration {
+    char const* name;
+    std::chrono::nanoseconds value;
+    [[nodiscard]] bool is_max() const { return value == std::chrono::nanoseconds::max(); }
+};
+inline constexpr std::array<Duration, 5> durations{{{"0", std::chrono::nanoseconds(0)},
+                                                    {"-1 ns", std::chrono::nanoseconds(-1)},
+                                                    {"1 ns", std::chrono::nanoseconds(1)},
+                                                    {"min", std::chrono::nanoseconds::min()},
+                                                    {"max", std::chrono::nanoseconds::max()}}};
+
+// The same call with each of them but the longest, for what would be for ever.
+template <class Call>
+void try_short_durations(std::string const& what, Expected const& expected, Call const& call) {
+    for (Duration const& each : durations) {
+        if (each.is_max()) continue;
+        try_limit({what + ", " + each.name, expected, [&] { return call(each.value); }});
+    }
+}
+// With the longest too, which does not time out.
+template <class Call>
+void try_durations(std::string const& what, Expected const& expected, Call const& call) {
+    try_short_durations(what, expected, call);
+    auto const longest = std::chrono::nanoseconds::max();
+    try_limit({what + ", max", Expected::behaves(), [&] { return call(longest); }});
+}
+
+}  // namespace carillon::test
