@@ -16,6 +16,7 @@
 
 #include "carillon/core/line.hpp"
 #include "carillon/error.hpp"
+#include "sizes.hpp"
 
 namespace carillon {
 namespace {
@@ -183,9 +184,8 @@ Memory const& ArenaPiece::memory() const {
 
 Arena::Arena(Device const& device, std::size_t size) : device_(device) {
     detail::require_budget("Arena", device.info(), size);
-    std::size_t const most = std::numeric_limits<std::size_t>::max() - largest_atom;
-    state_ = std::make_shared<detail::ArenaState>(
-        device.allocate(size > most ? size : round_up(size, largest_atom)));
+    detail::require_addressable("Arena", size);
+    state_ = std::make_shared<detail::ArenaState>(device.allocate(round_up(size, largest_atom)));
 }
 
 ArenaPiece Arena::allocate(std::size_t size, std::size_t alignment) const {

@@ -20,6 +20,14 @@ void check_capacity(char const* call, std::uint32_t capacity) {
     }
 }
 
+void check_first(char const* call, Sequence first) {
+    constexpr Sequence largest = Sequence{1} << 63;
+    if (first == 0 || first > largest) {
+        throw UsageError(call,
+                         fmt::format("a first number of {} is not from 1 to {}", first, largest));
+    }
+}
+
 namespace {
 
 std::size_t bytes_for(unsigned channels, std::uint32_t capacity) {
@@ -60,7 +68,7 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, std::uint3
                              Sequence first)
     : channels_(channels),
       capacity_(capacity),
-      first_(first),
+      first_((check_first("ChannelMemory", first), first)),
       in_device_memory_(device.allocate(bytes_in_device_memory(channels, capacity))),
       in_host_memory_(device.allocate_host(bytes_for(channels, capacity))) {
     reset();

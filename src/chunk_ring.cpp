@@ -25,7 +25,7 @@ ChunkRingOptions const& checked(ChunkRingOptions const& options) {
         throw UsageError("ChunkRing", fmt::format("chunks of {} bytes: they have 1 to {}",
                                                   options.chunk_bytes, largest));
     }
-    if (options.first == 0) throw UsageError("ChunkRing", "the first chunk's number is 0");
+    check_first("ChunkRing", options.first);
     return options;
 }
 

@@ -11,6 +11,7 @@
 #include "cpu.hpp"
 #include "cuda/cuda_backend.hpp"
 #include "emulated/emulated_backend.hpp"
+#include "sizes.hpp"
 
 namespace carillon {
 namespace {
@@ -66,6 +67,7 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
 
 void require_size(std::string_view call, std::size_t size) {
     if (size == 0) throw UsageError(call, "a memory of 0 bytes was asked for");
+    detail::require_addressable(call, size);
 }
 
 // The device as open() finds it, or what open() says instead.

@@ -10,6 +10,7 @@
 #include "carillon/error.hpp"
 #include "carillon/one_thread.hpp"
 #include "range.hpp"
+#include "sizes.hpp"
 
 namespace carillon {
 namespace {
@@ -43,7 +44,7 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
     : device_(device),
       options_((check(options), options)),
       channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
-      buffer_(device.allocate_host(options.largest + vector_bytes)),
+      buffer_(device.allocate_host(sum_of_sizes("DeviceReader", options.largest, vector_bytes))),
       far_(device.access(channels_->device_memory())),
       wait_(HostWait::for_kernel(device.emulated(), options.blocks)),
       lines_(DeviceReader::largest_in_lines) {

@@ -18,7 +18,7 @@ std::size_t blocks_for(std::uint32_t capacity) {
 
 // Zeroed memory, and made present: a page fault is not to come with the first lap.
 HostRingMemory::HostRingMemory(std::uint32_t capacity, Sequence first)
-    : blocks_(new Block[blocks_for(capacity)]()),
+    : blocks_((check_first("HostRing", first), new Block[blocks_for(capacity)]())),
       view_{reinterpret_cast<Line*>(blocks_.get()),
             reinterpret_cast<std::uint64_t*>(&blocks_[blocks_for(capacity) - 1]), capacity, first} {
     format_ring(view_);

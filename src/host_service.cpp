@@ -20,6 +20,7 @@
 #include "cpu.hpp"
 #include "exit_hook.hpp"
 #include "keep_forever.hpp"
+#include "sizes.hpp"
 #include "thread.hpp"
 
 namespace carillon {
@@ -212,9 +213,10 @@ void RequestServer::rethrow_failure() const { state_->rethrow_failure(); }
 ReplyMemory::ReplyMemory(Device const& device, std::uint32_t places, Sequence first)
     : places_(places),
       memory_([&] {
-          if (places == 0) throw UsageError("HostService", "at least one caller is needed");
+          require_places("HostService", places);
           // What the device writes lies on pages that the host flushes nothing to.
-          return device.allocate(lines_size(places) + (places + 1) * sizeof(std::uint64_t));
+          return device.allocate(lines_size(places) +
+                                 (std::size_t{places} + 1) * sizeof(std::uint64_t));
       }()),
       writer_(view_at(memory_.host()), device.access(memory_)) {
     format_places(view_at(memory_.host()), first);

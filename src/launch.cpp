@@ -34,6 +34,9 @@ RunningKernel::RunningKernel(Device const& device, detail::Program const& progra
         throw UsageError("launch", fmt::format("a block has 1 to {} threads, {} were asked for",
                                                most_threads_of_a_block, program.threads));
     }
+    if (program.lasting > blocks) {
+        throw UsageError("launch", fmt::format("{} blocks stay, of {}", program.lasting, blocks));
+    }
     execution_ = backend_->start(program, blocks);
 }
 

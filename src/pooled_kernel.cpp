@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "sizes.hpp"
+
 namespace carillon::detail {
 namespace {
 
@@ -17,6 +19,9 @@ void require_pool(PooledKernelOptions const& options, unsigned threads) {
     if (options.clients == 0 || options.replies == 0) {
         throw UsageError(pooled_kernel, "no client, or no reply, could ever be outstanding");
     }
+    require_senders(pooled_kernel, options.clients);
+    require_places(pooled_kernel, std::uint64_t{options.clients} * options.replies);
+    check_capacity(pooled_kernel, kernel.capacity);
     if (options.stripe > 1 && threads > 1) {
         throw UsageError(pooled_kernel,
                          fmt::format("a stripe of {}: the threads of a block that run a handler "

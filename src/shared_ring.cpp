@@ -7,6 +7,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "shared_ring_layout.hpp"
+#include "sizes.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -19,7 +20,8 @@ void check(SharedRingOptions const& options, Direction direction) {
                                            "the capacity, {}",
                                            options.stripe, options.capacity));
     }
-    if (options.first == 0 || (options.first - 1) % options.stripe != 0) {
+    check_first(call, options.first);
+    if ((options.first - 1) % options.stripe != 0) {
         throw UsageError(call, fmt::format("the first message's number, {}, is not 1 more than a "
                                            "multiple of a stripe, {}",
                                            options.first, options.stripe));
@@ -30,7 +32,7 @@ void check(SharedRingOptions const& options, Direction direction) {
                                            "the messages of a warp, {}",
                                            options.capacity, options.stripe, lanes_per_warp));
     }
-    if (options.producers == 0) throw UsageError(call, "at least one producer is needed");
+    require_senders(call, options.producers);
 }
 
 }  // namespace

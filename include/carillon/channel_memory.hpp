@@ -128,6 +128,9 @@ struct ChannelTable {
 
 // Throws UsageError unless `capacity` is a power of two from 2 to 2^24.
 void check_capacity(char const* call, std::uint32_t capacity);
+// The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
+// last.
+void check_first(char const* call, Sequence first);
 
 class ChannelMemory {
    public:

@@ -57,7 +57,7 @@ class BasicHostWait {
         return BasicHostWait(oversubscribed(blocks) ? Style::yield : Style::pause);
     }
     [[nodiscard]] static bool oversubscribed(unsigned blocks) {
-        return cpu::available_processors() < blocks + 1;
+        return cpu::available_processors() <= blocks;
     }
 
     [[nodiscard]] Style style() const { return style_; }

@@ -92,7 +92,7 @@ class Mailbox {
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
         check_capacity("Mailbox", options.slots);
-        if (options.first == 0) throw UsageError("Mailbox", "the first value's number is 0");
+        check_first("Mailbox", options.first);
         return options;
     }
     // A line for `newest`, and the slots.

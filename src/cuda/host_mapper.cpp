@@ -5,6 +5,7 @@
 
 #include "carillon/error.hpp"
 #include "cuda/mapper.hpp"
+#include "sizes.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -65,6 +66,7 @@ class HostMapper final : public Mapper {
 
 std::unique_ptr<Allocation> allocate_page_locked(SharedContext context, std::size_t size,
                                                  std::string_view call) {
+    require_machine_memory(call, size);
     return std::make_unique<PageLockedAllocation>(std::move(context), size, call);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated/memfd_allocation.hpp"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 
 #include "carillon/core/config.hpp"
 #include "carillon/error.hpp"
+#include "sizes.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -62,12 +62,7 @@ class MemfdAllocation final : public Allocation {
 }  // namespace
 
 std::unique_ptr<Allocation> allocate_memfd(std::string_view call, std::size_t size) {
-    auto const machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (size > machine) {
-        throw OutOfMemoryError(call,
-                               fmt::format("{} bytes asked for on a machine of {}", size, machine));
-    }
+    require_machine_memory(call, size);
     return std::make_unique<MemfdAllocation>(size);
 }
 

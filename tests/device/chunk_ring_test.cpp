@@ -305,7 +305,8 @@ TEST_P(ChunkRingDeviceTest, refusesWhatMakesNoSenseAndTheChunkIsUsableStill) {
     CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.chunk_bytes = std::size_t{1} << 32}), UsageError,
                           "4294967296 bytes");
     CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.chunks = 3}), UsageError, "capacity of 3");
-    CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.first = 0}), UsageError, "number is 0");
+    CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.first = 0}), UsageError,
+                          "ChunkRing: a first number of 0 is not");
     CARILLON_EXPECT_ERROR(ChunkRing<>(Arena(device(), 4096), {.chunk_bytes = 65536}),
                           OutOfMemoryError, "Arena::allocate");
 }

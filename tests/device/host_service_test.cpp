@@ -362,7 +362,7 @@ TEST_P(HostServiceTest, refusesWhatMakesNoSense) {
     CARILLON_EXPECT_ERROR(NumberService(device(), nullptr), UsageError,
                           "HostService: there is no function");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.callers = 0}), UsageError,
-                          "HostService: at least one caller");
+                          "HostService: places for 0 replies");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 100}), UsageError,
                           "HostService: a capacity of 100");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 16}), UsageError,

@@ -338,7 +338,7 @@ TEST_P(MailboxDeviceTest, refusesOptionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(GainsOut(device(), gains, {.slots = 3}), UsageError,
                           "Mailbox: a capacity of 3");
     CARILLON_EXPECT_ERROR(GainsIn(device(), gains, {.first = 0}), UsageError,
-                          "the first value's number is 0");
+                          "Mailbox: a first number of 0 is not");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -24,14 +25,23 @@ void record_limit(bool good);
 class Expected {
    public:
     // It returns, and if it returns a bool, true.
-    static Expected behaves() { return Expected("behaves", {}, nullptr); }
+    static Expected behaves() { return Expected({}, nullptr); }
     // Exactly an E.
     template <class E>
     static Expected error(std::string text) {
-        return Expected("an error", std::move(text),
+        return Expected(std::move(text),
                         [](std::exception const& error) { return typeid(error) == typeid(E); });
     }
     static Expected usage(std::string text) { return error<UsageError>(std::move(text)); }
+    static Expected out_of_memory(std::string text) {
+        return error<OutOfMemoryError>(std::move(text));
+    }
+    // Some error of this library.
+    static Expected refused() {
+        return Expected({}, [](std::exception const& error) {
+            return dynamic_cast<Error const*>(&error) != nullptr;
+        });
+    }
     static Expected timeout(std::string text) { return error<TimeoutError>(std::move(text)); }
     // One of the two, as time goes: it is too short for most of what takes any.
     static Expected behaves_or_times_out() {
@@ -53,7 +63,7 @@ class Expected {
 
    private:
     using Is = bool (*)(std::exception const&);
-    Expected(char const*, std::string text, Is is) : text_(std::move(text)), is_(is) {}
+    Expected(std::string text, Is is) : text_(std::move(text)), is_(is) {}
 
     std::string text_;
     Is is_;
@@ -93,6 +103,18 @@ inline void try_limit(Limit const& limit) {
 
 inline void try_limits(std::vector<Limit> const& limits) {
     for (Limit const& each : limits) try_limit(each);
+}
+
+template <class Number>
+inline constexpr Number most = std::numeric_limits<Number>::max();
+
+// The same call with several values of its argument.
+template <class Value, class Call>
+void try_values(std::string const& what, Expected const& expected, std::vector<Value> const& values,
+                Call const& call) {
+    for (Value const& each : values) {
+        try_limit({what + ", " + std::to_string(each), expected, [&] { return call(each); }});
+    }
 }
 
 // Durations at their limits: looked at once, too short for anything, and for ever.

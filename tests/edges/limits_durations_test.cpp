@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every duration at its limits: 0 or less looks once, the longest is for ever (deadline.hpp).
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -221,7 +220,7 @@ TEST_P(LimitsOfDurationsTest, lifeOfAKernel) {
 }
 
 TEST_P(LimitsOfDurationsTest, sleepsOfAKernel) {
-    constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+    constexpr std::uint32_t longest_sleep = most<std::uint32_t>;
     auto const answers = [&](IdlePolicy idle) {
         PersistentKernel<GatedHandler> kernel(device(), {.idle = idle});
         return kernel.channel().call({1, 0}, patience).value == 4;
@@ -233,7 +232,7 @@ TEST_P(LimitsOfDurationsTest, sleepsOfAKernel) {
                  }},
                 {"idle, most polls", Expected::behaves(),
                  [&] {
-                     return answers({most, 1});
+                     return answers({longest_sleep, 1});
                  }},
                 {"idle, 1 ms", Expected::behaves(),
                  [&] {
@@ -244,7 +243,7 @@ TEST_P(LimitsOfDurationsTest, sleepsOfAKernel) {
                      return answers({0, 1'000'001});
                  }},
                 {"idle, most", too_long, [&] {
-                     return answers({0, most});
+                     return answers({0, longest_sleep});
                  }}});
 }
 
@@ -311,7 +310,7 @@ TEST_P(LimitsOfDurationsTest, callsOfTheDeviceToTheHost) {
         HostCallResult const result = ask(timeout_ns);
         return result == HostCallResult::answered || result == HostCallResult::timed_out;
     };
-    constexpr std::uint64_t for_ever = std::numeric_limits<std::uint64_t>::max();
+    constexpr auto for_ever = most<std::uint64_t>;
     try_limits({{"HostCaller::call, 0", Expected::behaves(), [&] { return ends(0); }},
                 {"HostCaller::call, 1 ns", Expected::behaves(), [&] { return ends(1); }},
                 {"HostCaller::call, max", Expected::behaves(),

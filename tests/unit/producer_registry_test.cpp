@@ -143,9 +143,9 @@ TEST(SharedRingObjectTest, optionsThatMakeNoRingAreRefused) {
     CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .first = 4}),
                           UsageError, "number, 4,");
     CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .first = 0}),
-                          UsageError, "number, 0,");
+                          UsageError, "a first number of 0");
     CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .producers = 0}),
-                          UsageError, "at least one producer");
+                          UsageError, "room for 0 threads");
     // A warp's 32 messages would never have room.
     CARILLON_EXPECT_ERROR(SharedToHost(device, {.capacity = 32, .stripe = 2}), UsageError,
                           "of a warp, 32");

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes that come of numbers which a caller chose: none wraps, and what cannot be is not tried.
+// Products need no check where both factors have 32 bits at most.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace carillon::detail {
+
+// All throw in the name of `call`. Throws OutOfMemoryError for more than a program can address:
+// what else can be, can be rounded up to whole pages too.
+void require_addressable(std::string_view call, std::size_t size);
+// The same for the sum.
+[[nodiscard]] std::size_t sum_of_sizes(std::string_view call, std::size_t size, std::size_t more);
+// Throws OutOfMemoryError for more than this machine has.
+void require_machine_memory(std::string_view call, std::size_t size);
+// Throws UsageError unless there are places for replies, and 2^24 at most.
+void require_places(std::string_view call, std::uint64_t places);
+// The same for threads that send, at most as many as a machine can have.
+void require_senders(std::string_view call, std::uint64_t senders);
+
+}  // namespace carillon::detail
