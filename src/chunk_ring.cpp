@@ -119,7 +119,7 @@ void ClaimedChunk::give_up() noexcept {
     if (!state_) return;
     try {
         state_->producer().drop(sequence_);
-    } catch (Error const&) {  // of a driver that could not flush: claim() will time out here
+    } catch (...) {  // of a driver that could not flush: claim() will time out here
     }
     state_.reset();
 }

@@ -87,7 +87,7 @@ KernelHost::~KernelHost() { end(); }
 void KernelHost::end_at_exit() noexcept {
     try {
         ask_to_stop();
-    } catch (std::exception const&) {  // the process ends all the same
+    } catch (...) {  // the process ends all the same
     }
     keep_forever(memory_);
     heart_.request_stop();
@@ -102,7 +102,7 @@ void KernelHost::end() noexcept {
     if (process_exits()) return;  // end_at_exit() has done what may be done
     try {
         stop(options_.stop_timeout);
-    } catch (std::exception const&) {  // RunningKernel tells who is left behind
+    } catch (...) {  // a handler may throw anything; RunningKernel tells who is left behind
     }
 }
 
@@ -258,7 +258,7 @@ bool KernelHost::running() const { return !running_.finished(); }
 KernelState KernelHost::state() const {
     try {
         if (running_.finished()) return KernelState::stopped;
-    } catch (std::exception const&) {
+    } catch (...) {
         return KernelState::failed;
     }
     return state_;

@@ -84,7 +84,7 @@ class StreamExecution final : public Execution {
     bool gone() noexcept override {
         try {
             return finished();
-        } catch (std::exception const&) {  // a fault ends all of it
+        } catch (...) {  // a fault ends all of it
             std::lock_guard const lock(mutex_);
             return ended_;
         }

@@ -19,6 +19,15 @@ struct ThrowingBody {
     }
 };
 
+struct ThrowsANumber {
+    CARILLON_HD int operator()(int const& value) const {
+#if !defined(__CUDA_ARCH__)
+        if (value == 7) throw 7;
+#endif
+        return value;
+    }
+};
+
 namespace {
 
 class FailingHandlerTest : public KernelTest {
@@ -64,6 +73,29 @@ TEST_P(FailingHandlerTest, destructorWaitsForTheOtherBlocksOfAKernelThatFailed) 
         CARILLON_EXPECT_ERROR(kernel.channel(0).call(7, patience), std::domain_error, "seven");
     }
     EXPECT_EQ(RefusesSeven::long_requests_done, begun);
+}
+
+// Catches a destructor or a state() that expects exceptions only: it ends the process.
+template <class Kernel, class Call>
+void expect_a_number(Kernel kernel, Call const& call) {
+    EXPECT_THROW((void)call(kernel), int);
+    EXPECT_THROW((void)kernel.running(), int);
+    EXPECT_THROW(kernel.stop(patience), int);
+    EXPECT_THROW(kernel.drain(patience), int);
+    EXPECT_EQ(kernel.state(), KernelState::failed);
+}
+
+TEST_P(FailingHandlerTest, whatIsThrownNeedNotBeAnException) {
+    using Kernel = PersistentKernel<ThrowsANumber>;
+    using Pooled = PooledKernel<ThrowsANumber>;
+    expect_a_number(Kernel(device()),
+                    [](Kernel& kernel) { return kernel.channel().call(7, patience); });
+    expect_a_number(Kernel(device(), {.channels_per_block = 2}),
+                    [](Kernel& kernel) { return kernel.channel(1).call(7, patience); });
+    expect_a_number(Pooled(device()),
+                    [](Pooled& kernel) { return kernel.client().call(7, patience); });
+    PersistentKernel<ThrowsANumber> next(device());
+    EXPECT_EQ(next.channel().call(9, patience), 9);
 }
 
 TEST_P(FailingHandlerTest, exceptionOfAnOwnBodyReachesWhoeverWaits) {
