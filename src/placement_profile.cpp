@@ -2,7 +2,6 @@
 #include "carillon/placement_profile.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include <set>
 
 #include "carillon/error.hpp"
+#include "replace_file.hpp"
 
 namespace carillon {
 namespace {
@@ -151,21 +151,9 @@ void save_placement_profile(PlacementProfile const& profile, std::filesystem::pa
                      {"cores", ranks_to_json(profile.cores)},
                      {"request_pages", spread_to_json(profile.request_pages)},
                      {"reply_pages", spread_to_json(profile.reply_pages)}};
-    // Whoever reads meanwhile finds the old file or the new one, whole.
-    std::filesystem::path part = path;
-    part += fmt::format(".{}.part", ::getpid());
-    errno = 0;
-    std::ofstream file(part);
-    file << value.dump(2) << '\n';
-    file.close();
-    if (!file) {
-        throw SystemError(fmt::format("{}: write {}", save_call, part.string()),
-                          errno != 0 ? errno : EIO);
-    }
-    std::filesystem::rename(part, path, error);
-    if (error) {
-        throw SystemError(fmt::format("{}: rename to {}", save_call, path.string()), error.value());
-    }
+    // A driver's name for a device need not be UTF-8.
+    auto const text = value.dump(2, ' ', false, json::error_handler_t::replace);
+    detail::replace_file(save_call, path, text + '\n');
 }
 
 std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,

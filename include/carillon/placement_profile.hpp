@@ -47,8 +47,9 @@ struct PlacementProfile {
 [[nodiscard]] PlacementProfile load_placement_profile(std::filesystem::path const& path,
                                                       DeviceInfo const& info);
 
-// Writes a new file in place of an old one, and its folders where they are missing. Throws
-// SystemError.
+// Writes a new file in place of an old one, and its folders where they are missing: it is on the
+// disk on return. Bytes of a text that are not UTF-8 become U+FFFD. Throws SystemError; what was
+// there is there still then.
 void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path);
 
 // The profile of a device where it is kept, or nothing and the reason: never an error.

@@ -4,8 +4,12 @@
 #include "carillon/placement_profile.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -39,14 +43,41 @@ PlacementProfile some_profile() {
     return profile;
 }
 
+// No file of this process grows beyond `bytes`: the write that would fails, as on a full disk.
+class FileSizeLimit {
+   public:
+    explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+        rlimit const limit{bytes, before_.rlim_max};
+        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    }
+    FileSizeLimit(FileSizeLimit const&) = delete;
+    FileSizeLimit& operator=(FileSizeLimit const&) = delete;
+    ~FileSizeLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+
+   private:
+    void (*handler_)(int);
+    rlimit before_{};
+};
+
 class PlacementProfileTest : public testing::Test {
    protected:
     [[nodiscard]] std::filesystem::path path() const { return folder_.path() / "a" / "b.json"; }
 
-    [[nodiscard]] std::string text() const {
+    [[nodiscard]] static std::string read(std::filesystem::path const& file) {
         std::ostringstream all;
-        all << std::ifstream(path()).rdbuf();
+        all << std::ifstream(file).rdbuf();
         return all.str();
+    }
+    [[nodiscard]] std::string text() const { return read(path()); }
+
+    // Beside the profile, with it.
+    [[nodiscard]] std::ptrdiff_t files() const {
+        auto const files = std::filesystem::directory_iterator(path().parent_path());
+        return std::distance(begin(files), end(files));
     }
 
     void write(std::string const& content) const {
@@ -90,8 +121,69 @@ TEST_F(PlacementProfileTest, whatIsSavedComesBack) {
 
 TEST_F(PlacementProfileTest, savingLeavesNothingElseBehind) {
     save_placement_profile(some_profile(), path());
-    auto const files = std::filesystem::directory_iterator(path().parent_path());
-    EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+    EXPECT_EQ(files(), 1);
+}
+
+// Whoever may write into the folder could have a file of its owner's overwritten.
+TEST_F(PlacementProfileTest, savingFollowsNoSymbolicLink) {
+    std::filesystem::create_directories(path().parent_path());
+    std::filesystem::path const precious = folder_.path() / "precious";
+    std::ofstream(precious) << "precious";
+    std::filesystem::path const guessed =
+        path().string() + "." + std::to_string(::getpid()) + ".part";
+    std::filesystem::create_symlink(precious, guessed);
+    std::filesystem::create_symlink(precious, path());
+    save_placement_profile(some_profile(), path());
+    EXPECT_EQ(read(precious), "precious");
+    EXPECT_TRUE(std::filesystem::is_symlink(guessed));
+    EXPECT_FALSE(std::filesystem::is_symlink(path()));
+    EXPECT_EQ(load().uuid, "GPU-0123");
+}
+
+TEST_F(PlacementProfileTest, fileHasThePermissionsThatTheUmaskLeaves) {
+    mode_t const before = ::umask(0027);
+    save_placement_profile(some_profile(), path());
+    ::umask(before);
+    EXPECT_EQ(std::filesystem::status(path()).permissions(), std::filesystem::perms{0640});
+}
+
+TEST_F(PlacementProfileTest, nameThatIsNotUtf8IsSaved) {
+    PlacementProfile profile = some_profile();
+    profile.device = "Some\xff GPU";
+    save_placement_profile(profile, path());
+    EXPECT_EQ(load().device, "Some\xef\xbf\xbd GPU");
+    EXPECT_EQ(files(), 1);
+}
+
+TEST_F(PlacementProfileTest, diskThatIsFullIsASystemErrorAndTheOldFileStays) {
+    save_placement_profile(some_profile(), path());
+    {
+        FileSizeLimit const full(100);  // bytes of a file
+        CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), path()), SystemError,
+                              "save_placement_profile: write ");
+    }
+    EXPECT_EQ(files(), 1);
+    EXPECT_EQ(load().multiprocessors.size(), 2U);
+}
+
+TEST_F(PlacementProfileTest, folderInTheWayIsASystemErrorAndNothingIsLeftBehind) {
+    std::filesystem::create_directories(path() / "in the way");
+    CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), path()), SystemError,
+                          "save_placement_profile: rename to " + path().string());
+    EXPECT_EQ(files(), 1);
+}
+
+TEST_F(PlacementProfileTest, folderThatTakesNoFileIsASystemError) {
+    CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), "/proc/self/profile.json"),
+                          SystemError, "save_placement_profile: make /proc/self/profile.json");
+}
+
+TEST_F(PlacementProfileTest, nameWithoutAFolderIsOneInTheCurrentFolder) {
+    std::filesystem::path const before = std::filesystem::current_path();
+    std::filesystem::current_path(folder_.path());
+    save_placement_profile(some_profile(), "profile.json");
+    std::filesystem::current_path(before);
+    EXPECT_TRUE(std::filesystem::exists(folder_.path() / "profile.json"));
 }
 
 TEST_F(PlacementProfileTest, missingFileIsASystemError) {
