@@ -9,6 +9,12 @@ struct Largest {
 struct TooLarge {
     char bytes[49];
 };
+struct LargestToAPool {
+    char bytes[40];
+};
+struct TooLargeToAPool {
+    char bytes[41];
+};
 struct NotTrivial {
     std::string text;
 };
@@ -35,6 +41,12 @@ void use_ring(carillon::Device const& device) {
 template <class H>
 void use_kernel(carillon::Device const& device) {
     carillon::PersistentKernel<H> const kernel(device);
+}
+
+template <class H>
+void use_pool(carillon::Device const& device) {
+    carillon::PooledKernel<H> kernel(device);
+    (void)kernel.client().try_submit({});
 }
 
 template <int bytes>
@@ -67,6 +79,7 @@ void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     use_ring<Largest>(device);
     use_kernel<Handler<Largest, Largest>>(device);
+    use_pool<Handler<LargestToAPool, Largest>>(device);
     carillon::Flag<double, carillon::Direction::to_device>(device).set(1.5);
     use_mailbox<4096>(device);
     (void)commands<Numbered>(device).channel().call(Numbered{}, {});
@@ -103,5 +116,9 @@ void use(carillon::Device const& device) {
     (void)commands<char>(device);
 #elif CARILLON_CASE == 16
     (void)commands<int>(device).channel().call(Numbered{}, {});
+#elif CARILLON_CASE == 17
+    use_pool<Handler<TooLargeToAPool, int>>(device);
+#elif CARILLON_CASE == 18
+    use_pool<Handler<NotTrivial, int>>(device);
 #endif
 }

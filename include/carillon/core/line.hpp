@@ -51,13 +51,18 @@ static_assert(sizeof(Line) == 64);
 static_assert(alignof(Line) == 64);
 static_assert(std::is_trivially_copyable_v<Line>);
 
-// The compile-time contract of a message type; the text is what the user sees.
+// The compile-time contract of a message type; the text is what the user sees. A type of ours that
+// wraps the user's has a contract of its own, which speaks of that.
 template <class T>
 CARILLON_HD constexpr void check_payload() {
-    static_assert(std::is_trivially_copyable_v<T>,
-                  "carillon: a message type must be trivially copyable: its bytes cross a bus");
-    static_assert(sizeof(T) <= payload_bytes,
-                  "carillon: a message type must be at most 48 bytes: it travels in one line");
+    if constexpr (requires { T::check_payload(); }) {
+        T::check_payload();
+    } else {
+        static_assert(std::is_trivially_copyable_v<T>,
+                      "carillon: a message type must be trivially copyable: its bytes cross a bus");
+        static_assert(sizeof(T) <= payload_bytes,
+                      "carillon: a message type must be at most 48 bytes: it travels in one line");
+    }
 }
 
 [[nodiscard]] CARILLON_HD constexpr Tag tag_of(Sequence sequence) {

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "carillon/core/config.hpp"
 #include "carillon/core/line.hpp"
@@ -35,6 +36,14 @@ template <class Request>
 struct AddressedRequest {
     ReplyAddress reply_to;
     Request value;
+
+    CARILLON_HD static constexpr void check_payload() {
+        static_assert(std::is_trivially_copyable_v<Request>,
+                      "carillon: a request must be trivially copyable: its bytes cross a bus");
+        static_assert(sizeof(AddressedRequest) <= payload_bytes,
+                      "carillon: a request to a pooled kernel, or to the host, must be at most 40 "
+                      "bytes: it travels in one line, which also says where its reply goes");
+    }
 };
 
 // One side's view of the places for replies. Trivially copyable.
