@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -116,8 +115,6 @@ void read_cuda(DriverFacts& facts) {
     if (!cuda) return;
     facts.library_version = version_in(cuda.path_of("cuInit"));
     (void)cuda.call("cuDriverGetVersion", &facts.api_version);
-    // As the library does: this may be the first to initialise the driver.
-    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     int const result = cuda.call("cuInit", 0U);
     if (result != 0) facts.init_error = cuda_error(cuda, result);
     int count = 0;

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/single_threaded.h>
 
 #include <cstdlib>
 
@@ -13,6 +14,15 @@ namespace {
 // has to be looked up under the same version.
 #define CARILLON_STRING(name) #name
 #define CARILLON_SYMBOL(name) CARILLON_STRING(name)
+
+// Lazily loaded, the first launch of any other kernel would wait until a persistent one ends. The
+// driver looks at the variable when it is initialised, and at nothing else. To set it then would be
+// too late: other threads may be reading the environment, which moves. So it is set before main(),
+// ahead of objects with static storage that open a device, and not at all where this is a library
+// that is loaded into a program with threads.
+__attribute__((constructor(101))) void ask_for_eager_loading() {
+    if (__libc_single_threaded != 0) ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
 
 CudaDriver load() {
     void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -31,8 +41,6 @@ CudaDriver load() {
     CARILLON_CUDA_OPTIONAL_FUNCTIONS(CARILLON_OPTIONAL)
 #undef CARILLON_REQUIRED
 #undef CARILLON_OPTIONAL
-    // Lazily loaded, the first launch of any other kernel would wait until a persistent one ends.
-    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     CUresult const result = driver.cuInit(0);
     if (result == CUDA_ERROR_NO_DEVICE) {
         throw DeviceNotFoundError("cuInit", "the CUDA driver sees no GPU");

@@ -59,8 +59,8 @@ struct CudaDriver {
 #undef CARILLON_MEMBER
 
     // Loads and initialises the driver once, with eager module loading unless the environment
-    // says otherwise. Throws DeviceNotFoundError (no driver, or no GPU), UnsupportedError (a
-    // driver that lacks a function), CudaError.
+    // says otherwise, or is left alone (driver.cpp says when). Throws DeviceNotFoundError (no
+    // driver, or no GPU), UnsupportedError (a driver that lacks a function), CudaError.
     static CudaDriver const& get();
 
     // Whether modules are loaded when they are used. Throws CudaError.

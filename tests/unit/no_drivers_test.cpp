@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -22,6 +24,12 @@ extern "C" __attribute__((visibility("default"))) void* dlopen(char const* name,
 
 namespace carillon::test {
 namespace {
+
+// As an object with static storage finds it, which may open a device.
+std::string const loading_at_start = [] {
+    char const* const value = std::getenv("CUDA_MODULE_LOADING");
+    return std::string(value == nullptr ? "" : value);
+}();
 
 bool built_with_cuda() {
     try {
@@ -47,6 +55,12 @@ TEST(NoCudaDriverTest, gpuIsNotFoundAndTheTextNamesTheLibrary) {
                               "dlopen(libcuda.so.1): no CUDA driver is installed");
     }
     expect_usable(Device::open("emulated"));
+}
+
+// Set later, beside other threads, it could move the environment that one of them is reading.
+TEST(NoCudaDriverTest, eagerLoadingIsAskedForBeforeMain) {
+    if (!built_with_cuda()) GTEST_SKIP() << "this build has no CUDA support";
+    EXPECT_NE(loading_at_start, "");
 }
 
 TEST(NoCudaDriverTest, buildWithoutCudaSaysSo) {
