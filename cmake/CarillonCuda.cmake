@@ -66,6 +66,8 @@ endif()
 # For projects that add this one as a subdirectory.
 set(CARILLON_HAVE_NVCC "${CARILLON_HAVE_NVCC}" CACHE INTERNAL "device code can be built")
 set(CARILLON_DEVICE_ARCHITECTURES "${CARILLON_CUDA_ARCHITECTURES}" CACHE INTERNAL "")
+# A handler that lacks CARILLON_HD: nvcc only warns of that, and the kernel does something else.
+set(CARILLON_DEVICE_OPTIONS -Werror=cross-execution-space-call CACHE INTERNAL "")
 
 # What CMake's unity build does for CUDA from 3.31 on: replaces sources of `target` by others that
 # include them, and lists those in `sources` instead.
@@ -117,5 +119,7 @@ macro(carillon_device_sources target)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${CARILLON_DEVICE_ARCHITECTURES}"
                                                CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
                                                CUDA_RUNTIME_LIBRARY Static)
+    target_compile_options(${target} PRIVATE
+                           "$<$<COMPILE_LANGUAGE:CUDA>:${CARILLON_DEVICE_OPTIONS}>")
   endif()
 endmacro()
