@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <functional>
 
 #include "backend.hpp"
@@ -19,11 +21,23 @@ namespace {
 using detail::Backend;
 using detail::EmulatedMemory;
 
+// Once in a process: a program that was to be fast will not be.
+void tell_that_it_is_emulated(std::string const& why) {
+    static std::atomic_flag told;
+    if (told.test_and_set()) return;
+    std::fputs(fmt::format("carillon: the emulated device is used instead of a GPU ({}); carillon "
+                           "doctor says more; open \"emulated\" to mean it\n",
+                           why)
+                   .c_str(),
+               stderr);
+}
+
 std::shared_ptr<Backend> open_best(DeviceOptions const& options, std::string& why_emulated) {
     try {
         (void)detail::cuda_device_count();
     } catch (DeviceNotFoundError const& error) {
         why_emulated = error.what();
+        tell_that_it_is_emulated(why_emulated);
         return detail::open_emulated(EmulatedMemory::memfd, options);
     }
     return detail::open_cuda(0, options);  // a GPU that cannot be used is an error, not a detour

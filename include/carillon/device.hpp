@@ -42,7 +42,8 @@ struct DeviceOptions {
 class Device {
    public:
     // Opens the device that `selector` names:
-    //   "best"             the first GPU, or the emulated device on a machine that has none
+    //   "best"             the first GPU, or the emulated device on a machine that has none: a
+    //                      line on stderr says so, once
     //   "cuda:N" or "N"    the GPU with CUDA's ordinal N
     //   "GPU-<uuid>"       the GPU with that UUID, as nvidia-smi prints it
     //   "cuda:N:host"      the same as "cuda:N" with DeviceMemory::host

@@ -66,7 +66,7 @@ TEST(NoCudaDriverTest, eagerLoadingIsAskedForBeforeMain) {
 TEST(NoCudaDriverTest, buildWithoutCudaSaysSo) {
     if (built_with_cuda()) GTEST_SKIP() << "this build has CUDA support";
     CARILLON_EXPECT_ERROR(Device::open("cuda:0"), DeviceNotFoundError,
-                          "this build of Carillon has no CUDA support");
+                          "this build of Carillon has no CUDA support: ");
 }
 
 TEST(NoDriversTest, bestIsTheEmulatedDeviceAndSaysWhy) {
@@ -75,6 +75,26 @@ TEST(NoDriversTest, bestIsTheEmulatedDeviceAndSaysWhy) {
     EXPECT_EQ(device.info().selector, "emulated");
     EXPECT_NE(device.info().why_emulated.find("CUDA"), std::string::npos);
     expect_usable(device);
+}
+
+// In a process of its own, which has not been told yet. Exits with 0 when it is told once.
+[[noreturn]] void open_what_is_emulated() {
+    testing::internal::CaptureStderr();
+    (void)Device::open("emulated");
+    std::string const before = testing::internal::GetCapturedStderr();
+    testing::internal::CaptureStderr();
+    (void)Device::open();
+    std::string const first = testing::internal::GetCapturedStderr();
+    testing::internal::CaptureStderr();
+    (void)Device::open();
+    std::string const second = testing::internal::GetCapturedStderr();
+    bool const told = first.starts_with("carillon: the emulated device is used instead of a GPU (");
+    std::_Exit(before.empty() && told && first.ends_with("mean it\n") && second.empty() ? 0 : 1);
+}
+
+TEST(NoDriversTest, whoDidNotAskForTheEmulatedDeviceIsToldOnce) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(open_what_is_emulated(), testing::ExitedWithCode(0), "");
 }
 
 TEST(NoDriversTest, listSaysWhyADeviceIsNotAvailable) {
