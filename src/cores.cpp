@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/cores.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -84,10 +87,13 @@ OnCore::OnCore(unsigned core) {
     }
     cpu_set_t only;
     CPU_ZERO(&only);
-    CPU_SET(core, &only);
-    if (sched_setaffinity(0, sizeof(only), &only) != 0) {
-        throw SystemError("sched_setaffinity", errno);
-    }
+    CPU_SET(core, &only);  // not beyond CPU_SETSIZE: the set stays empty then
+    if (sched_setaffinity(0, sizeof(only), &only) == 0) return;
+    // Not looked up beforehand: a thread may leave the cores that it was given for others.
+    if (errno != EINVAL) throw SystemError("sched_setaffinity", errno);
+    throw UsageError("OnCore", fmt::format("there is no core {} for this process; this thread may "
+                                           "run on {}",
+                                           core, fmt::join(allowed_cores(), ", ")));
 }
 
 OnCore::~OnCore() { (void)sched_setaffinity(0, sizeof(before_), &before_); }

@@ -20,7 +20,7 @@ namespace carillon {
 // Keeps the calling thread on one core, and lets it back to where it might run before.
 class OnCore {
    public:
-    // Throws SystemError.
+    // Throws UsageError for a core that this process has not, SystemError.
     explicit OnCore(unsigned core);
     OnCore(OnCore const&) = delete;
     OnCore& operator=(OnCore const&) = delete;

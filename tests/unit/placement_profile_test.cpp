@@ -294,7 +294,11 @@ TEST(CoresTest, threadIsHeldOnACoreAndLetGoAgain) {
         EXPECT_EQ(allowed_cores(), std::vector<unsigned>{all.back()});
     }
     EXPECT_EQ(allowed_cores(), all);
-    CARILLON_EXPECT_ERROR(OnCore(CPU_SETSIZE - 1), SystemError, "sched_setaffinity");
+    for (unsigned const core : {CPU_SETSIZE - 1U, 9999U, ~0U}) {
+        CARILLON_EXPECT_ERROR(OnCore(core), UsageError,
+                              "OnCore: there is no core " + std::to_string(core));
+    }
+    EXPECT_EQ(allowed_cores(), all);
 }
 
 }  // namespace
