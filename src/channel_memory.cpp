@@ -13,7 +13,8 @@
 namespace carillon {
 
 void check_capacity(char const* call, std::uint32_t capacity) {
-    constexpr std::uint32_t largest = 1U << 24;
+    // All slots are written before the first is used: for gigabytes that takes seconds.
+    constexpr std::uint32_t largest = 1U << 20;
     if (!std::has_single_bit(capacity) || capacity < 2 || capacity > largest) {
         throw UsageError(call, fmt::format("a capacity of {} is not a power of two from 2 to {}",
                                            capacity, largest));

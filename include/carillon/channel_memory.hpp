@@ -126,7 +126,7 @@ struct ChannelTable {
     }
 };
 
-// Throws UsageError unless `capacity` is a power of two from 2 to 2^24.
+// Throws UsageError unless `capacity` is a power of two from 2 to 2^20.
 void check_capacity(char const* call, std::uint32_t capacity);
 // The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
 // last.

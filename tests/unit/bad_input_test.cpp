@@ -94,7 +94,7 @@ TEST_F(EmulatedTest, memfdCannotBeNonCoherent) {
 
 TEST_F(EmulatedTest, capacityThatIsNoPowerOfTwoIsAUsageError) {
     using Numbers = Ring<int, Direction::to_device>;
-    for (std::uint32_t capacity : {0U, 1U, 3U, 100U, 255U, 1U << 25, 0xffffffffU}) {
+    for (std::uint32_t capacity : {0U, 1U, 3U, 100U, 255U, 1U << 21, 1U << 24, 0xffffffffU}) {
         SCOPED_TRACE(capacity);
         CARILLON_EXPECT_ERROR(Numbers(device_, {.capacity = capacity}), UsageError,
                               "a capacity of " + std::to_string(capacity) + " is not");
@@ -106,7 +106,7 @@ TEST_F(EmulatedTest, capacityThatIsNoPowerOfTwoIsAUsageError) {
 }
 
 TEST_F(EmulatedTest, everyPowerOfTwoFrom2IsACapacity) {
-    for (std::uint32_t capacity = 2; capacity <= 1U << 24; capacity *= 2) {
+    for (std::uint32_t capacity = 2; capacity <= 1U << 20; capacity *= 2) {
         EXPECT_NO_THROW(check_capacity("Some::call", capacity)) << capacity;
     }
 }
