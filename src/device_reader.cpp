@@ -32,7 +32,6 @@ void check(DeviceReaderOptions const& options) {
                                                      "to 1024",
                                                      options.threads));
     }
-    if (options.blocks == 0) throw UsageError("DeviceReader", "at least one block is needed");
     if (options.largest == 0) throw UsageError("DeviceReader", "the largest read has no bytes");
 }
 
@@ -43,7 +42,8 @@ namespace detail {
 ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
     : device_(device),
       options_((check(options), options)),
-      channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
+      channels_((check_options("DeviceReader", kernel_options()),
+                 std::make_shared<ChannelMemory>(device, options.blocks, capacity))),
       buffer_(device.allocate_host(sum_of_sizes("DeviceReader", options.largest, vector_bytes))),
       far_(device.access(channels_->device_memory())),
       wait_(HostWait::for_kernel(device.emulated(), options.blocks)),

@@ -34,34 +34,39 @@ namespace {
 constexpr std::chrono::milliseconds longest_beat_period{25};
 constexpr int beats_within_limit = 10;
 constexpr std::chrono::seconds longest_heart_wait{1};
+constexpr std::uint32_t longest_sleep_ns = 1'000'000;
 
 }  // namespace
 
+void check_options(std::string_view owner, PersistentKernelOptions const& options) {
+    constexpr std::chrono::milliseconds least_host_limit{10};
+    std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
+    if (options.blocks == 0) throw UsageError(owner, "0 blocks: a kernel has at least one block");
+    if (host_limit.count() != 0 && host_limit < least_host_limit) {
+        throw UsageError(owner, fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for "
+                                            "none",
+                                            host_limit.count()));
+    }
+    if (options.lifetime.count() < 0) {
+        throw UsageError(owner, fmt::format("a lifetime of {} ns: it is 0, for ever, or more",
+                                            options.lifetime.count()));
+    }
+    if (options.stuck_after.count() < 0) {
+        throw UsageError(owner, fmt::format("a stuck_after of {} ns: it is 0 or more",
+                                            options.stuck_after.count()));
+    }
+    if (options.idle.longest_sleep_ns > longest_sleep_ns) {
+        throw UsageError(owner, fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
+                                            options.idle.longest_sleep_ns, longest_sleep_ns));
+    }
+}
+
 std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options, bool emulated) {
     constexpr std::chrono::seconds on_gpu{1};
-    constexpr std::chrono::milliseconds least{10};
-    std::chrono::nanoseconds const limit =
-        options.host_limit.value_or(emulated ? std::chrono::nanoseconds(0) : on_gpu);
-    if (limit.count() != 0 && limit < least) {
-        throw UsageError("PersistentKernel",
-                         fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for none",
-                                     limit.count()));
-    }
-    return limit;
+    return options.host_limit.value_or(emulated ? std::chrono::nanoseconds(0) : on_gpu);
 }
 
 BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) {
-    constexpr std::uint32_t longest_ns = 1'000'000;
-    if (options.idle.longest_sleep_ns > longest_ns) {
-        throw UsageError("PersistentKernel",
-                         fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
-                                     options.idle.longest_sleep_ns, longest_ns));
-    }
-    if (options.lifetime.count() < 0) {
-        throw UsageError("PersistentKernel",
-                         fmt::format("a lifetime of {} ns: it is over 0, or 0 for ever",
-                                     options.lifetime.count()));
-    }
     return {static_cast<std::uint64_t>(options.lifetime.count()),
             static_cast<std::uint64_t>(host_silence_limit(options, emulated).count()),
             options.idle};

@@ -8,6 +8,7 @@
 namespace carillon::detail {
 
 unsigned channels_of(PersistentKernelOptions const& options, unsigned threads) {
+    check_options("PersistentKernel", options);
     if (options.channels_per_block == 0 || options.channels_per_block > bells_per_block) {
         throw UsageError("PersistentKernel",
                          fmt::format("{} channels a block: there can be 1 to {}",

@@ -76,11 +76,12 @@ PlacedMemory place_kernel(Device const& device, PersistentKernelOptions const& o
     constexpr char const* call = "PersistentKernel";
     unsigned const channels =
         channels_of(options, threads) + (options.express ? options.blocks : 0);
+    check_capacity(call, options.capacity);
     auto const anywhere = [&](std::string why) {
         return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, options.capacity),
                             {{}, std::move(why)}};
     };
-    if (options.placement == Placement::off || channels == 0) return anywhere("not asked for");
+    if (options.placement == Placement::off) return anywhere("not asked for");
     if (options.profile != nullptr && options.profile->uuid != device.info().uuid) {
         throw UsageError(call, "the profile is of another device");
     }
@@ -90,7 +91,6 @@ PlacedMemory place_kernel(Device const& device, PersistentKernelOptions const& o
         if (must) throw UsageError(call, why);
         return anywhere(std::move(why));
     }
-    check_capacity(call, options.capacity);
     try {
         auto const profile = profile_for(device, options, launch, why);
         if (profile) return place_by(*profile, device, options, launch);

@@ -13,6 +13,8 @@ constexpr std::uint32_t slots_of_a_block = 2;  // its channel's rings stay empty
 
 void require_pool(PooledKernelOptions const& options, unsigned threads) {
     PersistentKernelOptions const& kernel = options.kernel;
+    check_options(pooled_kernel, kernel);
+    check_capacity(pooled_kernel, kernel.capacity);
     if (kernel.channels_per_block != 1 || kernel.express) {
         throw UsageError(pooled_kernel, "blocks that share a ring have no channels of their own");
     }

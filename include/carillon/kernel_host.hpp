@@ -88,7 +88,11 @@ namespace detail {
 
 class ExitHook;
 
-// How long a kernel may hear nothing from its host; 0: for ever. Throws UsageError.
+// Throws UsageError, in the name of `owner`, for options that no kernel can have. The capacity is
+// for whoever makes the rings.
+void check_options(std::string_view owner, PersistentKernelOptions const& options);
+
+// How long a kernel may hear nothing from its host; 0: for ever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
                                                           bool emulated);
 [[nodiscard]] BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated);

@@ -45,8 +45,9 @@ using RequestOf = typename HandlerSignature<decltype(&Handler::operator())>::Req
 template <class Handler>
 using ReplyOf = typename HandlerSignature<decltype(&Handler::operator())>::Reply;
 
-// How many channels a kernel has, without its express ones. Throws UsageError unless there are 1 to
-// 64 a block, and one where a block has an express channel or a handler of several threads.
+// How many channels a kernel has, without its express ones. Throws UsageError for the options, and
+// unless there are 1 to 64 a block, and one where a block has an express channel or a handler of
+// several threads.
 [[nodiscard]] unsigned channels_of(PersistentKernelOptions const& options, unsigned threads);
 
 // Memory for a kernel's channels, arranged as the placement says; `blocks` of that is empty for

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program asks for and cannot have: told at once, with the cause, and in the terms in which
+// it was asked for.
+#include "device/device_fixture.hpp"
+
+namespace carillon::test {
+namespace {
+
+struct Fourfold {
+    CARILLON_HD int operator()(int const& value) const { return 4 * value; }
+};
+
+class ChoicesTest : public KernelTest {};
+
+TEST_P(ChoicesTest, optionsThatNoKernelCanHaveAreUsageErrorsOfTheOneThatWasAsked) {
+    struct Case {
+        PersistentKernelOptions options;
+        char const* cause;
+    };
+    for (Case const& each : {
+             Case{{.blocks = 0}, "0 blocks: a kernel has at least one block"},
+             Case{{.capacity = 0}, "a capacity of 0 is not"},
+             Case{{.capacity = 1U << 24}, "a capacity of 16777216 is not"},
+             Case{{.lifetime = -1ns}, "a lifetime of -1 ns: it is 0, for ever, or more"},
+             Case{{.host_limit = -1s}, "a host_limit of -1000000000 ns: it is 10 ms or more"},
+             Case{{.host_limit = 1ns}, "a host_limit of 1 ns: it is 10 ms or more"},
+             Case{{.stuck_after = -1ns}, "a stuck_after of -1 ns: it is 0 or more"},
+             Case{{.idle = {.longest_sleep_ns = 2'000'000}}, "a sleep of 2000000 ns"},
+         }) {
+        SCOPED_TRACE(each.cause);
+        std::string const cause = std::string(": ") + each.cause;
+        CARILLON_EXPECT_ERROR(PersistentKernel<Fourfold>(device(), each.options), UsageError,
+                              "PersistentKernel" + cause);
+        CARILLON_EXPECT_ERROR(PooledKernel<Fourfold>(device(), {.kernel = each.options}), UsageError,
+                              "PooledKernel" + cause);
+    }
+    PersistentKernel<Fourfold> kernel(device(), {.lifetime = 0ns, .host_limit = 0ns});
+    EXPECT_EQ(kernel.channel().call(2, patience), 8);
+}
+
+TEST_P(ChoicesTest, optionsThatNoReaderCanHaveAreUsageErrors) {
+    CARILLON_EXPECT_ERROR(DeviceReader(device(), {.blocks = 0}), UsageError,
+                          "DeviceReader: 0 blocks");
+    CARILLON_EXPECT_ERROR(DeviceReader(device(), {.lifetime = -1ns}), UsageError,
+                          "DeviceReader: a lifetime of -1 ns");
+}
+
+CARILLON_ON_EVERY_DEVICE(ChoicesTest);
+
+}  // namespace
+}  // namespace carillon::test
