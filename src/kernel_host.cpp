@@ -291,7 +291,8 @@ unsigned KernelHost::multiprocessor(unsigned block) const {
 }
 
 unsigned KernelHost::place_of_bells(unsigned block) const {
-    return static_cast<unsigned>(HostCached().load_word(&leading_channel(block).status->bells));
+    // Not the word itself: bells are rung at an address that is made of it.
+    return HostCached().load_word(&leading_channel(block).status->bells) != 0 ? 1 : 0;
 }
 
 void KernelHost::require_open(std::string_view call) const {

@@ -27,6 +27,14 @@ TEST_F(FlagTest, zeroedWordIsTheZeroValue) {
     EXPECT_EQ((FlagReader<double, RecordingNear>(&word_, near_).get()), 0.0);
 }
 
+// The other side may write what it likes. Catches a bool that is neither true nor false.
+TEST_F(FlagTest, anyWordButZeroIsTrue) {
+    for (std::uint64_t const word : {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{1} << 40}) {
+        word_ = word;
+        EXPECT_TRUE((FlagReader<bool, RecordingNear>(&word_, near_).get())) << word;
+    }
+}
+
 struct Pair {
     std::int32_t a;
     std::int16_t b;

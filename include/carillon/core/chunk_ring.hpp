@@ -148,12 +148,13 @@ class ChunkProducer {
         far_.store_line(view_.ring.slot(sequence), line, tag_of(sequence - view_.ring.capacity));
     }
 
-    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read. What
-    // was never claimed was never released, whatever the word says.
+    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read.
+    // One that no consumer can have returned frees nothing.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const released = near_.load_word(view_.ring.credit);
-        if (released < next_) free_until_ = released + view_.ring.capacity;
+        if (next_ - 1 - released > view_.ring.capacity) return;
+        free_until_ = released + view_.ring.capacity;
     }
 
     ChunkRingView view_;

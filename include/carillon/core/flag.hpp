@@ -58,9 +58,13 @@ class FlagReader {
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD T get() const {
         std::uint64_t const word = near_.load_word(word_);
-        T value;
-        std::memcpy(&value, &word, sizeof(T));
-        return value;
+        if constexpr (std::is_same_v<T, bool>) {
+            return word != 0;  // a bool of any other bits would be undefined
+        } else {
+            T value;
+            std::memcpy(&value, &word, sizeof(T));
+            return value;
+        }
     }
 
    private:

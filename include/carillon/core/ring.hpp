@@ -215,11 +215,15 @@ class Producer {
         slot_ = view_.slot(next_);
     }
 
-    // P3, pairs with C2: the slot's last line was taken before it is written again.
+    // P3, pairs with C2: the slot's last line was taken before it is written again. A credit that
+    // no consumer can have returned is no room: a kernel that is wrong may write anything there.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const taken = near_.load_word(view_.credit);
-        room_ = view_.capacity - static_cast<std::uint32_t>(next_ - 1 - taken);
+        Sequence const outstanding = next_ - 1 - taken;
+        room_ = outstanding > view_.capacity
+                    ? 0
+                    : view_.capacity - static_cast<std::uint32_t>(outstanding);
     }
 
     RingView view_;
