@@ -115,6 +115,23 @@ CARILLON_HD constexpr std::size_t log_placeholders(char const* text, std::size_t
     return count;
 }
 
+// Whether a {} stands within another, as a width does that is an argument.
+CARILLON_HD constexpr bool log_nests(char const* text, std::size_t size) {
+    bool inside = false;
+    for (std::size_t i = 0; i < size; ++i) {
+        bool const doubled = i + 1 < size && text[i + 1] == text[i];
+        if (inside) {
+            if (text[i] == '{') return true;
+            inside = text[i] != '}';
+        } else if (text[i] == '{' && doubled) {
+            ++i;
+        } else {
+            inside = text[i] == '{';
+        }
+    }
+    return false;
+}
+
 // What a call of log() says beside its arguments.
 template <LogText text, class... Arguments>
 struct LogSite {
@@ -126,6 +143,9 @@ struct LogSite {
                   "carillon: a log message has at most 4 arguments: it travels in one line");
     static_assert(log_placeholders(text.text, length) == sizeof...(Arguments),
                   "carillon: a log text has a {} for each argument");
+    static_assert(!log_nests(text.text, length),
+                  "carillon: a log text's widths and precisions are not arguments: a kernel could "
+                  "ask for gigabytes of spaces");
 };
 
 // Knows texts by their ids.

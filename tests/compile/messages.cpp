@@ -82,6 +82,8 @@ void use(carillon::Device const& device) {
     use_pool<Handler<LargestToAPool, Largest>>(device);
     carillon::Flag<double, carillon::Direction::to_device>(device).set(1.5);
     use_mailbox<4096>(device);
+    auto log = carillon::LogService(device).device_handle();
+    carillon::log<"{{{:>8}}} of {:.3}">(log, 1, 2.5);
     (void)commands<Numbered>(device).channel().call(Numbered{}, {});
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
@@ -120,5 +122,8 @@ void use(carillon::Device const& device) {
     use_pool<Handler<TooLargeToAPool, int>>(device);
 #elif CARILLON_CASE == 18
     use_pool<Handler<NotTrivial, int>>(device);
+#elif CARILLON_CASE == 19
+    auto log = carillon::LogService(device).device_handle();
+    carillon::log<"{:>{}}">(log, 1, 2);
 #endif
 }
