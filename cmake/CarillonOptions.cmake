@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # What every target of ours is compiled with.
-set_property(CACHE CARILLON_SANITIZE PROPERTY STRINGS "" address thread)
+set_property(CACHE CARILLON_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
 if(CARILLON_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined
                  -fno-omit-frame-pointer)
 elseif(CARILLON_SANITIZE STREQUAL "thread")
   set(sanitizers -fsanitize=thread)
+elseif(CARILLON_SANITIZE STREQUAL "fuzzer")  # clang's; with its main() in tests/fuzz
+  set(sanitizers -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+                 -fno-omit-frame-pointer)
 elseif(CARILLON_SANITIZE)
-  message(FATAL_ERROR "carillon: CARILLON_SANITIZE=${CARILLON_SANITIZE} is not address or thread")
+  message(FATAL_ERROR "carillon: CARILLON_SANITIZE=${CARILLON_SANITIZE} is not address, thread "
+                      "or fuzzer")
 endif()
 if(sanitizers)  # for every target, so that an inline function is the same in all of them
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
@@ -22,8 +26,9 @@ function(carillon_options target)
   endif()
   # Where several sources are one, what is another file's own is taken for this one's.
   set(united "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
-  list(APPEND warnings "$<${united}:-Wno-shadow>" "$<${united}:-Wshadow=local>"
-                       "$<${united}:-Wno-subobject-linkage>")
+  set(united_by_gcc "$<AND:${united},$<CXX_COMPILER_ID:GNU>>")
+  list(APPEND warnings "$<${united}:-Wno-shadow>" "$<${united_by_gcc}:-Wshadow=local>"
+                       "$<${united_by_gcc}:-Wno-subobject-linkage>")
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi>")
   if(CARILLON_WERROR)

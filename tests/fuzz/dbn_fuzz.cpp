@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A market data file: records, or an error that says what is wrong at which byte.
+#include "dbn.hpp"
+
+#include "fuzz/fuzz.hpp"
+#include "fuzz/memory_file.hpp"
+
+CARILLON_FUZZ_TARGET(dbn, input) {
+    MemoryFile const file(input.rest());
+    try {
+        auto const records = tool::DbnFile::read(file.path());
+        require(!records.records().empty(), "a file that is read has a record");
+    } catch (FormatError const&) {  // as it should be
+    }
+}

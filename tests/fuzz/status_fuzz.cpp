@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status lines of a kernel that writes what it likes: all that the host makes of them.
+#include "carillon/kernel_host.hpp"
+
+#include "carillon/error.hpp"
+#include "fuzz/fuzz.hpp"
+
+namespace carillon::fuzz {
+namespace {
+
+constexpr unsigned status_blocks = 2;
+
+// A host without a kernel: the lines are this program's to write.
+struct Watched {
+    Device device = Device::open("emulated");
+    std::shared_ptr<ChannelMemory> memory = std::make_shared<ChannelMemory>(device, 4, 4);
+    detail::KernelHost host{device,
+                            memory,
+                            RunningKernel(),
+                            {.blocks = status_blocks,
+                             .channels_per_block = 2,
+                             .start_timeout = std::chrono::nanoseconds(0)}};
+
+    StatusLine& status(unsigned block) { return *memory->on_host().channel(2 * block).status; }
+};
+
+void look(detail::KernelHost& host, unsigned block) {
+    (void)host.multiprocessor(block);
+    require(host.place_of_bells(block) < 2, "a block has two places for bells");
+    for (bool const outstanding : {false, true}) {
+        (void)to_string(host.activity(block, outstanding));
+    }
+    (void)to_string(host.state());
+    for (auto const& call : {+[](detail::KernelHost& each) { each.await_start(); },
+                             +[](detail::KernelHost& each) { each.require_alive("fuzz"); }}) {
+        try {
+            call(host);
+        } catch (Error const&) {  // it has not started, or has ended: that is for the line to say
+        }
+    }
+}
+
+}  // namespace
+}  // namespace carillon::fuzz
+
+CARILLON_FUZZ_TARGET(status, input) {
+    static Watched watched;
+    for (unsigned block = 0; block < status_blocks; ++block) {
+        watched.status(block) = input.take<StatusLine>();
+    }
+    for (unsigned block = 0; block < status_blocks; ++block) look(watched.host, block);
+}
