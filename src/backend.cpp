@@ -11,11 +11,13 @@
 
 namespace carillon::detail {
 
+void require_supported(std::string_view call, HostStores stores) {
+    if (supported(stores.kind)) return;
+    throw UnsupportedError(call, fmt::format("this CPU has no {} stores", to_string(stores.kind)));
+}
+
 void Backend::set_stores(HostStores stores) {
-    if (!supported(stores.kind)) {
-        throw UnsupportedError("Device::set_stores",
-                               fmt::format("this CPU has no {} stores", to_string(stores.kind)));
-    }
+    require_supported("Device::set_stores", stores);
     stores_ = stores;
     info_.store_instruction = to_string(stores.kind);
     info_.publish_mode = to_string(stores.mode);

@@ -71,6 +71,9 @@ class Residents {
     std::unique_ptr<Allocation> retired_;
 };
 
+// Throws UnsupportedError, in the name of `call`, where this CPU lacks the instruction.
+void require_supported(std::string_view call, HostStores stores);
+
 class Backend : public std::enable_shared_from_this<Backend> {
    public:
     virtual ~Backend() = default;

@@ -125,4 +125,21 @@ ChannelTable ChannelMemory::on_device() const {
             first_,    places_.empty() ? nullptr : reinterpret_cast<ChannelPlace const*>(places)};
 }
 
+namespace detail {
+
+std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
+                                              std::shared_ptr<ChannelMemory> memory,
+                                              unsigned index) {
+    if (memory == nullptr) throw UsageError(call, "the ChannelMemory is a null pointer");
+    if (!device.owns(memory->device_memory())) {
+        throw UsageError(call, "the ChannelMemory is another device's");
+    }
+    if (index >= memory->channels()) {
+        throw UsageError(call, fmt::format("there is no channel {} in a ChannelMemory of {}", index,
+                                           memory->channels()));
+    }
+    return memory;
+}
+
+}  // namespace detail
 }  // namespace carillon

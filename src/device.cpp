@@ -153,7 +153,16 @@ Memory Device::allocate_host(std::size_t size) const {
 HostStores Device::stores() const { return backend_->stores(); }
 void Device::set_stores(HostStores stores) const { backend_->set_stores(stores); }
 
+bool Device::owns(Memory const& memory) const {
+    return memory.backend_ != nullptr && &memory.backend_->residents() == &backend_->residents();
+}
+
 HostMapped Device::access(Memory const& memory, HostStores stores) const {
+    constexpr char const* call = "Device::access";
+    if (memory.size() == 0)
+        throw UsageError(call, "there is no memory: it was moved from, or never allocated");
+    if (!owns(memory)) throw UsageError(call, "the memory is another device's");
+    detail::require_supported(call, stores);
     bool const read_back = info().data_order == DataOrder::read_back;
     return HostMapped(stores, memory.range_sync(),
                       read_back ? static_cast<std::uint64_t const*>(memory.host()) : nullptr);

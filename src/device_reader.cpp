@@ -69,6 +69,13 @@ PersistentKernelOptions ReaderHost::kernel_options() const {
             .lifetime = options_.lifetime};
 }
 
+void ReaderHost::require(Memory const& memory, std::size_t offset, std::size_t size) const {
+    require_range(read_call, offset, size, memory.size());
+    if (size != 0 && !device_.owns(memory)) {
+        throw UsageError(read_call, "the memory is another device's");
+    }
+}
+
 std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t size,
                                             std::chrono::nanoseconds timeout) {
     OneThreadCall<> const call(this, read_call);
@@ -158,12 +165,16 @@ void ReaderHost::await_replies(std::chrono::nanoseconds timeout) {
 
 std::span<std::byte const> DeviceReader::read(void const* device_address, std::size_t size,
                                               std::chrono::nanoseconds timeout) {
-    return host_->read(reinterpret_cast<std::uintptr_t>(device_address), size, timeout);
+    auto& reader = host(read_call);
+    if (device_address == nullptr && size != 0) {
+        throw UsageError(read_call, fmt::format("{} bytes asked for, at a null pointer", size));
+    }
+    return reader.read(reinterpret_cast<std::uintptr_t>(device_address), size, timeout);
 }
 
 std::span<std::byte const> DeviceReader::read(Memory const& memory, std::size_t offset,
                                               std::size_t size, std::chrono::nanoseconds timeout) {
-    detail::require_range(read_call, offset, size, memory.size());
+    host(read_call).require(memory, offset, size);
     return host_->read(reinterpret_cast<std::uintptr_t>(memory.device()) + offset, size, timeout);
 }
 

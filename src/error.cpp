@@ -5,6 +5,8 @@
 
 #include <system_error>
 
+#include "carillon/owned.hpp"
+
 namespace carillon {
 
 Error::Error(std::string_view call, std::string_view cause)
@@ -61,6 +63,10 @@ std::string why_no_room(NoRoom where, std::uint32_t size) {
 }
 
 }  // namespace
+
+void throw_moved_from(std::string_view call) {
+    throw UsageError(call, "the object was moved from: what it was is where it was moved to");
+}
 
 void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size) {
     throw TimeoutError(call,

@@ -54,6 +54,9 @@ class Arena {
     // Throws OutOfMemoryError with the heap's size, its budget and the BAR's size, UsageError for
     // a size of 0, and what else Device::allocate throws.
     Arena(Device const& device, std::size_t size);
+    Arena(Arena const&) = default;  // and moves: a handle, copies share the memory
+    Arena& operator=(Arena const&) = default;
+    ~Arena() = default;
 
     // `alignment`: a power of two up to a page, 4096. Throws OutOfMemoryError when no gap is large
     // enough, UsageError; then nothing has changed.

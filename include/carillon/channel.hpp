@@ -38,12 +38,13 @@ class ChannelPeer {
 template <class Request, class Reply>
 class Channel {
    public:
-    // Channel `index` of `memory`. `peer` may be nullptr: nobody watches the kernel then. `bell`
-    // is what to ring, on the host, for a block that watches many channels; or nullptr.
+    // Channel `index` of `memory`, the device's. `peer` may be nullptr: nobody watches the kernel
+    // then. `bell` is what to ring, on the host, for a block that watches many channels; or
+    // nullptr.
     Channel(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
             HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
             std::uint64_t* bell = nullptr)
-        : memory_(std::move(memory)),
+        : memory_(detail::checked_memory("Channel", device, std::move(memory), index)),
           index_(index),
           peer_(std::move(peer)),
           wait_(wait),

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -132,6 +133,7 @@ void check_capacity(char const* call, std::uint32_t capacity);
 // last.
 void check_first(char const* call, Sequence first);
 
+// Neither copied nor moved: channels refer to it.
 class ChannelMemory {
    public:
     // Memory for `channels` channels of `capacity` slots each way, with both rings empty and the
@@ -139,6 +141,9 @@ class ChannelMemory {
     // Device::allocate throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
                   Sequence first = 1);
+
+    ChannelMemory(ChannelMemory const&) = delete;
+    ChannelMemory& operator=(ChannelMemory const&) = delete;
 
     // Makes all rings empty again. No kernel may be using them.
     void reset();
@@ -163,5 +168,15 @@ class ChannelMemory {
     Memory in_device_memory_;
     Memory in_host_memory_;
 };
+
+namespace detail {
+
+// `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
+// where it has no channel `index`.
+[[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
+                                                            std::shared_ptr<ChannelMemory> memory,
+                                                            unsigned index);
+
+}  // namespace detail
 
 }  // namespace carillon

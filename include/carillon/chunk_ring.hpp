@@ -185,6 +185,10 @@ class ChunkRing {
     explicit ChunkRing(Arena const& arena, ChunkRingOptions const& options = {})
         : state_(std::make_shared<detail::ChunkRingState>(arena.device(), options, &arena)) {}
 
+    ChunkRing(ChunkRing const&) = default;  // and moves: a handle, copies share the ring
+    ChunkRing& operator=(ChunkRing const&) = default;
+    ~ChunkRing() = default;
+
     // The device's end, for a kernel: for one thread of it, or for all threads of a block. Either
     // throws UsageError when one of the two was taken.
     [[nodiscard]] DeviceEnd device_handle(

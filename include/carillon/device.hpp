@@ -41,6 +41,10 @@ struct DeviceOptions {
 // it, stays until the process ends: drivers give out when that is done again and again.
 class Device {
    public:
+    Device(Device const&) = default;  // and moves: none is ever without a device
+    Device& operator=(Device const&) = default;
+    ~Device() = default;
+
     // Opens the device that `selector` names:
     //   "best"             the first GPU, or the emulated device on a machine that has none: a
     //                      line on stderr says so, once
@@ -74,9 +78,13 @@ class Device {
     // Throws UnsupportedError when this CPU lacks the instruction.
     void set_stores(HostStores stores) const;
     // The CPU's access policy for `memory`, which allocate() of this device gave; with stores of
-    // the caller's choice, for tests and measurements, in the second form.
+    // the caller's choice, for tests and measurements, in the second form. Throws UsageError for no
+    // memory and for that of another device, UnsupportedError as set_stores.
     [[nodiscard]] HostMapped access(Memory const& memory) const { return access(memory, stores()); }
     [[nodiscard]] HostMapped access(Memory const& memory, HostStores stores) const;
+
+    // Whether the memory is of this device, however often that was opened.
+    [[nodiscard]] bool owns(Memory const& memory) const;
 
     [[nodiscard]] std::shared_ptr<detail::Backend> const& backend() const { return backend_; }
 

@@ -17,6 +17,7 @@
 #include "carillon/host_wait.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/owned.hpp"
 #include "carillon/persistent_kernel.hpp"
 #include "carillon/reader_kernel.hpp"
 
@@ -45,6 +46,8 @@ class ReaderHost {
     std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
                                     std::chrono::nanoseconds timeout);
     KernelHost& kernel() { return *kernel_; }
+    // Throws UsageError for a range outside the memory, and for memory of another device.
+    void require(Memory const& memory, std::size_t offset, std::size_t size) const;
 
    private:
     using Requests = Producer<ReadRequest, UncommittedMapped, HostCached>;
@@ -98,11 +101,13 @@ class DeviceReader {
 
     // The bytes at an address of the device, of any alignment: what was there at some time during
     // the call, not all of it at the same time. What this thread copied there before is seen. The
-    // view is valid until the next read. Throws UsageError for more bytes than options.largest,
-    // TimeoutError, StoppedError after a stop or when the kernel has ended, CudaError when it died.
+    // view is valid until the next read. Throws UsageError for more bytes than options.largest and
+    // for a null pointer, TimeoutError, StoppedError after a stop or when the kernel has ended,
+    // CudaError when it died.
     [[nodiscard]] std::span<std::byte const> read(void const* device_address, std::size_t size,
                                                   std::chrono::nanoseconds timeout);
-    // The same from byte `offset` on of `memory`. Throws UsageError for a range outside it, too.
+    // The same from byte `offset` on of `memory`. Throws UsageError for a range outside it,
+    // and for memory of another device, too.
     [[nodiscard]] std::span<std::byte const> read(Memory const& memory, std::size_t offset,
                                                   std::size_t size,
                                                   std::chrono::nanoseconds timeout);
@@ -110,12 +115,16 @@ class DeviceReader {
     // Ends the kernel; every later read throws StoppedError. Throws TimeoutError if it has not
     // ended within `timeout`, CudaError if it had died. The destructor does the same.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        host_->kernel().stop(timeout);
+        host("DeviceReader::stop").kernel().stop(timeout);
     }
     // Whether the kernel is still there. Throws CudaError if it died.
-    [[nodiscard]] bool running() const { return host_->kernel().running(); }
+    [[nodiscard]] bool running() const { return host("DeviceReader::running").kernel().running(); }
 
    private:
+    [[nodiscard]] detail::ReaderHost& host(std::string_view call) const {
+        return detail::owned(host_, call);
+    }
+
     std::unique_ptr<detail::ReaderHost> host_;
 };
 

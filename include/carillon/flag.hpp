@@ -16,7 +16,8 @@ namespace carillon {
 
 namespace detail {
 
-// A word that lies where its reader polls it, and the host's end of it.
+// A word that lies where its reader polls it, and the host's end of it. Neither copied nor moved:
+// two ends would know different values.
 template <class HostEnd, class DeviceEnd, Direction direction>
 class OneWord {
    public:
@@ -24,6 +25,8 @@ class OneWord {
         : memory_(direction == Direction::to_device ? device.allocate(sizeof(Line))
                                                     : device.allocate_host(sizeof(Line))),
           host_(make_host_end(device)) {}
+    OneWord(OneWord const&) = delete;
+    OneWord& operator=(OneWord const&) = delete;
 
     [[nodiscard]] HostEnd& host() { return host_; }
     [[nodiscard]] HostEnd const& host() const { return host_; }

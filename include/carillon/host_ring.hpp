@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "carillon/access/host_shared.hpp"
 #include "carillon/core/ring.hpp"
@@ -78,9 +79,10 @@ class HostRing {
     }
 
     // Publishes as many of the `count` messages as there is room for, the first ones, and returns
-    // how many.
+    // how many. Throws UsageError for a null pointer to any.
     std::size_t try_push_n(T const* messages, std::size_t count, OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(&producer_, "HostRing::try_push_n");
+        require_messages("HostRing::try_push_n", messages, count);
         return producer_.end.try_push_n(messages, count, data);
     }
 
@@ -107,8 +109,10 @@ class HostRing {
         return unpack<T>(line);
     }
     // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
+    // Throws UsageError for a null pointer to any.
     [[nodiscard]] std::size_t try_pop_n(T* messages, std::size_t count) {
         detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop_n");
+        require_messages("HostRing::try_pop_n", messages, count);
         std::size_t taken = consumer_.end.try_pop_n(messages, count);
         consumer_.run += taken;
         if (taken < count && ran_dry()) {
@@ -124,6 +128,12 @@ class HostRing {
     [[nodiscard]] HostRingConsumer<T>& consumer() { return consumer_.end; }
 
    private:
+    static void require_messages(std::string_view call, T const* messages, std::size_t count) {
+        if (messages != nullptr || count == 0) [[likely]]
+            return;
+        throw UsageError(call, "the messages are a null pointer");
+    }
+
     // Each end's counters are its thread's alone.
     struct alignas(detail::apart) Pushing {
         HostRingProducer<T> end;

@@ -20,6 +20,7 @@
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/owned.hpp"
 
 namespace carillon {
 
@@ -151,22 +152,31 @@ class HostService {
     }
 
     [[nodiscard]] Caller device_handle() const {
+        SharedRingView const requests = server("HostService::device_handle").on_device();
         if constexpr (std::is_void_v<Reply>) {
-            return Caller(server_->on_device());
+            return Caller(requests);
         } else {
-            return Caller(server_->on_device(), replies_->on_device(), clock_);
+            return Caller(requests, replies_->on_device(), clock_);
         }
     }
 
     // Waits until every request that was sent before is served. Throws TimeoutError.
-    void flush(std::chrono::nanoseconds timeout) const { server_->flush(timeout); }
+    void flush(std::chrono::nanoseconds timeout) const {
+        server("HostService::flush").flush(timeout);
+    }
 
     // How often the function threw; and the first that it threw, if there is one, thrown here.
-    [[nodiscard]] std::uint64_t failures() const { return server_->failures(); }
-    void rethrow_failure() const { server_->rethrow_failure(); }
+    [[nodiscard]] std::uint64_t failures() const {
+        return server("HostService::failures").failures();
+    }
+    void rethrow_failure() const { server("HostService::rethrow_failure").rethrow_failure(); }
 
    private:
     static_assert(std::is_trivially_copyable_v<Caller>);
+
+    [[nodiscard]] detail::RequestServer& server(std::string_view call) const {
+        return detail::owned(server_, call);
+    }
 
     static void serve(Function const& function, detail::ReplyMemory const* replies, OutOfLine data,
                       detail::PayloadWords const& payload) {

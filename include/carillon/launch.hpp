@@ -71,7 +71,7 @@ Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
 // the kernel to itself, with the memory it may still touch.
 class RunningKernel {
    public:
-    RunningKernel() noexcept;  // none
+    RunningKernel() noexcept;  // none, as one that was moved from: it has finished
     // Use launch().
     RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
     RunningKernel(RunningKernel&&) noexcept;

@@ -23,6 +23,7 @@
 #include "carillon/device.hpp"
 #include "carillon/host_service.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/owned.hpp"
 
 namespace carillon {
 
@@ -237,15 +238,23 @@ class LogService {
 
     // Waits until what was logged before has been handed to the sink, which the destructor does
     // too, for at most thread.stop_timeout. Throws TimeoutError.
-    void flush(std::chrono::nanoseconds timeout) const { server_->flush(timeout); }
+    void flush(std::chrono::nanoseconds timeout) const {
+        server("LogService::flush").flush(timeout);
+    }
 
     // Messages for which there was no room. Asked across the bus.
     [[nodiscard]] std::uint64_t dropped() const;
     // How often the sink threw; and the first that it threw, if there is one, thrown here.
-    [[nodiscard]] std::uint64_t failures() const { return server_->failures(); }
-    void rethrow_failure() const { server_->rethrow_failure(); }
+    [[nodiscard]] std::uint64_t failures() const {
+        return server("LogService::failures").failures();
+    }
+    void rethrow_failure() const { server("LogService::rethrow_failure").rethrow_failure(); }
 
    private:
+    [[nodiscard]] detail::RequestServer& server(std::string_view call) const {
+        return detail::owned(server_, call);
+    }
+
     Memory dropped_;
     std::unique_ptr<detail::RequestServer> server_;
 };

@@ -34,7 +34,7 @@ using BlockMailboxReader = MailboxReader<T, DeviceNear, BlockThreads>;
 
 // `T` is trivially copyable and at most 4 KiB. The latest value wins; a value that was not read in
 // time is never seen. One writer, one thread at a time, and any number of readers; none of them
-// ever waits.
+// ever waits. Neither copied nor moved: its end numbers the values.
 template <class T, Direction direction>
 class Mailbox {
    public:
@@ -52,6 +52,8 @@ class Mailbox {
           memory_(to_device ? device.allocate(size_of(options))
                             : device.allocate_host(size_of(options))),
           host_(make_host_end(device, initial)) {}
+    Mailbox(Mailbox const&) = delete;
+    Mailbox& operator=(Mailbox const&) = delete;
 
     // The device's end, to be passed to a kernel by value. Of the one that reads, every copy is a
     // reader of its own, for one thread; the one that writes is passed once, and the second time

@@ -14,6 +14,8 @@ class Allocation;
 class Backend;
 }  // namespace detail
 
+class Device;
+
 // Memory that the CPU and the device both address: device memory mapped into the CPU
 // (Device::allocate) or page-locked host memory (Device::allocate_host). Zeroed when new.
 //
@@ -55,6 +57,7 @@ class Memory {
     [[nodiscard]] FileDescriptor export_fd() const;
 
    private:
+    friend class Device;
     void retire();
 
     std::shared_ptr<detail::Backend> backend_;

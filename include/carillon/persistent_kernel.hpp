@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "carillon/kernel_host.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/nearest_page.hpp"
+#include "carillon/owned.hpp"
 #include "carillon/pinned.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/serve.hpp"
@@ -172,11 +174,13 @@ class PersistentKernel {
     // empty first.
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      PersistentKernelOptions const& options, Handler handler = {})
-        : PersistentKernel(
-              device,
-              detail::PlacedMemory{std::move(memory), {{}, "the caller brought the memory"}},
-              options, handler) {}
+        : PersistentKernel(device,
+                           detail::PlacedMemory{detail::checked_memory("PersistentKernel", device,
+                                                                       std::move(memory), 0),
+                                                {{}, "the caller brought the memory"}},
+                           options, handler) {}
 
+    // One that was moved from has no channels, and all else throws UsageError.
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
     PersistentKernel(PersistentKernel const&) = delete;
@@ -203,10 +207,10 @@ class PersistentKernel {
     }
 
     [[nodiscard]] unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
-    [[nodiscard]] unsigned blocks() const { return host_->blocks(); }
+    [[nodiscard]] unsigned blocks() const { return host("PersistentKernel::blocks").blocks(); }
     // Which multiprocessor a block runs on. Throws UsageError for a block that is not.
     [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
-        return host_->multiprocessor(block);
+        return host("PersistentKernel::multiprocessor").multiprocessor(block);
     }
 
     // Where it was put, and what was left to chance.
@@ -214,9 +218,9 @@ class PersistentKernel {
 
     // What becomes of it, at any time and from any thread. Throws UsageError for a block that is
     // not.
-    [[nodiscard]] KernelState state() const { return host_->state(); }
+    [[nodiscard]] KernelState state() const { return host("PersistentKernel::state").state(); }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
-        host_->require_block("activity", block);
+        host("PersistentKernel::activity").require_block("activity", block);
         return host_->activity(block, outstanding(block));
     }
 
@@ -226,14 +230,16 @@ class PersistentKernel {
     // one or because replies that nobody takes leave no room: the kernel goes on draining then,
     // drain again or stop(). Throws CudaError if the kernel died.
     void drain(std::chrono::nanoseconds timeout) {
-        host_->drain([this] { return all_answered(); }, timeout);
+        host("PersistentKernel::drain").drain([this] { return all_answered(); }, timeout);
     }
     // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
     // channel throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
     // again, or let go: nothing that it may still touch is freed), CudaError if it had died.
-    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) { host_->stop(timeout); }
+    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
+        host("PersistentKernel::stop").stop(timeout);
+    }
     // Whether the kernel is still there. Throws CudaError if it died.
-    [[nodiscard]] bool running() const { return host_->running(); }
+    [[nodiscard]] bool running() const { return host("PersistentKernel::running").running(); }
 
    private:
     PersistentKernel(Device const& device, detail::PlacedMemory placed,
@@ -306,6 +312,10 @@ class PersistentKernel {
         if (each == 1) return nullptr;
         unsigned const block = channel / each;
         return memory.on_host().bells(block, host_->place_of_bells(block)) + channel % each;
+    }
+
+    [[nodiscard]] detail::KernelHost& host(std::string_view call) const {
+        return detail::owned(host_, call);
     }
 
     // Each stays where it is, and a kernel is moved without memory: a std::deque needs some.

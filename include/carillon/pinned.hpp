@@ -109,7 +109,7 @@ struct PinnedBody {
     }
 };
 
-// Which multiprocessor each role of one launch wants.
+// Which multiprocessor each role of one launch wants. Neither copied nor moved.
 class Pins {
    public:
     // As many roles as blocks, wherever they run.
@@ -117,6 +117,9 @@ class Pins {
     // Role i on multiprocessors[i], which may be any_multiprocessor. On the emulated device, which
     // has none, any block takes any role. Throws what Device::allocate throws.
     Pins(Device const& device, std::span<std::uint32_t const> multiprocessors);
+
+    Pins(Pins const&) = delete;
+    Pins& operator=(Pins const&) = delete;
 
     [[nodiscard]] unsigned roles() const { return roles_; }
     // How many blocks to launch, so that some land on every multiprocessor.

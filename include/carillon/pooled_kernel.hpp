@@ -26,6 +26,7 @@
 #include "carillon/kernel_host.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/owned.hpp"
 #include "carillon/persistent_kernel.hpp"
 #include "carillon/serve.hpp"
 #include "carillon/shared_ring.hpp"
@@ -164,7 +165,7 @@ class PoolClient {
    public:
     explicit PoolClient(std::shared_ptr<detail::PoolState> state)
         : state_(std::move(state)),
-          producer_(state_->ring(), "PooledKernel::client",
+          producer_(detail::owned(state_, "PooledKernel::client").ring(), "PooledKernel::client",
                     "clients of the kernel are in use (PooledKernelOptions::clients)"),
           record_(&state_->record(producer_.index())) {
         std::uint32_t const replies = state_->replies();
@@ -282,7 +283,7 @@ class PoolClient {
     // Of these three `call` is what the user called, for errors; the first returns nullptr where it
     // did not send.
     [[nodiscard]] Slot* try_send(std::string_view call, Request const& request, OutOfLine data) {
-        state_->kernel().require_open(call);
+        detail::owned(state_, call).kernel().require_open(call);
         full_ = detail::NoRoom::client;
         if (!claim()) return nullptr;
         Slot& slot = slots_[free_.back()];
@@ -401,6 +402,7 @@ class PooledKernel {
             launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body));
     }
 
+    // Every call of one that was moved from throws UsageError.
     PooledKernel(PooledKernel&&) noexcept = default;
     PooledKernel& operator=(PooledKernel&&) = delete;
     PooledKernel(PooledKernel const&) = delete;
@@ -417,14 +419,14 @@ class PooledKernel {
     }
 
     // As PersistentKernel's. A block counts as busy while any request is unanswered.
-    [[nodiscard]] KernelState state() const { return state_->kernel().state(); }
+    [[nodiscard]] KernelState state() const { return host("PooledKernel::state").state(); }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
-        state_->kernel().require_block("activity", block);
+        host("PooledKernel::activity").require_block("activity", block);
         return state_->kernel().activity(block, !state_->all_answered());
     }
-    [[nodiscard]] unsigned blocks() const { return state_->kernel().blocks(); }
+    [[nodiscard]] unsigned blocks() const { return host("PooledKernel::blocks").blocks(); }
     [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
-        return state_->kernel().multiprocessor(block);
+        return host("PooledKernel::multiprocessor").multiprocessor(block);
     }
     void drain(std::chrono::nanoseconds timeout) {
         auto const answered = [this] {
@@ -432,14 +434,18 @@ class PooledKernel {
             state_->recover();  // the dead send no more
             return false;
         };
-        state_->kernel().drain(answered, timeout);
+        host("PooledKernel::drain").drain(answered, timeout);
     }
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        state_->kernel().stop(timeout);
+        host("PooledKernel::stop").stop(timeout);
     }
-    [[nodiscard]] bool running() const { return state_->kernel().running(); }
+    [[nodiscard]] bool running() const { return host("PooledKernel::running").running(); }
 
    private:
+    [[nodiscard]] detail::KernelHost& host(std::string_view call) const {
+        return detail::owned(state_, call).kernel();
+    }
+
     std::shared_ptr<detail::PoolState> state_;
 };
 

@@ -26,7 +26,8 @@ struct RingOptions {
     std::optional<HostWait::Style> wait = std::nullopt;
 };
 
-// `T` is trivially copyable and at most 48 bytes. One thread at a time on each side.
+// `T` is trivially copyable and at most 48 bytes. One thread at a time on each side. Neither copied
+// nor moved: its end numbers the messages.
 template <class T, Direction direction>
 class Ring {
    public:
@@ -39,6 +40,9 @@ class Ring {
         : memory_(device, 1, options.capacity, options.first),
           wait_(HostWait::for_kernel(device.emulated(), 1, options.wait)),
           host_(make_host_end(device)) {}
+
+    Ring(Ring const&) = delete;
+    Ring& operator=(Ring const&) = delete;
 
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(

@@ -21,6 +21,7 @@
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/owned.hpp"
 #include "carillon/producer_registry.hpp"
 #include "carillon/ring.hpp"
 
@@ -107,7 +108,7 @@ class HostSharedProducer {
                                     "producers of the ring are in use "
                                     "(SharedRingOptions::producers)")
         : state_(std::move(state)),
-          number_(state_->enter(call, which)),
+          number_(detail::owned(state_, call).enter(call, which)),
           end_(state_->memory.on_host(), state_->far, HostCached(), ClaimRecord(&record())) {}
     HostSharedProducer(HostSharedProducer&&) noexcept = default;
     HostSharedProducer& operator=(HostSharedProducer&&) = delete;
@@ -120,12 +121,14 @@ class HostSharedProducer {
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        require_state("SharedRing::try_push");
         return try_push_n({&message, 1}, data) == 1;
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
     // one fence. Returns how many.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(this, "SharedRing::try_push");
+        require_state("SharedRing::try_push_n");
         try {
             return end_.try_push_n(messages.data(), messages.size(), data);
         } catch (...) {
@@ -137,6 +140,7 @@ class HostSharedProducer {
     // TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
+        require_state("SharedRing::push");
         if (!state_->wait.until([&] { return try_push(message, data); }, timeout,
                                 [&] { state_->recover(); })) {
             throw TimeoutError("SharedRing::push", "the ring stayed full");
@@ -148,6 +152,9 @@ class HostSharedProducer {
     [[nodiscard]] ProducerRecord& record() const { return *state_->registry.record(number_); }
 
    private:
+    // `end_` is there still, in memory that may be gone.
+    void require_state(std::string_view call) const { (void)detail::owned(state_, call); }
+
     std::shared_ptr<detail::SharedRingState> state_;
     unsigned number_;
     SharedProducer<T, HostMapped, HostCached, ClaimRecord> end_;
@@ -166,6 +173,10 @@ class SharedRing {
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit SharedRing(Device const& device, SharedRingOptions const& options = {})
         : state_(std::make_shared<detail::SharedRingState>(device, options, direction)) {}
+
+    SharedRing(SharedRing const&) = default;  // and moves: a handle, copies share the ring
+    SharedRing& operator=(SharedRing const&) = default;
+    ~SharedRing() = default;
 
     // The end of a warp: pass it to a kernel by value; every warp uses a copy of its own.
     [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(state_->memory.on_device()); }

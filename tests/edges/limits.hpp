@@ -15,9 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/core/config.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::test {
+
+struct NothingBody {
+    CARILLON_HD void operator()(unsigned /*block*/) const {}
+};
 
 void record_limit(bool good);
 

@@ -13,10 +13,6 @@
 
 namespace carillon::test {
 
-struct NothingBody {
-    CARILLON_HD void operator()(unsigned /*block*/) const {}
-};
-
 namespace {
 
 constexpr std::size_t addressable = PTRDIFF_MAX;

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that are not there: moved from, null, of another device. A call says so, or behaves.
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/host_ring.hpp"
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "edges/limits.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Kernel = PersistentKernel<GatedHandler>;
+using Pooled = PooledKernel<GatedHandler>;
+using Service = HostService<int, int>;
+
+// Each is where its end is, or a handle of which none is ever empty.
+template <class T>
+inline constexpr bool stays = !std::is_copy_constructible_v<T> && !std::is_move_constructible_v<T>;
+static_assert(stays<Ring<int, Direction::to_device>> && stays<Ring<int, Direction::to_host>>);
+static_assert(stays<Flag<int, Direction::to_device>> && stays<Doorbell<Direction::to_host>>);
+static_assert(stays<Mailbox<int, Direction::to_device>> && stays<HostRing<int>>);
+static_assert(stays<Channel<int, int>> && stays<ChannelMemory> && stays<Pins> && stays<Guard>);
+
+int same(int value) { return value; }
+
+class LimitsOfObjectsTest : public KernelTest {};
+CARILLON_ON_EVERY_DEVICE(LimitsOfObjectsTest);
+
+// A call of an object that was moved from.
+template <class Call>
+Limit moved(std::string const& what, Call const& call) {
+    return {what + ", moved from", Expected::usage(what + ": the object was moved from"), call};
+}
+template <class Call>
+Limit none(std::string const& what, Call const& call) {
+    return {what + ", moved from", Expected::behaves(), call};
+}
+
+// What is called here is what the tests are about.
+// NOLINTBEGIN(bugprone-use-after-move)
+TEST_P(LimitsOfObjectsTest, movedKernels) {
+    Kernel kernel(device());
+    Kernel to(std::move(kernel));
+    auto const channel = Expected::usage("there is no such channel");
+    try_limits({moved("PersistentKernel::state", [&] { return kernel.state(); }),
+                moved("PersistentKernel::activity", [&] { return kernel.activity(); }),
+                moved("PersistentKernel::multiprocessor", [&] { return kernel.multiprocessor(); }),
+                moved("PersistentKernel::blocks", [&] { return kernel.blocks(); }),
+                moved("PersistentKernel::running", [&] { return kernel.running(); }),
+                moved("PersistentKernel::drain", [&] { kernel.drain(patience); }),
+                moved("PersistentKernel::stop", [&] { kernel.stop(); }),
+                none("PersistentKernel::channels", [&] { return kernel.channels() == 0; }),
+                none("PersistentKernel::placement", [&] { (void)kernel.placement(); }),
+                {"PersistentKernel::channel, moved from", channel, [&] { (void)kernel.channel(); }},
+                {"PersistentKernel::express, moved from", channel, [&] { (void)kernel.express(); }},
+                {"PersistentKernel, moved to", Expected::behaves(),
+                 [&] {
+                     return to.channel().call({1, 0}, patience).value == 4;
+                 }},
+                {"PersistentKernel::operator=", Expected::behaves(), [&] {
+                     kernel = std::move(to);
+                     return kernel.channel().call({1, 0}, patience).value == 4;
+                 }}});
+}
+
+TEST_P(LimitsOfObjectsTest, movedPools) {
+    Pooled kernel(device());
+    auto client = kernel.client();
+    auto const ticket = client.submit({1, 0}, patience);
+    auto to_client = std::move(client);
+    Pooled const to(std::move(kernel));
+    auto const taken = Expected::usage("no reply is outstanding");
+    try_limits(
+        {moved("PooledKernel::client", [&] { (void)kernel.client(); }),
+         moved("PooledKernel::state", [&] { return kernel.state(); }),
+         moved("PooledKernel::activity", [&] { return kernel.activity(); }),
+         moved("PooledKernel::multiprocessor", [&] { return kernel.multiprocessor(); }),
+         moved("PooledKernel::blocks", [&] { return kernel.blocks(); }),
+         moved("PooledKernel::running", [&] { return kernel.running(); }),
+         moved("PooledKernel::drain", [&] { kernel.drain(patience); }),
+         moved("PooledKernel::stop", [&] { kernel.stop(); }),
+         moved("PoolClient::call",
+               [&] {
+                   return client.call({1, 0}, patience).value == 4;
+               }),
+         moved("PoolClient::try_submit",
+               [&] {
+                   (void)client.try_submit({1, 0});
+               }),
+         moved("PoolClient::submit",
+               [&] {
+                   (void)client.submit({1, 0}, patience);
+               }),
+         {"PoolClient::try_take, moved from", taken, [&] { (void)client.try_take(ticket); }},
+         {"PoolClient::wait, moved from", taken, [&] { (void)client.wait(ticket, patience); }},
+         {"PoolClient::abandon, moved from", taken, [&] { client.abandon(ticket); }},
+         {"PoolClient, moved to", Expected::behaves(),
+          [&] { return to_client.wait(ticket, patience).value == 4; }},
+         {"PooledKernel, moved to", Expected::behaves(), [&] {
+              return to.client().call({1, 0}, patience).value == 4;
+          }}});
+}
+
+TEST_P(LimitsOfObjectsTest, movedReadersAndServices) {
+    Memory const memory = device().allocate(64);
+    DeviceReader reader(device());
+    Service service(device(), same);
+    LogService log(device());
+    DeviceReader const to_reader(std::move(reader));
+    Service const to_service(std::move(service));
+    LogService const to_log(std::move(log));
+    try_limits(
+        {moved("DeviceReader::read", [&] { (void)reader.read(memory, 0, 8, patience); }),
+         moved("DeviceReader::read", [&] { (void)reader.read(memory.device(), 8, patience); }),
+         moved("DeviceReader::stop", [&] { reader.stop(); }),
+         moved("DeviceReader::running", [&] { return reader.running(); }),
+         moved("HostService::device_handle", [&] { (void)service.device_handle(); }),
+         moved("HostService::flush", [&] { service.flush(patience); }),
+         moved("HostService::failures", [&] { return service.failures(); }),
+         moved("HostService::rethrow_failure", [&] { service.rethrow_failure(); }),
+         moved("LogService::device_handle", [&] { (void)log.device_handle(); }),
+         moved("LogService::flush", [&] { log.flush(patience); }),
+         moved("LogService::failures", [&] { return log.failures(); }),
+         moved("LogService::rethrow_failure", [&] { log.rethrow_failure(); }),
+         moved("LogService::dropped", [&] { return log.dropped(); })});
+}
+
+TEST_P(LimitsOfObjectsTest, movedMemory) {
+    Memory memory = device().allocate(64);
+    Memory const to = std::move(memory);
+    Arena const arena(device(), 4096);
+    ArenaPiece piece = arena.allocate(64);
+    ArenaPiece const to_piece = std::move(piece);
+    FileDescriptor file = to.export_fd();
+    FileDescriptor const to_file = std::move(file);
+    std::array<std::byte, 1> byte{};
+    try_limits({none("Memory::host", [&] { return memory.host() == nullptr; }),
+                none("Memory::device", [&] { return memory.device() == nullptr; }),
+                none("Memory::size", [&] { return memory.size() == 0; }),
+                none("Memory::coherent", [&] { return memory.coherent(); }),
+                none("Memory::atom_size", [&] { return memory.atom_size() == 1; }),
+                none("Memory::range_sync", [&] { return memory.range_sync() == nullptr; }),
+                none("Memory::flush", [&] { memory.flush(0, 0); }),
+                none("Memory::invalidate", [&] { memory.invalidate(0, 0); }),
+                {"Memory::flush of 1 byte, moved from", Expected::usage("Memory::flush: "),
+                 [&] { memory.flush(0, 1); }},
+                {"Memory::export_fd, moved from", Expected::usage("Memory::export_fd: "),
+                 [&] { (void)memory.export_fd(); }},
+                {"Device::access, moved from", Expected::usage("Device::access: "),
+                 [&] { (void)device().access(memory); }},
+                {"copy_to_device, moved from", Expected::usage("copy_to_device: "),
+                 [&] { copy_to_device(memory, 0, byte); }},
+                {"copy_from_device, moved from", Expected::usage("copy_from_device: "),
+                 [&] { copy_from_device(byte, memory, 0); }},
+                none("ArenaPiece::host", [&] { return piece.host() == nullptr; }),
+                none("ArenaPiece::device", [&] { return piece.device() == nullptr; }),
+                none("ArenaPiece::size", [&] { return piece.size() + piece.offset() == 0; }),
+                none("ArenaPiece::memory", [&] { return piece.memory().size() == 0; }),
+                none("FileDescriptor::get", [&] { return file.get() < 0; }),
+                {"FileDescriptor::duplicate, moved from", Expected::error<SystemError>("fcntl"),
+                 [&] { (void)file.duplicate(); }},
+                {"FileDescriptor::close_on_exec, moved from", Expected::error<SystemError>("fcntl"),
+                 [&] { file.close_on_exec(); }}});
+}
+
+TEST_P(LimitsOfObjectsTest, movedHandlesAreCopies) {
+    Device opened = device();
+    Device const to_device = std::move(opened);
+    Arena arena(opened, 4096);
+    Arena const to_arena = std::move(arena);
+    ChunkRing<> chunks(arena, {.chunk_bytes = 64, .chunks = 2});
+    ChunkRing<> to_chunks = std::move(chunks);
+    SharedRing<int, Direction::to_device> ring(device());
+    SharedRing<int, Direction::to_device> const to_ring = std::move(ring);
+    try_limits({none("Device", [&] { return opened.info().name == to_device.info().name; }),
+                none("Arena", [&] { return arena.allocate(8).size() == 8; }),
+                none("ChunkRing", [&] { return chunks.try_claim().has_value(); }),
+                none("SharedRing", [&] { return ring.producer().try_push(1); })});
+}
+
+TEST_P(LimitsOfObjectsTest, movedEnds) {
+    SharedRing<int, Direction::to_device> const ring(device());
+    auto producer = ring.producer();
+    auto to_producer = std::move(producer);
+    ChunkRing<> chunks(device(), {.chunk_bytes = 64, .chunks = 2});
+    auto chunk = chunks.claim(patience);
+    auto const to_chunk = std::move(chunk);
+    auto kernel = launch(device(), 1, NothingBody{});
+    RunningKernel const to_kernel = std::move(kernel);
+    std::array<int, 2> const messages{1, 2};
+    auto const gone = Expected::usage("the chunk was committed already, or moved away");
+    try_limits({moved("SharedRing::try_push", [&] { return producer.try_push(1); }),
+                moved("SharedRing::try_push_n", [&] { return producer.try_push_n(messages); }),
+                moved("SharedRing::push", [&] { producer.push(1, patience); }),
+                {"SharedRing::producer, moved to", Expected::behaves(),
+                 [&] { return to_producer.try_push_n(messages) == 2; }},
+                {"Chunk::bytes, moved from", gone, [&] { (void)chunk.bytes(); }},
+                {"Chunk::fill, moved from", gone, [&] { chunk.fill(0, {}); }},
+                {"Chunk::flush, moved from", gone, [&] { chunk.flush(); }},
+                {"Chunk::commit, moved from", gone, [&] { chunk.commit(0); }},
+                none("RunningKernel::finished", [&] { return kernel.finished(); }),
+                none("RunningKernel::wait", [&] { return kernel.wait(0ns); }),
+                {"RunningKernel, moved to", Expected::behaves(),
+                 [&] { return to_kernel.wait(patience); }}});
+}
+// NOLINTEND(bugprone-use-after-move)
+
+TEST_P(LimitsOfObjectsTest, null) {
+    std::shared_ptr<ChannelMemory> const no_memory;
+    HostWait const wait;
+    DeviceReader reader(device());
+    Memory const memory = device().allocate(64);
+    HostRing<int> ring(8);
+    auto const null = Expected::usage("null pointer");
+    try_limits(
+        {{"Channel, no memory", null, [&] { Channel<int, int>(device(), no_memory, 0, wait); }},
+         {"PersistentKernel, no memory", null, [&] { Kernel(device(), no_memory, {}); }},
+         {"PersistentKernelOptions::profile, none", Expected::behaves(),
+          [&] { Kernel(device(), {.profile = nullptr}); }},
+         {"HostService, no function", Expected::usage("HostService: there is no function"),
+          [&] { Service(device(), nullptr); }},
+         {"LogService, no sink", Expected::behaves(), [&] { LogService(device(), {.sink = {}}); }},
+         {"DeviceReader::read, null", null, [&] { (void)reader.read(nullptr, 8, patience); }},
+         {"DeviceReader::read, nothing at null", Expected::behaves(),
+          [&] { return reader.read(nullptr, 0, patience).empty(); }},
+         {"HostRing::try_push_n, null", null, [&] { ring.try_push_n(nullptr, 1); }},
+         {"HostRing::try_pop_n, null", null, [&] { (void)ring.try_pop_n(nullptr, 1); }},
+         {"HostRing::try_push_n, none", Expected::behaves(),
+          [&] { return ring.try_push_n(nullptr, 0) == 0; }},
+         {"HostRing::try_pop_n, none", Expected::behaves(),
+          [&] { return ring.try_pop_n(nullptr, 0) == 0; }},
+         {"copy_to_device, nothing", Expected::behaves(), [&] { copy_to_device(memory, 64, {}); }},
+         {"copy_from_device, nothing", Expected::behaves(),
+          [&] { copy_from_device({}, memory, 64); }},
+         {"Pins, none", Expected::usage("Pins: "), [&] { Pins(device(), {}); }},
+         {"launch_pinned, no role", Expected::usage("launch: "),
+          [&] {
+              (void)launch_pinned(device(), Pins(0), NothingBody{});
+          }},
+         {"wait_style, empty", Expected::behaves(), [&] { return !wait_style(""); }},
+         {"Device::open, empty", Expected::usage("Device::open: "),
+          [&] { (void)Device::open(""); }}});
+}
+
+TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
+    if (on_gpu()) GTEST_SKIP() << "two of one GPU are one device, and there may be no other";
+    Device const other = Device::open(GetParam());
+    Memory const memory = other.allocate(64);
+    auto const channels = std::make_shared<ChannelMemory>(other, 64, 64);
+    DeviceReader reader(device());
+    HostWait const wait;
+    auto const others = Expected::usage("another device's");
+    try_limits(
+        {{"Device::access, another's", others, [&] { (void)device().access(memory); }},
+         {"Device::access, its own", Expected::behaves(), [&] { (void)other.access(memory); }},
+         {"DeviceReader::read, another's", others,
+          [&] { (void)reader.read(memory, 0, 8, patience); }},
+         {"Channel, another's", others, [&] { Channel<int, int>(device(), channels, 0, wait); }},
+         {"PersistentKernel, another's", others, [&] { Kernel(device(), channels, {}); }},
+         {"place_channels, another's", others,
+          [&] { (void)place_channels(device(), *channels, 1, {}); }}});
+}
+
+}  // namespace
+}  // namespace carillon::test
