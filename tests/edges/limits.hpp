@@ -7,6 +7,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -112,6 +114,8 @@ inline void try_limits(std::vector<Limit> const& limits) {
 
 template <class Number>
 inline constexpr Number most = std::numeric_limits<Number>::max();
+inline constexpr auto largest = most<std::size_t>;
+inline constexpr auto largest_number = most<std::uint32_t>;
 
 // The same call with several values of its argument.
 template <class Value, class Call>

@@ -41,12 +41,18 @@ class WriteRecord : public testing::Environment {
    public:
     void TearDown() override {
         std::string const path = text_of_environment("CARILLON_EDGES_JSON");
-        if (path.empty()) return;
+        if (path.empty() || tried == 0) return;
         std::ofstream file(path);
-        file << "{\n \"commit\": \"" << text_of_environment("CARILLON_COMMIT")
-             << "\",\n \"date\": \"" << today() << "\",\n \"cpu\": \"" << cpu_name()
-             << "\",\n \"command\": \"carillon_edges_tests\",\n \"edges.limits_tried\": " << tried
-             << ",\n \"edges.limits_bad\": " << bad << "\n}\n";
+        auto const text = [&](char const* key, std::string const& value) {
+            file << " \"" << key << "\": \"" << value << "\",\n";
+        };
+        file << "{\n";
+        text("commit", text_of_environment("CARILLON_COMMIT"));
+        text("date", today());
+        text("cpu", cpu_name());
+        text("command", "carillon_edges_tests --gtest_filter='*Limits*'");
+        file << " \"edges.limits_tried\": " << tried << ",\n";
+        file << " \"edges.limits_bad\": " << bad << "\n}\n";
         if (!file.flush()) ADD_FAILURE() << path << " could not be written";
     }
 };

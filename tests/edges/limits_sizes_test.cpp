@@ -16,8 +16,6 @@ namespace carillon::test {
 namespace {
 
 constexpr std::size_t addressable = PTRDIFF_MAX;
-constexpr auto largest = most<std::size_t>;
-constexpr auto largest_number = most<std::uint32_t>;
 
 class LimitsOfSizesTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(LimitsOfSizesTest);
