@@ -396,8 +396,8 @@ class PooledKernel {
                         handler,
                         detail::block_limits(kernel, device.emulated()),
                         oversubscribed};
-        state_->own(std::make_shared<detail::KernelHost>(device, state_->blocks(), kernel,
-                                                         "PooledKernel"));
+        state_->own(
+            std::make_shared<detail::KernelHost>(device, state_->blocks(), kernel, "PooledKernel"));
         state_->kernel().run(
             launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body));
     }
