@@ -140,6 +140,7 @@ TEST_F(OneThreadTest, claimsOfAChunkRing) {
 }
 
 TEST_F(OneThreadTest, clientOfAPooledKernel) {
+    AnswersLater::gate = false;
     PooledKernel<AnswersLater> kernel(device_);
     auto client = kernel.client();
     PoolTicket const ticket = client.submit(5, patience);
