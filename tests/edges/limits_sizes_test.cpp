@@ -138,7 +138,7 @@ TEST_P(LimitsOfSizesTest, chunkRings) {
         return ChunkRing<>(device(), {.chunk_bytes = 64, .first = first}).try_claim().has_value();
     });
     try_limit({"ChunkRing, most bytes of all", Expected::out_of_memory(" bytes"), [&] {
-                   ChunkRing<>(device(), {.chunk_bytes = largest_number, .chunks = 1U << 24});
+                   ChunkRing<>(device(), {.chunk_bytes = largest_number, .chunks = 1U << 20});
                }});
 }
 
@@ -152,7 +152,7 @@ TEST_P(LimitsOfSizesTest, channelMemory) {
                  [&] { return make(0, 4); }},
                 {"ChannelMemory, channels, 3", Expected::behaves(), [&] { return make(3, 4); }},
                 {"ChannelMemory, channels, max", Expected::out_of_memory(" bytes"),
-                 [&] { return make(largest_number, 1U << 24); }}});
+                 [&] { return make(largest_number, 1U << 20); }}});
 }
 
 TEST_P(LimitsOfSizesTest, kernels) {

@@ -296,7 +296,7 @@ TEST_P(NonCoherentTest, claimOfAProducerThatCouldNotFlushIsSkippedOrTakenOnce) {
     for (int failing = 0; failing < (two_step() ? 2 : 1); ++failing) {
         SharedRingSlots ring(8, 2);
         detail::ProducerRegistry registry(ring.record(0), 1);
-        unsigned const number = registry.enter("test");
+        unsigned const number = registry.try_enter().value();
         FailingSync sync;
         HostMapped const far(GetParam().stores, &sync);
         SharedTestProducer<Whole> producer(ring.view(), far, HostCached(),
