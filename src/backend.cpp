@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <new>
 
 #include "carillon/error.hpp"
@@ -24,6 +25,9 @@ void Backend::set_stores(HostStores stores) {
 }
 
 namespace {
+
+// A kernel may wait so long for a free that is under way before it starts.
+constexpr std::chrono::seconds longest_free{10};
 
 template <class T>
 void push(std::unique_ptr<T>& list, std::unique_ptr<T> item) noexcept {
@@ -66,16 +70,31 @@ void Residents::look_after_orphans() noexcept {
     }
 }
 
+Residents::~Residents() {
+    if (mark_.inherited()) {
+        (void)orphans_.release();
+        (void)retired_.release();
+    }
+    free_retired();
+}
+
 void Residents::retire(std::unique_ptr<Allocation> allocation) noexcept {
     look_after_orphans();
-    std::lock_guard const lock(mutex_);
-    push(retired_, std::move(allocation));
+    {
+        std::lock_guard const lock(mutex_);
+        push(retired_, std::move(allocation));
+    }
     free_retired();
 }
 
 void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
     look_after_orphans();
-    std::lock_guard const lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (!freed_.wait_for(lock, longest_free, [this] { return !freeing_; })) {
+        throw TimeoutError(call,
+                           "memory is being freed, for which the driver waits until every kernel "
+                           "on this GPU has ended, those of this program's own too");
+    }
     unsigned const fit = limit > live_blocks_ ? limit - live_blocks_ : 0;
     if (blocks > fit) throw ResidencyError(call, blocks, fit);
     live_blocks_ += blocks;
@@ -84,15 +103,25 @@ void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned 
 void Residents::kernel_ended(unsigned blocks) {
     std::lock_guard const lock(mutex_);
     live_blocks_ -= blocks;
-    free_retired();
 }
 
-// Its driver may have gone when a process exits.
+std::unique_ptr<Allocation> Residents::begin_to_free() noexcept {
+    std::lock_guard const lock(mutex_);
+    if (live_blocks_ != 0 || freeing_) return {};
+    freeing_ = retired_ != nullptr;
+    return std::move(retired_);
+}
+
+// Without the lock: others ask, and answer, meanwhile. What they retire is freed by this thread.
 void Residents::free_retired() noexcept {
-    if (live_blocks_ != 0) return;
-    while (retired_ != nullptr) {
-        auto each = pop(retired_);
-        if (process_exits()) keep(std::move(each));
+    while (auto list = begin_to_free()) {
+        while (list != nullptr) {
+            auto each = pop(list);
+            if (process_exits()) keep(std::move(each));  // its driver may have gone
+        }
+        std::lock_guard const lock(mutex_);
+        freeing_ = false;
+        freed_.notify_all();
     }
 }
 

@@ -2,6 +2,7 @@
 // What a device has to do. To add one: implement Backend, and name it in device.cpp.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "carillon/access/range_sync.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/file_descriptor.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/program.hpp"
 
 namespace carillon::detail {
@@ -49,12 +51,21 @@ class Execution {
 // cannot fail for want of memory.
 class Residents {
    public:
+    Residents() = default;
+    Residents(Residents const&) = delete;
+    Residents& operator=(Residents const&) = delete;
+    ~Residents();
+
     // Looks for the end of a kernel that its owner has left behind, whenever something is asked
     // here.
     void adopt(std::unique_ptr<Execution> execution) noexcept;
-    // Frees `allocation` as soon as no kernel lives here.
+    // Frees `allocation`, or the next one that comes when no kernel lives here any more does. A
+    // driver's free waits for kernels of the program's own too: nothing is freed in any other call,
+    // whoever asks something until a deadline.
     void retire(std::unique_ptr<Allocation> allocation) noexcept;
-    // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended.
+    // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended. The first
+    // throws ResidencyError, and TimeoutError while something is being freed: the free would wait
+    // for this kernel's end.
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
     [[nodiscard]] bool any();  // kernel
@@ -62,10 +73,15 @@ class Residents {
     void look_after_orphans() noexcept;
 
    private:
-    // With the lock held: a kernel that started meanwhile would hold up the free.
     void free_retired() noexcept;
+    // What is retired, unless a kernel lives here or another thread frees; and whether there is
+    // any.
+    [[nodiscard]] std::unique_ptr<Allocation> begin_to_free() noexcept;
 
+    ProcessMark mark_;
     std::mutex mutex_;
+    std::condition_variable freed_;
+    bool freeing_ = false;
     unsigned live_blocks_ = 0;
     std::unique_ptr<Execution> orphans_;
     std::unique_ptr<Allocation> retired_;
@@ -92,6 +108,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     void explain_emulated(std::string why) { info_.why_emulated = std::move(why); }
 
     [[nodiscard]] Residents& residents() { return *residents_; }
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
    protected:
     explicit Backend(std::shared_ptr<Residents> residents) : residents_(std::move(residents)) {}
@@ -100,6 +117,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     HostStores stores_;
 
    private:
+    ProcessMark mark_;
     std::shared_ptr<Residents> residents_;
 };
 

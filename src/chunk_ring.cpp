@@ -90,6 +90,7 @@ void ChunkRingState::require(char const* call, std::size_t offset, std::size_t s
 
 ChunkRingState& ClaimedChunk::state(char const* call) const {
     if (!state_) throw UsageError(call, "the chunk was committed already, or moved away");
+    state_->mark().require_own(call);
     return *state_;
 }
 
@@ -116,7 +117,7 @@ ChunkProducer<HostMapped, HostCached> const& ClaimedChunk::require_commit(std::s
 }
 
 void ClaimedChunk::give_up() noexcept {
-    if (!state_) return;
+    if (!state_ || state_->mark().inherited()) return;
     try {
         state_->producer().drop(sequence_);
     } catch (...) {  // of a driver that could not flush: claim() will time out here

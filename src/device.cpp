@@ -140,12 +140,14 @@ DeviceInfo const& Device::info() const { return backend_->info(); }
 
 Memory Device::allocate(std::size_t size) const {
     require_size("Device::allocate", size);
+    backend_->mark().require_own("Device::allocate");
     backend_->residents().look_after_orphans();
     return {backend_, backend_->allocate(size)};
 }
 
 Memory Device::allocate_host(std::size_t size) const {
     require_size("Device::allocate_host", size);
+    backend_->mark().require_own("Device::allocate_host");
     backend_->residents().look_after_orphans();
     return {backend_, backend_->allocate_host(size)};
 }

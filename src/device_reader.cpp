@@ -53,7 +53,7 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
         blocks_.push_back({Requests(view.requests, UncommittedMapped(far_), HostCached()),
                            HostConsumer<ReadReply>(view.replies, HostCached(), far_)});
     }
-    kernel_ = std::make_unique<KernelHost>(device_, channels_, kernel_options(), "DeviceReader");
+    kernel_ = KernelHost::make(device_, channels_, kernel_options(), "DeviceReader");
 }
 
 ReaderBody ReaderHost::body() const {
@@ -79,7 +79,7 @@ void ReaderHost::require(Memory const& memory, std::size_t offset, std::size_t s
 std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t size,
                                             std::chrono::nanoseconds timeout) {
     OneThreadCall<> const call(this, read_call);
-    kernel_->require_open(read_call);
+    kernel_->of_this_process(read_call).require_open(read_call);
     if (size > options_.largest) {
         throw UsageError(read_call, fmt::format("{} bytes asked for, the largest read is of {}",
                                                 size, options_.largest));

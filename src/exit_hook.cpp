@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "carillon/host_wait.hpp"
+#include "process.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -23,18 +24,14 @@ struct ExitHooks {
     std::mutex mutex;
     std::set<ExitHook const*> all;
 
-    static ExitHooks& get() {
-        // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
-        static auto& hooks = *new ExitHooks;
-        return hooks;
-    }
+    static ExitHooks& get() { return PerProcess<ExitHooks>::get(); }
 };
 
 void run_exit_hooks() {
     exits = true;
     ExitHooks& hooks = ExitHooks::get();
     std::unique_lock lock(hooks.mutex, std::defer_lock);
-    // Not for ever: a child may be forked with it held.
+    // Not for ever: a hook may be at a driver's mercy.
     auto const take = [&] { return lock.try_lock(); };
     if (!HostWait(HostWait::Style::yield).until(take, longest_wait)) return;
     for (ExitHook const* hook : hooks.all) hook->run();

@@ -199,6 +199,7 @@ RequestServer::~RequestServer() {
 SharedRingView RequestServer::on_device() const { return state_->memory().on_device(); }
 
 void RequestServer::flush(std::chrono::nanoseconds timeout) const {
+    mark_.require_own(state_->owner() + "::flush");
     Sequence const last = state_->sent();
     auto const all_served = [&] { return state_->served() >= last; };
     if (HostWait(HostWait::Style::yield).until(all_served, timeout)) return;

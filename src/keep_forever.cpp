@@ -8,14 +8,23 @@
 #include <utility>
 #include <vector>
 
+#include "process.hpp"
+
 namespace carillon::detail {
+namespace {
+
+struct Kept {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<void>> all;
+};
+
+}  // namespace
 
 void keep_forever(std::shared_ptr<void> what) noexcept {
-    static std::mutex mutex;
     try {
-        static auto& kept = *new std::vector<std::shared_ptr<void>>;
-        std::lock_guard const lock(mutex);
-        kept.push_back(what);
+        Kept& kept = PerProcess<Kept>::get();
+        std::lock_guard const lock(kept.mutex);
+        kept.all.push_back(what);
     } catch (std::bad_alloc const&) {  // never destroyed either, though no leak checker finds it
         alignas(std::shared_ptr<void>) std::array<std::byte, sizeof(what)> place;
         new (place.data()) std::shared_ptr<void>(std::move(what));

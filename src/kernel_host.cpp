@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "carillon/core/flag.hpp"
 #include "carillon/deadline.hpp"
@@ -51,10 +52,6 @@ void check_options(std::string_view owner, PersistentKernelOptions const& option
         throw UsageError(owner, fmt::format("a lifetime of {} ns: it is 0, for ever, or more",
                                             options.lifetime.count()));
     }
-    if (options.stuck_after.count() < 0) {
-        throw UsageError(owner, fmt::format("a stuck_after of {} ns: it is 0 or more",
-                                            options.stuck_after.count()));
-    }
     if (options.idle.longest_sleep_ns > longest_sleep_ns) {
         throw UsageError(owner, fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
                                             options.idle.longest_sleep_ns, longest_sleep_ns));
@@ -87,7 +84,25 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
       })),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
-KernelHost::~KernelHost() { end(); }
+std::shared_ptr<KernelHost> KernelHost::make(Device device, std::shared_ptr<ChannelMemory> memory,
+                                             PersistentKernelOptions const& options,
+                                             std::string owner) {
+    return {new KernelHost(std::move(device), std::move(memory), options, std::move(owner)),
+            &KernelHost::let_go};
+}
+
+void KernelHost::let_go(KernelHost* host) noexcept {
+    if (host->mark_.inherited()) return;
+    host->end();
+    if (host->end_heart()) {
+        delete host;
+    } else if (!process_exits()) {
+        std::fputs(
+            "carillon: the thread that watches a kernel has been within the driver for a "
+            "second; it, the kernel and its memory are left to themselves\n",
+            stderr);
+    }
+}
 
 void KernelHost::end_at_exit() noexcept {
     try {
@@ -95,15 +110,23 @@ void KernelHost::end_at_exit() noexcept {
     } catch (...) {  // the process ends all the same
     }
     keep_forever(memory_);
+    (void)end_heart();
+}
+
+bool KernelHost::end_heart() noexcept {
+    if (!heart_.joinable()) return !heart_left_;
     heart_.request_stop();
-    if (heart_ended_.try_acquire_for(longest_heart_wait)) {
-        heart_.join();
-    } else {  // within the driver
+    heart_left_ = !heart_ended_.try_acquire_for(longest_heart_wait);
+    if (heart_left_) {
         heart_.detach();
+    } else {
+        heart_.join();
     }
+    return !heart_left_;
 }
 
 void KernelHost::end() noexcept {
+    if (mark_.inherited()) return;
     if (process_exits()) return;  // end_at_exit() has done what may be done
     try {
         stop(options_.stop_timeout);

@@ -29,6 +29,7 @@ bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
     : backend_(device.backend()) {
+    backend_->mark().require_own("launch");
     if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
     if (program.threads == 0 || program.threads > most_threads_of_a_block) {
         throw UsageError("launch", fmt::format("a block has 1 to {} threads, {} were asked for",
@@ -54,7 +55,11 @@ RunningKernel& RunningKernel::operator=(RunningKernel&& other) noexcept {
 
 RunningKernel::~RunningKernel() { leave(); }
 
-bool RunningKernel::finished() const { return execution_ == nullptr || execution_->finished(); }
+bool RunningKernel::finished() const {
+    if (execution_ == nullptr) return true;
+    backend_->mark().require_own("RunningKernel::finished");
+    return execution_->finished();
+}
 
 bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
     return poll_until(timeout, [this] { return finished(); });
@@ -62,6 +67,10 @@ bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
 
 void RunningKernel::leave() noexcept {
     if (execution_ == nullptr) return;
+    if (backend_->mark().inherited()) {  // the parent's, whose threads are not here
+        (void)execution_.release();
+        return;
+    }
     // Not for finished(): what failed may have blocks that are still on their way to the end.
     if (!poll_until(std::chrono::seconds(1), [this] { return execution_->gone(); })) {
         std::fputs(

@@ -37,10 +37,19 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 Memory::~Memory() { retire(); }
 
 void Memory::retire() {
-    if (allocation_ != nullptr) backend_->residents().retire(std::move(allocation_));
+    if (allocation_ == nullptr) return;
+    if (backend_->mark().inherited()) {  // the parent frees it
+        (void)allocation_.release();
+    } else {
+        backend_->residents().retire(std::move(allocation_));
+    }
 }
 
-void* Memory::host() const { return allocation_ ? allocation_->host : nullptr; }
+void* Memory::host() const {
+    if (!allocation_) return nullptr;
+    backend_->mark().require_own("Memory::host");
+    return allocation_->host;
+}
 void* Memory::device() const { return allocation_ ? allocation_->device : nullptr; }
 std::size_t Memory::size() const { return allocation_ ? allocation_->size : 0; }
 bool Memory::coherent() const { return !allocation_ || allocation_->coherent; }
@@ -48,12 +57,14 @@ std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_s
 
 void Memory::flush(std::size_t offset, std::size_t size) const {
     detail::require_range("Memory::flush", offset, size, this->size());
+    if (allocation_) backend_->mark().require_own("Memory::flush");
     X86::store_fence();
     if (!coherent()) allocation_->flush(static_cast<std::byte*>(host()) + offset, size);
 }
 
 void Memory::invalidate(std::size_t offset, std::size_t size) const {
     detail::require_range("Memory::invalidate", offset, size, this->size());
+    if (allocation_) backend_->mark().require_own("Memory::invalidate");
     if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host()) + offset, size);
 }
 
@@ -63,6 +74,7 @@ RangeSync const* Memory::range_sync() const {
 
 FileDescriptor Memory::export_fd() const {
     if (!allocation_) throw UsageError("Memory::export_fd", "the memory is empty");
+    backend_->mark().require_own("Memory::export_fd");
     return allocation_->export_fd();
 }
 

@@ -103,6 +103,7 @@ ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
 // A lock that a living thread still holds, because another thread let go of its end, is one that
 // the thread's own list of robust locks leads to: it stays for good.
 ProducerRegistry::~ProducerRegistry() {
+    if (mark_.inherited()) return;
     for (auto* const locks : {&members_->lives, &members_->left}) {
         for (std::unique_ptr<LifeLock>& life : *locks) {
             if (!life->let_go()) (void)life.release();

@@ -74,6 +74,7 @@ SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const
 }
 
 unsigned SharedRingState::enter(std::string_view call, std::string_view which) {
+    mark.require_own(call);
     if (auto const number = registry.try_enter()) return *number;
     if (recover() != 0) {
         if (auto const number = registry.try_enter()) return *number;

@@ -17,6 +17,7 @@
 #include "carillon/host_channel.hpp"
 #include "carillon/host_wait.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/taken_once.hpp"
 #include "carillon/ticket.hpp"
 
@@ -146,6 +147,7 @@ class Channel {
 
     // The number of the request that a ticket of this channel names.
     [[nodiscard]] Sequence valid(std::string_view call, Ticket ticket) {
+        mark_.require_own(call);
         if (ticket.issuer() != issuer_) [[unlikely]]
             throw UsageError(call, "the ticket is another channel's");
         ends_.require_valid(call, ticket.sequence());
@@ -155,6 +157,7 @@ class Channel {
     // Of these three `call` is what the user called, for errors.
     [[nodiscard]] std::optional<Sequence> try_send(std::string_view call, Request const& request,
                                                    OutOfLine data) {
+        mark_.require_own(call);
         if (peer_) peer_->require_open(call);
         return ends_.try_submit(request, data);
     }
@@ -189,6 +192,7 @@ class Channel {
 
     std::shared_ptr<ChannelMemory> memory_;
     unsigned index_;
+    detail::ProcessMark mark_;
     std::uint64_t issuer_ = detail::new_ticket_issuer();
     std::shared_ptr<ChannelPeer> peer_;
     HostWait wait_;

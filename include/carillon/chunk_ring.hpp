@@ -23,6 +23,7 @@
 #include "carillon/host_wait.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/taken_once.hpp"
 
 namespace carillon {
@@ -55,6 +56,7 @@ class ChunkRingState {
     [[nodiscard]] ChunkRingView on_device() const { return device_; }
     // The device's end is.
     void take(std::string_view call, CodeLocation const& where) { taken_.take(call, where); }
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
     [[nodiscard]] ChunkRingOptions const& options() const { return options_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
     // Both return 0 instead of a chunk's number, claim() after `timeout`.
@@ -66,6 +68,7 @@ class ChunkRingState {
     void require(char const* call, std::size_t offset, std::size_t size) const;
 
    private:
+    ProcessMark mark_;
     ChunkRingOptions options_;
     Memory own_;  // unless it is an arena's piece
     ArenaPiece piece_;
@@ -204,6 +207,7 @@ class ChunkRing {
     // The next chunk, or nothing when the kernel has not released one. Several can be had at once.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::try_claim");
+        state_->mark().require_own("ChunkRing::try_claim");
         Sequence const sequence = state_->try_claim();
         if (sequence == 0) return {};
         return Chunk<Meta>(state_, sequence);
@@ -211,6 +215,7 @@ class ChunkRing {
     // The next chunk. Throws TimeoutError.
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::claim");
+        state_->mark().require_own("ChunkRing::claim");
         Sequence const sequence = state_->claim(timeout);
         return Chunk<Meta>(state_, sequence);
     }

@@ -77,7 +77,7 @@ class ReaderHost {
     std::vector<Block> blocks_;
     std::vector<std::byte> lines_;        // what came back in lines
     std::size_t arrived_ = 0;             // bytes of it
-    std::unique_ptr<KernelHost> kernel_;  // goes first: the memory outlives the kernel
+    std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives the kernel
 };
 
 }  // namespace detail
@@ -122,7 +122,9 @@ class DeviceReader {
 
    private:
     [[nodiscard]] detail::ReaderHost& host(std::string_view call) const {
-        return detail::owned(host_, call);
+        detail::ReaderHost& host = detail::owned(host_, call);
+        (void)host.kernel().of_this_process(call);
+        return host;
     }
 
     std::unique_ptr<detail::ReaderHost> host_;

@@ -25,6 +25,11 @@ class UsageError : public Error {
     using Error::Error;
 };
 
+// A child that was forked uses what its parent has made (docs/threads.md).
+class ForkError : public UsageError {
+    using UsageError::UsageError;
+};
+
 // The selector names no device of this machine; the text lists why each kind is missing.
 class DeviceNotFoundError : public Error {
     using Error::Error;

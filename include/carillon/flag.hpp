@@ -9,6 +9,7 @@
 #include "carillon/device.hpp"
 #include "carillon/endpoints.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/taken_once.hpp"
 
@@ -69,11 +70,16 @@ class Flag {
 
     // `data` says that the value refers to device memory that the caller has written.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
+        mark_.require_own("Flag::set");
         word_.host().set(value, data);
     }
-    [[nodiscard]] T get() const requires(!to_device) { return word_.host().get(); }
+    [[nodiscard]] T get() const requires(!to_device) {
+        mark_.require_own("Flag::get");
+        return word_.host().get();
+    }
 
    private:
+    detail::ProcessMark mark_;
     detail::OneWord<HostEnd, DeviceEnd, direction> word_;
 };
 
@@ -101,15 +107,18 @@ class Doorbell {
     // `data` says that the caller has written device memory for whoever hears this ring.
     void ring(OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Doorbell::ring");
+        mark_.require_own("Doorbell::ring");
         word_.host().ring(data);
     }
     // How often it was rung since the last time.
     [[nodiscard]] std::uint64_t heard() requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Doorbell::heard");
+        mark_.require_own("Doorbell::heard");
         return word_.host().heard();
     }
 
    private:
+    detail::ProcessMark mark_;
     detail::OneWord<HostEnd, DeviceEnd, direction> word_;
     mutable detail::TakenOnce taken_;
 };

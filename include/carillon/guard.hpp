@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "carillon/process_mark.hpp"
+
 namespace carillon {
 
 // One call that may block until a kernel has ended.
@@ -49,7 +51,7 @@ class Guard {
     [[nodiscard]] std::uint64_t reports() const;
 
    private:
-    std::unique_ptr<detail::GuardState> state_;
+    detail::OwnedByProcess<detail::GuardState> state_;
 };
 
 }  // namespace carillon

@@ -21,6 +21,7 @@
 #include "carillon/host_wait.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/owned.hpp"
+#include "carillon/process_mark.hpp"
 
 namespace carillon {
 
@@ -80,6 +81,7 @@ class RequestServer {
    private:
     class State;
 
+    ProcessMark mark_;
     std::shared_ptr<State> state_;
     std::jthread thread_;
     std::unique_ptr<ExitHook> at_exit_;
@@ -204,7 +206,7 @@ class HostService {
 
     DeviceClock clock_;
     std::shared_ptr<detail::ReplyMemory> replies_;  // the thread may outlive the service
-    std::unique_ptr<detail::RequestServer> server_;
+    detail::OwnedByProcess<detail::RequestServer> server_;
 };
 
 }  // namespace carillon

@@ -25,6 +25,7 @@
 #include "carillon/host_wait.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/placement_profile.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/serve.hpp"
 
 namespace carillon {
@@ -101,13 +102,22 @@ void check_options(std::string_view owner, PersistentKernelOptions const& option
 class KernelHost final : public ChannelPeer {
    public:
     // All that may fail comes before the kernel is launched, which nothing could stop then.
-    // `owner`: the class whose name its errors have. Throws SystemError.
-    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
-               PersistentKernelOptions const& options, std::string owner = "PersistentKernel");
+    // `owner`: the class whose name its errors have. Throws SystemError. Whoever has it last ends
+    // the kernel, and it stays where it is in a child that was forked, and where its thread sits in
+    // the driver.
+    [[nodiscard]] static std::shared_ptr<KernelHost> make(Device device,
+                                                          std::shared_ptr<ChannelMemory> memory,
+                                                          PersistentKernelOptions const& options,
+                                                          std::string owner = "PersistentKernel");
     KernelHost(KernelHost const&) = delete;
     KernelHost& operator=(KernelHost const&) = delete;
-    ~KernelHost() override;
+    ~KernelHost() override = default;
 
+    // Itself; throws ForkError, in the name of `call`, in a child.
+    [[nodiscard]] KernelHost& of_this_process(std::string_view call) {
+        mark_.require_own(call);
+        return *this;
+    }
     // Takes the kernel over and waits until every block has said that it runs. Throws TimeoutError.
     void run(RunningKernel kernel);
     // Waits until `answered`, from now on without a new request, and stops.
@@ -137,8 +147,15 @@ class KernelHost final : public ChannelPeer {
         Clock::time_point since;
     };
 
+    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
+               PersistentKernelOptions const& options, std::string owner);
+    // As the last one who had it goes.
+    static void let_go(KernelHost* host) noexcept;
     // Before the process takes the memory away; an object with static storage is there still.
     void end_at_exit() noexcept;
+    // Waits until the thread has ended, for a while: it may be within the driver. False if it has
+    // not, and uses this object on.
+    [[nodiscard]] bool end_heart() noexcept;
     void await_start();
     void ask_to_stop();
     // Lets the kernel know, again and again, that this process is there, and watches its beats.
@@ -156,6 +173,7 @@ class KernelHost final : public ChannelPeer {
     // The first of a block's channels has its control and status lines.
     [[nodiscard]] ChannelView leading_channel(unsigned block) const;
 
+    ProcessMark mark_;
     Device device_;
     std::shared_ptr<ChannelMemory> memory_;
     PersistentKernelOptions options_;
@@ -169,7 +187,8 @@ class KernelHost final : public ChannelPeer {
     std::atomic<bool> launched_ = false;
     std::condition_variable_any wake_;
     std::binary_semaphore heart_ended_{0};
-    std::jthread heart_;  // ends before anything that it uses
+    std::jthread heart_;       // ends before anything that it uses
+    bool heart_left_ = false;  // within the driver
     std::unique_ptr<ExitHook> at_exit_;
 };
 

@@ -24,6 +24,7 @@
 #include "carillon/host_service.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/owned.hpp"
+#include "carillon/process_mark.hpp"
 
 namespace carillon {
 
@@ -256,7 +257,7 @@ class LogService {
     }
 
     Memory dropped_;
-    std::unique_ptr<detail::RequestServer> server_;
+    detail::OwnedByProcess<detail::RequestServer> server_;
 };
 
 }  // namespace carillon

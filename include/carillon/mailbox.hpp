@@ -13,6 +13,7 @@
 #include "carillon/endpoints.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/taken_once.hpp"
 
@@ -75,12 +76,14 @@ class Mailbox {
     // `data` says that the value refers to device memory that the caller has written.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Mailbox::set");
+        mark_.require_own("Mailbox::set");
         host_.set(value, data);
     }
 
     // MailboxReader::refresh, for one thread.
     [[nodiscard]] bool refresh(T& value) requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Mailbox::refresh");
+        mark_.require_own("Mailbox::refresh");
         return host_.refresh(value);
     }
     // A reader of its own for another thread, while the mailbox lives.
@@ -125,6 +128,7 @@ class Mailbox {
         }
     }
 
+    detail::ProcessMark mark_;
     MailboxOptions options_;
     Memory memory_;
     HostEnd host_;

@@ -257,7 +257,7 @@ class PersistentKernel {
         }
         HostWait const wait = HostWait::for_kernel(device.emulated(), options.blocks, options.wait);
         memory->reset();
-        host_ = std::make_shared<detail::KernelHost>(device, memory, options);
+        host_ = detail::KernelHost::make(device, memory, options);
         host_->run(start(device, memory->on_device(), options, handler));
         for (unsigned i = 0; i < channels; ++i) {
             channels_.push_back(std::make_unique<Channel<Request, Reply>>(
@@ -315,7 +315,7 @@ class PersistentKernel {
     }
 
     [[nodiscard]] detail::KernelHost& host(std::string_view call) const {
-        return detail::owned(host_, call);
+        return detail::owned(host_, call).of_this_process(call);
     }
 
     // Each stays where it is, and a kernel is moved without memory: a std::deque needs some.

@@ -28,6 +28,7 @@
 #include "carillon/one_thread.hpp"
 #include "carillon/owned.hpp"
 #include "carillon/persistent_kernel.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/serve.hpp"
 #include "carillon/shared_ring.hpp"
 #include "carillon/ticket.hpp"
@@ -184,6 +185,7 @@ class PoolClient {
     PoolClient& operator=(PoolClient const&) = delete;
     // What is outstanding is given up.
     ~PoolClient() {
+        if (mark_.inherited()) return;
         for (Slot& slot : slots_) {
             if (slot.awaited != 0) slot.place.give_up();
         }
@@ -264,6 +266,7 @@ class PoolClient {
     };
 
     [[nodiscard]] Slot& valid(std::string_view call, PoolTicket ticket) {
+        mark_.require_own(call);
         if (ticket.issuer() != issuer_) [[unlikely]]
             throw UsageError(call, "the ticket is another client's");
         if (ticket.slot() < slots_.size()) {
@@ -283,20 +286,32 @@ class PoolClient {
     // Of these three `call` is what the user called, for errors; the first returns nullptr where it
     // did not send.
     [[nodiscard]] Slot* try_send(std::string_view call, Request const& request, OutOfLine data) {
+        mark_.require_own(call);
         detail::owned(state_, call).kernel().require_open(call);
         full_ = detail::NoRoom::client;
         if (!claim()) return nullptr;
         Slot& slot = slots_[free_.back()];
-        bool const sent = producer_.try_push({slot.place.address(), request}, data);
-        if (sent) {
-            free_.pop_back();
-            slot.awaited = ++submitted_;
-        } else {
+        bool const sent = push(slot, request, data);
+        record_->sends_at.store(0, std::memory_order_relaxed);
+        if (!sent) {
             slot.place.take_back();
             full_ = detail::NoRoom::pool;
+            return nullptr;
         }
-        record_->sends_at.store(0, std::memory_order_relaxed);
-        return sent ? &slot : nullptr;
+        free_.pop_back();
+        slot.awaited = ++submitted_;
+        return &slot;
+    }
+
+    // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
+    [[nodiscard]] bool push(Slot& slot, Request const& request, OutOfLine data) {
+        try {
+            return producer_.try_push({slot.place.address(), request}, data);
+        } catch (...) {
+            slot.place.give_up();
+            record_->sends_at.store(0, std::memory_order_relaxed);
+            throw;
+        }
     }
 
     // Takes the place of a slot, the last of `free_` then; false where late replies are under way
@@ -363,6 +378,7 @@ class PoolClient {
     std::shared_ptr<detail::PoolState> state_;
     HostSharedProducer<AddressedRequest<Request>> producer_;
     detail::ClientRecord* record_;
+    detail::ProcessMark mark_;
     std::uint64_t issuer_ = detail::new_ticket_issuer();
     std::uint64_t submitted_ = 0;  // the last one's serial
     detail::NoRoom full_{};        // what had no room the last time
@@ -396,8 +412,7 @@ class PooledKernel {
                         handler,
                         detail::block_limits(kernel, device.emulated()),
                         oversubscribed};
-        state_->own(
-            std::make_shared<detail::KernelHost>(device, state_->blocks(), kernel, "PooledKernel"));
+        state_->own(detail::KernelHost::make(device, state_->blocks(), kernel, "PooledKernel"));
         state_->kernel().run(
             launch<Body, toolchain>(device, LaunchShape{kernel.blocks, threads}, body));
     }
@@ -443,7 +458,7 @@ class PooledKernel {
 
    private:
     [[nodiscard]] detail::KernelHost& host(std::string_view call) const {
-        return detail::owned(state_, call).kernel();
+        return detail::owned(state_, call).kernel().of_this_process(call);
     }
 
     std::shared_ptr<detail::PoolState> state_;

@@ -10,6 +10,7 @@
 #include "carillon/access/host_cached.hpp"
 #include "carillon/access/host_mapped.hpp"
 #include "carillon/core/shared_ring.hpp"
+#include "carillon/process_mark.hpp"
 
 namespace carillon::detail {
 
@@ -44,9 +45,10 @@ class ProducerRegistry {
    private:
     struct Members;
 
+    ProcessMark mark_;
     ProducerRecord* records_;
     unsigned size_;
-    std::unique_ptr<Members> members_;
+    OwnedByProcess<Members> members_;
 };
 
 }  // namespace carillon::detail

@@ -13,6 +13,7 @@
 #include "carillon/error.hpp"
 #include "carillon/host_wait.hpp"
 #include "carillon/one_thread.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/taken_once.hpp"
 
 namespace carillon {
@@ -55,12 +56,14 @@ class Ring {
     // that the message refers to device memory that the caller has written (Memory::host).
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Ring::try_push");
+        mark_.require_own("Ring::try_push");
         return host_.try_push(message, data);
     }
     // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Ring::push");
+        mark_.require_own("Ring::push");
         if (!wait_.until([&] { return host_.try_push(message, data); }, timeout)) {
             throw TimeoutError("Ring::push", "the ring stayed full");
         }
@@ -69,6 +72,7 @@ class Ring {
     // The next message, or nothing when none has arrived.
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Ring::try_pop");
+        mark_.require_own("Ring::try_pop");
         Line line;
         if (!host_.try_take(line)) return {};
         return unpack<T>(line);
@@ -76,6 +80,7 @@ class Ring {
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Ring::pop");
+        mark_.require_own("Ring::pop");
         Line line;
         auto const watched = [&] { return host_.awaited(); };
         if (!wait_.until([&] { return host_.try_take(line); }, watched, timeout)) {
@@ -100,6 +105,7 @@ class Ring {
         }
     }
 
+    detail::ProcessMark mark_;
     ChannelMemory memory_;
     HostWait wait_;
     HostEnd host_;

@@ -22,6 +22,7 @@
 #include "carillon/host_wait.hpp"
 #include "carillon/one_thread.hpp"
 #include "carillon/owned.hpp"
+#include "carillon/process_mark.hpp"
 #include "carillon/producer_registry.hpp"
 #include "carillon/ring.hpp"
 
@@ -76,6 +77,7 @@ struct SharedRingState {
           far(device.access(memory.device_memory())),
           wait(HostWait::for_kernel(device.emulated(), 1)) {}
 
+    ProcessMark mark;
     SharedRingMemory memory;
     ProducerRegistry registry;
     HostMapped far;
@@ -115,7 +117,7 @@ class HostSharedProducer {
     HostSharedProducer(HostSharedProducer const&) = delete;
     HostSharedProducer& operator=(HostSharedProducer const&) = delete;
     ~HostSharedProducer() {
-        if (state_) state_->registry.leave(number_);
+        if (state_ && !mark_.inherited()) state_->registry.leave(number_);
     }
 
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
@@ -128,6 +130,7 @@ class HostSharedProducer {
     // one fence. Returns how many.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(this, "SharedRing::try_push");
+        mark_.require_own("SharedRing::try_push");
         require_state("SharedRing::try_push_n");
         try {
             return end_.try_push_n(messages.data(), messages.size(), data);
@@ -155,6 +158,7 @@ class HostSharedProducer {
     // `end_` is there still, in memory that may be gone.
     void require_state(std::string_view call) const { (void)detail::owned(state_, call); }
 
+    detail::ProcessMark mark_;
     std::shared_ptr<detail::SharedRingState> state_;
     unsigned number_;
     SharedProducer<T, HostMapped, HostCached, ClaimRecord> end_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -19,6 +20,7 @@
 #include "exit_hook.hpp"
 #include "guard.hpp"
 #include "keep_forever.hpp"
+#include "process.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -63,40 +65,45 @@ class StreamExecution final : public Execution {
     }
 
     bool finished() override {
-        auto const& cuda = CudaDriver::get();
-        std::lock_guard const lock(mutex_);
-        if (!ended_) {
-            RelaxedCapture const relaxed;
-            result_ = cuda.cuStreamQuery(stream_);
-            if (result_ == CUDA_ERROR_NOT_READY ||
-                result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // it was not asked, then
-                return false;
-            }
-            // What it may still use is not freed.
-            if (!CudaDriver::says_ended(result_)) cuda.check(result_, "cuStreamQuery");
-            ended_ = true;
-            live_kernels().ended(context_->get());
-            backend_->residents().kernel_ended(blocks_);
-        }
-        cuda.check(result_, "cuStreamQuery (the kernel died)");
+        if (!ended_ && !ask()) return false;
+        CudaDriver::get().check(result_, "cuStreamQuery (the kernel died)");
         return true;
     }
     bool gone() noexcept override {
         try {
             return finished();
         } catch (...) {  // a fault ends all of it
-            std::lock_guard const lock(mutex_);
             return ended_;
         }
     }
 
    private:
+    // Whether it has ended, as far as is known: another thread may be asking just now, and may have
+    // to wait within the driver. This one does not wait for it.
+    bool ask() {
+        std::unique_lock const lock(mutex_, std::try_to_lock);
+        if (!lock.owns_lock() || ended_) return ended_;
+        auto const& cuda = CudaDriver::get();
+        RelaxedCapture const relaxed;
+        result_ = cuda.cuStreamQuery(stream_);
+        if (result_ == CUDA_ERROR_NOT_READY ||
+            result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // it was not asked, then
+            return false;
+        }
+        // What it may still use is not freed.
+        if (!CudaDriver::says_ended(result_)) cuda.check(result_, "cuStreamQuery");
+        live_kernels().ended(context_->get());
+        backend_->residents().kernel_ended(blocks_);
+        ended_ = true;
+        return true;
+    }
+
     std::shared_ptr<Backend> backend_;
     std::shared_ptr<CudaContext> context_;
     CUstream stream_ = nullptr;
     unsigned blocks_ = 0;
     std::mutex mutex_;
-    bool ended_ = true;  // until it is launched
+    std::atomic<bool> ended_ = true;  // until it is launched
     CUresult result_ = CUDA_SUCCESS;
 };
 
@@ -157,6 +164,11 @@ std::shared_ptr<Residents> residents_of(Uuid const& uuid) {
     return residents;
 }
 
+std::unique_ptr<Allocation> kept_from_children(std::unique_ptr<Allocation> allocation) {
+    keep_from_children(allocation->host, allocation->size);
+    return allocation;
+}
+
 class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
@@ -175,10 +187,10 @@ class CudaBackend final : public Backend {
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        return memory_->allocate(context_, size);
+        return kept_from_children(memory_->allocate(context_, size));
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return allocate_page_locked(context_, size, "Device::allocate_host");
+        return kept_from_children(allocate_page_locked(context_, size, "Device::allocate_host"));
     }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
 
@@ -259,6 +271,7 @@ CUdevice device_of(int ordinal) {
 
 int cuda_device_count() {
     auto const& cuda = CudaDriver::get();
+    cuda.mark.require_own("Device::open");
     int count = 0;
     cuda.check(cuda.cuDeviceGetCount(&count), "cuDeviceGetCount");
     if (count == 0) throw DeviceNotFoundError("cuDeviceGetCount", "the CUDA driver sees no GPU");
@@ -284,6 +297,7 @@ std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions con
 }
 
 std::shared_ptr<Backend> open_cuda_current(DeviceOptions const& options) {
+    CudaDriver::get().mark.require_own("Device::open");
     return std::make_shared<CudaBackend>(CudaContext::current(), "current", options);
 }
 

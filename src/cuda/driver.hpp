@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "carillon/error.hpp"
+#include "carillon/process_mark.hpp"
 
 namespace carillon::detail {
 
@@ -57,6 +58,8 @@ struct CudaDriver {
     CARILLON_CUDA_FUNCTIONS(CARILLON_MEMBER)
     CARILLON_CUDA_OPTIONAL_FUNCTIONS(CARILLON_MEMBER)
 #undef CARILLON_MEMBER
+
+    ProcessMark mark;  // CUDA does not work in a child of the process that initialised it
 
     // Loads and initialises the driver once, with eager module loading unless the environment
     // says otherwise, or is left alone (driver.cpp says when). Throws DeviceNotFoundError (no

@@ -9,6 +9,7 @@
 
 #include "carillon/core/config.hpp"
 #include "carillon/error.hpp"
+#include "process.hpp"
 #include "sizes.hpp"
 
 namespace carillon::detail {
@@ -19,6 +20,7 @@ class Mapping {
     Mapping(int fd, std::size_t size)
         : size_(size), where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {
         if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
+        keep_from_children(where_, size);
     }
     ~Mapping() { ::munmap(where_, size_); }
     Mapping(Mapping const&) = delete;

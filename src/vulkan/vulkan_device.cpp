@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "carillon/error.hpp"
+#include "carillon/process_mark.hpp"
 #include "exit_hook.hpp"
 #include "vulkan/vulkan_block.hpp"
 #include "vulkan/vulkan_call.hpp"
@@ -265,6 +266,9 @@ void OpenedDevice::describe(DeviceInfo& info) const {
 // instance each, and some hundreds of times with one: then the driver (NVIDIA 580) gave no more.
 std::shared_ptr<VulkanDevice> VulkanDevice::open(std::optional<Uuid> const& uuid,
                                                  DeviceOptions const& options) {
+    // A driver's threads, and its connection to the device, are not a child's.
+    static ProcessMark const first_use;
+    first_use.require_own("Device::open");
     using Key = std::tuple<std::optional<Uuid>, bool, bool>;
     static std::mutex mutex;
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end

@@ -68,12 +68,14 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
     Gate gate(device());
     PersistentKernelOptions options = mortal;
     options.start_timeout = 1ms;
-    detail::KernelHost host(device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
-    CARILLON_EXPECT_ERROR(host.run(launch(device(), 1, SilentBody{gate.on_device()})), TimeoutError,
+    auto const host = detail::KernelHost::make(
+        device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
+    CARILLON_EXPECT_ERROR(host->run(launch(device(), 1, SilentBody{gate.on_device()})),
+                          TimeoutError,
                           "PersistentKernel: not every block had started within start_timeout");
     gate.open(1);
-    host.stop(patience);
-    EXPECT_EQ(host.state(), KernelState::stopped);
+    host->stop(patience);
+    EXPECT_EQ(host->state(), KernelState::stopped);
 }
 
 // Catches streams that share a hardware queue and wait for each other in it: a GPU has 8 unless it
@@ -316,6 +318,7 @@ TEST_P(GpuHazardTest, memoryThatIsLetGoIsFreedOnceTheKernelHasEnded) {
     for (void const* address : addresses) EXPECT_TRUE(known_to_cuda(address));
     expect_answer(kernel);
     kernel.stop(patience);
+    { Memory const next = device().allocate_host(64); }  // with which the others go
     for (void const* address : addresses) EXPECT_FALSE(known_to_cuda(address));
 }
 

@@ -14,12 +14,11 @@ constexpr unsigned status_blocks = 2;
 struct Watched {
     Device device = Device::open("emulated");
     std::shared_ptr<ChannelMemory> memory = std::make_shared<ChannelMemory>(device, 4, 4);
-    detail::KernelHost host{device,
-                            memory,
-                            RunningKernel(),
-                            {.blocks = status_blocks,
-                             .channels_per_block = 2,
-                             .start_timeout = std::chrono::nanoseconds(0)}};
+    std::shared_ptr<detail::KernelHost> host =
+        detail::KernelHost::make(device, memory,
+                                 {.blocks = status_blocks,
+                                  .channels_per_block = 2,
+                                  .start_timeout = std::chrono::nanoseconds(0)});
 
     StatusLine& status(unsigned block) { return *memory->on_host().channel(2 * block).status; }
 };
@@ -31,7 +30,7 @@ void look(detail::KernelHost& host, unsigned block) {
         (void)to_string(host.activity(block, outstanding));
     }
     (void)to_string(host.state());
-    for (auto const& call : {+[](detail::KernelHost& each) { each.await_start(); },
+    for (auto const& call : {+[](detail::KernelHost& each) { each.run(RunningKernel()); },
                              +[](detail::KernelHost& each) { each.require_alive("fuzz"); }}) {
         try {
             call(host);
@@ -48,5 +47,5 @@ CARILLON_FUZZ_TARGET(status, input) {
     for (unsigned block = 0; block < status_blocks; ++block) {
         watched.status(block) = input.take<StatusLine>();
     }
-    for (unsigned block = 0; block < status_blocks; ++block) look(watched.host, block);
+    for (unsigned block = 0; block < status_blocks; ++block) look(*watched.host, block);
 }

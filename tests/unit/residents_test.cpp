@@ -82,9 +82,30 @@ TEST_F(ResidentsTest, memoryWaitsForTheLastKernel) {
     residents_.kernel_started("start", 1, 8);
     retire();
     residents_.kernel_ended(2);
-    EXPECT_EQ(allocations_, 1);
+    retire();
+    EXPECT_EQ(allocations_, 2);
     residents_.kernel_ended(1);
+    retire();
     EXPECT_EQ(allocations_, 0);
+}
+
+// Whoever finds out that a kernel has ended has a deadline; the driver's free has none.
+TEST_F(ResidentsTest, endOfAKernelFreesNothingByItself) {
+    residents_.kernel_started("start", 1, 8);
+    retire();
+    residents_.kernel_ended(1);
+    (void)residents_.any();
+    EXPECT_EQ(allocations_, 1);
+}
+
+// Catches a lock that is held while memory is freed: state() and stop() would wait for it.
+TEST_F(ResidentsTest, othersAskWhileMemoryIsFreed) {
+    residents_.retire(std::make_unique<BusyAllocation>([&] {
+        auto asked = std::async(std::launch::async, [&] { return residents_.any(); });
+        EXPECT_FALSE(asked.get());
+    }));
+    residents_.retire(std::make_unique<BusyAllocation>([&] { retire(); }));
+    EXPECT_EQ(allocations_, 0) << "what is retired meanwhile is freed then";
 }
 
 TEST_F(ResidentsTest, blocksThatDoNotFitBesideOthersAreRefused) {
@@ -125,9 +146,6 @@ TEST_F(ResidentsTest, kernelStartsAfterAFreeThatIsUnderWay) {
         EXPECT_EQ(start.wait_for(50ms), std::future_status::timeout);
     };
     residents_.retire(std::make_unique<BusyAllocation>(start_meanwhile));
-    start.get();
-    residents_.retire(std::make_unique<BusyAllocation>(start_meanwhile));
-    residents_.kernel_ended(1);
     start.get();
     EXPECT_TRUE(residents_.any());
 }

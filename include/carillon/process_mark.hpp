@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose an object is: a child that a process forks has all of its objects too, but neither its
+// threads nor a right to its devices.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+
+namespace carillon::detail {
+
+// How often this process and those that it descends from have been forked from another.
+inline std::atomic<unsigned> forks{0};
+
+[[noreturn]] void throw_inherited(std::string_view call);
+
+// The process that made an object. One load and a comparison, since every message asks.
+class ProcessMark {
+   public:
+    [[nodiscard]] bool inherited() const noexcept {
+        return forks.load(std::memory_order_relaxed) != made_;
+    }
+    // Throws ForkError, in the name of `call`, in a child of that process.
+    void require_own(std::string_view call) const {
+        if (inherited()) [[unlikely]]
+            throw_inherited(call);
+    }
+
+   private:
+    unsigned made_ = forks.load(std::memory_order_relaxed);
+};
+
+// Deletes what this process made. What a child has inherited stays as it is: its destructor would
+// wait for threads that are not there, and write into memory that is the parent's.
+class DeleteOwn {
+   public:
+    DeleteOwn() = default;
+    template <class T>
+    DeleteOwn(std::default_delete<T> /*other*/) noexcept {}  // NOLINT: what make_unique() gives
+
+    template <class T>
+    void operator()(T* what) const {
+        if (!mark_.inherited()) delete what;
+    }
+
+   private:
+    ProcessMark mark_;
+};
+template <class T>
+using OwnedByProcess = std::unique_ptr<T, DeleteOwn>;
+
+}  // namespace carillon::detail

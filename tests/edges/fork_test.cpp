@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that forks. C: the child, whose every use of what it inherited is an error and harms
+// nobody. P: the parent, which goes on.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device/bodies.hpp"
+#include "device/device_fixture.hpp"
+#include "device/gate.hpp"
+
+namespace carillon::test {
+namespace {
+
+constexpr int hung = -1;
+constexpr int killed_by = 1000;  // and the number of the signal
+
+// The exit status of a child; one that hangs is ended.
+int outcome_of(pid_t child) {
+    int status = 0;
+    if (eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; })) {
+        return WIFEXITED(status) ? WEXITSTATUS(status) : killed_by + WTERMSIG(status);
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+    return hung;
+}
+
+// What `body` returns in a child, which ends then without cleaning up.
+int in_child(std::function<int()> const& body) {
+    pid_t const child = ::fork();
+    if (child != 0) return outcome_of(child);
+    int status = 99;
+    try {
+        status = body();
+    } catch (std::exception const& error) {
+        (void)std::fprintf(stderr, "in the child: %s\n", error.what());
+    }
+    ::_exit(status);
+}
+
+template <class Call>
+bool is_fork_error(Call&& call) {
+    try {
+        (void)call();
+    } catch (ForkError const&) {
+        return true;
+    } catch (std::exception const& error) {
+        (void)std::fprintf(stderr, "in the child: %s\n", error.what());
+    }
+    return false;
+}
+
+// The number of the first of them that is no ForkError, from 1; 0 if all are.
+template <class... Calls>
+int all_fork_errors(Calls&&... calls) {
+    int number = 0;
+    int wrong = 0;
+    ((++number, wrong = wrong == 0 && !is_fork_error(calls) ? number : wrong), ...);
+    return wrong;
+}
+
+class ForkTest : public KernelTest {
+   protected:
+    void SetUp() override {
+        KernelTest::SetUp();
+        if (CARILLON_THREAD_SANITIZER != 0 && !IsSkipped()) {
+            GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
+        }
+    }
+    using Kernel = PersistentKernel<GatedHandler>;
+
+    static void expect_answer(Kernel& kernel) {
+        EXPECT_EQ(kernel.channel().call({7, 0}, patience).value, 22U);
+    }
+};
+CARILLON_ON_EVERY_DEVICE(ForkTest);
+
+// Catches a destructor in the child that stops the parent's kernel, or waits for a thread that is
+// not there.
+TEST_P(ForkTest, childThatUnwindsLeavesTheKernelAlone) {
+    auto kernel = std::make_unique<Kernel>(device());
+    expect_answer(*kernel);
+    EXPECT_EQ(in_child([&] {
+                  kernel.reset();
+                  return 0;
+              }),
+              0);
+    expect_answer(*kernel);
+    EXPECT_EQ(kernel->state(), KernelState::running);
+    kernel->stop(patience);
+}
+
+// Catches a static destructor that waits for a thread which the child does not have.
+TEST_P(ForkTest, childThatExitsInOrderBesideAKernelInStaticStorageEnds) {
+    if (on_gpu()) GTEST_SKIP() << "what CUDA does at the exit of a child is not ours";
+    static std::optional<Kernel> kernel;
+    kernel.emplace(device());
+    pid_t const child = ::fork();
+    if (child == 0) {
+        ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);  // of a leak checker
+        std::exit(0);  // NOLINT: the order that is tested
+    }
+    EXPECT_NE(outcome_of(child), hung);
+    expect_answer(*kernel);
+    kernel.reset();
+}
+
+TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
+    Kernel kernel(device());
+    PooledKernel<GatedHandler> pool(device(), {.clients = 2});
+    auto client = pool.client();
+    auto& channel = kernel.channel();
+    Ticket const ticket = channel.submit({1, 0}, patience);
+    PoolTicket const asked = client.submit({2, 0}, patience);
+    EXPECT_EQ(in_child([&] {
+                  return all_fork_errors(
+                      [&] {
+                          return channel.call({1, 0}, patience);
+                      },
+                      [&] {
+                          return channel.try_submit({1, 0});
+                      },
+                      [&] { return channel.try_take(ticket); },
+                      [&] { return channel.wait(ticket, patience); },
+                      [&] {
+                          return client.call({1, 0}, patience);
+                      },
+                      [&] { return client.wait(asked, patience); }, [&] { return pool.client(); },
+                      [&] { return kernel.state(); }, [&] { return kernel.activity(); },
+                      [&] { return kernel.running(); },
+                      [&] {
+                          kernel.stop(patience);
+                          return 0;
+                      },
+                      [&] {
+                          kernel.drain(patience);
+                          return 0;
+                      },
+                      [&] { return Kernel(device()).blocks(); },
+                      [&] { return device().allocate(64).size(); },
+                      [&] { return device().allocate_host(64).size(); });
+              }),
+              0);
+    EXPECT_EQ(channel.wait(ticket, patience).value, 4U);
+    EXPECT_EQ(client.wait(asked, patience).value, 7U);
+}
+
+TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
+    Memory const memory = device().allocate(4096);
+    Ring<int, Direction::to_device> ring(device());
+    Ring<int, Direction::to_host> back(device());
+    SharedRing<int, Direction::to_device> const shared(device());
+    auto producer = shared.producer();
+    Flag<int, Direction::to_device> flag(device());
+    Flag<int, Direction::to_host> const status(device());
+    Doorbell<Direction::to_device> bell(device());
+    Mailbox<int, Direction::to_device> mailbox(device(), 1);
+    ChunkRing<> chunks(device(), {.chunk_bytes = 64, .chunks = 2});
+    auto chunk = chunks.try_claim();
+    EXPECT_EQ(in_child([&] {
+                  return all_fork_errors(
+                      [&] { return ring.try_push(1); }, [&] { return back.try_pop(); },
+                      [&] { return producer.try_push(1); }, [&] { return shared.producer(); },
+                      [&] {
+                          flag.set(1);
+                          return 0;
+                      },
+                      [&] { return status.get(); },
+                      [&] {
+                          bell.ring();
+                          return 0;
+                      },
+                      [&] {
+                          mailbox.set(2);
+                          return 0;
+                      },
+                      [&] { return chunks.try_claim(); }, [&] { return chunk->bytes(); },
+                      [&] {
+                          chunk->commit(1);
+                          return 0;
+                      },
+                      [&] { return memory.host(); },
+                      [&] {
+                          memory.flush(0, 1);
+                          return 0;
+                      },
+                      [&] { return memory.export_fd(); });
+              }),
+              0);
+    // A child that lets go of all of them gives nothing up.
+    EXPECT_EQ(in_child([&] {
+                  chunk.reset();
+                  { auto const gone = std::move(producer); }
+                  return 0;
+              }),
+              0);
+    EXPECT_TRUE(producer.try_push(1));
+    chunk->commit(1);
+    EXPECT_TRUE(chunks.try_claim().has_value());
+    EXPECT_FALSE(chunks.try_claim().has_value()) << "both are claimed: the child dropped none";
+}
+
+TEST_P(ForkTest, childMayForkAndEndAsItLikesBesideCalls) {
+    Kernel kernel(device());
+    std::jthread const caller([&](std::stop_token const& stop) {
+        while (!stop.stop_requested()) {
+            EXPECT_EQ(kernel.channel().call({7, 0}, patience).value, 22U);
+        }
+    });
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(
+            in_child([&] {
+                return in_child([&] { return all_fork_errors([&] { return kernel.state(); }); });
+            }),
+            0);
+    }
+}
+
+TEST_P(ForkTest, servicesAndLogsAreTheParents) {
+    auto service =
+        std::make_unique<HostService<int, int>>(device(), [](int const& i) { return -i; });
+    auto reader = std::make_unique<DeviceReader>(device());
+    Memory const memory = device().allocate(64);
+    EXPECT_EQ(in_child([&] {
+                  int const wrong = all_fork_errors(
+                      [&] {
+                          service->flush(patience);
+                          return 0;
+                      },
+                      [&] { return reader->running(); },
+                      [&] { return reader->read(memory, 0, 8, patience); });
+                  service.reset();
+                  reader.reset();
+                  return wrong;
+              }),
+              0);
+    service->flush(patience);
+    EXPECT_EQ(reader->read(memory, 0, 8, patience).size(), 8U);
+}
+
+// Not even an address that was kept leads the child there.
+TEST_P(ForkTest, addressThatTheChildKeptIsNoWayIntoTheParentsMemory) {
+    if (std::string(GetParam()) == "emulated:vulkan") {
+        GTEST_SKIP() << "its memory is Mesa's, which may share pages with other things";
+    }
+    Memory const memory = device().allocate_host(4096);
+    auto* const word = static_cast<std::uint64_t volatile*>(memory.host());
+    *word = 1;
+    EXPECT_EQ(in_child([&] {
+                  *word = 2;
+                  return 0;
+              }),
+              killed_by + SIGSEGV);
+    EXPECT_EQ(*word, 1U);
+}
+
+// The emulated device needs nothing of its parent.
+TEST(EmulatedForkTest, childHasDevicesOfItsOwn) {
+    if (CARILLON_THREAD_SANITIZER != 0) {
+        GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
+    }
+    PersistentKernel<GatedHandler> kernel(Device::open("emulated"));
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(in_child([] {
+                      PersistentKernel<GatedHandler> own(Device::open("emulated"));
+                      bool const right = own.channel().call({7, 0}, patience).value == 22;
+                      own.stop(patience);
+                      return right ? 0 : 1;
+                  }),
+                  0);
+    }
+    EXPECT_EQ(kernel.channel().call({7, 0}, patience).value, 22U);
+}
+
+// Drivers are refused: what they opened is their process's.
+TEST(EmulatedForkTest, childOpensNoDriverThatItsParentHasOpened) {
+    try {
+        (void)Device::open("emulated:vulkan");
+    } catch (Error const& error) {
+        GTEST_SKIP() << error.what();
+    }
+    EXPECT_EQ(in_child([] {
+                  return all_fork_errors([] { return Device::open("emulated:vulkan").info(); });
+              }),
+              0);
+}
+
+TEST_P(ForkTest, childOpensNoGpuThatItsParentHasOpened) {
+    if (!on_gpu()) GTEST_SKIP() << "for a GPU";
+    EXPECT_EQ(in_child([] {
+                  return all_fork_errors([] { return Device::open("cuda:0").info(); },
+                                         [] { return Device::open("best").info(); });
+              }),
+              0);
+}
+
+}  // namespace
+}  // namespace carillon::test
