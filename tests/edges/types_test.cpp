@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be copied and moved: the table in docs/threads.md, checked by the compiler, and that the
+// table has every type of this list.
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+#include "carillon/host_ring.hpp"
+#include "device/device_fixture.hpp"
+
+namespace carillon::test {
+namespace {
+
+struct Twice {
+    CARILLON_HD int operator()(int const& value) const { return 2 * value; }
+};
+
+// As the table says it.
+template <class T>
+constexpr char const* kind() {
+    if (std::is_trivially_copyable_v<T>) return "copied, to kernels too";
+    if (std::is_copy_constructible_v<T>) return "copied";
+    if (std::is_move_assignable_v<T>) return "moved";
+    if (std::is_move_constructible_v<T>) return "moved, not assigned";
+    return "neither";
+}
+
+struct Row {
+    char const* type;
+    char const* kind;
+};
+
+constexpr auto to_device = Direction::to_device;
+constexpr auto to_host = Direction::to_host;
+
+Row const rows[] = {
+    {"Device", kind<Device>()},
+    {"Memory", kind<Memory>()},
+    {"Arena", kind<Arena>()},
+    {"ArenaPiece", kind<ArenaPiece>()},
+    {"FileDescriptor", kind<FileDescriptor>()},
+    {"PersistentKernel", kind<PersistentKernel<Twice>>()},
+    {"PooledKernel", kind<PooledKernel<Twice>>()},
+    {"RunningKernel", kind<RunningKernel>()},
+    {"Channel", kind<Channel<int, int>>()},
+    {"PoolClient", kind<PoolClient<int, int>>()},
+    {"Ticket", kind<Ticket>()},
+    {"PoolTicket", kind<PoolTicket>()},
+    {"CommandTicket", kind<CommandTicket<int>>()},
+    {"Ring", kind<Ring<int, to_device>>()},
+    {"SharedRing", kind<SharedRing<int, to_device>>()},
+    {"HostSharedProducer", kind<HostSharedProducer<int>>()},
+    {"HostRing", kind<HostRing<int>>()},
+    {"ChunkRing", kind<ChunkRing<>>()},
+    {"Chunk", kind<Chunk<NoMeta>>()},
+    {"Flag", kind<Flag<int, to_host>>()},
+    {"Doorbell", kind<Doorbell<to_device>>()},
+    {"Mailbox", kind<Mailbox<int, to_device>>()},
+    {"HostService", kind<HostService<int, int>>()},
+    {"LogService", kind<LogService>()},
+    {"DeviceReader", kind<DeviceReader>()},
+    {"ChannelMemory", kind<ChannelMemory>()},
+    {"Pins", kind<Pins>()},
+    {"OnCore", kind<OnCore>()},
+    {"Guard", kind<Guard>()},
+    {"DeviceConsumer", kind<DeviceConsumer<int>>()},
+    {"DeviceProducer", kind<DeviceProducer<int>>()},
+    {"DeviceChannel", kind<DeviceChannel<int, int>>()},
+    {"DeviceSharedConsumer", kind<DeviceSharedConsumer<int>>()},
+    {"BlockChunkReader", kind<BlockChunkReader<NoMeta>>()},
+    {"HostCaller", kind<HostCaller<int, int>>()},
+    {"DeviceLog", kind<DeviceLog>()},
+    {"HostWait", kind<HostWait>()},
+};
+
+// A copy of a channel numbered its requests apart from the original; one of an end, its messages.
+static_assert(!std::is_copy_constructible_v<Channel<int, int>>);
+static_assert(!std::is_move_constructible_v<Channel<int, int>>);
+static_assert(!std::is_copy_constructible_v<Ring<int, to_host>>);
+static_assert(!std::is_move_constructible_v<Ring<int, to_host>>);
+static_assert(!std::is_copy_constructible_v<PoolClient<int, int>>);
+static_assert(!std::is_copy_constructible_v<PersistentKernel<Twice>>);
+static_assert(!std::is_copy_constructible_v<HostSharedProducer<int>>);
+
+TEST(TypesTest, tableSaysWhatCanBeCopiedAndMoved) {
+    std::ifstream file(CARILLON_DOCS "/threads.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    for (Row const& row : rows) {
+        std::string const line = "| `" + std::string(row.type) + "` | " + row.kind + " |";
+        EXPECT_NE(text.str().find(line), std::string::npos) << line;
+    }
+}
+
+}  // namespace
+}  // namespace carillon::test
