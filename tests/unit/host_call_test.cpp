@@ -228,6 +228,25 @@ TEST_F(HostCallerTest, givesUpAtItsDeadlineAndFindsARoomWhenTheLateAnswersAreThe
     EXPECT_EQ(reply_, 40U);
 }
 
+// A look at its clock takes long, and the answer comes meanwhile.
+struct SlowClock {
+    std::function<void()> const* meanwhile;
+
+    [[nodiscard]] std::uint64_t now_ns() const {
+        (*meanwhile)();
+        return 0;
+    }
+    void idle(std::uint32_t /*polls*/) const {}
+};
+
+TEST_F(HostCallerTest, takesAnAnswerThatComesAtTheLastMoment) {
+    meanwhile_ = [this] { serve_once(); };
+    BasicHostCaller<std::uint64_t, std::uint64_t, DeviceFar, DeviceNear, SlowClock> caller(
+        requests_.view(), places_.view(), SlowClock{&meanwhile_});
+    EXPECT_EQ(caller.call(6, reply_, 0), HostCallResult::answered);
+    EXPECT_EQ(reply_, 60U);
+}
+
 TEST_F(HostCallerTest, leavesItsPlaceAsItWasWhereItFindsNoSlot) {
     for (int i = 0; i < 8; ++i) EXPECT_TRUE(caller_.post(5));
     EXPECT_FALSE(caller_.post(6));
