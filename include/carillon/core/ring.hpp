@@ -215,13 +215,14 @@ class Producer {
         slot_ = view_.slot(next_);
     }
 
-    // P3, pairs with C2: the slot's last line was taken before it is written again. A credit that
-    // no consumer can have returned is no room: a kernel that is wrong may write anything there.
+    // P3, pairs with C2: the slot's last line was taken before it is written again. A consumer that
+    // is wrong may write any credit there: it has lines overwritten, but never more than there are.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const taken = near_.load_word(view_.credit);
-        Sequence const outstanding = next_ - 1 - taken;
-        room_ = outstanding > view_.capacity
+        auto const outstanding = static_cast<std::int64_t>(next_ - 1 - taken);
+        room_ = outstanding < 0 ? view_.capacity
+                : outstanding > view_.capacity
                     ? 0
                     : view_.capacity - static_cast<std::uint32_t>(outstanding);
     }
