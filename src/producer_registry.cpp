@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -125,11 +126,15 @@ std::optional<unsigned> ProducerRegistry::try_enter() {
     return {};
 }
 
-void ProducerRegistry::leave(unsigned number) noexcept {
+void ProducerRegistry::leave(unsigned number, std::function<void(unsigned)> const& bury) noexcept {
     std::lock_guard const lock(members_->mutex);
     unsigned const index = number % size_;
     // The record was recovered, and may be another's by now.
     if (!members_->in_use[index] || members_->numbers[index] != number) return;
+    try {
+        bury(index);
+    } catch (std::exception const&) {  // memory that is not coherent could not be read
+    }
     // A thread that died at a claim may have left its end to another, who lets go of it here: the
     // claim is still to be given up.
     bool const at_claim = HostCached().load_word(&records_[index].begin) != ProducerRecord::none;
@@ -153,31 +158,36 @@ unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const&
                                    std::function<void(unsigned)> const& bury) {
     std::lock_guard const lock(members_->mutex);
     std::vector<unsigned> dead;
+    dead.reserve(size_);  // whoever is found dead is held from then on
     for (unsigned i = 0; i < size_; ++i) {
         if (!members_->in_use[i]) continue;
         // One that is free was found dead before, and could not be dealt with then.
         if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
     }
     if (dead.empty()) return 0;
-    for (unsigned i : dead) {
-        members_->in_use[i] = false;
-        bury(i);
-    }
+    for (unsigned i : dead) members_->in_use[i] = false;
     auto const living = [&](std::size_t i) -> ProducerRecord const* {
         return members_->in_use[i] ? records_ + i : nullptr;
     };
     // A producer is at a claim for a few instructions, unless its thread does not get to run.
     constexpr int attempts = 10'000;
     bool done = false;
-    for (int attempt = 0; !done && attempt < attempts; ++attempt) {
-        done = give_up_claims(view, size_, living, far, near, members_->held.data());
-        if (!done) std::this_thread::yield();
+    std::exception_ptr failure;  // of memory that is not coherent: the next one tries again
+    try {
+        for (unsigned i : dead) bury(i);
+        for (int attempt = 0; !done && attempt < attempts; ++attempt) {
+            done = give_up_claims(view, size_, living, far, near, members_->held.data());
+            if (!done) std::this_thread::yield();
+        }
+    } catch (...) {
+        failure = std::current_exception();
     }
     for (unsigned i : dead) {
         if (done) near.store_word(&records_[i].begin, ProducerRecord::none);
         members_->lives[i]->release();
         members_->in_use[i] = !done;
     }
+    if (failure) std::rethrow_exception(failure);
     return done ? static_cast<unsigned>(dead.size()) : 0;
 }
 

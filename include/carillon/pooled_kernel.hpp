@@ -183,13 +183,8 @@ class PoolClient {
     PoolClient& operator=(PoolClient&&) = delete;
     PoolClient(PoolClient const&) = delete;
     PoolClient& operator=(PoolClient const&) = delete;
-    // What is outstanding is given up.
-    ~PoolClient() {
-        if (mark_.inherited()) return;
-        for (Slot& slot : slots_) {
-            if (slot.awaited != 0) slot.place.give_up();
-        }
-    }
+    // What is outstanding is given up, with its end of the ring.
+    ~PoolClient() = default;
 
     // Sends a request and waits for its reply. Throws TimeoutError when none came within `timeout`,
     // which says whether the request was sent: it may still be served then, and its reply is
@@ -261,7 +256,7 @@ class PoolClient {
     // A reply that is outstanding, or room for one.
     struct Slot {
         Slot(ReplyPlaces const& places, std::uint32_t own) : place(places, own) {}
-        PlaceClaim<HostCached> place;
+        PlaceClaim<HostCached, true> place;
         std::uint64_t awaited = 0;  // serial of the request whose reply it is for; 0: none
     };
 
@@ -292,9 +287,9 @@ class PoolClient {
         if (!claim()) return nullptr;
         Slot& slot = slots_[free_.back()];
         bool const sent = push(slot, request, data);
+        if (!sent) slot.place.take_back();  // whoever buries this client is not to see it as sent
         record_->sends_at.store(0, std::memory_order_relaxed);
         if (!sent) {
-            slot.place.take_back();
             full_ = detail::NoRoom::pool;
             return nullptr;
         }

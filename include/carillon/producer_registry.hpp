@@ -27,8 +27,10 @@ class ProducerRegistry {
     // A record for the calling thread, as a number for those below: another one whenever the record
     // is given out. Nothing when all are in use.
     [[nodiscard]] std::optional<unsigned> try_enter();
-    // By whoever: does nothing where its thread was found dead, whoever has the record by now.
-    void leave(unsigned number) noexcept;
+    // By whoever: does nothing where its thread was found dead, whoever has the record by now;
+    // otherwise calls bury(index) first, as recover() does.
+    void leave(
+        unsigned number, std::function<void(unsigned)> const& bury = [](unsigned) {}) noexcept;
     // Which of the records it is.
     [[nodiscard]] unsigned index(unsigned number) const { return number % size_; }
     [[nodiscard]] ProducerRecord* record(unsigned number) const { return records_ + index(number); }

@@ -29,7 +29,7 @@
 namespace carillon {
 
 struct SharedRingOptions {
-    std::uint32_t capacity = 8192;  // slots; a power of two
+    std::uint32_t capacity = 8192;  // slots; a power of two up to 2^20
     // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host,
     // the capacity is at least a stripe and 31, room for a warp's messages. Every
     // consumer holds a stripe, so that consumers times stripe have to fit into the capacity. A warp
@@ -117,7 +117,7 @@ class HostSharedProducer {
     HostSharedProducer(HostSharedProducer const&) = delete;
     HostSharedProducer& operator=(HostSharedProducer const&) = delete;
     ~HostSharedProducer() {
-        if (state_ && !mark_.inherited()) state_->registry.leave(number_);
+        if (state_ && !mark_.inherited()) state_->registry.leave(number_, state_->bury);
     }
 
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
@@ -194,12 +194,16 @@ class SharedRing {
     }
     // A thread's end; one for each thread that takes messages. The ring has to outlive it.
     [[nodiscard]] HostConsumer consumer() const requires(!to_device) {
+        state_->mark.require_own("SharedRing::consumer");
         return HostConsumer(state_->memory.on_host(), HostCached(), state_->far);
     }
 
     // Lets the consumers skip what producers that have died claimed and did not write; returns how
     // many had died. HostSharedProducer::push does so while it waits.
-    unsigned recover() requires to_device { return state_->recover(); }
+    unsigned recover() requires to_device {
+        state_->mark.require_own("SharedRing::recover");
+        return state_->recover();
+    }
 
     [[nodiscard]] std::uint32_t capacity() const { return state_->memory.on_host().capacity; }
     [[nodiscard]] std::uint32_t stripe() const { return state_->memory.on_host().stripe(); }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "carillon/pooled_kernel.hpp"
@@ -13,6 +14,7 @@ namespace carillon::test {
 namespace {
 
 using Asked = AddressedRequest<int>;
+using Place = PlaceClaim<HostCached, true>;
 
 class DeadClientTest : public testing::Test {
    protected:
@@ -26,9 +28,9 @@ class DeadClientTest : public testing::Test {
         }).join();
     }
     // The steps of a client that sends, one by one.
-    PlaceClaim<HostCached> claim_place(HostSharedProducer<Asked> const& end) {
+    Place claim_place(HostSharedProducer<Asked> const& end) {
         std::uint32_t const place = pool_.first_place(end.index());
-        PlaceClaim<HostCached> claim(pool_.places_on_host(), place);
+        Place claim(pool_.places_on_host(), place);
         pool_.record(end.index()).claimed_before = end.record().end;
         pool_.record(end.index()).sends_at = place + 1;
         EXPECT_TRUE(claim.try_claim_own());
@@ -47,8 +49,7 @@ class DeadClientTest : public testing::Test {
         std::uint32_t free = 0;
         HostSharedProducer<Asked> const next(pool_.ring());
         for (std::uint32_t i = 0; i < replies; ++i) {
-            PlaceClaim<HostCached> claim(pool_.places_on_host(),
-                                         pool_.first_place(next.index()) + i);
+            Place claim(pool_.places_on_host(), pool_.first_place(next.index()) + i);
             if (!claim.try_claim_own()) continue;
             claim.take_back();
             ++free;
@@ -146,6 +147,20 @@ TEST_F(DeadClientTest, placeOfALineThatWasWrittenHoldsUntilTheReply) {
     });
     EXPECT_EQ(free_places(), replies - 1);
     EXPECT_EQ(serve(), 1U);
+    EXPECT_EQ(free_places(), replies);
+}
+
+// Its owner counts as dead, and its object is let go afterwards, by another thread.
+TEST_F(DeadClientTest, whatIsLetGoAfterItsThreadDiedIsLetGoOnce) {
+    std::optional<Place> left;
+    die([&](auto& end) {
+        left = claim_place(end);
+        EXPECT_TRUE(end.try_push({left->address(), 7}));
+    });
+    pool_.recover();
+    left->give_up();
+    EXPECT_EQ(serve(), 1U);
+    EXPECT_TRUE(pool_.all_answered());
     EXPECT_EQ(free_places(), replies);
 }
 

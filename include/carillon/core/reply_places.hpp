@@ -63,8 +63,9 @@ inline void format_places(ReplyPlaces const& places, Sequence first) {
     *places.next = 0;
 }
 
-// A caller's hold on one place at a time.
-template <class Near>
+// A caller's hold on one place at a time. `revocable`: when the caller counts as dead, others leave
+// the place for it (leave_for_the_dead), and what it does there afterwards changes nothing.
+template <class Near, bool revocable = false>
 class PlaceClaim {
    public:
     CARILLON_HD explicit PlaceClaim(ReplyPlaces const& places, Near near = Near())
@@ -141,9 +142,13 @@ class PlaceClaim {
     // no caller before the next looks at the line while the host writes it.
     CARILLON_POLICY_CODE
     CARILLON_HD void leave(std::uint64_t step, bool known_free) {
-        (void)near_.fetch_add(word(), step);
-        word_ += step;
         known_free_ = known_free;
+        if constexpr (revocable) {
+            known_free_ &= near_.compare_exchange(word(), word_, word_ + step) == word_;
+        } else {
+            (void)near_.fetch_add(word(), step);
+        }
+        word_ += step;
     }
 
     ReplyPlaces places_;
@@ -158,8 +163,9 @@ class PlaceClaim {
 template <class Near>
 void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sent, Near near) {
     std::uint64_t* const word = places.words + place;
-    if ((near.load_word(word) & 1) == 0) return;
-    (void)near.fetch_add(word, sent ? 1 : ~std::uint64_t{0});
+    std::uint64_t const found = near.load_word(word);
+    if ((found & 1) == 0) return;
+    (void)near.compare_exchange(word, found, sent ? found + 1 : found - 1);
 }
 
 // The end that answers, in any order.
