@@ -16,6 +16,7 @@
 
 #include "carillon/core/line.hpp"
 #include "carillon/error.hpp"
+#include "carillon/process_mark.hpp"
 #include "sizes.hpp"
 
 namespace carillon {
@@ -66,7 +67,10 @@ class detail::ArenaState {
     [[nodiscard]] Memory const& memory() const { return memory_; }
 
     // The piece's offset.
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
+
     std::size_t take(std::size_t size, std::size_t alignment) {
+        mark_.require_own("Arena::allocate");
         std::lock_guard const lock(mutex_);
         std::size_t const step = std::max(alignment, granule_);
         if (size <= memory_.size()) {
@@ -100,10 +104,12 @@ class detail::ArenaState {
     }
 
     [[nodiscard]] std::size_t used() const {
+        mark_.require_own("Arena::used");
         std::lock_guard const lock(mutex_);
         return used_;
     }
     [[nodiscard]] std::size_t largest_free() const {
+        mark_.require_own("Arena::largest_free");
         std::lock_guard const lock(mutex_);
         return largest();
     }
@@ -133,6 +139,7 @@ class detail::ArenaState {
         return most;
     }
 
+    ProcessMark mark_;
     Memory memory_;
     std::size_t granule_;  // pieces share no line and no atom
     mutable std::mutex mutex_;
@@ -164,7 +171,7 @@ ArenaPiece& ArenaPiece::operator=(ArenaPiece&& other) noexcept {
 ArenaPiece::~ArenaPiece() { give_back(); }
 
 void ArenaPiece::give_back() noexcept {
-    if (state_) state_->give_back(offset_);
+    if (state_ && !state_->mark().inherited()) state_->give_back(offset_);
     state_.reset();
 }
 

@@ -74,6 +74,7 @@ Residents::~Residents() {
     if (mark_.inherited()) {
         (void)orphans_.release();
         (void)retired_.release();
+        return;
     }
     free_retired();
 }

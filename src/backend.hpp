@@ -59,9 +59,9 @@ class Residents {
     // Looks for the end of a kernel that its owner has left behind, whenever something is asked
     // here.
     void adopt(std::unique_ptr<Execution> execution) noexcept;
-    // Frees `allocation`, or the next one that comes when no kernel lives here any more does. A
-    // driver's free waits for kernels of the program's own too: nothing is freed in any other call,
-    // whoever asks something until a deadline.
+    // Frees `allocation` if no kernel lives here; otherwise the next memory that comes or goes
+    // does. A driver's free waits for kernels of the program's own too: nothing is freed in any
+    // other call, whoever asks something until a deadline.
     void retire(std::unique_ptr<Allocation> allocation) noexcept;
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended. The first
     // throws ResidencyError, and TimeoutError while something is being freed: the free would wait
@@ -69,11 +69,12 @@ class Residents {
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
     [[nodiscard]] bool any();  // kernel
-    // What only waits for a kernel that was left behind, and has ended since, is freed.
+    // Looks whether kernels that were left behind have ended since.
     void look_after_orphans() noexcept;
+    // Frees what is retired, unless a kernel lives here. The driver may wait.
+    void free_retired() noexcept;
 
    private:
-    void free_retired() noexcept;
     // What is retired, unless a kernel lives here or another thread frees; and whether there is
     // any.
     [[nodiscard]] std::unique_ptr<Allocation> begin_to_free() noexcept;

@@ -142,6 +142,7 @@ Memory Device::allocate(std::size_t size) const {
     require_size("Device::allocate", size);
     backend_->mark().require_own("Device::allocate");
     backend_->residents().look_after_orphans();
+    backend_->residents().free_retired();  // this may need it
     return {backend_, backend_->allocate(size)};
 }
 
@@ -149,6 +150,7 @@ Memory Device::allocate_host(std::size_t size) const {
     require_size("Device::allocate_host", size);
     backend_->mark().require_own("Device::allocate_host");
     backend_->residents().look_after_orphans();
+    backend_->residents().free_retired();  // this may need it
     return {backend_, backend_->allocate_host(size)};
 }
 

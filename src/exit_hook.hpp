@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
 #include <functional>
 
 namespace carillon::detail {
@@ -18,12 +16,10 @@ class ExitHook {
     ExitHook(ExitHook const&) = delete;
     ExitHook& operator=(ExitHook const&) = delete;
 
-    // If it was made in this process.
     void run() const;
 
    private:
     std::function<void()> halt_;
-    pid_t process_ = ::getpid();
 };
 
 // To be called when a driver has been loaded or has opened something: what it registered to be

@@ -208,8 +208,14 @@ void RequestServer::flush(std::chrono::nanoseconds timeout) const {
                                    last - state_->served()));
 }
 
-std::uint64_t RequestServer::failures() const { return state_->failures(); }
-void RequestServer::rethrow_failure() const { state_->rethrow_failure(); }
+std::uint64_t RequestServer::failures() const {
+    mark_.require_own(state_->owner() + "::failures");
+    return state_->failures();
+}
+void RequestServer::rethrow_failure() const {
+    mark_.require_own(state_->owner() + "::rethrow_failure");
+    state_->rethrow_failure();
+}
 
 ReplyMemory::ReplyMemory(Device const& device, std::uint32_t places, Sequence first)
     : places_(places),

@@ -94,6 +94,7 @@ std::shared_ptr<KernelHost> KernelHost::make(Device device, std::shared_ptr<Chan
 void KernelHost::let_go(KernelHost* host) noexcept {
     if (host->mark_.inherited()) return;
     host->end();
+    host->at_exit_.reset();  // nobody else ends the heart
     if (host->end_heart()) {
         delete host;
     } else if (!process_exits()) {

@@ -26,8 +26,9 @@ void throw_inherited(std::string_view call) {
 
 void keep_from_children(void* where, std::size_t size) noexcept {
     auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    if (reinterpret_cast<std::uintptr_t>(where) % page != 0) return;
-    (void)::madvise(where, size, MADV_DONTFORK);  // without it the calls of the library look
+    std::size_t const whole = size / page * page;
+    if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
+    (void)::madvise(where, whole, MADV_DONTFORK);  // without it the calls of the library look
 }
 
 }  // namespace carillon::detail

@@ -138,7 +138,10 @@ class Channel {
 
     // Whether the kernel has answered every request; of this channel's calls the only one that any
     // thread may make.
-    [[nodiscard]] bool all_answered() const { return ends_.all_answered(); }
+    [[nodiscard]] bool all_answered() const {
+        mark_.require_own("Channel::all_answered");
+        return ends_.all_answered();
+    }
 
     [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
 

@@ -70,6 +70,7 @@ class Flag {
 
     // `data` says that the value refers to device memory that the caller has written.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
+        detail::OneThreadCall<> const call(this, "Flag::set");
         mark_.require_own("Flag::set");
         word_.host().set(value, data);
     }

@@ -52,8 +52,9 @@ using HostRingConsumer = Consumer<T, HostShared, HostShared>;
 template <class T>
 class HostRing {
    public:
-    // `capacity`: slots, a power of two. `first`: the number of the first message; tests place it
-    // before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU without AVX.
+    // `capacity`: slots, a power of two up to 2^20. `first`: the number of the first message; tests
+    // place it before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU
+    // without AVX.
     explicit HostRing(std::uint32_t capacity, Sequence first = 1,
                       HostWait wait = HostWait::for_kernel(true, 1))
         : memory_(capacity, first),

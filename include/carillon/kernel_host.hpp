@@ -44,7 +44,7 @@ struct PersistentKernelOptions {
     unsigned channels_per_block = 1;
     // Every block has a second channel, whose requests it serves before those of its first.
     bool express = false;
-    std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two
+    std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two up to 2^20
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
     // How long the destructor waits for the kernel to end.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);

@@ -19,8 +19,9 @@ class Device;
 // Memory that the CPU and the device both address: device memory mapped into the CPU
 // (Device::allocate) or page-locked host memory (Device::allocate_host). Zeroed when new.
 //
-// Freed with the object, except while a kernel lives on the device: then the free waits until the
-// last kernel has ended, because the CUDA driver would block in it until then.
+// Freed with the object, except while a kernel lives on the device, because the CUDA driver would
+// block in it until the kernel's end: then with the next memory that is let go or allocated when
+// the last kernel has ended.
 class Memory {
    public:
     Memory() noexcept;  // none

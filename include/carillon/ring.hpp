@@ -21,7 +21,7 @@ namespace carillon {
 enum class Direction : bool { to_device, to_host };
 
 struct RingOptions {
-    std::uint32_t capacity = 256;  // slots; a power of two
+    std::uint32_t capacity = 256;  // slots; a power of two up to 2^20
     Sequence first = 1;            // number of the first message; tests place it before a wrap
     // How the CPU waits; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;

@@ -20,7 +20,6 @@
 #include "exit_hook.hpp"
 #include "guard.hpp"
 #include "keep_forever.hpp"
-#include "process.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -164,11 +163,6 @@ std::shared_ptr<Residents> residents_of(Uuid const& uuid) {
     return residents;
 }
 
-std::unique_ptr<Allocation> kept_from_children(std::unique_ptr<Allocation> allocation) {
-    keep_from_children(allocation->host, allocation->size);
-    return allocation;
-}
-
 class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
@@ -187,10 +181,10 @@ class CudaBackend final : public Backend {
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
-        return kept_from_children(memory_->allocate(context_, size));
+        return memory_->allocate(context_, size);
     }
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
-        return kept_from_children(allocate_page_locked(context_, size, "Device::allocate_host"));
+        return allocate_page_locked(context_, size, "Device::allocate_host");
     }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
 

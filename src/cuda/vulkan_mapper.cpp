@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "cuda/mapper.hpp"
+#include "process.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {
@@ -43,6 +44,7 @@ class ImportedIntoCuda final : public VulkanAllocation {
         if (result != CUDA_SUCCESS) cuda.cuDestroyExternalMemory(imported_);
         cuda.check(result, "cuExternalMemoryGetMappedBuffer");
         device = reinterpret_cast<void*>(pointer_);
+        keep_from_children(host, block().allocated());
     }
 
     SharedContext context_;

@@ -20,7 +20,8 @@ class Mapping {
     Mapping(int fd, std::size_t size)
         : size_(size), where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {
         if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
-        keep_from_children(where_, size);
+        constexpr std::size_t page = 4096;  // the rest of the last one is the mapping's too
+        keep_from_children(where_, (size + page - 1) / page * page);
     }
     ~Mapping() { ::munmap(where_, size_); }
     Mapping(Mapping const&) = delete;

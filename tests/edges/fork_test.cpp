@@ -113,7 +113,9 @@ TEST_P(ForkTest, childThatExitsInOrderBesideAKernelInStaticStorageEnds) {
         ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);  // of a leak checker
         std::exit(0);  // NOLINT: the order that is tested
     }
-    EXPECT_NE(outcome_of(child), hung);
+    int const outcome = outcome_of(child);
+    EXPECT_NE(outcome, hung);
+    EXPECT_LT(outcome, killed_by);
     expect_answer(*kernel);
     kernel.reset();
 }
@@ -140,7 +142,7 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
                       },
                       [&] { return client.wait(asked, patience); }, [&] { return pool.client(); },
                       [&] { return kernel.state(); }, [&] { return kernel.activity(); },
-                      [&] { return kernel.running(); },
+                      [&] { return kernel.running(); }, [&] { return channel.all_answered(); },
                       [&] {
                           kernel.stop(patience);
                           return 0;
@@ -164,6 +166,8 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
     Ring<int, Direction::to_host> back(device());
     SharedRing<int, Direction::to_device> const shared(device());
     auto producer = shared.producer();
+    Arena const arena(device(), 4096);
+    auto piece = std::make_optional(arena.allocate(64));
     Flag<int, Direction::to_device> flag(device());
     Flag<int, Direction::to_host> const status(device());
     Doorbell<Direction::to_device> bell(device());
@@ -174,6 +178,7 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
                   return all_fork_errors(
                       [&] { return ring.try_push(1); }, [&] { return back.try_pop(); },
                       [&] { return producer.try_push(1); }, [&] { return shared.producer(); },
+                      [&] { return arena.allocate(64).size(); }, [&] { return arena.used(); },
                       [&] {
                           flag.set(1);
                           return 0;
@@ -203,6 +208,7 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
     // A child that lets go of all of them gives nothing up.
     EXPECT_EQ(in_child([&] {
                   chunk.reset();
+                  piece.reset();
                   { auto const gone = std::move(producer); }
                   return 0;
               }),
@@ -240,7 +246,7 @@ TEST_P(ForkTest, servicesAndLogsAreTheParents) {
                           service->flush(patience);
                           return 0;
                       },
-                      [&] { return reader->running(); },
+                      [&] { return service->failures(); }, [&] { return reader->running(); },
                       [&] { return reader->read(memory, 0, 8, patience); });
                   service.reset();
                   reader.reset();
@@ -256,7 +262,7 @@ TEST_P(ForkTest, addressThatTheChildKeptIsNoWayIntoTheParentsMemory) {
     if (std::string(GetParam()) == "emulated:vulkan") {
         GTEST_SKIP() << "its memory is Mesa's, which may share pages with other things";
     }
-    Memory const memory = device().allocate_host(4096);
+    Memory const memory = device().allocate(4096);
     auto* const word = static_cast<std::uint64_t volatile*>(memory.host());
     *word = 1;
     EXPECT_EQ(in_child([&] {

@@ -65,7 +65,7 @@ TEST_P(LimitsOfSizesTest, arenas) {
 template <class Make>
 void try_capacity(std::string const& what, Make const& make) {
     try_values<std::uint32_t>(what + ", capacity", Expected::usage("a capacity of "),
-                              {0, 1, 3, (1U << 24) + 1, 1U << 25, largest_number}, make);
+                              {0, 1, 3, (1U << 20) + 1, 1U << 21, 1U << 24, largest_number}, make);
     try_limit({what + ", capacity, 64", Expected::behaves(), [&] { return make(64U); }});
 }
 // The number of the first message.
@@ -164,7 +164,7 @@ TEST_P(LimitsOfSizesTest, kernels) {
                          [&](auto blocks) { return answers({.blocks = blocks}); });
     try_values<unsigned>("PersistentKernel, blocks", Expected::refused(),
                          {0, (1U << 31) - 1, 1U << 31, largest_number}, [&](auto blocks) {
-                             return answers({.blocks = blocks, .capacity = 1U << 24});
+                             return answers({.blocks = blocks, .capacity = 1U << 20});
                          });
     try_values<unsigned>("PersistentKernel, channels_per_block", Expected::behaves(), {1, 3, 64},
                          [&](auto each) { return answers({.channels_per_block = each}); });

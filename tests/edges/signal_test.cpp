@@ -100,7 +100,6 @@ TEST_P(SignalTest, processThatIsStoppedAndContinuedLosesNoReply) {
     int status = 0;
     std::uint64_t i = 0;
     for (; ::waitpid(child, &status, WNOHANG) == 0; ++i) {
-        // A deadline that passes while the process is stopped: the reply has come all the same.
         ASSERT_EQ(kernel.channel().call({i, 0}, patience).value, 3 * i + 1);
     }
     EXPECT_TRUE(WIFEXITED(status));

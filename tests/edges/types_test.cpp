@@ -41,6 +41,8 @@ Row const rows[] = {
     {"ArenaPiece", kind<ArenaPiece>()},
     {"FileDescriptor", kind<FileDescriptor>()},
     {"PersistentKernel", kind<PersistentKernel<Twice>>()},
+    {"CommandKernel", kind<CommandKernel<Twice, Commands<int>>>()},
+    {"CommandChannel", kind<CommandChannel<Twice, Commands<int>>>()},
     {"PooledKernel", kind<PooledKernel<Twice>>()},
     {"RunningKernel", kind<RunningKernel>()},
     {"Channel", kind<Channel<int, int>>()},

@@ -109,7 +109,6 @@ TEST_P(ChunkRingTest, chunksCommittedInAnyOrderAreTakenInOrder) {
     }
 }
 
-// Catches data that overtake nothing but their own line, and a line that overtakes them.
 // Catches a credit for chunks that were never handed over, which the producer then writes over, or
 // waits for without end.
 TEST_P(ChunkRingTest, releaseOfWhatWasNotTakenOrIsReleasedAlreadyChangesNothing) {
@@ -139,6 +138,7 @@ TEST_P(ChunkRingTest, creditBeyondWhatWasClaimedIsNotBelieved) {
     EXPECT_EQ(producer_.try_claim(), 0U);
 }
 
+// Catches data that overtake nothing but their own line, and a line that overtakes them.
 TEST_P(ChunkRingTest, dataAreReleasedBeforeTheLineThatHandsThemOver) {
     Sequence const claimed = producer_.try_claim();
     EXPECT_EQ(log_.take(), Entries{});
