@@ -364,7 +364,7 @@ class PoolClient {
     // Meanwhile, what clients that died had is given up.
     template <class Poll>
     bool wait_for(Poll&& poll, std::chrono::nanoseconds timeout, std::string_view call) {
-        return state_->wait().until(poll, timeout, [&] {
+        return detail::owned(state_, call).wait().until(poll, timeout, [&] {
             state_->kernel().require_alive(call);
             state_->recover();
         });
