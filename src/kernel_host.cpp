@@ -69,9 +69,9 @@ BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) 
             options.idle};
 }
 
-KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
+KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
                        PersistentKernelOptions const& options, std::string owner)
-    : device_(std::move(device)),
+    : device_(device),
       memory_(std::move(memory)),
       options_(options),
       owner_(std::move(owner)),
@@ -84,10 +84,11 @@ KernelHost::KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
       })),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
-std::shared_ptr<KernelHost> KernelHost::make(Device device, std::shared_ptr<ChannelMemory> memory,
+std::shared_ptr<KernelHost> KernelHost::make(Device const& device,
+                                             std::shared_ptr<ChannelMemory> memory,
                                              PersistentKernelOptions const& options,
                                              std::string owner) {
-    return {new KernelHost(std::move(device), std::move(memory), options, std::move(owner)),
+    return {new KernelHost(device, std::move(memory), options, std::move(owner)),
             &KernelHost::let_go};
 }
 

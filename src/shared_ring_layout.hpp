@@ -32,14 +32,14 @@ class Pieces {
 struct SharedRingLayout {
     SharedRingLayout(std::size_t capacity, std::size_t stripe, std::size_t producers,
                      std::size_t atom)
-        : of_consumers(unit(atom)), of_producers(unit(atom)) {
-        slots = of_consumers.take(capacity * sizeof(Line));
-        given_up = of_consumers.take(capacity * sizeof(std::uint64_t));
-        taken = of_consumers.take(sizeof(std::uint64_t));
-        claimed = of_producers.take(sizeof(std::uint64_t));
-        credits = of_producers.take(capacity / stripe * sizeof(std::uint64_t));
-        records = of_producers.take(producers * sizeof(ProducerRecord));
-    }
+        : of_consumers(unit(atom)),
+          of_producers(unit(atom)),
+          slots(of_consumers.take(capacity * sizeof(Line))),
+          given_up(of_consumers.take(capacity * sizeof(std::uint64_t))),
+          taken(of_consumers.take(sizeof(std::uint64_t))),
+          claimed(of_producers.take(sizeof(std::uint64_t))),
+          credits(of_producers.take(capacity / stripe * sizeof(std::uint64_t))),
+          records(of_producers.take(producers * sizeof(ProducerRecord))) {}
 
     [[nodiscard]] static std::size_t unit(std::size_t atom) {
         constexpr std::size_t cache_line_pair = 128;

@@ -105,7 +105,7 @@ class KernelHost final : public ChannelPeer {
     // `owner`: the class whose name its errors have. Throws SystemError. Whoever has it last ends
     // the kernel, and it stays where it is in a child that was forked, and where its thread sits in
     // the driver.
-    [[nodiscard]] static std::shared_ptr<KernelHost> make(Device device,
+    [[nodiscard]] static std::shared_ptr<KernelHost> make(Device const& device,
                                                           std::shared_ptr<ChannelMemory> memory,
                                                           PersistentKernelOptions const& options,
                                                           std::string owner = "PersistentKernel");
@@ -147,7 +147,7 @@ class KernelHost final : public ChannelPeer {
         Clock::time_point since;
     };
 
-    KernelHost(Device device, std::shared_ptr<ChannelMemory> memory,
+    KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
                PersistentKernelOptions const& options, std::string owner);
     // As the last one who had it goes.
     static void let_go(KernelHost* host) noexcept;
