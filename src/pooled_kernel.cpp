@@ -23,7 +23,6 @@ void require_pool(PooledKernelOptions const& options, unsigned threads) {
     }
     require_senders(pooled_kernel, options.clients);
     require_places(pooled_kernel, std::uint64_t{options.clients} * options.replies);
-    check_capacity(pooled_kernel, kernel.capacity);
     if (options.stripe > 1 && threads > 1) {
         throw UsageError(pooled_kernel,
                          fmt::format("a stripe of {}: the threads of a block that run a handler "

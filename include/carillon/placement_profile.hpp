@@ -49,7 +49,7 @@ struct PlacementProfile {
 
 // Writes a new file in place of an old one, and its folders where they are missing: it is on the
 // disk on return. Bytes of a text that are not UTF-8 become U+FFFD. Throws SystemError; what was
-// there is there still then.
+// there is there still then, unless only its folder could not be written to the disk.
 void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path);
 
 // The profile of a device where it is kept, or nothing and the reason: never an error.
