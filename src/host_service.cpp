@@ -62,6 +62,17 @@ std::size_t lines_size(std::size_t places) {
 
 }  // namespace
 
+void ServiceFailures::keep() {
+    std::lock_guard const lock(mutex_);
+    if (!first_) first_ = std::current_exception();
+    ++count_;
+}
+
+void ServiceFailures::rethrow_first() const {
+    std::lock_guard const lock(mutex_);
+    if (first_) std::rethrow_exception(first_);
+}
+
 // What the thread uses, and outlives a server that could not wait for it.
 class RequestServer::State {
    public:
@@ -78,7 +89,7 @@ class RequestServer::State {
     [[nodiscard]] std::string const& owner() const { return owner_; }
     [[nodiscard]] SharedRingMemory const& memory() const { return memory_; }
     [[nodiscard]] ServiceThreadOptions const& options() const { return options_; }
-    [[nodiscard]] std::uint64_t failures() const { return failures_; }
+    [[nodiscard]] ServiceFailures const& failures() const { return failures_; }
 
     // The thread's life.
     void run(std::stop_token const& stop) {
@@ -98,7 +109,7 @@ class RequestServer::State {
             };
             (void)HostWait(HostWait::Style::yield).until(serve_rest, options_.stop_timeout);
         } catch (...) {  // memory that is not coherent could not be invalidated
-            keep_failure();
+            failures_.keep();
         }
         std::lock_guard const lock(mutex_);
         ended_ = true;
@@ -122,11 +133,6 @@ class RequestServer::State {
     }
     [[nodiscard]] Sequence served() const { return served_; }
 
-    void rethrow_failure() const {
-        std::lock_guard const lock(mutex_);
-        if (failure_) std::rethrow_exception(failure_);
-    }
-
    private:
     static constexpr std::chrono::nanoseconds once{0};
     // A thread that is in no function ends within it.
@@ -137,14 +143,14 @@ class RequestServer::State {
         try {
             return consumer_.poll([this](PayloadWords const& payload, Sequence number) {
                 try {
-                    serve_(payload);
+                    serve_(payload, failures_);
                 } catch (...) {
-                    keep_failure();
+                    failures_.keep();
                 }
                 served_.store(number, std::memory_order_release);
             });
         } catch (...) {  // memory that could not be flushed: the next requests are served
-            keep_failure();
+            failures_.keep();
             return false;
         }
     }
@@ -156,12 +162,6 @@ class RequestServer::State {
         wake_.wait_until(lock, stop, Deadline(options_.sleep).at(), [] { return false; });
     }
 
-    void keep_failure() {
-        std::lock_guard const lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-        ++failures_;
-    }
-
     std::string owner_;
     SharedRingMemory memory_;
     SharedConsumer<PayloadWords, HostCached, HostMapped, OneLane> consumer_;
@@ -169,9 +169,8 @@ class RequestServer::State {
     HostWait wait_;
     Serve serve_;
     std::atomic<Sequence> served_;  // every number up to it
-    std::atomic<std::uint64_t> failures_ = 0;
-    mutable std::mutex mutex_;
-    std::exception_ptr failure_;
+    ServiceFailures failures_;
+    std::mutex mutex_;
     bool ended_ = false;
     std::condition_variable_any wake_;
 };
@@ -210,11 +209,11 @@ void RequestServer::flush(std::chrono::nanoseconds timeout) const {
 
 std::uint64_t RequestServer::failures() const {
     mark_.require_own(state_->owner() + "::failures");
-    return state_->failures();
+    return state_->failures().count();
 }
 void RequestServer::rethrow_failure() const {
     mark_.require_own(state_->owner() + "::rethrow_failure");
-    state_->rethrow_failure();
+    state_->failures().rethrow_first();
 }
 
 ReplyMemory::ReplyMemory(Device const& device, std::uint32_t places, Sequence first)

@@ -3,11 +3,14 @@
 // with a function.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -57,11 +60,27 @@ namespace detail {
 
 class ExitHook;
 
+// What a service's function threw.
+class ServiceFailures {
+   public:
+    // Keeps the exception that is being handled, if it is the first, and counts it.
+    void keep();
+    [[nodiscard]] std::uint64_t count() const { return count_; }
+    void rethrow_first() const;  // if there is one
+
+   private:
+    std::atomic<std::uint64_t> count_ = 0;
+    mutable std::mutex mutex_;
+    std::exception_ptr first_;
+};
+
 // A ring from the device, and a thread of the host that hands every line's payload to a function:
 // what a service does not need its types for.
 class RequestServer {
    public:
-    using Serve = std::function<void(PayloadWords const&)>;
+    // What it throws is kept. A function that sends word of a failure keeps it before, so that who
+    // gets the word finds it counted.
+    using Serve = std::function<void(PayloadWords const&, ServiceFailures&)>;
 
     // `owner`: the class whose name its errors have. Throws UsageError for the options, and what
     // Device::allocate throws.
@@ -150,7 +169,9 @@ class HostService {
         server_ = std::make_unique<detail::RequestServer>(
             "HostService", device, options.capacity, options.first, options.thread,
             [function = std::move(function), replies = replies_, data = options.replies](
-                auto const& payload) { serve(function, replies.get(), data, payload); });
+                auto const& payload, auto& failures) {
+                serve(function, replies.get(), data, payload, failures);
+            });
     }
 
     [[nodiscard]] Caller device_handle() const {
@@ -181,27 +202,27 @@ class HostService {
     }
 
     static void serve(Function const& function, detail::ReplyMemory const* replies, OutOfLine data,
-                      detail::PayloadWords const& payload) {
+                      detail::PayloadWords const& payload, detail::ServiceFailures& failures) {
         auto const request = detail::message_of<AddressedRequest<Request>>(payload);
         if constexpr (std::is_void_v<Reply>) {
             function(request.value);
         } else {
-            answer(function, replies->writer(), data, request);
+            answer(function, replies->writer(), data, request, failures);
         }
     }
 
     template <class Writer>
     static void answer(Function const& function, Writer const& writer, OutOfLine data,
-                       AddressedRequest<Request> const& request) {
-        auto const reply = [&] {
-            try {
-                return function(request.value);
-            } catch (...) {
-                writer.fail(request.reply_to);
-                throw;
-            }
-        }();
-        writer.answer(request.reply_to, reply, data);
+                       AddressedRequest<Request> const& request,
+                       detail::ServiceFailures& failures) {
+        std::optional<Reply> reply;
+        try {
+            reply.emplace(function(request.value));
+        } catch (...) {
+            failures.keep();
+        }
+        if (!reply) return writer.fail(request.reply_to);
+        writer.answer(request.reply_to, *reply, data);
     }
 
     DeviceClock clock_;

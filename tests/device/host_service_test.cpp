@@ -306,6 +306,18 @@ TEST_P(HostServiceTest, functionThatThrowsFailsItsCallAndTheServiceGoesOn) {
     CARILLON_EXPECT_ERROR(service.rethrow_failure(), std::domain_error, "seven");
 }
 
+// Who gets the word of a failure finds it counted, however soon it looks.
+TEST_P(HostServiceTest, failureIsCountedBeforeItsCallEnds) {
+    NumberService const service(
+        device(), [](std::uint64_t) -> std::uint64_t { throw std::domain_error("always"); },
+        {.thread = {.sleep = 0ns}});
+    PersistentKernel<AskHostHandler> kernel(device(), {}, {service.device_handle()});
+    for (std::uint64_t i = 1; i <= 3000; ++i) {
+        ASSERT_EQ(ask(kernel, i, long_timeout_ns).result, HostCallResult::failed);
+        ASSERT_EQ(service.failures(), i);
+    }
+}
+
 TEST_P(HostServiceTest, callsEndWhenTheServiceHasGone) {
     auto service = std::make_unique<NumberService>(
         device(), [](std::uint64_t value) { return 10 * value; }, HostServiceOptions{.callers = 2});
