@@ -2,7 +2,7 @@
 // What a litmus test of `carillon verify` finds.
 #pragma once
 
-#include <carillon/core/config.hpp>
+#include <carillon/detail/wire/config.hpp>
 #include <cstdint>
 
 namespace carillon::tool {

@@ -3,7 +3,7 @@
 // that its producer claimed before.
 #pragma once
 
-#include <carillon/access/block.hpp>
+#include <carillon/block.hpp>
 
 #include "litmus.hpp"
 

@@ -2,7 +2,7 @@
 // The device's side of what `carillon rate` measures, for the GPU and for the emulated device.
 #pragma once
 
-#include <carillon/access/block.hpp>
+#include <carillon/block.hpp>
 #include <carillon/shared_ring.hpp>
 #include <cstdint>
 

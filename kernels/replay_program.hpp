@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "carillon/core/config.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "dbn.hpp"
 
 namespace carillon::tool {

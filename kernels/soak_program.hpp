@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "carillon/core/config.hpp"
+#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::tool {
 

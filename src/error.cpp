@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-#include "carillon/owned.hpp"
+#include "carillon/detail/host/owned.hpp"
 
 namespace carillon {
 

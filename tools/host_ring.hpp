@@ -8,7 +8,7 @@
 #include <carillon/cores.hpp>
 #include <carillon/error.hpp>
 #include <carillon/host_ring.hpp>
-#include <carillon/host_wait.hpp>
+#include <carillon/wait.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>

@@ -4,8 +4,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <carillon/access/host_mapped.hpp>
-#include <carillon/access/pause.hpp>
+#include <carillon/detail/access/host_mapped.hpp>
+#include <carillon/detail/machine/pause.hpp>
 #include <carillon/error.hpp>
 #include <cerrno>
 #include <ctime>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <carillon/device.hpp>
-#include <carillon/host_wait.hpp>
+#include <carillon/wait.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <carillon/error.hpp>
-#include <carillon/host_wait.hpp>
+#include <carillon/wait.hpp>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>

@@ -10,16 +10,16 @@
 #include <string_view>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/deadline.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
-#include "carillon/endpoints.hpp"
 #include "carillon/error.hpp"
-#include "carillon/host_channel.hpp"
-#include "carillon/host_wait.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/process_mark.hpp"
-#include "carillon/taken_once.hpp"
 #include "carillon/ticket.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

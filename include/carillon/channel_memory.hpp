@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "carillon/core/config.hpp"
-#include "carillon/core/ring.hpp"
+#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 
 namespace carillon {

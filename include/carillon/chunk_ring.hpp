@@ -13,18 +13,18 @@
 #include <type_traits>
 #include <utility>
 
-#include "carillon/access/block.hpp"
-#include "carillon/access/device.hpp"
-#include "carillon/access/host_cached.hpp"
-#include "carillon/access/host_mapped.hpp"
 #include "carillon/arena.hpp"
-#include "carillon/core/chunk_ring.hpp"
+#include "carillon/block.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/chunk_ring.hpp"
 #include "carillon/device.hpp"
-#include "carillon/host_wait.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/process_mark.hpp"
-#include "carillon/taken_once.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

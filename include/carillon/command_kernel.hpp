@@ -9,7 +9,7 @@
 #include <typeinfo>
 
 #include "carillon/channel.hpp"
-#include "carillon/core/commands.hpp"
+#include "carillon/commands.hpp"
 #include "carillon/error.hpp"
 #include "carillon/persistent_kernel.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-#include "carillon/access/x86.hpp"
+#include "carillon/detail/machine/x86.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon {

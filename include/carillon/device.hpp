@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/access/host_mapped.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/memory.hpp"
 

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/kernel/reader_kernel.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
-#include "carillon/endpoints.hpp"
-#include "carillon/host_wait.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/owned.hpp"
 #include "carillon/persistent_kernel.hpp"
-#include "carillon/reader_kernel.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

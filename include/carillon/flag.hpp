@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "carillon/core/flag.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/protocol/flag.hpp"
 #include "carillon/device.hpp"
-#include "carillon/endpoints.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/process_mark.hpp"
 #include "carillon/ring.hpp"
-#include "carillon/taken_once.hpp"
 
 namespace carillon {
 

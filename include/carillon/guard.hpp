@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "carillon/process_mark.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 
 namespace carillon {
 

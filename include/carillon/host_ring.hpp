@@ -11,11 +11,11 @@
 #include <optional>
 #include <string_view>
 
-#include "carillon/access/host_shared.hpp"
-#include "carillon/core/ring.hpp"
+#include "carillon/detail/access/host_shared.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/protocol/ring.hpp"
 #include "carillon/error.hpp"
-#include "carillon/host_wait.hpp"
-#include "carillon/one_thread.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

@@ -17,14 +17,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "carillon/access/device.hpp"
-#include "carillon/core/host_call.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/host_wait.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/owned.hpp"
-#include "carillon/process_mark.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <type_traits>
 
-#include "carillon/access/block.hpp"
-#include "carillon/core/config.hpp"
+#include "carillon/block.hpp"
+#include "carillon/detail/kernel/program.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/program.hpp"
 
 #if CARILLON_DEVICE_CODE
 #include <cuda_runtime_api.h>
@@ -94,7 +94,7 @@ class RunningKernel {
 };
 
 // How many blocks, and how many threads in each. On the emulated device one thread stands for all
-// of a block: a body asks access/block.hpp which thread of how many it is.
+// of a block: a body asks block.hpp which thread of how many it is.
 struct LaunchShape {
     unsigned blocks = 1;
     unsigned threads = 1;  // at most 1024

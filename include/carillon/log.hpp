@@ -15,16 +15,16 @@
 #include <string_view>
 #include <type_traits>
 
-#include "carillon/access/block.hpp"
-#include "carillon/access/device.hpp"
-#include "carillon/access/lanes.hpp"
-#include "carillon/core/config.hpp"
-#include "carillon/core/shared_ring.hpp"
+#include "carillon/block.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/host_service.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/owned.hpp"
-#include "carillon/process_mark.hpp"
 
 namespace carillon {
 

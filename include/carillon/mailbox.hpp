@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "carillon/access/block.hpp"
+#include "carillon/block.hpp"
 #include "carillon/channel_memory.hpp"
-#include "carillon/core/mailbox.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/device.hpp"
-#include "carillon/endpoints.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/process_mark.hpp"
 #include "carillon/ring.hpp"
-#include "carillon/taken_once.hpp"
 
 namespace carillon {
 
@@ -114,7 +114,7 @@ class Mailbox {
         MailboxView const view = view_at(memory_.host());
         format_mailbox(view);
         memory_.flush(0, memory_.size());
-        // Two steps are for quads; here every word carries its tag (core/mailbox.hpp).
+        // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
         HostStores stores = device.stores();
         stores.mode = PublishMode::one_step;
         if constexpr (to_device) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "carillon/access/range_sync.hpp"
+#include "carillon/detail/access/range_sync.hpp"
 #include "carillon/file_descriptor.hpp"
 
 namespace carillon {

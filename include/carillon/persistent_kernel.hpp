@@ -11,17 +11,17 @@
 #include <type_traits>
 #include <vector>
 
-#include "carillon/access/block.hpp"
-#include "carillon/access/lanes.hpp"
+#include "carillon/block.hpp"
 #include "carillon/channel.hpp"
 #include "carillon/channel_memory.hpp"
-#include "carillon/kernel_host.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/kernel/nearest_page.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/machine/lanes.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/nearest_page.hpp"
-#include "carillon/owned.hpp"
 #include "carillon/pinned.hpp"
 #include "carillon/placement.hpp"
-#include "carillon/serve.hpp"
 
 namespace carillon {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <type_traits>
 
-#include "carillon/access/device.hpp"
-#include "carillon/core/config.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/core/config.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
-#include "carillon/endpoints.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/pinned.hpp"
 #include "carillon/placement_profile.hpp"
-#include "carillon/serve.hpp"
 
 namespace carillon {
 

@@ -15,23 +15,23 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/access/block.hpp"
-#include "carillon/access/lanes.hpp"
-#include "carillon/core/handler.hpp"
-#include "carillon/core/reply_places.hpp"
-#include "carillon/core/threads.hpp"
-#include "carillon/deadline.hpp"
+#include "carillon/block.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/threads.hpp"
 #include "carillon/error.hpp"
-#include "carillon/host_wait.hpp"
-#include "carillon/kernel_host.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/owned.hpp"
 #include "carillon/persistent_kernel.hpp"
-#include "carillon/process_mark.hpp"
-#include "carillon/serve.hpp"
 #include "carillon/shared_ring.hpp"
 #include "carillon/ticket.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

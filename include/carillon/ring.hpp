@@ -8,13 +8,13 @@
 #include <type_traits>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
-#include "carillon/endpoints.hpp"
 #include "carillon/error.hpp"
-#include "carillon/host_wait.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/process_mark.hpp"
-#include "carillon/taken_once.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

@@ -14,17 +14,17 @@
 #include <type_traits>
 #include <utility>
 
-#include "carillon/access/device.hpp"
-#include "carillon/access/lanes.hpp"
-#include "carillon/core/shared_ring.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/producer_registry.hpp"
+#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/host_wait.hpp"
-#include "carillon/one_thread.hpp"
-#include "carillon/owned.hpp"
-#include "carillon/process_mark.hpp"
-#include "carillon/producer_registry.hpp"
 #include "carillon/ring.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon {
 

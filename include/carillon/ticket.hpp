@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "carillon/core/line.hpp"
+#include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
 

@@ -17,9 +17,9 @@
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/mapper.hpp"
-#include "exit_hook.hpp"
-#include "guard.hpp"
-#include "keep_forever.hpp"
+#include "guard/guard.hpp"
+#include "os/exit_hook.hpp"
+#include "os/keep_forever.hpp"
 
 namespace carillon::detail {
 namespace {

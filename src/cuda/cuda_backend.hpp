@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "backend.hpp"
 #include "carillon/device.hpp"
+#include "device/backend.hpp"
 
 namespace carillon::detail {
 

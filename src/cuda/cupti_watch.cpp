@@ -12,7 +12,7 @@
 
 #include "carillon/error.hpp"
 #include "cuda/driver.hpp"
-#include "guard.hpp"
+#include "guard/guard.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <string_view>
 
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/error.hpp"
-#include "carillon/process_mark.hpp"
 
 namespace carillon::detail {
 

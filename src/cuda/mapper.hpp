@@ -7,9 +7,9 @@
 #include <memory>
 #include <string_view>
 
-#include "backend.hpp"
 #include "carillon/device.hpp"
 #include "cuda/context.hpp"
+#include "device/backend.hpp"
 
 namespace carillon::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for cupti_watch.cpp in a build without cuda.h or cupti.h.
 #include "carillon/error.hpp"
-#include "guard.hpp"
+#include "guard/guard.hpp"
 
 namespace carillon::detail {
 

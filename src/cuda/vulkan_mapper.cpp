@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "cuda/mapper.hpp"
-#include "process.hpp"
+#include "os/process.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {

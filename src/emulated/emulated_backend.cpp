@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/access/pause.hpp"
+#include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
-#include "cpu.hpp"
+#include "cpu/cpu.hpp"
 #include "emulated/memfd_allocation.hpp"
-#include "thread.hpp"
+#include "os/thread.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {

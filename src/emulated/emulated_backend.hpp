@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "backend.hpp"
 #include "carillon/device.hpp"
+#include "device/backend.hpp"
 
 namespace carillon::detail {
 

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <optional>
 
-#include "carillon/core/config.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
-#include "process.hpp"
-#include "sizes.hpp"
+#include "os/process.hpp"
+#include "ring/sizes.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "backend.hpp"
+#include "device/backend.hpp"
 
 namespace carillon::detail {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "backend.hpp"
+#include "device/backend.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {

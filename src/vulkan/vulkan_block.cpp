@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "unflushed.hpp"
+#include "device/unflushed.hpp"
 
 namespace carillon::detail {
 namespace {

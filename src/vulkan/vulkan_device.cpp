@@ -10,9 +10,9 @@
 #include <mutex>
 #include <tuple>
 
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/error.hpp"
-#include "carillon/process_mark.hpp"
-#include "exit_hook.hpp"
+#include "os/exit_hook.hpp"
 #include "vulkan/vulkan_block.hpp"
 #include "vulkan/vulkan_call.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The adversary has teeth for chunks: what is not disciplined breaks on its machine.
-#include "adversary/chunk_scenario.hpp"
+#include "adversary/scenarios/chunk_scenario.hpp"
 
 namespace carillon::test {
 namespace {

@@ -2,9 +2,9 @@
 // The adversary has teeth: what is not disciplined breaks on its machine.
 #include <utility>
 
-#include "adversary/flag_scenario.hpp"
-#include "adversary/ring_scenario.hpp"
-#include "adversary/shared_ring_scenario.hpp"
+#include "adversary/scenarios/flag_scenario.hpp"
+#include "adversary/scenarios/ring_scenario.hpp"
+#include "adversary/scenarios/shared_ring_scenario.hpp"
 
 namespace carillon::test {
 namespace {

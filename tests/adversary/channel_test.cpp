@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels on the adversary's machine.
-#include "adversary/channel_scenario.hpp"
+#include "adversary/scenarios/channel_scenario.hpp"
 
 namespace carillon::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings of chunks on the adversary's machine.
-#include "adversary/chunk_scenario.hpp"
+#include "adversary/scenarios/chunk_scenario.hpp"
 
 namespace carillon::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags and doorbells on the adversary's machine.
-#include "adversary/flag_scenario.hpp"
+#include "adversary/scenarios/flag_scenario.hpp"
 
 namespace carillon::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls from the device to the host on the adversary's machine.
-#include "adversary/host_service_scenario.hpp"
+#include "adversary/scenarios/host_service_scenario.hpp"
 
 namespace carillon::test {
 namespace {

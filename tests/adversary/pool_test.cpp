@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pooled kernel's traffic on the adversary's machine.
-#include "adversary/pool_scenario.hpp"
+#include "adversary/scenarios/pool_scenario.hpp"
 
 namespace carillon::test {
 namespace {

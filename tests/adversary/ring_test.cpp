@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings on the adversary's machine.
-#include "adversary/ring_scenario.hpp"
+#include "adversary/scenarios/ring_scenario.hpp"
 
 namespace carillon::test {
 namespace {

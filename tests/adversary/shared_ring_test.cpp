@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared rings on the adversary's machine.
-#include "adversary/shared_ring_scenario.hpp"
+#include "adversary/scenarios/shared_ring_scenario.hpp"
 
 namespace carillon::test {
 namespace {

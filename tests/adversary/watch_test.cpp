@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watched channels on the adversary's machine.
-#include "adversary/watch_scenario.hpp"
+#include "adversary/scenarios/watch_scenario.hpp"
 
 namespace carillon::test {
 namespace {

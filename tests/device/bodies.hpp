@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "carillon/endpoints.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 
 namespace carillon::test {
 

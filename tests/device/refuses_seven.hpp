@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "carillon/core/config.hpp"
+#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::test {
 

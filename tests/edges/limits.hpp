@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/core/config.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::test {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/deadline.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/host_ring.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"

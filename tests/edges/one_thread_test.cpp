@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two threads where one is allowed: in a debug build the second one's call is an error that names
 // both, and the first one's goes on. This program has the checks of a debug build.
-#include "carillon/one_thread.hpp"
+#include "carillon/detail/host/one_thread.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

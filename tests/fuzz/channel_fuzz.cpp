@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's ends of a channel whose kernel writes what it likes, under a table of commands.
 #include "carillon/command_kernel.hpp"
-#include "carillon/host_channel.hpp"
+#include "carillon/detail/host/host_channel.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/ring_memory.hpp"
 

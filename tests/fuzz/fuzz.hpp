@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "carillon/access/cpu_atomics.hpp"
-#include "carillon/access/host_cached.hpp"
-#include "carillon/access/host_mapped.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/machine/cpu_atomics.hpp"
 
 namespace carillon::fuzz {
 

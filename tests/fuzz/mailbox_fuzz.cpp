@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's reader of a mailbox whose writer writes what it likes.
-#include "carillon/core/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
 
 #include "fuzz/fuzz.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places for replies: the CPU's claims of a pooled kernel's, whose blocks write what they like, and
 // the answers of a service that is asked by anything.
-#include "carillon/core/reply_places.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
 
-#include "carillon/core/host_call.hpp"
+#include "carillon/detail/protocol/host_call.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's ends of shared rings whose other ends write what they like into the words and lines
 // that are theirs.
-#include "carillon/core/shared_ring.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "support/ring_memory.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status lines of a kernel that writes what it likes: all that the host makes of them.
-#include "carillon/kernel_host.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
 
 #include "carillon/error.hpp"
 #include "fuzz/fuzz.hpp"

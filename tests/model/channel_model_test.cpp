@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three calls through two slots: started, requests, replies, stop and ended. A block looks at its
 // stop word after 64 polls in vain, so an execution has hundreds of steps.
-#include "model/channel_model.hpp"
+#include "model/models/channel_model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/search.hpp"
+#include "model/machine/search.hpp"
 
 namespace carillon::test {
 namespace {

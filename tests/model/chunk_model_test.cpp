@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of chunks between a CPU and a GPU, and on the emulated device.
-#include "model/chunk_model.hpp"
+#include "model/models/chunk_model.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 // That the models have teeth: each test breaks one thing and expects Relacy to say what follows.
 #include <gtest/gtest.h>
 
-#include "model/flag_model.hpp"
-#include "model/ring_model.hpp"
-#include "model/shared_ring_model.hpp"
+#include "model/models/flag_model.hpp"
+#include "model/models/ring_model.hpp"
+#include "model/models/shared_ring_model.hpp"
 
 namespace carillon::test {
 namespace {

@@ -2,7 +2,7 @@
 // The emulated device's ring: quads of two word atomics, which cpu_atomics.hpp puts in order.
 #include <gtest/gtest.h>
 
-#include "model/ring_model.hpp"
+#include "model/models/ring_model.hpp"
 
 namespace carillon::test {
 namespace {

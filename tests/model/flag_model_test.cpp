@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags and doorbells: the data of every number that is seen are there.
-#include "model/flag_model.hpp"
+#include "model/models/flag_model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/search.hpp"
+#include "model/machine/search.hpp"
 
 namespace carillon::test {
 namespace {

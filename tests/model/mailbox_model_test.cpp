@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mailbox whose writer does not wait: values are whole, never go back, and the last one arrives.
-#include "model/mailbox_model.hpp"
+#include "model/models/mailbox_model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/search.hpp"
+#include "model/machine/search.hpp"
 
 namespace carillon::test {
 namespace {

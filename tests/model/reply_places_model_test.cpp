@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls whose callers may give up: whoever is answered has its own answer, whole, with its data.
-#include "model/reply_places_model.hpp"
+#include "model/models/reply_places_model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/search.hpp"
+#include "model/machine/search.hpp"
 
 namespace carillon::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring between a CPU and a GPU.
-#include "model/ring_model.hpp"
+#include "model/models/ring_model.hpp"
 
 #include <gtest/gtest.h>
 

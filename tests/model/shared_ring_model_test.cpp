@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring that many share, both ways, and to the device with a producer that may die.
-#include "model/shared_ring_model.hpp"
+#include "model/models/shared_ring_model.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three calls through each of two watched channels. A bell is looked at like a flag: relaxed.
-#include "model/watch_model.hpp"
+#include "model/models/watch_model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "model/search.hpp"
+#include "model/machine/search.hpp"
 
 namespace carillon::test {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose PTX ptx_test.py looks at: each is one use of the protocol by a device thread.
-#include <carillon/access/lanes.hpp>
-#include <carillon/core/shared_ring.hpp>
-#include <carillon/endpoints.hpp>
-#include <carillon/serve.hpp>
+#include <carillon/detail/kernel/serve.hpp>
+#include <carillon/detail/machine/lanes.hpp>
+#include <carillon/detail/protocol/endpoints.hpp>
+#include <carillon/detail/protocol/shared_ring.hpp>
 
 namespace {
 

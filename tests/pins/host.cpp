@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions whose assembly x86_test.py looks at, beside that of src/access/x86.cpp.
-#include <carillon/endpoints.hpp>
+// Functions whose assembly x86_test.py looks at, beside that of src/cpu/x86.cpp.
+#include <carillon/detail/protocol/endpoints.hpp>
 
 using carillon::HostCached;
 using carillon::HostMapped;

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "carillon/endpoints.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "support/stores.hpp"
 
 namespace carillon::test {

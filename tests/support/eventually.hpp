@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "carillon/access/pause.hpp"
+#include "carillon/detail/machine/pause.hpp"
 
 namespace carillon::test {
 

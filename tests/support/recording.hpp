@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "carillon/access/access.hpp"
-#include "carillon/access/host_cached.hpp"
-#include "carillon/core/ring.hpp"
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/protocol/ring.hpp"
 
 namespace carillon::test {
 

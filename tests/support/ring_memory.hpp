@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "carillon/core/ring.hpp"
+#include "carillon/detail/protocol/ring.hpp"
 
 namespace carillon::test {
 

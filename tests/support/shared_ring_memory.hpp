@@ -4,9 +4,9 @@
 #include <bit>
 #include <vector>
 
-#include "carillon/access/lanes.hpp"
-#include "carillon/core/shared_ring.hpp"
-#include "carillon/endpoints.hpp"
+#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
 
 namespace carillon::test {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "carillon/access/host_mapped.hpp"
-#include "carillon/core/config.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/wire/config.hpp"
 
 namespace carillon::test {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "carillon/host_wait.hpp"
+#include "carillon/wait.hpp"
 
 namespace carillon::test {
 

@@ -2,8 +2,8 @@
 // When a block of a persistent kernel ends, by a clock that stands still until told.
 #include <gtest/gtest.h>
 
-#include <carillon/access/lanes.hpp>
-#include <carillon/serve.hpp>
+#include <carillon/detail/kernel/serve.hpp>
+#include <carillon/detail/machine/lanes.hpp>
 #include <functional>
 #include <vector>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "carillon/access/host_mapped.hpp"
-#include "carillon/core/chunk_ring.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/protocol/chunk_ring.hpp"
 #include "support/recording.hpp"
 #include "support/ring_memory.hpp"
 

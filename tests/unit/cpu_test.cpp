@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
-#include "carillon/access/host_mapped.hpp"
-#include "carillon/host_wait.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/wait.hpp"
 #include "support/accesses.hpp"
 
 namespace carillon::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flag and doorbell: what they mean, and which accesses they make.
-#include "carillon/core/flag.hpp"
+#include "carillon/detail/protocol/flag.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the guard knows of calls and kernels. Calls are made up: no CUDA is here.
-#include "guard.hpp"
+#include "guard/guard.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

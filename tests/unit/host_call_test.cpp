@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call from the device to the host, step by step, in ordinary memory.
-#include "carillon/core/host_call.hpp"
+#include "carillon/detail/protocol/host_call.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/access/device.hpp"
-#include "carillon/access/host_mapped.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
 #include "support/ring_memory.hpp"
 #include "support/shared_ring_memory.hpp"
 

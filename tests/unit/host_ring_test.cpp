@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "carillon/access/access.hpp"
+#include "carillon/detail/access/access.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 #include "support/ring_memory.hpp"

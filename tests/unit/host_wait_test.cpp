@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/host_wait.hpp"
+#include "carillon/wait.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/core/line.hpp"
+#include "carillon/detail/wire/line.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mailbox: what it means, which accesses it makes, and that no look takes longer than it may.
-#include "carillon/core/mailbox.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
 
 #include <gtest/gtest.h>
 

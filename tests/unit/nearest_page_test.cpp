@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <carillon/nearest_page.hpp>
+#include <carillon/detail/kernel/nearest_page.hpp>
 #include <vector>
 
 namespace carillon::test {

@@ -7,14 +7,14 @@
 #include <stdexcept>
 #include <vector>
 
-#include "carillon/core/chunk_ring.hpp"
-#include "carillon/core/mailbox.hpp"
-#include "carillon/producer_registry.hpp"
-#include "shared_ring_layout.hpp"
+#include "carillon/detail/host/producer_registry.hpp"
+#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
+#include "device/unflushed.hpp"
+#include "ring/shared_ring_layout.hpp"
 #include "support/accesses.hpp"
 #include "support/ring_memory.hpp"
 #include "support/shared_ring_memory.hpp"
-#include "unflushed.hpp"
 
 namespace carillon::test {
 namespace {

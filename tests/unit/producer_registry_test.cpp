@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who produces for a shared ring: threads that come, go, and end without a word.
-#include "carillon/producer_registry.hpp"
+#include "carillon/detail/host/producer_registry.hpp"
 
 #include <gtest/gtest.h>
 

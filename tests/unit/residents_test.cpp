@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "backend.hpp"
 #include "carillon/error.hpp"
+#include "device/backend.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

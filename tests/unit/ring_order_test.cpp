@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "carillon/access/host_mapped.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
 #include "support/recording.hpp"
 #include "support/ring_memory.hpp"
 

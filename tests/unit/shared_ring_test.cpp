@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol of the ring that many share, step by step on one thread.
-#include "carillon/core/shared_ring.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
 
 #include <gtest/gtest.h>
 

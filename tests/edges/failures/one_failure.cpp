@@ -20,7 +20,7 @@
 #include <string_view>
 #include <thread>
 
-#include "carillon/core/config.hpp"
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::test {

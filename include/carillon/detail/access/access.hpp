@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an access policy is. A policy is how one side touches memory; the ring, the channel and
+// everything above are written against these two concepts only, and every fence, intrinsic and
+// line of PTX of the project is inside a policy.
+//
+// To add a policy, write a small copyable class that models one concept or both, and instantiate
+// Producer and Consumer with it. It may carry state. The ones below are templates over the
+// instructions of a machine (X86, DeviceInstructions): to run their discipline on another, a
+// simulated bus say, give them a class like those.
+//
+//   policy        side                     near               far
+//   HostCached    CPU on host memory       16-byte loads      -
+//   HostMapped    CPU on mapped GPU memory -                  widest store, store fence, flush
+//   HostShared    CPU on what threads share 16-byte loads      16-byte stores
+//   DeviceNear    GPU on its own memory    16-byte, acquire   -
+//   DeviceFar     GPU on host memory       -                  16-byte, relaxed
+// The Device policies, compiled for a CPU, are the emulated device's.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// Memory that this side polls.
+template <class P>
+concept NearAccess = std::copyable<P> &&
+    requires(P policy, Line const* line, std::uint64_t const* word) {
+    // Every quad untorn; what was complete before the line was published is visible after a load
+    // that found all of its tags. On non-coherent memory the load is preceded by an invalidate.
+    { policy.load_line(line) } -> std::same_as<Line>;
+    // An acquire load of one word.
+    { policy.load_word(word) } -> std::same_as<std::uint64_t>;
+};
+
+// Memory that this side writes and never reads.
+template <class P>
+concept FarAccess = std::copyable<P> &&
+    requires(P policy, Line* line, Line const& value, std::uint64_t* word, std::uint64_t number,
+             Tag previous, void const* where, std::size_t size) {
+    // Stores a line, every quad untorn. `previous` is the tag the slot holds until now.
+    policy.store_line(line, value, previous);
+    // The same for `size` lines in a row: payload i lies at where + 48 i and gets the tag
+    // previous + i; its slot holds previous + i until now.
+    policy.store_payloads(line, where, size, previous, previous);
+    // Stores one word after every load that precedes it in the program.
+    policy.store_word(word, number);
+    // What was stored to [where, where + size) leaves this side without waiting for anything.
+    policy.commit(where, size);
+    // All earlier writes of this side are complete before its next line.
+    policy.release();
+};
+
+// Near memory in which several threads of this side claim what each will do.
+template <class P>
+concept ClaimAccess = NearAccess<P> &&
+    requires(P policy, std::uint64_t* word, std::uint64_t number) {
+    // Both return what the word held before. On a device they order nothing.
+    { policy.fetch_add(word, number) } -> std::same_as<std::uint64_t>;
+    { policy.compare_exchange(word, number, number) } -> std::same_as<std::uint64_t>;
+};
+
+}  // namespace carillon

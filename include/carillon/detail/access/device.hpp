@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeviceNear and DeviceFar: one device thread on its own memory and on the host's. Compiled for a
+// CPU they are the emulated device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/machine/device_instructions.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+#if !defined(__CUDA_ARCH__)
+#include <chrono>
+#include <thread>
+
+#include "carillon/detail/machine/pause.hpp"
+#endif
+
+namespace carillon {
+
+template <class Instructions>
+class BasicDeviceNear {
+   public:
+    CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
+
+    // Only the last load is an acquire: one is enough to order what follows it, and as the last
+    // it lets all four be in flight at once.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
+        Line line;
+        line.quads[0] = gpu_.load_relaxed(&from->quads[0]);
+        line.quads[1] = gpu_.load_relaxed(&from->quads[1]);
+        line.quads[2] = gpu_.load_relaxed(&from->quads[2]);
+        line.quads[3] = gpu_.load_acquire(&from->quads[3]);
+        return line;
+    }
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
+        return gpu_.load_acquire(from);
+    }
+
+    // Two words side by side, from a multiple of 16 bytes. Nothing is ordered by it.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Quad load_pair(std::uint64_t const* from) const {
+        return gpu_.load_pair(from);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+        return gpu_.fetch_add(to, addend);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                               std::uint64_t desired) const {
+        return gpu_.compare_exchange(to, expected, desired);
+    }
+
+   private:
+    Instructions gpu_;
+};
+
+template <class Instructions>
+class BasicDeviceFar {
+   public:
+    CARILLON_HD explicit BasicDeviceFar(Instructions gpu = {}) : gpu_(gpu) {}
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/) const {
+        for (std::size_t i = 0; i < quads_per_line; ++i) {
+            gpu_.store_relaxed(&to->quads[i], line.quads[i]);
+        }
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                                    Tag previous) const {
+        store_payloads_by_line(*this, to, payloads, count, first, previous);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_word(std::uint64_t* to, std::uint64_t value) const {
+        gpu_.store_relaxed(to, value);
+    }
+
+    // A GPU's stores leave by themselves.
+    CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
+
+    // Dear on a GPU: only where out-of-line data goes ahead of a line.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void release() const { gpu_.fence_system(); }
+
+   private:
+    Instructions gpu_;
+};
+
+using DeviceNear = BasicDeviceNear<DeviceInstructions>;
+using DeviceFar = BasicDeviceFar<DeviceInstructions>;
+
+// How a device thread spends an unsuccessful poll, and what time it is there.
+class DeviceClock {
+   public:
+    // `oversubscribed`: more threads than processors; only the emulated device cares.
+    CARILLON_HD explicit DeviceClock(bool oversubscribed = false)
+        : oversubscribed_(oversubscribed) {}
+
+    CARILLON_HD void idle(std::uint32_t polls) const {
+#if defined(__CUDA_ARCH__)
+        (void)polls;
+#else
+        cpu::pause_or_yield(polls, oversubscribed_);
+#endif
+    }
+
+    // At most 1 ms. On a GPU it takes from nothing to twice as long.
+    CARILLON_HD void sleep(std::uint32_t ns) const {
+#if defined(__CUDA_ARCH__)
+        ptx::sleep(ns);
+#else
+        std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+#endif
+    }
+
+    // Nanoseconds; the origin is the device's own. A GPU's clock ticks about once a microsecond.
+    [[nodiscard]] CARILLON_HD std::uint64_t now_ns() const {
+#if defined(__CUDA_ARCH__)
+        return ptx::global_timer();
+#else
+        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                              std::chrono::steady_clock::now().time_since_epoch())
+                                              .count());
+#endif
+    }
+
+    // For what is too short for now_ns(): a GPU's are cycles of the multiprocessor.
+    [[nodiscard]] CARILLON_HD std::uint64_t ticks() const {
+#if defined(__CUDA_ARCH__)
+        return ptx::clock_ticks();
+#else
+        return now_ns();
+#endif
+    }
+
+    // The multiprocessor that the calling thread is on; 0 on the emulated device.
+    [[nodiscard]] CARILLON_HD static std::uint32_t multiprocessor() {
+#if defined(__CUDA_ARCH__)
+        return ptx::multiprocessor();
+#else
+        return 0;
+#endif
+    }
+
+   private:
+    bool oversubscribed_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostCached: the CPU on memory of its own side, which is cached: replies and credits.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/machine/x86.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+template <class Cpu>
+class BasicHostCached {
+   public:
+    explicit BasicHostCached(RangeSync const* sync = nullptr, Cpu cpu = {})
+        : sync_(sync), cpu_(cpu) {}
+
+    // N1: on non-coherent memory an invalidate goes ahead of every look.
+    [[nodiscard]] Line load_line(Line const* from) const {
+        if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
+        Line line;
+        for (std::size_t i = 0; i < quads_per_line; ++i) {
+            line.quads[i] = cpu_.load_quad(&from->quads[i]);
+        }
+        return line;
+    }
+
+    [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
+        if (sync_ != nullptr) sync_->invalidate(from, sizeof(*from));
+        return cpu_.load_word(from);
+    }
+
+    // Claims and what is told beside them, among CPU threads.
+    void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
+    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+        return cpu_.fetch_add(to, addend);
+    }
+    [[nodiscard]] std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) const {
+        return cpu_.compare_exchange(to, expected, desired);
+    }
+
+   private:
+    RangeSync const* sync_;
+    Cpu cpu_;
+};
+
+using HostCached = BasicHostCached<X86>;
+
+}  // namespace carillon

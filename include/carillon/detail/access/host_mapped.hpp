@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostMapped: the CPU on memory of the other side that is mapped into it, write-combining as a
+// rule: commands and credits towards the GPU. It writes and never reads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/machine/x86.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// one_step stores payload and tags together. two_step stores the payload under the slot's previous
+// tags, fences, and stores the tags: for CPUs whose write-combining buffers may be evicted in
+// 8-byte pieces half way through a line, that is all that lack MOVDIR64B.
+enum class PublishMode : std::uint8_t { one_step, two_step };
+
+[[nodiscard]] std::string_view to_string(PublishMode mode);
+
+struct HostStores {
+    StoreKind kind = StoreKind::cached;
+    PublishMode mode = PublishMode::one_step;
+    // For many lines in a row, where another instruction is faster than `kind`.
+    std::optional<StoreKind> bulk = std::nullopt;
+
+    [[nodiscard]] StoreKind bulk_kind() const { return bulk.value_or(kind); }
+};
+
+// The widest store into write-combining memory that this CPU has, and the mode that it needs.
+[[nodiscard]] HostStores best_mapped_stores();
+
+// Device::access() makes one for a device's memory.
+template <class Cpu>
+class BasicHostMapped {
+   public:
+    // `read_back`: a word of the same device's memory, for a device that does not keep the order
+    // of the CPU's writes (DeviceInfo::data_order); nullptr for one that does.
+    explicit BasicHostMapped(HostStores stores = best_mapped_stores(),
+                             RangeSync const* sync = nullptr,
+                             std::uint64_t const* read_back = nullptr, Cpu cpu = {})
+        : stores_(stores), sync_(sync), read_back_(read_back), cpu_(cpu) {}
+
+    void store_line(Line* to, Line const& line, Tag previous) const {
+        if (stores_.mode == PublishMode::two_step) {
+            // H1: the payload is out before any of its tags; without the fence an evicted half of
+            // the buffer could carry a new tag ahead of its payload.
+            cpu_.store_line(stores_.kind, to, with_tag(line, previous));
+            commit(to, sizeof(Line));
+            read_back();
+        }
+        cpu_.store_line(stores_.kind, to, line);
+    }
+
+    void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                        Tag previous) const {
+        if (stores_.mode == PublishMode::two_step) {  // H1, once for all of them
+            store_all(to, payloads, count, previous);
+            commit(to, count * sizeof(Line));
+            read_back();
+        }
+        store_all(to, payloads, count, first);
+    }
+
+    void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
+
+    // H2: the store fence drains the write-combining buffers; without it a line may linger.
+    // N2: on non-coherent memory a flush follows every publish.
+    void commit(void const* where, std::size_t size) const {
+        if (stores_.kind != StoreKind::cached) cpu_.store_fence();
+        if (sync_ != nullptr) sync_->flush(where, size);
+    }
+
+    // H3: orders earlier writes of this thread, to whatever memory, before its next line.
+    void release() const {
+        cpu_.store_fence();
+        read_back();
+    }
+
+    [[nodiscard]] HostStores stores() const { return stores_; }
+
+   private:
+    void store_all(Line* to, void const* payloads, std::size_t count, Tag first) const {
+        if constexpr (requires { cpu_.store_payloads(stores_.kind, to, payloads, count, first); }) {
+            cpu_.store_payloads(stores_.bulk_kind(), to, payloads, count, first);
+        } else {
+            auto const* payload = static_cast<unsigned char const*>(payloads);
+            for (std::size_t i = 0; i < count; ++i) {
+                cpu_.store_line(
+                    stores_.kind, to + i,
+                    pack_payload(payload + i * payload_bytes, first + static_cast<Tag>(i)));
+            }
+        }
+    }
+
+    // What left this CPU has arrived when its next store leaves.
+    void read_back() const {
+        if (read_back_ != nullptr) cpu_.read_back(read_back_);
+    }
+
+    HostStores stores_;
+    RangeSync const* sync_;
+    std::uint64_t const* read_back_;
+    Cpu cpu_;
+};
+
+using HostMapped = BasicHostMapped<X86>;
+
+// HostMapped for lines to several rings that are to leave together: whoever stores them commits
+// them all through the HostMapped that this one was made of.
+class UncommittedMapped : public HostMapped {
+   public:
+    explicit UncommittedMapped(HostMapped const& far) : HostMapped(far) {}
+    void commit(void const* /*where*/, std::size_t /*size*/) const {}
+};
+
+}  // namespace carillon

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostShared: a CPU thread on memory that it shares with another CPU thread, cached and coherent.
+// Near and far in one: a store is seen by the other side as soon as it leaves the store buffer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/machine/x86.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+template <class Cpu>
+class BasicHostShared {
+   public:
+    explicit BasicHostShared(Cpu cpu = {}) : cpu_(cpu) {}
+
+    [[nodiscard]] Line load_line(Line const* from) const {
+        Line line;
+        line.quads[0] = cpu_.load_quad(&from->quads[0]);
+        line.quads[1] = cpu_.load_quad(&from->quads[1]);
+        line.quads[2] = cpu_.load_quad(&from->quads[2]);
+        line.quads[3] = cpu_.load_quad(&from->quads[3]);
+        return line;
+    }
+
+    [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
+        return cpu_.load_word(from);
+    }
+
+    void store_line(Line* to, Line const& line, Tag /*previous*/) const {
+        cpu_.store_quad(&to->quads[0], line.quads[0]);
+        cpu_.store_quad(&to->quads[1], line.quads[1]);
+        cpu_.store_quad(&to->quads[2], line.quads[2]);
+        cpu_.store_quad(&to->quads[3], line.quads[3]);
+    }
+
+    // `count` lines in a row: line i has the 48 bytes at payloads + 48 * i and the tag first + i.
+    void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
+                        Tag previous) const {
+        store_payloads_by_line(*this, to, payloads, count, first, previous);
+    }
+
+    void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
+
+    // Stores to cached memory leave by themselves.
+    void commit(void const* /*where*/, std::size_t /*size*/) const {}
+
+    // H4: earlier writes come before the tags of the next line. Streaming stores, which a caller
+    // may have made, are not among them: they need a fence of his own.
+    void release() const { cpu_.order_stores(); }
+
+   private:
+    Cpu cpu_;
+};
+
+using HostShared = BasicHostShared<X86>;
+
+namespace cpu {
+
+// About as long as a cache line takes from one core to another.
+inline void pause_for_a_line() {
+    for (int i = 0; i < 4; ++i) _mm_pause();
+}
+
+}  // namespace cpu
+
+}  // namespace carillon

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's ends of a channel and what became of each request. Nothing here waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon {
+
+// Requests are known by their sequence numbers.
+template <class Request, class Reply, class Near, class Far>
+class HostChannel {
+   public:
+    // `bell`: where a block that watches many channels hears of a request; nullptr where it polls
+    // the ring itself.
+    HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
+                std::uint64_t* bell = nullptr)
+        : requests_(requests, far, near, Bell(bell)),
+          replies_(replies, near, far),
+          pending_(requests.capacity),
+          served_(requests.credit),
+          submitted_(requests.first - 1),
+          near_(near) {}
+
+    // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
+    [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
+        Sequence const number = requests_.next();
+        Pending& pending = slot(number);
+        // What is outstanding always has room in the reply ring, even if nobody ever looks again.
+        if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
+        if (pending.state != State::free || !requests_.try_push(request, data)) {
+            (void)receive();  // an abandoned reply that has come in the meantime frees its slot
+            return {};
+        }
+        pending.sequence = number;
+        pending.state = State::awaited;
+        std::atomic_ref(submitted_).store(number, std::memory_order_relaxed);
+        return number;
+    }
+
+    // Takes the reply to request `number`, which is valid, into `line` if it has come.
+    [[nodiscard]] bool try_take(Sequence number, Line& line) {
+        Pending& pending = slot(number);
+        if (pending.state == State::arrived) {
+            line = pending.reply;
+        } else {
+            while (replies_.next() != number) {
+                if (!receive()) return false;
+            }
+            if (!replies_.try_take(line)) return false;
+        }
+        pending.state = State::free;
+        return true;
+    }
+
+    // Gives a reply up: it is dropped when it comes.
+    void abandon(Sequence number) {
+        Pending& pending = slot(number);
+        pending.state = pending.state == State::arrived ? State::free : State::abandoned;
+    }
+
+    // Throws UsageError, in the name of `call`, when no reply is outstanding to `number`.
+    void require_valid(std::string_view call, Sequence number) {
+        Pending const& pending = slot(number);
+        bool const held = pending.state == State::awaited || pending.state == State::arrived;
+        if (!held || pending.sequence != number) {
+            throw UsageError(call, "no reply is outstanding for this ticket");
+        }
+    }
+
+    // Whether the device has answered every request that was submitted; from any thread. It returns
+    // the credit of a request after it has sent the reply.
+    [[nodiscard]] bool all_answered() const {
+        Sequence const submitted = std::atomic_ref(submitted_).load(std::memory_order_relaxed);
+        return near_.load_word(served_) == submitted;
+    }
+
+    // The line in which the next reply will come.
+    [[nodiscard]] Line const* awaited() const { return replies_.awaited(); }
+
+   private:
+    enum class State : std::uint8_t { free, awaited, arrived, abandoned };
+    // A request between try_submit and the taking of its reply.
+    struct Pending {
+        Line reply{};
+        Sequence sequence = 0;
+        State state = State::free;
+    };
+
+    [[nodiscard]] Pending& slot(Sequence number) {
+        return pending_[number & (requests_.capacity() - 1)];
+    }
+
+    [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
+
+    // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
+    bool receive() {
+        if (outstanding() == 0) return false;
+        Pending& pending = slot(replies_.next());
+        Line line;
+        if (!replies_.try_take(line)) return false;
+        bool const wanted = pending.state == State::awaited;
+        if (wanted) pending.reply = line;
+        pending.state = wanted ? State::arrived : State::free;
+        return true;
+    }
+
+    Producer<Request, Far, Near, Bell> requests_;
+    Consumer<Reply, Near, Far> replies_;
+    std::vector<Pending> pending_;
+    std::uint64_t const* served_;  // the credit word of the requests
+    mutable Sequence submitted_;   // the last one; read by other threads
+    Near near_;
+};
+
+}  // namespace carillon

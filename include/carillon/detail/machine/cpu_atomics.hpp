@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quad in terms of C++ atomics alone: what CPU threads use when they stand in for a device,
+// and what a CPU uses towards them. A quad is two 8-byte words; the one with the tag is written
+// last and read first, so a tag that was seen vouches for the other word.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon::cpu {
+
+// Word atomics of the C++ memory model; the model checker puts its own in their place.
+struct StdWords {
+    static std::uint64_t load(std::uint64_t const* from, std::memory_order order) {
+        return std::atomic_ref(const_cast<std::uint64_t&>(*from)).load(order);
+    }
+    static void store(std::uint64_t* to, std::uint64_t value, std::memory_order order) {
+        std::atomic_ref(*to).store(value, order);
+    }
+    // Both return what the word held before.
+    static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend,
+                                   std::memory_order order) {
+        return std::atomic_ref(*to).fetch_add(addend, order);
+    }
+    static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                          std::uint64_t desired, std::memory_order order) {
+        std::atomic_ref(*to).compare_exchange_strong(expected, desired, order,
+                                                     std::memory_order_relaxed);
+        return expected;
+    }
+};
+
+template <class Words = StdWords>
+Quad load_quad(Quad const* from, Words const& words = {}) {
+    Quad quad;
+    quad.high = words.load(&from->high, std::memory_order_acquire);
+    quad.low = words.load(&from->low, std::memory_order_relaxed);
+    return quad;
+}
+
+template <class Words = StdWords>
+void store_quad(Quad* to, Quad const& quad, Words const& words = {}) {
+    words.store(&to->low, quad.low, std::memory_order_relaxed);
+    words.store(&to->high, quad.high, std::memory_order_release);
+}
+
+inline std::uint64_t load_word(std::uint64_t const* from) {
+    return StdWords::load(from, std::memory_order_acquire);
+}
+
+inline void store_word(std::uint64_t* to, std::uint64_t value) {
+    StdWords::store(to, value, std::memory_order_release);
+}
+
+}  // namespace carillon::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses and the fence of a device thread that the device's policies are made of: PTX where
+// the code is compiled for a GPU, C++ atomics where a CPU thread stands in for one. The policies
+// take this class as a parameter: the tests put a simulated bus or a model checker in its place.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/machine/ptx.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+#if !defined(__CUDA_ARCH__)
+#include <atomic>
+
+#include "carillon/detail/machine/cpu_atomics.hpp"
+#endif
+
+namespace carillon {
+
+class DeviceInstructions {
+   public:
+#if defined(__CUDA_ARCH__)
+    __device__ static Quad load_relaxed(Quad const* from) { return ptx::load_relaxed(from); }
+    __device__ static Quad load_acquire(Quad const* from) { return ptx::load_acquire(from); }
+    __device__ static std::uint64_t load_acquire(std::uint64_t const* from) {
+        return ptx::load_acquire(from);
+    }
+    __device__ static Quad load_pair(std::uint64_t const* from) {
+        return ptx::load_relaxed(reinterpret_cast<Quad const*>(from));
+    }
+    __device__ static void store_relaxed(Quad* to, Quad const& quad) {
+        ptx::store_relaxed(to, quad);
+    }
+    __device__ static void store_relaxed(std::uint64_t* to, std::uint64_t word) {
+        ptx::store_relaxed(to, word);
+    }
+    __device__ static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+        return ptx::fetch_add(to, addend);
+    }
+    __device__ static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                     std::uint64_t desired) {
+        return ptx::compare_exchange(to, expected, desired);
+    }
+    __device__ static void fence_system() { ptx::fence_system(); }
+#else
+    CARILLON_HD static Quad load_relaxed(Quad const* from) { return cpu::load_quad(from); }
+    CARILLON_HD static Quad load_acquire(Quad const* from) { return cpu::load_quad(from); }
+    CARILLON_HD static std::uint64_t load_acquire(std::uint64_t const* from) {
+        return cpu::load_word(from);
+    }
+    CARILLON_HD static Quad load_pair(std::uint64_t const* from) {
+        return cpu::load_quad(reinterpret_cast<Quad const*>(from));
+    }
+    CARILLON_HD static void store_relaxed(Quad* to, Quad const& quad) { cpu::store_quad(to, quad); }
+    CARILLON_HD static void store_relaxed(std::uint64_t* to, std::uint64_t word) {
+        cpu::store_word(to, word);
+    }
+    CARILLON_HD static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+        return cpu::StdWords::fetch_add(to, addend, std::memory_order_relaxed);
+    }
+    CARILLON_HD static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                      std::uint64_t desired) {
+        return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_relaxed);
+    }
+    CARILLON_HD static void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
+#endif
+};
+
+}  // namespace carillon

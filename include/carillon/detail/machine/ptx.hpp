@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU's accesses, in PTX. Empty where code is compiled for a CPU.
+//
+// A quad is accessed as the scalar type .b128 (PTX ISA 8.3 and later, sm_70 and later), not as a
+// vector: the memory consistency model takes a vector access for separate accesses to its elements
+// in no order (PTX ISA, Memory Consistency Model, "Vector Data-types"). Towards a CPU, PTX defers
+// to the platform; what we rely on across the bus, and on what ground, is in docs/guarantees.md.
+#pragma once
+
+#if defined(__CUDA_ARCH__)
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon::ptx {
+
+// The address of a load whose lanes may differ, as far as the compiler can know. What all lanes
+// load from one address it moves to the warp's uniform registers, and there it waits for one load
+// before it makes the next (nvcc 13.0, sm_90: 300 ns on a round trip).
+__device__ inline std::size_t of_lane(Quad const* from) {
+    std::uint32_t one;
+    asm("{\n\t.reg .u32 mask;\n\tmov.u32 mask, %%lanemask_eq;\n\tpopc.b32 %0, mask;\n\t}"
+        : "=r"(one));
+    return __cvta_generic_to_global(from - 1 + one);
+}
+
+__device__ inline Quad load_relaxed(Quad const* from) {
+    Quad quad;
+    asm volatile(
+        "{\n\t.reg .b128 quad;\n\t"
+        "ld.relaxed.sys.global.b128 quad, [%2];\n\t"
+        "mov.b128 {%0, %1}, quad;\n\t}"
+        : "=l"(quad.low), "=l"(quad.high)
+        : "l"(of_lane(from))
+        : "memory");
+    return quad;
+}
+
+__device__ inline Quad load_acquire(Quad const* from) {
+    Quad quad;
+    asm volatile(
+        "{\n\t.reg .b128 quad;\n\t"
+        "ld.acquire.sys.global.b128 quad, [%2];\n\t"
+        "mov.b128 {%0, %1}, quad;\n\t}"
+        : "=l"(quad.low), "=l"(quad.high)
+        : "l"(of_lane(from))
+        : "memory");
+    return quad;
+}
+
+__device__ inline void store_relaxed(Quad* to, Quad quad) {
+    asm volatile(
+        "{\n\t.reg .b128 quad;\n\t"
+        "mov.b128 quad, {%1, %2};\n\t"
+        "st.relaxed.sys.global.b128 [%0], quad;\n\t}" ::"l"(__cvta_generic_to_global(to)),
+        "l"(quad.low), "l"(quad.high)
+        : "memory");
+}
+
+__device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
+    std::uint64_t word;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
+                 : "=l"(word)
+                 : "l"(__cvta_generic_to_global(from))
+                 : "memory");
+    return word;
+}
+
+__device__ inline void store_relaxed(std::uint64_t* to, std::uint64_t word) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                 "l"(word)
+                 : "memory");
+}
+
+// For words that only this GPU's threads touch: who has claimed what. They order nothing.
+__device__ inline std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+    std::uint64_t previous;
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+                 : "=l"(previous)
+                 : "l"(__cvta_generic_to_global(to)), "l"(addend)
+                 : "memory");
+    return previous;
+}
+
+__device__ inline std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                 std::uint64_t desired) {
+    std::uint64_t previous;
+    asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(previous)
+                 : "l"(__cvta_generic_to_global(to)), "l"(expected), "l"(desired)
+                 : "memory");
+    return previous;
+}
+
+__device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+__device__ inline std::uint64_t global_timer() {
+    std::uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+// Where it is in the program it stays: the loads and atomics beside it are volatile too.
+__device__ inline std::uint64_t clock_ticks() {
+    std::uint64_t ticks;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(ticks)::"memory");
+    return ticks;
+}
+
+// PTX ISA: nanosleep, sm_70; from nothing to twice `ns`, which is at most 1 ms.
+__device__ inline void sleep(std::uint32_t ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
+
+__device__ inline std::uint32_t multiprocessor() {
+    std::uint32_t id;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
+
+}  // namespace carillon::ptx
+#endif

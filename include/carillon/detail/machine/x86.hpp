@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accesses and fences of an x86 CPU that the host's policies are made of. The policies take
+// this class as a parameter: the tests put a simulated bus or a model checker in its place.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "carillon/detail/machine/cpu_atomics.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// The instruction that stores a line.
+enum class StoreKind : std::uint8_t {
+    cached,     // two 8-byte atomics a quad: cached memory, that is the emulated device
+    sse2,       // four 16-byte streaming stores
+    avx2,       // two 32-byte streaming stores
+    avx512,     // one 64-byte streaming store
+    movdir64b,  // one 64-byte direct store, which the CPU documents as a single write
+};
+
+[[nodiscard]] std::string_view to_string(StoreKind kind);
+
+// Whether this CPU has the instruction.
+[[nodiscard]] bool supported(StoreKind kind);
+
+class X86 {
+   public:
+    // The CPU must support the kind. The line goes in registers, not by its address: put together
+    // in memory a moment ago and loaded as a whole, it would wait until its pieces have left the
+    // store buffer, and they for the store fence before them.
+    static void store_line(StoreKind kind, Line* to, Line const& line) {
+        auto const* const quads = reinterpret_cast<__m128i const*>(&line);
+        store_quads(kind, to, _mm_load_si128(quads), _mm_load_si128(quads + 1),
+                    _mm_load_si128(quads + 2), _mm_load_si128(quads + 3));
+    }
+    // `count` lines in a row: payload i lies at payloads + 48 i and gets the tag first + i.
+    static void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
+                               Tag first);
+
+    // Ordinary stores and loads: x86 keeps the order of stores to cached memory, and of loads.
+    static void store_word(std::uint64_t* to, std::uint64_t value) { cpu::store_word(to, value); }
+    [[nodiscard]] static std::uint64_t load_word(std::uint64_t const* from) {
+        return cpu::load_word(from);
+    }
+
+    // Read-modify-writes of words that only CPU threads touch; both return what the word held
+    // before. A locked instruction drains the write-combining buffers, as a store fence does.
+    [[nodiscard]] static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+        return cpu::StdWords::fetch_add(to, addend, std::memory_order_acq_rel);
+    }
+    [[nodiscard]] static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
+                                                        std::uint64_t desired) {
+        return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_acq_rel);
+    }
+
+    // An aligned 16-byte vector load is a single access on every CPU with AVX, which Device::open
+    // requires (docs/guarantees.md). Assembly and not an intrinsic: GCC replaces a vector load of
+    // which only parts are used by scalar loads of the parts, and a quad that arrives between two
+    // of them is torn.
+    [[nodiscard]] static Quad load_quad(Quad const* from) {
+#if CARILLON_THREAD_SANITIZER
+        return cpu::load_quad(from);  // the same, in terms that the sanitizer understands
+#else
+        __m128i loaded;
+        asm volatile("movdqa %1, %0" : "=x"(loaded) : "m"(*from) : "memory");
+        Quad quad;
+        _mm_store_si128(reinterpret_cast<__m128i*>(&quad), loaded);
+        return quad;
+#endif
+    }
+
+    // The same for a store: one access, and behind every earlier store to cached memory. Assembly,
+    // lest GCC store in halves a quad that it has in two registers.
+    static void store_quad(Quad* to, Quad const& quad) {
+#if CARILLON_THREAD_SANITIZER
+        cpu::store_quad(to, quad);
+#else
+        __m128i const stored =
+            _mm_set_epi64x(static_cast<long long>(quad.high), static_cast<long long>(quad.low));
+        asm volatile("movdqa %1, %0" : "=m"(*to) : "x"(stored) : "memory");
+#endif
+    }
+
+    // Earlier stores to cached memory come before later ones. x86 keeps that order by itself, so
+    // only the compiler has to be told.
+    static void order_stores() { std::atomic_thread_fence(std::memory_order_release); }
+
+    // Earlier stores of this thread, streaming ones included, come before later ones; what is in
+    // its write-combining buffers leaves.
+    static void store_fence() {
+        std::atomic_thread_fence(std::memory_order_release);
+        _mm_sfence();
+    }
+
+    // A load across the bus. Later stores of this thread leave after it is complete, and by then
+    // what the thread wrote to that device before has arrived there: on PCI Express a read does
+    // not overtake writes.
+    static void read_back(std::uint64_t const* from) { (void)cpu::load_word(from); }
+
+   private:
+    static void store_quads(StoreKind kind, Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
+                            __m128i quad3);
+};
+
+}  // namespace carillon

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol of a ring of chunks: large buffers in the memory of the consumer's side, each named
+// by the line that hands it over.
+//
+// Ownership in one sentence: a chunk belongs to the producer from its claim until its line's four
+// tags are there, to the consumer until the credit word has reached that line's sequence number,
+// and then to the producer again.
+//
+//     memory of the consumer's side                       memory of the producer's side
+//     +---------+---------+-- ... --+---------+           +------------------------------------+
+//     | chunk 0 | chunk 1 |         | chunk n |           | credit: last sequence *released*   |
+//     +---------+---------+-- ... --+---------+           +------------------------------------+
+//     | line 0  | line 1  |         | line n  |
+//     +---------+---------+-- ... --+---------+
+//
+// The chunk of line s is number (s - 1) mod chunks, as is the line's slot: the index says which, so
+// chunks that are claimed may be committed in any order. The consumer takes them in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// One side's view of a ring of chunks. Trivially copyable.
+struct ChunkRingView {
+    RingView ring;  // of the lines that hand chunks over; its credit means released, not taken
+    std::byte* data;
+    std::size_t stride;  // bytes from one chunk to the next
+
+    [[nodiscard]] CARILLON_HD std::byte* chunk(Sequence sequence) const {
+        return data + ((sequence - 1) & (ring.capacity - 1)) * stride;
+    }
+};
+
+// Beside a chunk's size, for whoever has nothing to say about it.
+struct NoMeta {};
+
+namespace detail {
+
+// The first 8 bytes of every line.
+struct ChunkState {
+    std::uint32_t used;     // bytes
+    std::uint32_t dropped;  // 1 for a chunk that was given up: the consumer skips it
+};
+
+template <class Meta>
+struct ChunkMessage {
+    ChunkState state;
+    Meta meta;
+};
+
+}  // namespace detail
+
+// The compile-time contract of what travels beside a chunk; the text is what the user sees.
+template <class Meta>
+CARILLON_HD constexpr void check_meta() {
+    static_assert(std::is_trivially_copyable_v<Meta>,
+                  "carillon: a chunk's metadata must be trivially copyable: its bytes cross a bus");
+    static_assert(sizeof(detail::ChunkMessage<Meta>) <= payload_bytes,
+                  "carillon: a chunk's metadata must be at most 40 bytes: it travels in one line");
+}
+
+// A chunk as its consumer sees it, until it releases it.
+template <class Meta>
+struct ChunkView {
+    std::byte const* data;
+    std::size_t size;  // bytes that the producer used
+    Meta meta;
+    Sequence sequence;
+};
+
+// The end that fills chunks. Far: how it touches the lines; Near: how it touches the credit word.
+// The data it writes as it likes: plainly, or by streaming stores (copy.hpp).
+template <class Far, class Near>
+class ChunkProducer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit ChunkProducer(ChunkRingView const& view, Far far = Far(),
+                                       Near near = Near())
+        : view_(view),
+          next_(view.ring.first),
+          free_until_(view.ring.first - 1 + view.ring.capacity),
+          far_(far),
+          near_(near) {}
+
+    // The sequence number of the next chunk, which is the caller's from now on, or 0 at once when
+    // none is free. Several may be claimed ahead. One thread at a time.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Sequence try_claim() {
+        if (next_ > free_until_) look_at_credit();
+        if (next_ > free_until_) return 0;
+        return next_++;
+    }
+
+    // Hands over the chunk, of which the first `used` bytes were written. Claimed chunks may be
+    // committed in any order and by any threads: a commit touches nothing but the chunk and its
+    // line. What other threads than the caller's wrote must have left them: see flush().
+    CARILLON_POLICY_CODE
+    template <class Meta>
+    CARILLON_HD void commit(Sequence sequence, std::uint32_t used, Meta const& meta) const {
+        store(sequence, used, meta);
+        send(sequence);
+    }
+
+    // The two parts of a commit, for memory that is not coherent, whose flush may throw. After an
+    // exception of store() the chunk is still the caller's, to be committed or dropped; after one
+    // of send() it is handed over, and its line leaves with the next flush of that memory.
+    CARILLON_POLICY_CODE
+    template <class Meta>
+    CARILLON_HD void store(Sequence sequence, std::uint32_t used, Meta const& meta) const {
+        check_meta<Meta>();
+        flush(sequence, used);
+        store(sequence, pack(detail::ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
+    }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void send(Sequence sequence) const {
+        far_.commit(view_.ring.slot(sequence), sizeof(Line));
+    }
+
+    // Gives the chunk up: the consumer skips it, so that no chunk after it waits.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void drop(Sequence sequence) const {
+        store(sequence, pack(detail::ChunkState{0, 1}, tag_of(sequence)));
+        send(sequence);
+    }
+
+    // What the calling thread wrote to the first `size` bytes of the chunk leaves this side.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void flush(Sequence sequence, std::size_t size) const {
+        far_.commit(view_.chunk(sequence), size);
+    }
+
+    [[nodiscard]] CARILLON_HD std::byte* data(Sequence sequence) const {
+        return view_.chunk(sequence);
+    }
+
+   private:
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store(Sequence sequence, Line const& line) const {
+        // K1, pairs with K2: the data are complete before the line that hands them over.
+        far_.release();
+        far_.store_line(view_.ring.slot(sequence), line, tag_of(sequence - view_.ring.capacity));
+    }
+
+    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read.
+    // One that no consumer can have returned frees nothing.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void look_at_credit() {
+        Sequence const released = near_.load_word(view_.ring.credit);
+        if (next_ - 1 - released > view_.ring.capacity) return;
+        free_until_ = released + view_.ring.capacity;
+    }
+
+    ChunkRingView view_;
+    Sequence next_;
+    Sequence free_until_;  // every chunk up to this number is known to be free, or claimed
+    Far far_;
+    Near near_;
+};
+
+// The end that reads chunks. Near: how it touches the lines; Far: how it touches the credit word.
+template <class Meta, class Near, class Far>
+class ChunkConsumer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit ChunkConsumer(ChunkRingView const& view, Near near = Near(),
+                                       Far far = Far())
+        : view_(view),
+          next_(view.ring.first),
+          released_(view.ring.first - 1),
+          near_(near),
+          far_(far) {
+        check_meta<Meta>();
+    }
+
+    // Takes the next chunk and returns true, or returns false at once when it has not been handed
+    // over. It may be read until release(); others may be taken meanwhile, up to all of them.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
+        Line line;
+        Sequence const sequence = try_take(line);
+        if (sequence == 0) return false;
+        chunk = view(sequence, line);
+        return true;
+    }
+
+    // The same for the line as it came: returns its sequence number, or 0.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Sequence try_take(Line& line) {
+        // K2, pairs with K1: the load is an acquire, so the chunk can be read after it.
+        line = near_.load_line(view_.ring.slot(next_));
+        if (!has_arrived(line, tag_of(next_))) return 0;
+        Sequence const taken = next_++;
+        if (!is_dropped(line)) return taken;
+        last_dropped_ = taken;
+        if (released_ + 1 == taken) (void)release(taken);  // else with those before it
+        return 0;
+    }
+
+    // What a line says that was taken.
+    [[nodiscard]] CARILLON_HD ChunkView<Meta> view(Sequence sequence, Line const& line) const {
+        auto const message = unpack<detail::ChunkMessage<Meta>>(line);
+        return {view_.chunk(sequence), message.state.used, message.meta, sequence};
+    }
+
+    // Gives back the chunk `sequence` and all that were taken before it: nobody reads them any
+    // more. In order; a number that was not taken, or was released before, changes nothing, and
+    // the result is false. Where several threads read the chunk, a barrier of theirs comes first,
+    // and one of them releases.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool release(Sequence sequence) {
+        if (sequence <= released_ || sequence >= next_) return false;
+        released_ = sequence;
+        while (released_ < last_dropped_ && was_dropped(released_ + 1)) ++released_;
+        return_credit();
+        return true;
+    }
+
+    // The number of the chunk that will be taken next, and of the last that was released.
+    [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
+    [[nodiscard]] CARILLON_HD Sequence released() const { return released_; }
+
+   private:
+    [[nodiscard]] CARILLON_HD static bool is_dropped(Line const& line) {
+        return unpack<detail::ChunkState>(line).dropped != 0;
+    }
+    // Of a chunk that was taken and not released, whose line is there still.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool was_dropped(Sequence sequence) const {
+        return is_dropped(near_.load_line(view_.ring.slot(sequence)));
+    }
+
+    // K3, pairs with K4: whatever was read of the chunks was read before the credit leaves. A
+    // fence and not only the order of a store behind the loads of tags: data are read by plain
+    // loads, which nothing else keeps ahead of a store.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void return_credit() const {
+        far_.release();
+        far_.store_word(view_.ring.credit, released_);
+        far_.commit(view_.ring.credit, sizeof(*view_.ring.credit));
+    }
+
+    ChunkRingView view_;
+    Sequence next_;
+    Sequence released_;
+    Sequence last_dropped_ = 0;
+    Near near_;
+    Far far_;
+};
+
+}  // namespace carillon

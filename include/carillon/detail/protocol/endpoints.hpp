@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ends of the two kinds of ring. The device's are trivially copyable: pass them to a kernel by
+// value; one thread uses each.
+#pragma once
+
+#include <type_traits>
+
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/protocol/ring.hpp"
+
+#if !CARILLON_DEVICE_CODE
+#include "carillon/detail/access/access.hpp"
+
+namespace carillon {
+static_assert(NearAccess<HostCached> && FarAccess<HostMapped>);
+static_assert(NearAccess<DeviceNear> && FarAccess<DeviceFar>);
+static_assert(ClaimAccess<HostCached> && ClaimAccess<DeviceNear>);
+}  // namespace carillon
+#endif
+
+namespace carillon {
+
+template <class T>
+using HostProducer = Producer<T, HostMapped, HostCached>;
+template <class T>
+using HostConsumer = Consumer<T, HostCached, HostMapped>;
+template <class T>
+using DeviceProducer = Producer<T, DeviceFar, DeviceNear>;
+template <class T>
+using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar>;
+
+// A channel's ends on the device.
+template <class Request, class Reply, class Near = DeviceNear, class Far = DeviceFar>
+struct DeviceChannel {
+    using RequestMessage = Request;
+    using ReplyMessage = Reply;
+
+    Consumer<Request, Near, Far> requests;
+    Producer<Reply, Far, Near> replies;
+
+    CARILLON_HD DeviceChannel(RingView const& request_ring, RingView const& reply_ring,
+                              Near near = Near(), Far far = Far())
+        : requests(request_ring, near, far), replies(reply_ring, far, near) {}
+};
+
+static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);
+
+}  // namespace carillon

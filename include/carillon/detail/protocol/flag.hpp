@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flag and doorbell: one word with one writer and one reader, in the memory of the side that
+// reads it. A flag tells the latest value; a doorbell tells how often it was rung.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon {
+
+namespace detail {
+
+template <class T>
+CARILLON_HD constexpr void check_flag() {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t),
+                  "carillon: a flag's value must be trivially copyable and at most 8 bytes: it "
+                  "is one access");
+}
+
+}  // namespace detail
+
+// Zeroed memory is a flag that holds T's zero bytes.
+template <class T, class Far>
+class FlagWriter {
+   public:
+    CARILLON_HD explicit FlagWriter(std::uint64_t* word, Far far = Far()) : word_(word), far_(far) {
+        detail::check_flag<T>();
+    }
+
+    // F1, pairs with F2: what the value refers to is complete before it.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, &value, sizeof(T));
+        if (data == OutOfLine::written) far_.release();
+        far_.store_word(word_, word);
+        far_.commit(word_, sizeof(word));
+    }
+
+   private:
+    std::uint64_t* word_;
+    Far far_;
+};
+
+template <class T, class Near>
+class FlagReader {
+   public:
+    CARILLON_HD explicit FlagReader(std::uint64_t const* word, Near near = Near())
+        : word_(word), near_(near) {
+        detail::check_flag<T>();
+    }
+
+    // F2, pairs with F1: the load is an acquire. Never an older value than it returned before.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD T get() const {
+        std::uint64_t const word = near_.load_word(word_);
+        if constexpr (std::is_same_v<T, bool>) {
+            return word != 0;  // a bool of any other bits would be undefined
+        } else {
+            T value;
+            std::memcpy(&value, &word, sizeof(T));
+            return value;
+        }
+    }
+
+   private:
+    std::uint64_t const* word_;
+    Near near_;
+};
+
+template <class Far>
+class DoorbellRinger {
+   public:
+    CARILLON_HD explicit DoorbellRinger(std::uint64_t* word, Far far = Far()) : flag_(word, far) {}
+
+    // Rings once more. What was written before is visible to whoever hears it, if `data` says so.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void ring(OutOfLine data = OutOfLine::none) { flag_.set(++rung_, data); }
+
+   private:
+    FlagWriter<std::uint64_t, Far> flag_;
+    std::uint64_t rung_ = 0;
+};
+
+template <class Near>
+class DoorbellListener {
+   public:
+    CARILLON_HD explicit DoorbellListener(std::uint64_t const* word, Near near = Near())
+        : flag_(word, near) {}
+
+    // How often the bell was rung since the last time; 0 at once if it was not. Rings that came
+    // close together are heard together, none is lost.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint64_t heard() {
+        std::uint64_t const rung = flag_.get();
+        std::uint64_t const news = rung - heard_;
+        heard_ = rung;
+        return news;
+    }
+
+   private:
+    FlagReader<std::uint64_t, Near> flag_;
+    std::uint64_t heard_ = 0;
+};
+
+}  // namespace carillon

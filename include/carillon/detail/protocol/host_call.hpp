@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol of a call from the device to the host. Any device thread sends its request through a
+// shared ring to the host and polls a place in its own memory for the reply.
+//
+//     memory of the host's side          memory of the device's side
+//     +----------------------------+     +---------+---------+-- ... --+---------+
+//     | ring of requests           |     | reply 0 | reply 1 |         | reply n |
+//     | (detail/protocol/shared_ring.hpp)     |     +---------+---------+-- ... --+---------+
+//     +----------------------------+       a line each: written far, polled near
+//                                        | word 0, word 1, ... word n; next      |
+//                                        +---------------------------------------+
+//                                          the device's threads claim places here
+//
+// The places are those of detail/protocol/reply_places.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// What became of a call to the host.
+enum class HostCallResult : std::uint8_t {
+    answered,
+    timed_out,  // the request was sent: the host may serve it yet, and its reply is dropped
+    no_room,    // the request was not sent: no place or no slot came free until the deadline
+    failed,     // the host's function threw
+};
+
+// The host's answer.
+template <class Reply>
+struct HostReply {
+    std::uint64_t failed;  // 1: there is no value
+    Reply value;
+};
+
+// The compile-time contract of a request or a reply; the text is what the user sees.
+template <class T>
+CARILLON_HD constexpr void check_host_message() {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "carillon: a request to the host, or its reply, must be trivially copyable: its "
+                  "bytes cross a bus");
+    static_assert(sizeof(HostReply<T>) <= payload_bytes,
+                  "carillon: a request to the host, or its reply, must be at most 40 bytes: it "
+                  "travels in one line, which also says whose it is");
+}
+
+// How long a device thread polls. Tests have a narrower count.
+template <class Clock, class Count = std::uint32_t>
+class PollDeadline {
+   public:
+    CARILLON_HD PollDeadline(Clock clock, std::uint64_t timeout_ns)
+        : timeout_ns_(timeout_ns), clock_(clock) {}
+
+    // Spends an unsuccessful poll; true when it was the last. The time begins with the first, and
+    // the clock is looked at now and then.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool passed() {
+        if (polls_ % polls_between_looks == 0) {
+            std::uint64_t const now = clock_.now_ns();
+            if (polls_ == 0) began_ns_ = now;
+            if (now - began_ns_ >= timeout_ns_) return true;
+            // The count would wrap before the next look, and the time begin anew.
+            if (polls_ == last_look) polls_ -= polls_between_looks;
+        }
+        clock_.idle(++polls_);
+        return false;
+    }
+
+   private:
+    static constexpr Count polls_between_looks = 16;
+    static constexpr Count last_look = std::numeric_limits<Count>::max() / 16 * 16;
+
+    std::uint64_t timeout_ns_;
+    std::uint64_t began_ns_ = 0;
+    Count polls_ = 0;
+    Clock clock_;
+};
+
+// A device thread's end that sends requests and waits for no reply.
+template <class Request, class Far, class Near>
+class BasicHostPoster {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit BasicHostPoster(SharedRingView const& requests, Far far = Far(),
+                                         Near near = Near())
+        : requests_(requests, far, near) {
+        check_host_message<Request>();
+    }
+
+    // Sends `request` and returns true, or returns false at once when there is no room. The host
+    // serves it in its turn; what the function returns is dropped. `data` says that the request
+    // refers to memory that this thread has written.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool post(Request const& request, OutOfLine data = OutOfLine::none) {
+        return try_send({ReplyAddress::nowhere, 0}, request, data);
+    }
+
+   protected:
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_send(ReplyAddress reply_to, Request const& request, OutOfLine data) {
+        return requests_.try_push({reply_to, request}, true, data);
+    }
+
+   private:
+    LanesProducer<AddressedRequest<Request>, Far, Near, OneLane> requests_;
+};
+
+// A device thread's end that waits for replies too. Every thread uses a copy of its own.
+template <class Request, class Reply, class Far, class Near, class Clock>
+class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD BasicHostCaller(SharedRingView const& requests, ReplyPlaces const& places,
+                                Clock clock = Clock(), Far far = Far(), Near near = Near())
+        : BasicHostPoster<Request, Far, Near>(requests, far, near),
+          place_(places, near),
+          clock_(clock) {
+        check_host_message<Reply>();
+    }
+
+    // Has the host serve `request` and puts its answer into `reply`, which is left alone unless the
+    // result is `answered`. Polls for `timeout_ns` of the device's clock at most; with 0 it looks
+    // once. `data` as for post(); what the reply refers to may be read when it is there, if the
+    // host says so (HostServiceOptions::replies).
+    CARILLON_POLICY_CODE
+    CARILLON_HD HostCallResult call(Request const& request, Reply& reply, std::uint64_t timeout_ns,
+                                    OutOfLine data = OutOfLine::none) {
+        PollDeadline<Clock> deadline(clock_, timeout_ns);
+        while (!place_.try_claim()) {
+            if (deadline.passed()) return HostCallResult::no_room;
+        }
+        while (!this->try_send(place_.address(), request, data)) {
+            if (!deadline.passed()) continue;
+            place_.take_back();
+            return HostCallResult::no_room;
+        }
+        Line line;
+        while (!place_.look(line)) {
+            // Once more: what came while the clock was looked at is taken.
+            if (!deadline.passed()) continue;
+            if (place_.look(line)) break;
+            place_.give_up();
+            return HostCallResult::timed_out;
+        }
+        place_.give_back();
+        if (unpack<std::uint64_t>(line) != 0) return HostCallResult::failed;
+        reply = unpack<HostReply<Reply>>(line).value;
+        return HostCallResult::answered;
+    }
+
+   private:
+    PlaceClaim<Near> place_;
+    Clock clock_;
+};
+
+// The host's end: the thread that serves requests answers them in any order.
+template <class Far>
+class HostReplyWriter {
+   public:
+    explicit HostReplyWriter(ReplyPlaces const& places, Far far = Far()) : writer_(places, far) {}
+
+    // `data` is for what the reply refers to.
+    template <class Reply>
+    void answer(ReplyAddress to, Reply const& value, OutOfLine data = OutOfLine::none) const {
+        writer_.answer(to, HostReply<Reply>{0, value}, data);
+    }
+    void fail(ReplyAddress to) const { writer_.answer(to, std::uint64_t{1}); }
+
+   private:
+    ReplyWriter<Far> writer_;
+};
+
+}  // namespace carillon

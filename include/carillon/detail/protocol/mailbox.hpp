@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol of a mailbox: the latest value wins. One writer, and any number of readers on the
+// other side, in whose memory the mailbox lies. Neither side ever waits for the other.
+//
+//     memory of the readers' side
+//     +--------------------------+---------------+---------------+-- ... --+---------------+
+//     | newest: a version number | slot 0: lines | slot 1: lines |         | slot n: lines |
+//     +--------------------------+---------------+---------------+-- ... --+---------------+
+//       written far, polled near
+//
+// Version v lives in slot v mod slots. A slot is written again while a reader may be reading it, so
+// a line differs from a ring's (detail/wire/line.hpp): not every quad carries a tag but every word,
+// the 8 aligned bytes that are one access everywhere. A quad is two on the emulated device, and two
+// on its way from a CPU without MOVDIR64B: of two versions it could have the payload of one and the
+// tag of the other.
+//
+//   byte   0           4     8           12    16                56          60    64
+//          | payload 0 | tag | payload 1 | tag |       ...       | payload 7 | tag |
+//
+// A value is whole when every tag of every line is that of its version, whenever and in whatever
+// order its words came and were loaded: a word that is of another version says so. `newest` is a
+// hint. It may come ahead of the lines, which are looked at all the same, or behind them, and then
+// they are found at a later look. It has all 64 bits of the version, so that a reader that was away
+// for 2^32 versions knows new from old.
+//
+// Tags repeat after 2^32 versions. A word that was left by version v - 2^32 is not met in the slot
+// of v: the slot was written and committed 2^32 / slots times since, and no load of a word goes
+// back. That a version v + 2^32 is met takes a reader that stands still in the middle of one
+// refresh() for as many sets, which is minutes (docs/guarantees.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/threads.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+inline constexpr std::size_t largest_mailbox_value = 4096;
+inline constexpr std::size_t mailbox_words_per_line = 8;  // of 4 bytes of payload
+inline constexpr std::size_t mailbox_bytes_per_line = 32;
+
+// The compile-time contract of a mailbox's value; the text is what the user sees.
+template <class T>
+CARILLON_HD constexpr void check_mailbox() {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "carillon: a mailbox's value must be trivially copyable: its bytes cross a bus");
+    static_assert(sizeof(T) <= largest_mailbox_value,
+                  "carillon: a mailbox's value must be at most 4 KiB: every reader copies it");
+}
+
+// Lines of one value.
+template <class T>
+inline constexpr std::uint32_t mailbox_lines =
+    (sizeof(T) + mailbox_bytes_per_line - 1) / mailbox_bytes_per_line;
+
+// One side's view of a mailbox: the addresses as that side sees them. Trivially copyable.
+struct MailboxView {
+    Line* lines;  // of all slots
+    std::uint64_t* newest;
+    std::uint32_t slots;            // a power of two
+    std::uint32_t lines_per_value;  // mailbox_lines<T>
+    Sequence first;                 // the number of the first value: 1 in zeroed memory
+
+    [[nodiscard]] CARILLON_HD Line* slot(Sequence version) const {
+        return lines + (version & (slots - 1)) * lines_per_value;
+    }
+};
+
+namespace detail {
+
+// Line `index` of `value` under `tag`. Bytes beyond sizeof(T) are zero.
+template <class T>
+[[nodiscard]] CARILLON_HD Line mailbox_line(T const& value, std::uint32_t index, Tag tag) {
+    constexpr std::size_t last = (mailbox_lines<T> - 1) * mailbox_bytes_per_line;
+    auto const* const bytes = reinterpret_cast<unsigned char const*>(__builtin_addressof(value));
+    std::uint32_t payload[mailbox_words_per_line]{};
+    if (index + 1 < mailbox_lines<T>) {
+        std::memcpy(payload, bytes + index * mailbox_bytes_per_line, mailbox_bytes_per_line);
+    } else {
+        std::memcpy(payload, bytes + last, sizeof(T) - last);
+    }
+    Line line;
+    for (std::size_t i = 0; i < quads_per_line; ++i) {
+        line.quads[i].low = payload[2 * i] | (std::uint64_t{tag} << 32);
+        line.quads[i].high = payload[2 * i + 1] | (std::uint64_t{tag} << 32);
+    }
+    return line;
+}
+
+// Whether all eight tags are `tag`: without a branch between them.
+[[nodiscard]] CARILLON_HD constexpr bool every_word_has(Line const& line, Tag tag) {
+    Tag other = 0;
+    for (Quad const& quad : line.quads) {
+        other |= static_cast<Tag>(quad.low >> 32) ^ tag;
+        other |= static_cast<Tag>(quad.high >> 32) ^ tag;
+    }
+    return other == 0;
+}
+
+}  // namespace detail
+
+// Makes `view` a mailbox without a value whose first will be view.first, whatever the memory held
+// before. Only for memory that nobody else is using yet; a slot gets the tags of the lap before.
+inline void format_mailbox(MailboxView const& view) {
+    for (Sequence version = view.first; version != view.first + view.slots; ++version) {
+        std::uint64_t const word = std::uint64_t{tag_of(version - view.slots)} << 32;
+        for (std::uint32_t i = 0; i < view.lines_per_value; ++i) {
+            for (Quad& quad : view.slot(version)[i].quads) quad = {word, word};
+        }
+    }
+    *view.newest = view.first - 1;
+}
+
+// The end that sets values. Far: how it touches the mailbox. Wait-free: nothing is read, and how
+// many stores it makes does not depend on the readers.
+template <class T, class Far>
+class MailboxWriter {
+   public:
+    CARILLON_HD explicit MailboxWriter(MailboxView const& view, Far far = Far())
+        : view_(view), next_(view.first), far_(far) {
+        check_mailbox<T>();
+    }
+
+    // M1, pairs with M2: what the value refers to is complete before it.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
+        if (data == OutOfLine::written) far_.release();
+        // Spent, though a flush may throw: no two values have the same tags.
+        Sequence const version = next_++;
+        Line* const slot = view_.slot(version);
+        Tag const tag = tag_of(version);
+        for (std::uint32_t i = 0; i < mailbox_lines<T>; ++i) {
+            // A policy that stores in two steps gets the new tag for both: the payload must not
+            // be seen under the tag of the version that it replaces, as a ring's may be.
+            far_.store_line(slot + i, detail::mailbox_line(value, i, tag), tag);
+        }
+        far_.store_word(view_.newest, version);
+        // They leave this side now, in any order.
+        far_.commit(slot, mailbox_lines<T> * sizeof(Line));
+        far_.commit(view_.newest, sizeof(*view_.newest));
+    }
+
+   private:
+    MailboxView view_;
+    Sequence next_;
+    Far far_;
+};
+
+// An end that reads values; there may be many. Near: how it touches the mailbox. Threads: who reads
+// together, all of them call every member function. Trivially copyable where Near is.
+template <class T, class Near, class Threads = OneThread>
+class MailboxReader {
+   public:
+    CARILLON_HD explicit MailboxReader(MailboxView const& view, Near near = Near())
+        : view_(view), version_(view.first - 1), near_(near) {
+        check_mailbox<T>();
+    }
+
+    // Puts the newest whole value that there is into `value` and returns true if it is newer than
+    // the one before; otherwise returns false and leaves `value` alone. Costs one load of a word
+    // where nothing is new. Wait-free: it looks at no more than slots + 1 versions, whatever the
+    // writer does meanwhile. If none of them is whole, because it is still under way or because
+    // the writer is faster than this copy, a later call will see it or a newer one.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool refresh(T& value) {
+        Incoming own;
+        Incoming& incoming = Threads::shared(own);
+        Sequence newest = 0;  // that `newest` told, to thread 0
+        Sequence wanted = 1;  // no version is older
+        for (std::uint32_t look = 0; look <= view_.slots; ++look) {
+            if (Threads::thread() == 0) {
+                incoming.wanted = next_wanted(newest, wanted);
+                incoming.missing = 0;
+            }
+            Threads::barrier();
+            wanted = incoming.wanted;
+            bool const news = wanted > version_;
+            if (news) load_lines(wanted, incoming);
+            Threads::barrier();  // all lines were looked at; nobody needs `wanted` any more
+            if (!news) return false;
+            bool const whole = incoming.missing == 0;
+            if (whole) hand_out(incoming, value);
+            Threads::barrier();  // all have seen whether it is whole, and see the value
+            if (!whole) continue;
+            version_ = wanted;
+            return true;
+        }
+        return false;
+    }
+
+   private:
+    // What the threads tell each other.
+    struct Incoming {
+        Sequence wanted;
+        std::uint32_t missing;  // 1: a word that is of another version
+        std::uint32_t words[mailbox_lines<T> * mailbox_words_per_line];
+    };
+
+    // The newest version, or if that was looked at before, the one ahead of the last.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Sequence next_wanted(Sequence& newest, Sequence wanted) const {
+        Sequence const told = near_.load_word(view_.newest);
+        if (told == newest) return wanted - 1;
+        newest = told;
+        return told;
+    }
+
+    // M2, pairs with M1: the loads are acquires.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void load_lines(Sequence version, Incoming& incoming) const {
+        Line const* const slot = view_.slot(version);
+        for (std::uint32_t i = Threads::thread(); i < mailbox_lines<T>; i += Threads::threads()) {
+            Line const line = near_.load_line(slot + i);
+            if (!detail::every_word_has(line, tag_of(version))) {
+                incoming.missing = 1;
+                return;
+            }
+            std::uint32_t* const words = incoming.words + i * mailbox_words_per_line;
+            for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
+                words[2 * quad] = static_cast<std::uint32_t>(line.quads[quad].low);
+                words[2 * quad + 1] = static_cast<std::uint32_t>(line.quads[quad].high);
+            }
+        }
+    }
+
+    // The threads share the copy out.
+    CARILLON_HD static void hand_out(Incoming const& incoming, T& value) {
+        constexpr std::uint32_t words = sizeof(T) / sizeof(std::uint32_t);
+        constexpr std::size_t rest = sizeof(T) % sizeof(std::uint32_t);
+        auto* const to = static_cast<unsigned char*>(
+            __builtin_assume_aligned(__builtin_addressof(value), alignof(T)));
+        for (std::uint32_t i = Threads::thread(); i < words; i += Threads::threads()) {
+            std::memcpy(to + i * sizeof(std::uint32_t), incoming.words + i, sizeof(std::uint32_t));
+        }
+        if constexpr (rest != 0) {
+            if (Threads::thread() == 0) {
+                std::memcpy(to + words * sizeof(std::uint32_t), incoming.words + words, rest);
+            }
+        }
+    }
+
+    MailboxView view_;
+    Sequence version_;  // of the value that was handed out last
+    Near near_;
+};
+
+}  // namespace carillon

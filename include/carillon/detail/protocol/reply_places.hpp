@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places for replies that come in any order: a line for each call under way, in the memory of the
+// side that calls. Callers claim them, whoever answers writes them; the request says which.
+//
+// Ownership in one sentence: a place belongs to the caller that made its word odd until that makes
+// it even again; its line belongs to the side that answers from the request that names it until the
+// reply's four tags are in it.
+//
+// The calls at a place are numbered, from 1 in zeroed memory. Call n takes the word from 2n - 2 to
+// 2n - 1, its request names place and number, its reply has the number's low half for a tag, and
+// when the caller has the reply, or waits no longer, the word goes on to 2n. A place is free when
+// its word is even, 2n, and reply n is in its line: so one whose caller gave up is taken again only
+// after the late reply has come, and there is never more than one reply under way to a line. A late
+// reply has another tag than the one that the next caller polls for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// Where the reply to a request goes.
+struct ReplyAddress {
+    static constexpr std::uint32_t nowhere = 0xffffffff;  // nobody waits for one
+
+    std::uint32_t place;
+    Tag number;
+};
+
+template <class Request>
+struct AddressedRequest {
+    ReplyAddress reply_to;
+    Request value;
+
+    CARILLON_HD static constexpr void check_payload() {
+        static_assert(std::is_trivially_copyable_v<Request>,
+                      "carillon: a request must be trivially copyable: its bytes cross a bus");
+        static_assert(sizeof(AddressedRequest) <= payload_bytes,
+                      "carillon: a request to a pooled kernel, or to the host, must be at most 40 "
+                      "bytes: it travels in one line, which also says where its reply goes");
+    }
+};
+
+// One side's view of the places for replies. Trivially copyable.
+struct ReplyPlaces {
+    Line* lines;
+    std::uint64_t* words;  // of each place: twice its calls that are over, and 1 while one is not
+    std::uint64_t* next;   // where the next thread that makes its first call begins to look
+    std::uint32_t count;
+};
+
+// Makes `places` free ones, whose first calls are number `first`. Only for memory nobody uses yet.
+inline void format_places(ReplyPlaces const& places, Sequence first) {
+    for (std::uint32_t i = 0; i < places.count; ++i) {
+        places.lines[i] = with_tag(Line{}, tag_of(first - 1));
+        places.words[i] = 2 * (first - 1);
+    }
+    *places.next = 0;
+}
+
+// A caller's hold on one place at a time. `revocable`: when the caller counts as dead, others leave
+// the place for it (leave_for_the_dead), and what it does there afterwards changes nothing.
+template <class Near, bool revocable = false>
+class PlaceClaim {
+   public:
+    CARILLON_HD explicit PlaceClaim(ReplyPlaces const& places, Near near = Near())
+        : places_(places), near_(near) {}
+    // For a caller that has places of its own, of which this is one: try_claim_own().
+    CARILLON_HD PlaceClaim(ReplyPlaces const& places, std::uint32_t own, Near near = Near())
+        : places_(places), place_(own), near_(near) {}
+
+    // Takes a free place and returns true, or returns false at once when there is none. The one
+    // that it had before costs one access.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool try_claim() {
+        if (place_ == ReplyAddress::nowhere) {
+            place_ = static_cast<std::uint32_t>(near_.fetch_add(places_.next, 1) % places_.count);
+        }
+        if (known_free_ && exchange()) return true;
+        known_free_ = false;
+        for (std::uint32_t probe = 0; probe < places_.count; ++probe) {
+            word_ = near_.load_word(word());
+            if (is_free() && exchange()) return true;
+            place_ = place_ + 1 == places_.count ? 0 : place_ + 1;
+        }
+        return false;
+    }
+
+    // Takes its own place and returns true, or false while a late reply is under way to it.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool try_claim_own() {
+        if (known_free_ && exchange()) return true;
+        known_free_ = false;
+        word_ = near_.load_word(word());
+        return is_free() && exchange();
+    }
+
+    [[nodiscard]] CARILLON_HD ReplyAddress address() const { return {place_, number()}; }
+
+    // K2, pairs with K1. Whether the reply is there.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool look(Line& reply) const {
+        reply = near_.load_line(places_.lines + place_);
+        return has_arrived(reply, number());
+    }
+
+    // No more of the three is called until the next claim. The reply was taken; or nobody waits for
+    // it any more; or the request was not sent, and the call never was.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void give_back() { leave(1, true); }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void give_up() { leave(1, false); }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void take_back() { leave(~std::uint64_t{0}, true); }
+
+   private:
+    [[nodiscard]] CARILLON_HD std::uint64_t* word() const { return places_.words + place_; }
+    [[nodiscard]] CARILLON_HD Tag number() const { return tag_of((word_ + 1) / 2); }
+
+    // Nobody's, and nothing is under way to it. What the line holds is not read: that another has
+    // claimed the place meanwhile, and the host is writing it, the exchange tells.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool is_free() const {
+        if ((word_ & 1) != 0) return false;
+        Line const line = near_.load_line(places_.lines + place_);
+        return has_arrived(line, tag_of(word_ / 2));
+    }
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool exchange() {
+        if (near_.compare_exchange(word(), word_, word_ + 1) != word_) return false;
+        ++word_;
+        return true;
+    }
+
+    // K3: it comes after the loads that found the reply's tags, which decided that it is made. Then
+    // no caller before the next looks at the line while the host writes it.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void leave(std::uint64_t step, bool known_free) {
+        known_free_ = known_free;
+        if constexpr (revocable) {
+            known_free_ &= near_.compare_exchange(word(), word_, word_ + step) == word_;
+        } else {
+            (void)near_.fetch_add(word(), step);
+        }
+        word_ += step;
+    }
+
+    ReplyPlaces places_;
+    std::uint32_t place_ = ReplyAddress::nowhere;
+    bool known_free_ = false;  // when it was left, reply and word were of the same call
+    std::uint64_t word_ = 0;   // of the place, as this caller last knew it
+    Near near_;
+};
+
+// Leaves a place for its caller, which has died: `sent` says whether the request of the call that
+// it was at, if it was at one, has been sent, so that a reply will come.
+template <class Near>
+void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sent, Near near) {
+    std::uint64_t* const word = places.words + place;
+    std::uint64_t const found = near.load_word(word);
+    if ((found & 1) == 0) return;
+    (void)near.compare_exchange(word, found, sent ? found + 1 : found - 1);
+}
+
+// The end that answers, in any order.
+template <class Far>
+class ReplyWriter {
+   public:
+    CARILLON_HD explicit ReplyWriter(ReplyPlaces const& places, Far far = Far())
+        : places_(places), far_(far) {}
+
+    // K1, pairs with K2. The line before it in this place is of the call before. `data` is for what
+    // the reply refers to.
+    CARILLON_POLICY_CODE
+    template <class Reply>
+    CARILLON_HD void answer(ReplyAddress to, Reply const& reply,
+                            OutOfLine data = OutOfLine::none) const {
+        if (to.place >= places_.count) return;  // nobody waits
+        if (data == OutOfLine::written) far_.release();
+        Line* const line = places_.lines + to.place;
+        far_.store_line(line, pack(reply, to.number), to.number - 1);
+        far_.commit(line, sizeof(Line));
+    }
+
+   private:
+    ReplyPlaces places_;
+    Far far_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the CPU waits for the device: it polls, and never longer than it was told to.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "carillon/detail/machine/pause.hpp"
+
+namespace carillon {
+
+// What happens between two polls. All but `spin` yield the processor after a while, so that more
+// threads than processors get on.
+enum class WaitStyle : std::uint8_t {
+    spin,    // nothing: a GPU answers within microseconds
+    pause,   // leave the core's other thread room
+    yield,   // yield at every poll: more threads than processors
+    tpause,  // sleep lightly for a fraction of a microsecond (TPAUSE)
+    umwait,  // sleep lightly until the awaited line is written (UMONITOR, UMWAIT); as tpause
+             // where one does not know which line that is
+};
+
+[[nodiscard]] std::string_view to_string(WaitStyle style);
+// The style of that name, if there is one.
+[[nodiscard]] std::optional<WaitStyle> wait_style(std::string_view name);
+// Whether this CPU has the instructions.
+[[nodiscard]] bool supported(WaitStyle style);
+
+namespace detail {
+
+[[nodiscard]] constexpr bool needs_waitpkg(WaitStyle style) {
+    return style == WaitStyle::tpause || style == WaitStyle::umwait;
+}
+[[noreturn]] void throw_no_waitpkg(WaitStyle style);
+
+}  // namespace detail
+
+template <class Cpu>
+class BasicHostWait {
+   public:
+    using Style = WaitStyle;
+
+    // Throws UnsupportedError for a style that this CPU lacks the instructions for.
+    explicit BasicHostWait(Style style = Style::spin, Cpu cpu = Cpu()) : style_(style), cpu_(cpu) {
+        if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg()) detail::throw_no_waitpkg(style);
+    }
+
+    // The style for a device whose kernel has `blocks` blocks, unless one was `chosen`: the
+    // emulated device's blocks are threads that need processors too.
+    [[nodiscard]] static BasicHostWait for_kernel(bool emulated, unsigned blocks,
+                                                  std::optional<Style> chosen = {}) {
+        if (chosen) return BasicHostWait(*chosen);
+        if (!emulated) return BasicHostWait(Style::spin);
+        return BasicHostWait(oversubscribed(blocks) ? Style::yield : Style::pause);
+    }
+    [[nodiscard]] static bool oversubscribed(unsigned blocks) {
+        return cpu::available_processors() <= blocks;
+    }
+
+    [[nodiscard]] Style style() const { return style_; }
+
+    // Polls until `poll()` is true, and returns true; or returns false when `timeout` has passed.
+    // About every millisecond, and once more when the time is over, it calls `while_waiting()`,
+    // which may throw. What came while it did so, or while this thread did not get to run, is
+    // found: nothing is thrown, and no time is over, before one more poll was in vain. The clock is
+    // read only once a few polls have failed, so a wait that is short costs nothing but the polls.
+    // `watched()`: an address in the line whose next write the poll waits for, or nullptr. It is
+    // asked before every sleep, since a poll may move on to another line.
+    template <class Poll, class Watched, class WhileWaiting>
+    [[nodiscard]] bool until(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
+                             WhileWaiting&& while_waiting) const {
+        using Clock = std::chrono::steady_clock;
+        Clock::time_point start;
+        Clock::duration next_call = std::chrono::milliseconds(1);
+        for (std::uint64_t polls = 0;; ++polls) {  // 32 bits would wrap within seconds
+            if (poll()) return true;
+            if (looks_at_clock(polls)) {  // before the sleep: nothing delays the poll after it
+                auto const now = Clock::now();
+                if (polls == 0) start = now;
+                auto const waited = now - start;
+                bool const over = waited >= timeout;
+                if (over || waited >= next_call) {
+                    next_call = waited + std::chrono::milliseconds(1);
+                    if (came_meanwhile(poll, while_waiting)) return true;
+                }
+                if (over) return poll();
+            }
+            if (style_ == Style::spin) {  // until the next look: nothing but the polls
+                for (unsigned i = 1; i < polls_between_looks; ++i) {
+                    if (poll()) return true;
+                }
+                polls += polls_between_looks - 1;
+            } else if (relax(polls, poll, watched)) {
+                return true;
+            }
+        }
+    }
+
+    template <class Poll, class Watched>
+    [[nodiscard]] bool until(Poll&& poll, Watched&& watched,
+                             std::chrono::nanoseconds timeout) const {
+        return until(poll, watched, timeout, [] {});
+    }
+    template <class Poll, class WhileWaiting>
+    [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout,
+                             WhileWaiting&& while_waiting) const {
+        return until(poll, unknown, timeout, while_waiting);
+    }
+    template <class Poll>
+    [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout) const {
+        return until(poll, unknown, timeout, [] {});
+    }
+
+   private:
+    static constexpr unsigned polls_between_looks = 256;
+
+    static void const* unknown() { return nullptr; }
+
+    // Calls `while_waiting()`; true where it threw although a last poll is successful.
+    template <class Poll, class WhileWaiting>
+    static bool came_meanwhile(Poll& poll, WhileWaiting& while_waiting) {
+        try {
+            while_waiting();
+        } catch (...) {
+            if (poll()) return true;
+            throw;
+        }
+        return false;
+    }
+
+    // The first poll after which the processor is yielded.
+    [[nodiscard]] std::uint64_t first_yield() const {
+        switch (style_) {
+            case Style::spin:
+                return std::numeric_limits<std::uint64_t>::max();
+            case Style::yield:
+                return 0;
+            case Style::umwait:  // each of its sleeps may take microseconds
+                return cpu::polls_before_yield / 16;
+            default:
+                return cpu::polls_before_yield;
+        }
+    }
+
+    // Often enough that the polls in between take a few microseconds together: a sleep may take
+    // that long alone, and a yield much longer.
+    [[nodiscard]] bool looks_at_clock(std::uint64_t polls) const {
+        if (polls >= first_yield() || style_ == Style::umwait) return true;
+        return polls % (style_ == Style::tpause ? 16 : polls_between_looks) == 0;
+    }
+
+    // Spends the time until the next poll; true when the poll that it made itself was successful.
+    template <class Poll, class Watched>
+    bool relax(std::uint64_t polls, Poll& poll, Watched& watched) const {
+        bool const yields = polls >= first_yield();
+        if (yields) cpu_.yield();
+        if (style_ == Style::pause && !yields) cpu_.pause();
+        if (style_ == Style::tpause) cpu_.timed_pause();
+        return style_ == Style::umwait && sleep_until_written(poll, watched);
+    }
+
+    template <class Poll, class Watched>
+    bool sleep_until_written(Poll& poll, Watched& watched) const {
+        void const* const line = watched();
+        if (line == nullptr) {
+            cpu_.timed_pause();
+            return false;
+        }
+        cpu_.monitor(line);
+        if (poll()) return true;  // written before it was monitored
+        if (watched() == line) cpu_.monitored_wait();
+        return false;
+    }
+
+    Style style_;
+    [[no_unique_address]] Cpu cpu_;
+};
+
+using HostWait = BasicHostWait<cpu::Waits>;
+
+}  // namespace carillon

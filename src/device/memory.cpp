@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/memory.hpp"
+
+#include <fmt/format.h>
+
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/error.hpp"
+#include "device/backend.hpp"
+#include "device/range.hpp"
+
+namespace carillon {
+
+void detail::require_range(std::string_view call, std::size_t offset, std::size_t size,
+                           std::size_t limit) {
+    if (offset > limit || size > limit - offset) {
+        throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes",
+                                           size, offset, limit));
+    }
+}
+
+Memory::Memory(std::shared_ptr<detail::Backend> backend,
+               std::unique_ptr<detail::Allocation> allocation)
+    : backend_(std::move(backend)), allocation_(std::move(allocation)) {}
+
+Memory::Memory() noexcept = default;
+Memory::Memory(Memory&&) noexcept = default;
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+    if (this != &other) {
+        retire();
+        backend_ = std::move(other.backend_);
+        allocation_ = std::move(other.allocation_);
+    }
+    return *this;
+}
+
+Memory::~Memory() { retire(); }
+
+void Memory::retire() {
+    if (allocation_ == nullptr) return;
+    if (backend_->mark().inherited()) {  // the parent frees it
+        (void)allocation_.release();
+    } else {
+        backend_->residents().retire(std::move(allocation_));
+    }
+}
+
+void* Memory::host() const {
+    if (!allocation_) return nullptr;
+    backend_->mark().require_own("Memory::host");
+    return allocation_->host;
+}
+void* Memory::device() const { return allocation_ ? allocation_->device : nullptr; }
+std::size_t Memory::size() const { return allocation_ ? allocation_->size : 0; }
+bool Memory::coherent() const { return !allocation_ || allocation_->coherent; }
+std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_size : 1; }
+
+void Memory::flush(std::size_t offset, std::size_t size) const {
+    detail::require_range("Memory::flush", offset, size, this->size());
+    if (allocation_) backend_->mark().require_own("Memory::flush");
+    X86::store_fence();
+    if (!coherent()) allocation_->flush(static_cast<std::byte*>(host()) + offset, size);
+}
+
+void Memory::invalidate(std::size_t offset, std::size_t size) const {
+    detail::require_range("Memory::invalidate", offset, size, this->size());
+    if (allocation_) backend_->mark().require_own("Memory::invalidate");
+    if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host()) + offset, size);
+}
+
+RangeSync const* Memory::range_sync() const {
+    return coherent() ? nullptr : static_cast<RangeSync const*>(allocation_.get());
+}
+
+FileDescriptor Memory::export_fd() const {
+    if (!allocation_) throw UsageError("Memory::export_fd", "the memory is empty");
+    backend_->mark().require_own("Memory::export_fd");
+    return allocation_->export_fd();
+}
+
+}  // namespace carillon

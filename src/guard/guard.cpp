@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/guard.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "carillon/error.hpp"
+#include "os/keep_forever.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* guard_variable = "CARILLON_GUARD";
+
+std::atomic<bool> guard_exists{false};
+std::atomic<GuardReporter*> guard_reporter{nullptr};
+std::atomic<unsigned> guard_calls{0};  // under way in guard_saw
+thread_local bool guard_inside = false;
+
+void guard_saw(WatchedCall const& call) {
+    if (guard_inside) return;  // the handler's own call
+    guard_inside = true;
+    ++guard_calls;
+    if (GuardReporter* const reporter = guard_reporter.load()) reporter->saw(call);
+    --guard_calls;
+    guard_inside = false;
+}
+
+void print_guard_report(GuardReport const& report) {
+    std::string const text = guard_text(report);
+    (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print_and_abort(GuardReport const& report) {
+    print_guard_report(report);
+    std::abort();
+}
+
+}  // namespace
+
+// Members are undone in the reverse order: no call is seen, none is under way, another may come.
+struct GuardState {
+    struct Only {
+        Only() {
+            if (guard_exists.exchange(true)) {
+                throw UsageError("Guard", fmt::format("there is one in this process already (an "
+                                                      "own one, or that of {})",
+                                                      guard_variable));
+            }
+        }
+        ~Only() { guard_exists = false; }
+        Only(Only const&) = delete;
+        Only& operator=(Only const&) = delete;
+    };
+    struct Reported {
+        explicit Reported(GuardReporter& reporter) { guard_reporter = &reporter; }
+        ~Reported() {
+            guard_reporter = nullptr;
+            while (guard_calls.load() != 0) sched_yield();
+        }
+        Reported(Reported const&) = delete;
+        Reported& operator=(Reported const&) = delete;
+    };
+
+    explicit GuardState(Guard::Handler handler)
+        : reporter(live_kernels(), std::move(handler)), reported(reporter) {
+        (void)stack_of_caller();  // the first one loads a library, which is better done here
+        watch = watch_cuda_calls(guard_saw);
+    }
+
+    Only only;
+    GuardReporter reporter;
+    Reported reported;
+    std::unique_ptr<CallWatch> watch;
+};
+
+void GuardReporter::saw(WatchedCall const& call) noexcept {
+    GuardRule const* const rule = guard_rule(call.name);
+    if (rule == nullptr || !kernels_.in(call.context)) return;
+    if (rule->when == GuardWhen::given && call.null_argument) return;
+    if (rule->when == GuardWhen::unloaded && call.loaded) return;
+    ++reports_;
+    try {
+        GuardReport report;
+        report.call = call.name;
+        if (call.runtime != nullptr) {
+            report.call = fmt::format("{} ({})", without_version(call.runtime), call.name);
+        }
+        report.why = rule->why;
+        if (call.kernel != nullptr) report.kernel = demangled(call.kernel);
+        report.stack = stack_of_caller();
+        handler_(report);
+    } catch (...) {  // nothing may be thrown through CUDA
+    }
+}
+
+GuardAction guard_action(char const* value) {
+    std::string_view const text = value != nullptr ? value : "";
+    if (text.empty()) return GuardAction::none;
+    if (text == "report") return GuardAction::report;
+    if (text == "abort") return GuardAction::abort;
+    throw UsageError(guard_variable, fmt::format("\"{}\" is neither report nor abort", text));
+}
+
+void start_guard_from_environment() {
+    GuardAction const action = guard_action(std::getenv(guard_variable));
+    if (action == GuardAction::none) return;
+    static std::once_flag once;
+    std::call_once(once, [action] {
+        try {
+            keep_forever(std::make_shared<Guard>(
+                action == GuardAction::abort ? print_and_abort : print_guard_report));
+        } catch (Error const& error) {
+            (void)std::fprintf(stderr, "carillon: %s starts no guard: %s\n", guard_variable,
+                               error.what());
+        }
+    });
+}
+
+}  // namespace carillon::detail
+
+namespace carillon {
+
+Guard::Guard(Handler handler)
+    : state_(std::make_unique<detail::GuardState>(handler ? std::move(handler)
+                                                          : detail::print_guard_report)) {}
+Guard::~Guard() = default;
+
+std::uint64_t Guard::reports() const { return state_->reporter.reports(); }
+
+}  // namespace carillon

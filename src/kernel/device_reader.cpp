@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/device_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/error.hpp"
+#include "device/range.hpp"
+#include "ring/sizes.hpp"
+
+namespace carillon {
+namespace {
+
+constexpr std::string_view read_call = "DeviceReader::read";
+
+// More than the lines of one reply: the device looks for room where nobody waits for it.
+constexpr std::uint32_t capacity = 64;
+// Data keep their remainder by this on their way, so that they are copied in vectors.
+constexpr std::size_t vector_bytes = 16;
+// A block's share of a read is a multiple of the first and, where it can be, at least the second:
+// what its threads load in one go.
+constexpr std::size_t share_unit = 128;
+constexpr std::size_t smallest_share = 4096;
+
+void check(DeviceReaderOptions const& options) {
+    if (options.threads == 0 || options.threads % 32 != 0 || options.threads > 1024) {
+        throw UsageError("DeviceReader", fmt::format("{} threads are not a multiple of 32, from 32 "
+                                                     "to 1024",
+                                                     options.threads));
+    }
+    if (options.largest == 0) throw UsageError("DeviceReader", "the largest read has no bytes");
+}
+
+}  // namespace
+
+namespace detail {
+
+ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
+    : device_(device),
+      options_((check(options), options)),
+      channels_((check_options("DeviceReader", kernel_options()),
+                 std::make_shared<ChannelMemory>(device, options.blocks, capacity))),
+      buffer_(device.allocate_host(sum_of_sizes("DeviceReader", options.largest, vector_bytes))),
+      far_(device.access(channels_->device_memory())),
+      wait_(HostWait::for_kernel(device.emulated(), options.blocks)),
+      lines_(DeviceReader::largest_in_lines) {
+    for (unsigned i = 0; i < options.blocks; ++i) {
+        ChannelView const view = channels_->on_host().channel(i);
+        blocks_.push_back({Requests(view.requests, UncommittedMapped(far_), HostCached()),
+                           HostConsumer<ReadReply>(view.replies, HostCached(), far_)});
+    }
+    kernel_ = KernelHost::make(device_, channels_, kernel_options(), "DeviceReader");
+}
+
+ReaderBody ReaderHost::body() const {
+    return {channels_->on_device(), block_limits(kernel_options(), device_.emulated()),
+            device_.emulated() && HostWait::oversubscribed(options_.blocks)};
+}
+
+PersistentKernelOptions ReaderHost::kernel_options() const {
+    return {.blocks = options_.blocks,
+            .capacity = capacity,
+            .start_timeout = options_.start_timeout,
+            .stop_timeout = options_.stop_timeout,
+            .lifetime = options_.lifetime};
+}
+
+void ReaderHost::require(Memory const& memory, std::size_t offset, std::size_t size) const {
+    require_range(read_call, offset, size, memory.size());
+    if (size != 0 && !device_.owns(memory)) {
+        throw UsageError(read_call, "the memory is another device's");
+    }
+}
+
+std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t size,
+                                            std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const call(this, read_call);
+    kernel_->of_this_process(read_call).require_open(read_call);
+    if (size > options_.largest) {
+        throw UsageError(read_call, fmt::format("{} bytes asked for, the largest read is of {}",
+                                                size, options_.largest));
+    }
+    if (size == 0) return {};
+    // A read that was given up may still be on its way into the same memory.
+    if (!none_owed()) [[unlikely]] {
+        Deadline const deadline(timeout);
+        await_replies(timeout);
+        timeout = deadline.left();
+    }
+    arrived_ = 0;
+    return size <= lines_.size() ? read_lines(address, size, timeout)
+                                 : read_shares(address, size, timeout);
+}
+
+std::span<std::byte const> ReaderHost::read_lines(std::uintptr_t address, std::size_t size,
+                                                  std::chrono::nanoseconds timeout) {
+    send(blocks_.front(), {address, 0, size}, lines_for(size), OutOfLine::written);
+    commit();
+    await_replies(timeout);
+    return std::span(lines_).first(size);
+}
+
+std::span<std::byte const> ReaderHost::read_shares(std::uintptr_t address, std::size_t size,
+                                                   std::chrono::nanoseconds timeout) {
+    std::size_t const phase = address % vector_bytes;
+    std::uintptr_t const to = reinterpret_cast<std::uintptr_t>(buffer_.device()) + phase;
+    std::size_t const even = (size + blocks_.size() - 1) / blocks_.size();
+    std::size_t const share =
+        std::max((even + share_unit - 1) / share_unit * share_unit, smallest_share);
+    // All requests leave with one fence, and one release orders them behind what was copied.
+    auto data = OutOfLine::written;
+    auto block = blocks_.begin();
+    for (std::size_t offset = 0; offset < size; offset += share) {
+        send(*block++, {address + offset, to + offset, std::min(share, size - offset)}, 1, data);
+        data = OutOfLine::none;
+    }
+    commit();
+    await_replies(timeout);
+    return {static_cast<std::byte const*>(buffer_.host()) + phase, size};
+}
+
+void ReaderHost::send(Block& block, ReadRequest const& request, std::uint32_t lines,
+                      OutOfLine data) {
+    if (!block.requests.try_push(request, data)) {  // not while no more than one read is under way
+        throw TimeoutError(read_call, "no slot came free");
+    }
+    block.owed = lines;
+}
+
+void ReaderHost::commit() const {
+    Memory const& memory = channels_->device_memory();
+    far_.commit(memory.host(), memory.size());
+}
+
+bool ReaderHost::none_owed() {
+    return std::all_of(blocks_.begin(), blocks_.end(),
+                       [](Block const& block) { return block.owed == 0; });
+}
+
+void ReaderHost::await_replies(std::chrono::nanoseconds timeout) {
+    auto const keep = [&](Line const& line) {
+        if (arrived_ + payload_bytes > lines_.size()) return;
+        auto const reply = unpack<ReadReply>(line);
+        std::memcpy(lines_.data() + arrived_, reply.bytes, payload_bytes);
+        arrived_ += payload_bytes;
+    };
+    auto const all_here = [&] {
+        bool all = true;
+        for (Block& block : blocks_) {
+            while (block.owed != 0 && block.replies.try_consume(keep)) --block.owed;
+            all = all && block.owed == 0;
+        }
+        return all;
+    };
+    auto const check = [&] { kernel_->require_alive(read_call); };
+    if (wait_.until(all_here, timeout, check)) return;
+    throw TimeoutError(read_call, "the device has not sent the bytes within the time given");
+}
+
+}  // namespace detail
+
+std::span<std::byte const> DeviceReader::read(void const* device_address, std::size_t size,
+                                              std::chrono::nanoseconds timeout) {
+    auto& reader = host(read_call);
+    if (device_address == nullptr && size != 0) {
+        throw UsageError(read_call, fmt::format("{} bytes asked for, at a null pointer", size));
+    }
+    return reader.read(reinterpret_cast<std::uintptr_t>(device_address), size, timeout);
+}
+
+std::span<std::byte const> DeviceReader::read(Memory const& memory, std::size_t offset,
+                                              std::size_t size, std::chrono::nanoseconds timeout) {
+    host(read_call).require(memory, offset, size);
+    return host_->read(reinterpret_cast<std::uintptr_t>(memory.device()) + offset, size, timeout);
+}
+
+}  // namespace carillon

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/host_service.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/shared_ring.hpp"
+#include "cpu/cpu.hpp"
+#include "os/exit_hook.hpp"
+#include "os/keep_forever.hpp"
+#include "os/thread.hpp"
+#include "ring/sizes.hpp"
+
+namespace carillon {
+
+std::string_view to_string(HostCallResult result) {
+    static constexpr std::array<std::string_view, 4> names{"answered", "timed out", "no room",
+                                                           "failed"};
+    return names.at(static_cast<std::size_t>(result));
+}
+
+namespace detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A credit goes back across the bus for so many requests; they have to fit beside a warp's.
+constexpr std::uint32_t stripe = 16;
+constexpr std::uint32_t least_capacity = 32;
+
+SharedRingOptions ring_options(std::string const& owner, std::uint32_t capacity, Sequence first) {
+    check_capacity(owner.c_str(), capacity);
+    if (capacity < least_capacity) {
+        throw UsageError(owner,
+                         fmt::format("a capacity of {}: it is {} at least, room for the messages "
+                                     "of a warp",
+                                     capacity, least_capacity));
+    }
+    return {.capacity = capacity,
+            .stripe = capacity > least_capacity ? stripe : 1,
+            .producers = 1,
+            .first = first};
+}
+
+// Bytes of the places' lines, up to where the words begin.
+std::size_t lines_size(std::size_t places) {
+    constexpr std::size_t page = 4096;
+    return (places * sizeof(Line) + page - 1) / page * page;
+}
+
+}  // namespace
+
+void ServiceFailures::keep() {
+    std::lock_guard const lock(mutex_);
+    if (!first_) first_ = std::current_exception();
+    ++count_;
+}
+
+void ServiceFailures::rethrow_first() const {
+    std::lock_guard const lock(mutex_);
+    if (first_) std::rethrow_exception(first_);
+}
+
+// What the thread uses, and outlives a server that could not wait for it.
+class RequestServer::State {
+   public:
+    State(std::string_view owner, Device const& device, std::uint32_t capacity, Sequence first,
+          ServiceThreadOptions const& options, Serve serve)
+        : owner_(owner),
+          memory_(device, ring_options(owner_, capacity, first), Direction::to_host),
+          consumer_(memory_.on_host(), HostCached(), device.access(memory_.device_memory())),
+          options_(options),
+          wait_(HostWait::for_kernel(device.emulated(), 1, options.wait)),
+          serve_(std::move(serve)),
+          served_(first - 1) {}
+
+    [[nodiscard]] std::string const& owner() const { return owner_; }
+    [[nodiscard]] SharedRingMemory const& memory() const { return memory_; }
+    [[nodiscard]] ServiceThreadOptions const& options() const { return options_; }
+    [[nodiscard]] ServiceFailures const& failures() const { return failures_; }
+
+    // The thread's life.
+    void run(std::stop_token const& stop) {
+        leave_pinned_cores();
+        try {
+            auto const found = [&] { return poll() || stop.stop_requested(); };
+            bool const sleeps = options_.sleep.count() > 0;
+            for (bool news = true; !stop.stop_requested();) {
+                // After a sleep it looks once: it spins only where something came lately.
+                news = wait_.until(found, !sleeps ? round : news ? options_.spin : once);
+                if (!news && sleeps) sleep(stop);
+            }
+            Sequence const last = sent();
+            auto const serve_rest = [&] {
+                (void)poll();
+                return served_ >= last;
+            };
+            (void)HostWait(HostWait::Style::yield).until(serve_rest, options_.stop_timeout);
+        } catch (...) {  // memory that is not coherent could not be invalidated
+            failures_.keep();
+        }
+        std::lock_guard const lock(mutex_);
+        ended_ = true;
+        wake_.notify_all();
+    }
+
+    // Whether the thread, which was told to, ended in time: it may serve the rest for as long as
+    // stop_timeout, and be in a function for as long again.
+    [[nodiscard]] bool wait_for_end() {
+        Deadline const deadline =
+            Deadline(options_.stop_timeout) + std::max(options_.stop_timeout, least_grace);
+        std::unique_lock lock(mutex_);
+        return wake_.wait_until(lock, deadline.at(), [this] { return ended_; });
+    }
+
+    // The last number that a device thread has claimed. It is read across the bus: not for where
+    // time counts.
+    [[nodiscard]] Sequence sent() const {
+        return HostCached(memory_.device_memory().range_sync())
+            .load_word(memory_.on_host().claimed);
+    }
+    [[nodiscard]] Sequence served() const { return served_; }
+
+   private:
+    static constexpr std::chrono::nanoseconds once{0};
+    // A thread that is in no function ends within it.
+    static constexpr std::chrono::nanoseconds least_grace = std::chrono::milliseconds(100);
+    static constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
+
+    bool poll() {
+        try {
+            return consumer_.poll([this](PayloadWords const& payload, Sequence number) {
+                try {
+                    serve_(payload, failures_);
+                } catch (...) {
+                    failures_.keep();
+                }
+                served_.store(number, std::memory_order_release);
+            });
+        } catch (...) {  // memory that could not be flushed: the next requests are served
+            failures_.keep();
+            return false;
+        }
+    }
+
+    // A stop wakes it from a sleep that is long; a short one costs less without.
+    void sleep(std::stop_token const& stop) {
+        if (options_.sleep <= round) return std::this_thread::sleep_for(options_.sleep);
+        std::unique_lock lock(mutex_);
+        wake_.wait_until(lock, stop, Deadline(options_.sleep).at(), [] { return false; });
+    }
+
+    std::string owner_;
+    SharedRingMemory memory_;
+    SharedConsumer<PayloadWords, HostCached, HostMapped, OneLane> consumer_;
+    ServiceThreadOptions options_;
+    HostWait wait_;
+    Serve serve_;
+    std::atomic<Sequence> served_;  // every number up to it
+    ServiceFailures failures_;
+    std::mutex mutex_;
+    bool ended_ = false;
+    std::condition_variable_any wake_;
+};
+
+RequestServer::RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
+                             Sequence first, ServiceThreadOptions const& options, Serve serve)
+    : state_(std::make_shared<State>(owner, device, capacity, first, options, std::move(serve))),
+      thread_(start_thread([state = state_](std::stop_token const& stop) { state->run(stop); })),
+      at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
+          stop.request_stop();
+          (void)state->wait_for_end();
+      })) {}
+
+RequestServer::~RequestServer() {
+    thread_.request_stop();
+    if (state_->wait_for_end()) return;
+    (void)std::fprintf(stderr,
+                       "carillon: a function of a %s had not returned when its owner went; it and "
+                       "what it holds are left to end with the process\n",
+                       state_->owner().c_str());
+    keep_forever(std::move(state_));
+    thread_.detach();
+}
+
+SharedRingView RequestServer::on_device() const { return state_->memory().on_device(); }
+
+void RequestServer::flush(std::chrono::nanoseconds timeout) const {
+    mark_.require_own(state_->owner() + "::flush");
+    Sequence const last = state_->sent();
+    auto const all_served = [&] { return state_->served() >= last; };
+    if (HostWait(HostWait::Style::yield).until(all_served, timeout)) return;
+    throw TimeoutError(state_->owner() + "::flush",
+                       fmt::format("after {} ns {} of what was sent is not served", timeout.count(),
+                                   last - state_->served()));
+}
+
+std::uint64_t RequestServer::failures() const {
+    mark_.require_own(state_->owner() + "::failures");
+    return state_->failures().count();
+}
+void RequestServer::rethrow_failure() const {
+    mark_.require_own(state_->owner() + "::rethrow_failure");
+    state_->failures().rethrow_first();
+}
+
+ReplyMemory::ReplyMemory(Device const& device, std::uint32_t places, Sequence first)
+    : places_(places),
+      memory_([&] {
+          require_places("HostService", places);
+          // What the device writes lies on pages that the host flushes nothing to.
+          return device.allocate(lines_size(places) +
+                                 (std::size_t{places} + 1) * sizeof(std::uint64_t));
+      }()),
+      writer_(view_at(memory_.host()), device.access(memory_)) {
+    format_places(view_at(memory_.host()), first);
+    memory_.flush(0, memory_.size());
+}
+
+ReplyPlaces ReplyMemory::view_at(void* begin) const {
+    auto* const words =
+        reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(begin) + lines_size(places_));
+    return {static_cast<Line*>(begin), words, words + places_, places_};
+}
+
+}  // namespace detail
+}  // namespace carillon

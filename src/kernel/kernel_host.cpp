@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/kernel_host.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/error.hpp"
+#include "cpu/cpu.hpp"
+#include "os/exit_hook.hpp"
+#include "os/keep_forever.hpp"
+#include "os/thread.hpp"
+
+namespace carillon {
+
+std::string_view to_string(KernelState state) {
+    static constexpr std::array<std::string_view, 5> names{"starting", "running", "draining",
+                                                           "stopped", "failed"};
+    return names.at(static_cast<std::size_t>(state));
+}
+
+std::string_view to_string(BlockActivity activity) {
+    static constexpr std::array<std::string_view, 4> names{"idle", "busy", "stuck", "ended"};
+    return names.at(static_cast<std::size_t>(activity));
+}
+
+namespace detail {
+namespace {
+
+// How often the host beats, and looks at the kernel's beats; ten times within its limit at least.
+constexpr std::chrono::milliseconds longest_beat_period{25};
+constexpr int beats_within_limit = 10;
+constexpr std::chrono::seconds longest_heart_wait{1};
+constexpr std::uint32_t longest_sleep_ns = 1'000'000;
+
+}  // namespace
+
+void check_options(std::string_view owner, PersistentKernelOptions const& options) {
+    constexpr std::chrono::milliseconds least_host_limit{10};
+    std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
+    if (options.blocks == 0) throw UsageError(owner, "0 blocks: a kernel has at least one block");
+    if (host_limit.count() != 0 && host_limit < least_host_limit) {
+        throw UsageError(owner, fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for "
+                                            "none",
+                                            host_limit.count()));
+    }
+    if (options.lifetime.count() < 0) {
+        throw UsageError(owner, fmt::format("a lifetime of {} ns: it is 0, for ever, or more",
+                                            options.lifetime.count()));
+    }
+    if (options.idle.longest_sleep_ns > longest_sleep_ns) {
+        throw UsageError(owner, fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
+                                            options.idle.longest_sleep_ns, longest_sleep_ns));
+    }
+}
+
+std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options, bool emulated) {
+    constexpr std::chrono::seconds on_gpu{1};
+    return options.host_limit.value_or(emulated ? std::chrono::nanoseconds(0) : on_gpu);
+}
+
+BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) {
+    return {static_cast<std::uint64_t>(options.lifetime.count()),
+            static_cast<std::uint64_t>(host_silence_limit(options, emulated).count()),
+            options.idle};
+}
+
+KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
+                       PersistentKernelOptions const& options, std::string owner)
+    : device_(device),
+      memory_(std::move(memory)),
+      options_(options),
+      owner_(std::move(owner)),
+      host_limit_(host_silence_limit(options, device_.emulated())),
+      beats_(options.blocks, Beat{0, Clock::now()}),
+      heart_(start_thread([this](std::stop_token const& stop) {
+          leave_pinned_cores();
+          keep_beating(stop);
+          heart_ended_.release();
+      })),
+      at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
+
+std::shared_ptr<KernelHost> KernelHost::make(Device const& device,
+                                             std::shared_ptr<ChannelMemory> memory,
+                                             PersistentKernelOptions const& options,
+                                             std::string owner) {
+    return {new KernelHost(device, std::move(memory), options, std::move(owner)),
+            &KernelHost::let_go};
+}
+
+void KernelHost::let_go(KernelHost* host) noexcept {
+    if (host->mark_.inherited()) return;
+    host->end();
+    host->at_exit_.reset();  // nobody else ends the heart
+    if (host->end_heart()) {
+        delete host;
+    } else if (!process_exits()) {
+        std::fputs(
+            "carillon: the thread that watches a kernel has been within the driver for a "
+            "second; it, the kernel and its memory are left to themselves\n",
+            stderr);
+    }
+}
+
+void KernelHost::end_at_exit() noexcept {
+    try {
+        ask_to_stop();
+    } catch (...) {  // the process ends all the same
+    }
+    keep_forever(memory_);
+    (void)end_heart();
+}
+
+bool KernelHost::end_heart() noexcept {
+    if (!heart_.joinable()) return !heart_left_;
+    heart_.request_stop();
+    heart_left_ = !heart_ended_.try_acquire_for(longest_heart_wait);
+    if (heart_left_) {
+        heart_.detach();
+    } else {
+        heart_.join();
+    }
+    return !heart_left_;
+}
+
+void KernelHost::end() noexcept {
+    if (mark_.inherited()) return;
+    if (process_exits()) return;  // end_at_exit() has done what may be done
+    try {
+        stop(options_.stop_timeout);
+    } catch (...) {  // a handler may throw anything; RunningKernel tells who is left behind
+    }
+}
+
+void KernelHost::run(RunningKernel kernel) {
+    running_ = std::move(kernel);
+    launched_ = true;
+    await_start();
+}
+
+void KernelHost::await_start() {
+    HostWait const wait(HostWait::Style::yield);
+    auto const all_started = [&] {
+        for (unsigned i = 0; i < options_.blocks; ++i) {
+            StatusLine const* status = leading_channel(i).status;
+            if (!FlagReader<bool, HostCached>(&status->started).get()) return false;
+        }
+        return true;
+    };
+    auto const check_fault = [&] { (void)running_.finished(); };
+    if (!wait.until(all_started, options_.start_timeout, check_fault)) {
+        ask_to_stop();
+        throw TimeoutError(owner_,
+                           "not every block had started within start_timeout: another kernel "
+                           "holds the device, or this one's stream shares a hardware queue "
+                           "(CUDA_DEVICE_MAX_CONNECTIONS)");
+    }
+    // The heart beats once launch() is back: one that waited for its kernel left it alone till
+    // then.
+    if (end_reason() == EndReason::host_silent) {
+        throw UnsupportedError(owner_, why_ended() +
+                                           ", since its launch waited for it: CUDA_LAUNCH_BLOCKING "
+                                           "is set, or a profiler or debugger does that");
+    }
+    state_ = KernelState::running;
+}
+
+ChannelView KernelHost::leading_channel(unsigned block) const {
+    return memory_->on_host().channel(block * options_.channels_per_block);
+}
+
+void KernelHost::keep_beating(std::stop_token const& stop) {
+    auto const period = std::min<std::chrono::nanoseconds>(
+        longest_beat_period,
+        host_limit_.count() == 0 ? longest_beat_period : host_limit_ / beats_within_limit);
+    HostMapped const far = device_.access(memory_->device_memory());
+    std::mutex asleep;
+    std::unique_lock lock(asleep);
+    for (std::uint64_t beat = 1; !stop.stop_requested(); ++beat) {
+        if (launched_) beat_once(beat, far, 2 * period);
+        wake_.wait_for(lock, stop, period, [] { return false; });
+    }
+}
+
+void KernelHost::beat_once(std::uint64_t beat, HostMapped const& far,
+                           std::chrono::nanoseconds longest_silence) {
+    try {
+        bool silent = false;
+        for (unsigned i = 0; i < options_.blocks; ++i) {
+            std::uint64_t* const word = &leading_channel(i).control->host_beat;
+            FlagWriter<std::uint64_t, HostMapped>(word, far).set(beat);
+            silent |= silent_for(i) > longest_silence;
+        }
+        // The driver is asked only where there is something to ask: it may take a lock.
+        if (silent && state_ == KernelState::running) (void)still_running();
+    } catch (...) {  // also memory that could not be flushed; it is kept for whoever calls
+        if (state_ != KernelState::stopped) keep_failure();
+    }
+}
+
+KernelHost::Clock::duration KernelHost::silent_for(unsigned block) const {
+    std::uint64_t const value = HostCached().load_word(&leading_channel(block).status->beat);
+    std::lock_guard const lock(mutex_);
+    Beat& beat = beats_[block];
+    auto const now = Clock::now();
+    if (value != beat.value) beat = {value, now};
+    return now - beat.since;
+}
+
+bool KernelHost::still_running() {
+    try {
+        return !running_.finished();
+    } catch (...) {
+        keep_failure();
+        throw;
+    }
+}
+
+void KernelHost::keep_failure() {
+    std::lock_guard const lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    state_ = KernelState::failed;
+}
+
+void KernelHost::ask_to_stop() {
+    KernelState state = state_;  // a failure that is found meanwhile stays
+    while (state != KernelState::failed &&
+           !state_.compare_exchange_weak(state, KernelState::stopped)) {
+    }
+    HostMapped const far = device_.access(memory_->device_memory());
+    std::exception_ptr failure;  // every block is told, whichever of them it fails for
+    for (unsigned i = 0; i < options_.blocks; ++i) {
+        try {
+            std::uint64_t* const stop = &leading_channel(i).control->stop;
+            FlagWriter<bool, HostMapped>(stop, far).set(true);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout) {
+    std::string const call = owner_ + "::drain";
+    Deadline const deadline(timeout);
+    KernelState state = KernelState::running;
+    state_.compare_exchange_strong(state, KernelState::draining);
+    if (state != KernelState::running && state != KernelState::draining) require_open(call);
+    auto const check = [&] { require_alive(call); };
+    if (!HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
+        throw TimeoutError(call,
+                           fmt::format("requests are unanswered after {} ns: a handler is still at "
+                                       "one, or replies that nobody takes leave no room",
+                                       timeout.count()));
+    }
+    stop(deadline.left());
+}
+
+void KernelHost::stop(std::chrono::nanoseconds timeout) {
+    std::exception_ptr unheard;
+    try {
+        ask_to_stop();
+    } catch (...) {  // it may hear of it all the same
+        unheard = std::current_exception();
+    }
+    bool ended = false;
+    try {
+        ended = running_.wait(timeout);
+    } catch (...) {
+        keep_failure();
+        throw;
+    }
+    if (!ended && unheard) std::rethrow_exception(unheard);
+    if (!ended) {
+        throw TimeoutError(owner_ + "::stop",
+                           fmt::format("the kernel has not ended within {} ns; a handler may not "
+                                       "have returned",
+                                       timeout.count()));
+    }
+}
+
+bool KernelHost::running() const { return !running_.finished(); }
+
+KernelState KernelHost::state() const {
+    try {
+        if (running_.finished()) return KernelState::stopped;
+    } catch (...) {
+        return KernelState::failed;
+    }
+    return state_;
+}
+
+void KernelHost::require_block(std::string_view call, unsigned block) const {
+    if (block < blocks()) return;
+    throw UsageError(fmt::format("{}::{}", owner_, call),
+                     fmt::format("there is no block {}: there are {}", block, blocks()));
+}
+
+BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
+    StatusLine const* status = leading_channel(block).status;
+    if (HostCached().load_word(&status->ended) != 0 || state() == KernelState::failed) {
+        return BlockActivity::ended;
+    }
+    if (!outstanding) return BlockActivity::idle;
+    return silent_for(block) > options_.stuck_after ? BlockActivity::stuck : BlockActivity::busy;
+}
+
+unsigned KernelHost::multiprocessor(unsigned block) const {
+    require_block("multiprocessor", block);
+    StatusLine const* status = leading_channel(block).status;
+    return static_cast<unsigned>(HostCached().load_word(&status->multiprocessor));
+}
+
+unsigned KernelHost::place_of_bells(unsigned block) const {
+    // Not the word itself: bells are rung at an address that is made of it.
+    return HostCached().load_word(&leading_channel(block).status->bells) != 0 ? 1 : 0;
+}
+
+void KernelHost::require_open(std::string_view call) const {
+    KernelState const state = state_.load(std::memory_order_relaxed);
+    if (state == KernelState::running) [[likely]]
+        return;
+    if (state == KernelState::failed) {
+        std::lock_guard const lock(mutex_);
+        std::rethrow_exception(failure_);
+    }
+    if (state == KernelState::draining) {
+        throw StoppedError(call, "the kernel is draining: it takes no more requests");
+    }
+    throw StoppedError(call, "the kernel was stopped");
+}
+
+void KernelHost::require_alive(std::string_view call) {
+    if (state_ != KernelState::draining) require_open(call);
+    if (!still_running()) throw StoppedError(call, why_ended());
+}
+
+EndReason KernelHost::end_reason() const {
+    for (unsigned i = 0; i < options_.blocks; ++i) {
+        StatusLine const* status = leading_channel(i).status;
+        auto const reason = static_cast<EndReason>(HostCached().load_word(&status->ended));
+        if (reason == EndReason::host_silent || reason == EndReason::lifetime) return reason;
+    }
+    return EndReason::none;
+}
+
+std::string KernelHost::why_ended() const {
+    switch (end_reason()) {
+        case EndReason::host_silent:
+            return fmt::format(
+                "the kernel has ended: it had heard nothing from this process for {} ms",
+                std::chrono::duration_cast<std::chrono::milliseconds>(host_limit_).count());
+        case EndReason::lifetime:
+            return "the kernel has ended: its lifetime was over";
+        default:
+            return "the kernel has ended";
+    }
+}
+
+}  // namespace detail
+}  // namespace carillon

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "device/backend.hpp"
+
+namespace carillon {
+namespace {
+
+constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
+
+// Whether `there` became true within the timeout.
+template <class Condition>
+bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
+    Deadline const deadline(timeout);
+    while (!there()) {
+        if (deadline.passed()) return false;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return true;
+}
+
+}  // namespace
+
+RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
+    : backend_(device.backend()) {
+    backend_->mark().require_own("launch");
+    if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
+    if (program.threads == 0 || program.threads > most_threads_of_a_block) {
+        throw UsageError("launch", fmt::format("a block has 1 to {} threads, {} were asked for",
+                                               most_threads_of_a_block, program.threads));
+    }
+    if (program.lasting > blocks) {
+        throw UsageError("launch", fmt::format("{} blocks stay, of {}", program.lasting, blocks));
+    }
+    execution_ = backend_->start(program, blocks);
+}
+
+RunningKernel::RunningKernel() noexcept = default;
+RunningKernel::RunningKernel(RunningKernel&&) noexcept = default;
+
+RunningKernel& RunningKernel::operator=(RunningKernel&& other) noexcept {
+    if (this != &other) {
+        leave();
+        backend_ = std::move(other.backend_);
+        execution_ = std::move(other.execution_);
+    }
+    return *this;
+}
+
+RunningKernel::~RunningKernel() { leave(); }
+
+bool RunningKernel::finished() const {
+    if (execution_ == nullptr) return true;
+    backend_->mark().require_own("RunningKernel::finished");
+    return execution_->finished();
+}
+
+bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
+    return poll_until(timeout, [this] { return finished(); });
+}
+
+void RunningKernel::leave() noexcept {
+    if (execution_ == nullptr) return;
+    if (backend_->mark().inherited()) {  // the parent's, whose threads are not here
+        (void)execution_.release();
+        return;
+    }
+    // Not for finished(): what failed may have blocks that are still on their way to the end.
+    if (!poll_until(std::chrono::seconds(1), [this] { return execution_->gone(); })) {
+        std::fputs(
+            "carillon: a kernel was still running when its owner went; it and its "
+            "memory are left to themselves\n",
+            stderr);
+        backend_->residents().adopt(std::move(execution_));
+    }
+    execution_.reset();
+}
+
+}  // namespace carillon

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/log.hpp"
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon {
+namespace detail {
+namespace {
+
+// The text as fmt makes it. Throws fmt::format_error.
+std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) {
+    fmt::dynamic_format_arg_store<fmt::format_context> arguments;
+    for (std::size_t i = 0; i < entry.kinds.size() && i < most_log_arguments; ++i) {
+        switch (entry.kinds[i]) {
+            case 'b':
+                arguments.push_back(words[i] != 0);
+                break;
+            case 'f':
+                arguments.push_back(__builtin_bit_cast(double, words[i]));
+                break;
+            case 'i':
+                arguments.push_back(static_cast<std::int64_t>(words[i]));
+                break;
+            default:
+                arguments.push_back(words[i]);
+        }
+    }
+    return fmt::vformat(entry.text, arguments);
+}
+
+void print(LogRecord const& record) { std::fputs((log_line(record) + '\n').c_str(), stderr); }
+
+}  // namespace
+
+LogRegistry& LogRegistry::of_program() {
+    static LogRegistry registry;
+    return registry;
+}
+
+void LogRegistry::add(std::uint32_t id, Entry const& entry) {
+    std::lock_guard const lock(mutex_);
+    auto const [known, is_new] = entries_.emplace(id, entry);
+    if (is_new || known->second == entry || !collision_.empty()) return;
+    collision_ = fmt::format(
+        R"(the log texts "{}" and "{}" have the same number, {:#010x}: change one of them)",
+        known->second.text, entry.text, id);
+}
+
+std::optional<LogRegistry::Entry> LogRegistry::find(std::uint32_t id) const {
+    std::lock_guard const lock(mutex_);
+    auto const known = entries_.find(id);
+    if (known == entries_.end()) return {};
+    return known->second;
+}
+
+void LogRegistry::check() const {
+    std::lock_guard const lock(mutex_);
+    if (!collision_.empty()) throw UsageError("LogService", collision_);
+    std::array<std::uint64_t, most_log_arguments> const zeros{};
+    for (auto const& [id, entry] : entries_) {
+        try {
+            (void)format(entry, zeros.data());
+        } catch (fmt::format_error const& error) {
+            throw UsageError("LogService",
+                             fmt::format(R"(the log text "{}" cannot be formatted: {})", entry.text,
+                                         error.what()));
+        }
+    }
+}
+
+std::string log_text(LogRegistry const& registry, LogMessage const& message) {
+    auto const entry = registry.find(message.id);
+    if (!entry) return fmt::format("a message whose text, {:#010x}, is not known", message.id);
+    try {
+        return format(*entry, message.arguments);
+    } catch (fmt::format_error const& error) {
+        return fmt::format("{} ({})", entry->text, error.what());
+    }
+}
+
+std::string log_line(LogRecord const& record) {
+    constexpr std::uint64_t second = 1'000'000'000;
+    std::string const level =
+        record.level == LogLevel::info ? "" : fmt::format("{}: ", to_string(record.level));
+    return fmt::format("carillon: [block {}, {}.{:09}] {}{}", record.block, record.time_ns / second,
+                       record.time_ns % second, level, record.text);
+}
+
+}  // namespace detail
+
+std::string_view to_string(LogLevel level) {
+    static constexpr std::array<std::string_view, 4> names{"debug", "info", "warning", "error"};
+    return names.at(static_cast<std::size_t>(level));
+}
+
+LogService::LogService(Device const& device, LogOptions options)
+    : dropped_(device.allocate(sizeof(Line))) {
+    auto const& registry = detail::LogRegistry::of_program();
+    registry.check();
+    if (!options.sink) options.sink = &detail::print;
+    server_ = std::make_unique<detail::RequestServer>(
+        "LogService", device, options.capacity, Sequence{1}, options.thread,
+        [&registry, sink = std::move(options.sink)](detail::PayloadWords const& payload, auto&) {
+            auto const message = __builtin_bit_cast(detail::LogMessage, payload);
+            constexpr std::uint32_t block_bits = (1U << detail::log_level_shift) - 1;
+            sink({message.time_ns, message.block_and_level & block_bits,
+                  static_cast<LogLevel>(message.block_and_level >> detail::log_level_shift),
+                  detail::log_text(registry, message)});
+        });
+}
+
+DeviceLog LogService::device_handle() const {
+    return {server("LogService::device_handle").on_device(),
+            static_cast<std::uint64_t*>(dropped_.device())};
+}
+
+std::uint64_t LogService::dropped() const {
+    (void)server("LogService::dropped");
+    return HostCached(dropped_.range_sync())
+        .load_word(static_cast<std::uint64_t const*>(dropped_.host()));
+}
+
+}  // namespace carillon

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/pooled_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include "ring/sizes.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* pooled_kernel = "PooledKernel";
+constexpr std::uint32_t slots_of_a_block = 2;  // its channel's rings stay empty
+
+void require_pool(PooledKernelOptions const& options, unsigned threads) {
+    PersistentKernelOptions const& kernel = options.kernel;
+    check_options(pooled_kernel, kernel);
+    check_capacity(pooled_kernel, kernel.capacity);
+    if (kernel.channels_per_block != 1 || kernel.express) {
+        throw UsageError(pooled_kernel, "blocks that share a ring have no channels of their own");
+    }
+    if (options.clients == 0 || options.replies == 0) {
+        throw UsageError(pooled_kernel, "no client, or no reply, could ever be outstanding");
+    }
+    require_senders(pooled_kernel, options.clients);
+    require_places(pooled_kernel, std::uint64_t{options.clients} * options.replies);
+    if (options.stripe > 1 && threads > 1) {
+        throw UsageError(pooled_kernel,
+                         fmt::format("a stripe of {}: the threads of a block that run a handler "
+                                     "together take one request at a time",
+                                     options.stripe));
+    }
+    if (std::uint64_t{kernel.blocks} * options.stripe > kernel.capacity) {
+        throw UsageError(pooled_kernel,
+                         fmt::format("{} blocks that take {} requests at a time share a ring of "
+                                     "{} slots",
+                                     kernel.blocks, options.stripe, kernel.capacity));
+    }
+}
+
+}  // namespace
+
+PoolState::PoolState(Device const& device, PooledKernelOptions const& options, unsigned threads)
+    : replies_((require_pool(options, threads), options.replies)),
+      count_(options.clients * options.replies),
+      blocks_(std::make_shared<ChannelMemory>(device, options.kernel.blocks, slots_of_a_block)),
+      places_(device.allocate_host(count_ * (sizeof(Line) + sizeof(std::uint64_t)) +
+                                   sizeof(std::uint64_t))),
+      records_(options.clients),
+      ring_(std::make_shared<SharedRingState>(device,
+                                              SharedRingOptions{.capacity = options.kernel.capacity,
+                                                                .stripe = options.stripe,
+                                                                .producers = options.clients},
+                                              Direction::to_device)),
+      wait_(HostWait::for_kernel(device.emulated(), options.kernel.blocks, options.kernel.wait)) {
+    format_places(places_on_host(), 1);
+    ring_->bury = [this](unsigned client) { bury(client); };
+}
+
+ReplyPlaces PoolState::places_at(void* begin) const {
+    auto* const lines = static_cast<Line*>(begin);
+    auto* const words = reinterpret_cast<std::uint64_t*>(lines + count_);
+    return {lines, words, words + count_, count_};
+}
+
+void PoolState::bury(unsigned client) {
+    HostCached const near;
+    std::uint32_t const sends_at = record(client).sends_at.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < replies_; ++i) {
+        std::uint32_t const place = first_place(client) + i;
+        bool const sent = sends_at != place + 1 || was_sent(client);
+        leave_for_the_dead(places_on_host(), place, sent, near);
+    }
+}
+
+bool PoolState::was_sent(unsigned client) const {
+    HostCached const near;
+    ProducerRecord const& claims = ring_->memory.records()[client];
+    Sequence const begin = near.load_word(&claims.begin);
+    if (begin == ProducerRecord::claiming) return false;
+    if (begin == ProducerRecord::none) {
+        Sequence const before = records_[client].claimed_before.load(std::memory_order_relaxed);
+        return near.load_word(&claims.end) != before;
+    }
+    HostCached const far_as_well(ring_->memory.device_memory().range_sync());
+    return was_written(ring_->memory.on_host(), begin, far_as_well);
+}
+
+bool PoolState::all_answered() const {
+    HostCached const near;
+    ReplyPlaces const places = places_on_host();
+    for (std::uint32_t i = 0; i < count_; ++i) {
+        // 2n when call n is over or given up, 2n - 1 while it is not.
+        std::uint64_t const number = (near.load_word(places.words + i) + 1) / 2;
+        if (!has_arrived(near.load_line(places.lines + i), tag_of(number))) return false;
+    }
+    return true;
+}
+
+}  // namespace carillon::detail

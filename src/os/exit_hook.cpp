@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/exit_hook.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "carillon/wait.hpp"
+#include "os/process.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Long enough for whoever destroys a hook, and no reason for a process to stay.
+constexpr std::chrono::seconds longest_wait{1};
+
+std::atomic<bool> exits{false};
+
+// Never destroyed: hooks may go later than any static object.
+struct ExitHooks {
+    std::mutex mutex;
+    std::set<ExitHook const*> all;
+
+    static ExitHooks& get() { return PerProcess<ExitHooks>::get(); }
+};
+
+void run_exit_hooks() {
+    exits = true;
+    ExitHooks& hooks = ExitHooks::get();
+    std::unique_lock lock(hooks.mutex, std::defer_lock);
+    // Not for ever: a hook may be at a driver's mercy.
+    auto const take = [&] { return lock.try_lock(); };
+    if (!HostWait(HostWait::Style::yield).until(take, longest_wait)) return;
+    for (ExitHook const* hook : hooks.all) hook->run();
+    hooks.all.clear();
+}
+
+}  // namespace
+
+ExitHook::ExitHook(std::function<void()> halt) : halt_(std::move(halt)) {
+    static std::once_flag once;
+    std::call_once(once, run_exit_hooks_before_drivers);
+    ExitHooks& hooks = ExitHooks::get();
+    std::lock_guard const lock(hooks.mutex);
+    hooks.all.insert(this);
+}
+
+ExitHook::~ExitHook() {
+    ExitHooks& hooks = ExitHooks::get();
+    std::lock_guard const lock(hooks.mutex);
+    hooks.all.erase(this);
+}
+
+void ExitHook::run() const { halt_(); }
+
+// What was registered last runs first.
+void run_exit_hooks_before_drivers() noexcept { (void)std::atexit(run_exit_hooks); }
+
+bool process_exits() noexcept { return exits; }
+
+}  // namespace carillon::detail

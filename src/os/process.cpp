@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/process.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+bool const forks_are_counted =
+    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); }) == 0;
+
+}  // namespace
+
+void throw_inherited(std::string_view call) {
+    (void)forks_are_counted;  // whoever can throw this counts
+    throw ForkError(call,
+                    "this process is a child, forked from the one that made what it uses here, "
+                    "which goes on using it: open a device of its own, or fork before");
+}
+
+void keep_from_children(void* where, std::size_t size) noexcept {
+    auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    std::size_t const whole = size / page * page;
+    if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
+    (void)::madvise(where, whole, MADV_DONTFORK);  // without it the calls of the library look
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/placement_probe.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// None may take longer; a GPU that is busy otherwise keeps blocks from starting.
+constexpr std::chrono::seconds trip_limit{1};
+constexpr std::chrono::milliseconds start_limit{500};
+constexpr std::chrono::seconds end_limit{5};
+
+}  // namespace
+
+double median_of(ProbeSamples& samples) {
+    if (samples.empty()) return 0;
+    auto const middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+    std::nth_element(samples.begin(), middle, samples.end());
+    return *middle;
+}
+
+Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, LaunchProbe launch,
+               std::chrono::nanoseconds limit)
+    : memory_(memory),
+      table_(memory.on_host()),
+      far_(device.access(memory.device_memory())),
+      wait_(HostWait::for_kernel(device.emulated(), pins.roles())),
+      roles_(pins.roles()) {
+    if (pins.roles() > memory.channels() || pins.roles() > most_probe_roles) {
+        throw UsageError("Prober", "more blocks than channels to probe");
+    }
+    // No trip has the tag 0.
+    std::memset(memory.device_memory().host(), 0, memory.device_memory().size());
+    std::memset(memory.host_memory().host(), 0, memory.host_memory().size());
+    memory.device_memory().flush(0, memory.device_memory().size());
+    table_.places = nullptr;
+    ChannelTable on_device = memory.on_device();
+    on_device.places = nullptr;
+    for (unsigned i = 0; i < pins.roles(); ++i) roles_[i].tag = first_probe_tag(i);
+    ProbeBody const body{on_device, static_cast<std::uint64_t>(limit.count()),
+                         device.emulated() && HostWait::oversubscribed(pins.roles())};
+    running_ = launch(device, pins, body);
+    try {
+        await_start();
+    } catch (...) {
+        ask_to_stop();
+        throw;
+    }
+}
+
+Prober::~Prober() {
+    if (stopped_) return;  // nothing was thrown
+    try {
+        ask_to_stop();
+    } catch (...) {  // of a driver that could not flush: the blocks end by themselves
+    }
+}
+
+void Prober::await_start() {
+    auto const all_started = [&] {
+        for (unsigned i = 0; i < roles_.size(); ++i) {
+            if (!started(i)) return false;
+        }
+        return true;
+    };
+    HostWait const wait(HostWait::Style::yield);
+    (void)wait.until(all_started, start_limit, [&] { (void)running_.finished(); });
+}
+
+bool Prober::started(unsigned role) const {
+    return HostCached().load_word(&table_.channel(role).status->started) != 0;
+}
+
+std::uint32_t Prober::multiprocessor(unsigned role) const {
+    StatusLine const* const status = table_.channel(role).status;
+    return static_cast<std::uint32_t>(HostCached().load_word(&status->multiprocessor));
+}
+
+std::uint32_t Prober::line_of(std::uint32_t part, Tag trip) const {
+    // An odd step visits every slot; neighbours do not follow each other.
+    constexpr Tag step = 55;
+    auto const lines =
+        static_cast<std::uint32_t>(ChannelTable::stride(memory_.capacity()) / sizeof(Line));
+    return part * lines + ((trip * step) & (memory_.capacity() - 1));
+}
+
+std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) {
+    Tag const tag = ++role.tag;
+    Line* const to = reinterpret_cast<Line*>(table_.in_device_memory) + role.at;
+    Line const* const from = reinterpret_cast<Line const*>(table_.in_host_memory) + reply;
+    HostCached const near;
+    auto const start = Clock::now();
+    far_.store_line(to, pack(ProbeTrip{reply, next}, tag), 0);
+    far_.commit(to, sizeof(Line));
+    auto const answered = [&] { return has_arrived(near.load_line(from), tag); };
+    if (!wait_.until(answered, trip_limit)) {
+        throw TimeoutError("placement probe", "the device did not answer");
+    }
+    role.at = next;
+    return static_cast<std::uint32_t>((Clock::now() - start).count());
+}
+
+void Prober::walk(unsigned role, std::span<ChannelPlace const> places,
+                  std::span<ProbeSamples> samples) {
+    Role& walker = roles_[role];
+    auto const request_line = [&](std::size_t i) {
+        return line_of(places[i].in_device_memory, walker.tag);
+    };
+    if (places.empty()) return;
+    // Where the walk begins is where the last trip led to: one more leads there.
+    (void)trip(walker, line_of(places[0].in_host_memory, walker.tag), request_line(0));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        std::uint32_t const reply = line_of(places[i].in_host_memory, walker.tag);
+        std::uint32_t const next = i + 1 < places.size() ? request_line(i + 1) : walker.at;
+        samples[i].push_back(trip(walker, reply, next));
+    }
+}
+
+void Prober::ask_to_stop() {
+    for (unsigned i = 0; i < roles_.size(); ++i) {
+        FlagWriter<bool, HostMapped>(&table_.channel(i).control->stop, far_).set(true);
+    }
+}
+
+void Prober::stop() {
+    ask_to_stop();
+    if (!running_.wait(end_limit)) {
+        throw TimeoutError("placement probe", "its blocks have not ended");
+    }
+    stopped_ = true;
+    memory_.reset();
+}
+
+}  // namespace carillon::detail

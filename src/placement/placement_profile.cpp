@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/placement_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "carillon/error.hpp"
+#include "os/replace_file.hpp"
+
+namespace carillon {
+namespace {
+
+using nlohmann::json;
+
+constexpr char const* format_name = "carillon placement profile";
+constexpr int format_version = 1;
+constexpr char const* load_call = "load_placement_profile";
+constexpr char const* save_call = "save_placement_profile";
+
+// A variable of the environment; empty is as good as not set.
+std::optional<std::filesystem::path> path_in(char const* variable) {
+    char const* const value = std::getenv(variable);
+    if (value == nullptr || *value == 0) return {};
+    return value;
+}
+
+json ranks_to_json(std::vector<RankedPlace> const& places) {
+    json all = json::array();
+    for (RankedPlace const& place : places) {
+        all.push_back({{"id", place.id}, {"p50_ns", place.p50_ns}});
+    }
+    return all;
+}
+
+json spread_to_json(PlaceSpread const& spread) {
+    return {{"best_ns", spread.best_ns},
+            {"median_ns", spread.median_ns},
+            {"worst_ns", spread.worst_ns}};
+}
+
+// What a reader of the file says is wrong with it.
+[[noreturn]] void refuse(std::string const& cause) { throw std::domain_error(cause); }
+
+double time_from_json(json const& value) {
+    if (!value.is_number()) refuse("a time is not a number");
+    auto const ns = value.get<double>();
+    if (!std::isfinite(ns) || ns < 0) refuse("a time is negative or without end");
+    return ns;
+}
+
+std::vector<RankedPlace> ranks_from_json(json const& value, char const* what) {
+    if (!value.is_array()) refuse(fmt::format("{} is no list", what));
+    std::vector<RankedPlace> places;
+    std::set<std::uint32_t> seen;
+    for (json const& each : value) {
+        json const& id = each.at("id");
+        if (!id.is_number_unsigned() ||
+            id.get<std::uint64_t>() > std::numeric_limits<std::uint16_t>::max()) {
+            refuse(fmt::format("{} has an id that is no number up to 65535", what));
+        }
+        places.push_back({id.get<std::uint32_t>(), time_from_json(each.at("p50_ns"))});
+        if (!seen.insert(places.back().id).second) {
+            refuse(fmt::format("{} has {} twice", what, places.back().id));
+        }
+    }
+    return places;
+}
+
+PlaceSpread spread_from_json(json const& value) {
+    return {time_from_json(value.at("best_ns")), time_from_json(value.at("median_ns")),
+            time_from_json(value.at("worst_ns"))};
+}
+
+PlacementProfile from_json(json const& value) {
+    if (!value.is_object() || value.value("format", json()) != format_name) {
+        refuse("it is no placement profile");
+    }
+    if (value.at("version") != format_version) {
+        refuse(
+            fmt::format("it is of version {}, not {}", value.at("version").dump(), format_version));
+    }
+    PlacementProfile profile;
+    profile.uuid = value.at("uuid").get<std::string>();
+    profile.multiprocessors = ranks_from_json(value.at("multiprocessors"), "multiprocessors");
+    profile.cores = ranks_from_json(value.at("cores"), "cores");
+    profile.request_pages = spread_from_json(value.at("request_pages"));
+    profile.reply_pages = spread_from_json(value.at("reply_pages"));
+    profile.device = value.at("device").get<std::string>();
+    profile.driver = value.at("driver").get<std::string>();
+    profile.date = value.at("date").get<std::string>();
+    if (profile.multiprocessors.empty()) refuse("it has no multiprocessors");
+    return profile;
+}
+
+}  // namespace
+
+std::filesystem::path placement_profile_path(DeviceInfo const& info) {
+    std::string const file = (info.uuid.empty() ? "emulated" : info.uuid) + ".json";
+    if (auto const folder = path_in("CARILLON_PROFILES")) return *folder / file;
+    auto config = path_in("XDG_CONFIG_HOME");
+    if (!config) {
+        auto const home = path_in("HOME");
+        if (!home) {
+            throw UsageError("placement_profile_path",
+                             "neither CARILLON_PROFILES nor XDG_CONFIG_HOME nor HOME is set");
+        }
+        config = *home / ".config";
+    }
+    return *config / "carillon" / "placement" / file;
+}
+
+PlacementProfile load_placement_profile(std::filesystem::path const& path, DeviceInfo const& info) {
+    errno = 0;
+    std::ifstream file(path);
+    if (!file) throw SystemError("open " + path.string(), errno != 0 ? errno : EIO);
+    PlacementProfile profile;
+    try {
+        profile = from_json(json::parse(file));
+    } catch (std::exception const& cause) {  // ours, or the JSON library's
+        throw FormatError(load_call, path.string() + ": " + cause.what());
+    }
+    if (profile.uuid != info.uuid) {
+        auto const shown = [](std::string const& uuid) { return uuid.empty() ? "emulated" : uuid; };
+        throw FormatError(load_call, fmt::format("{}: it is of {}, not of {}", path.string(),
+                                                 shown(profile.uuid), shown(info.uuid)));
+    }
+    return profile;
+}
+
+void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path) {
+    std::error_code error;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+    if (error) {
+        throw SystemError(fmt::format("{}: make folders of {}", save_call, path.string()),
+                          error.value());
+    }
+    json const value{{"format", format_name},
+                     {"version", format_version},
+                     {"uuid", profile.uuid},
+                     {"device", profile.device},
+                     {"driver", profile.driver},
+                     {"date", profile.date},
+                     {"multiprocessors", ranks_to_json(profile.multiprocessors)},
+                     {"cores", ranks_to_json(profile.cores)},
+                     {"request_pages", spread_to_json(profile.request_pages)},
+                     {"reply_pages", spread_to_json(profile.reply_pages)}};
+    // A driver's name for a device need not be UTF-8.
+    auto const text = value.dump(2, ' ', false, json::error_handler_t::replace);
+    detail::replace_file(save_call, path, text + '\n');
+}
+
+std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,
+                                                       std::string& why_not) {
+    try {
+        std::filesystem::path const path = placement_profile_path(info);
+        if (std::filesystem::exists(path)) return load_placement_profile(path, info);
+        why_not = fmt::format("no profile at {} (carillon tune makes one)", path.string());
+    } catch (std::exception const& error) {  // a file that nobody asked for by name
+        why_not = error.what();
+    }
+    return {};
+}
+
+}  // namespace carillon

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/one_thread.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Calls under way, beside the objects, whose layout does not depend on it: a word for each, of the
+// object's address and its thread's number, in one of a few places that the address says.
+constexpr std::size_t words = 4096;
+constexpr std::size_t probes = 16;
+constexpr unsigned thread_bits = 22;  // Linux numbers no more threads than 2^22
+std::array<std::atomic<std::uint64_t>, words> under_way{};
+
+// Of the address the lowest bits, which are 0, and the highest few are left out.
+std::uint64_t end_bits(void const* end) {
+    return reinterpret_cast<std::uintptr_t>(end) >> 3 << thread_bits;
+}
+
+std::uint64_t word_of(void const* end) {
+    thread_local auto const thread = static_cast<std::uint64_t>(gettid());
+    return end_bits(end) | thread;
+}
+
+std::atomic<std::uint64_t>& place(void const* end, std::size_t probe) {
+    std::uint64_t const hash = (end_bits(end) >> thread_bits) * 0x9e3779b97f4a7c15U;
+    return under_way[((hash >> 40) + probe) % words];
+}
+
+bool same_end(std::uint64_t one, std::uint64_t other) {
+    return one != 0 && one >> thread_bits == other >> thread_bits;
+}
+
+// Whether this thread is in a call of the end already; throws if another is.
+bool found(std::uint64_t seen, std::uint64_t mine, std::string_view call) {
+    if (!same_end(seen, mine)) return false;
+    if (seen == mine) return true;
+    constexpr std::uint64_t thread = (std::uint64_t{1} << thread_bits) - 1;
+    throw UsageError(call, fmt::format("thread {} calls it while thread {} is in a call of the "
+                                       "same object, which is for one thread at a time: give each "
+                                       "thread an end, a channel or a client of its own, or hold a "
+                                       "mutex",
+                                       mine & thread, seen & thread));
+}
+
+}  // namespace
+
+bool enter_call(void const* end, std::string_view call) {
+    std::uint64_t const mine = word_of(end);
+    for (std::size_t probe = 0; probe < probes; ++probe) {
+        if (found(place(end, probe).load(std::memory_order_relaxed), mine, call)) return false;
+    }
+    for (std::size_t probe = 0; probe < probes; ++probe) {
+        std::uint64_t seen = 0;
+        if (place(end, probe).compare_exchange_strong(seen, mine, std::memory_order_relaxed)) {
+            return true;
+        }
+        if (found(seen, mine, call)) return false;
+    }
+    return false;
+}
+
+void leave_call(void const* end) noexcept {
+    for (std::size_t probe = 0; probe < probes; ++probe) {
+        std::uint64_t seen = word_of(end);
+        if (place(end, probe).compare_exchange_strong(seen, 0, std::memory_order_relaxed)) return;
+    }
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/shared_ring.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "carillon/channel_memory.hpp"
+#include "ring/shared_ring_layout.hpp"
+#include "ring/sizes.hpp"
+
+namespace carillon::detail {
+namespace {
+
+void check(SharedRingOptions const& options, Direction direction) {
+    constexpr auto* call = "SharedRing";
+    check_capacity(call, options.capacity);
+    if (!std::has_single_bit(options.stripe) || options.stripe > options.capacity / 2) {
+        throw UsageError(call, fmt::format("a stripe of {} is not a power of two of at most half "
+                                           "the capacity, {}",
+                                           options.stripe, options.capacity));
+    }
+    check_first(call, options.first);
+    if ((options.first - 1) % options.stripe != 0) {
+        throw UsageError(call, fmt::format("the first message's number, {}, is not 1 more than a "
+                                           "multiple of a stripe, {}",
+                                           options.first, options.stripe));
+    }
+    // A warp claims for all of its lanes at once, and of one stripe all but a slot may be in use.
+    if (direction == Direction::to_host && options.capacity - options.stripe + 1 < lanes_per_warp) {
+        throw UsageError(call, fmt::format("a capacity of {} with stripes of {} never has room for "
+                                           "the messages of a warp, {}",
+                                           options.capacity, options.stripe, lanes_per_warp));
+    }
+    require_senders(call, options.producers);
+}
+
+}  // namespace
+
+SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const& options,
+                                   Direction direction) {
+    check(options, direction);
+    SharedRingLayout const at(options.capacity, options.stripe, options.producers,
+                              device.info().atom_size);
+    bool const to_device = direction == Direction::to_device;
+    in_device_memory_ =
+        device.allocate(to_device ? at.of_consumers.size() : at.of_producers.size());
+    in_host_memory_ =
+        device.allocate_host(to_device ? at.of_producers.size() : at.of_consumers.size());
+    auto const view = [&](void* of_consumers, void* of_producers) {
+        auto* const there = static_cast<std::byte*>(of_consumers);
+        auto* const here = static_cast<std::byte*>(of_producers);
+        return SharedRingView{reinterpret_cast<Line*>(there + at.slots),
+                              reinterpret_cast<std::uint64_t*>(there + at.given_up),
+                              reinterpret_cast<std::uint64_t*>(there + at.taken),
+                              reinterpret_cast<std::uint64_t*>(here + at.claimed),
+                              reinterpret_cast<std::uint64_t*>(here + at.credits),
+                              options.capacity,
+                              static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
+                              options.first};
+    };
+    void* const device_here = in_device_memory_.host();
+    void* const device_there = in_device_memory_.device();
+    void* const host_here = in_host_memory_.host();
+    void* const host_there = in_host_memory_.device();
+    host_ = to_device ? view(device_here, host_here) : view(host_here, device_here);
+    device_ = to_device ? view(device_there, host_there) : view(host_there, device_there);
+    if (to_device) {
+        records_ =
+            reinterpret_cast<ProducerRecord*>(static_cast<std::byte*>(host_here) + at.records);
+    }
+    format_ring(host_);
+    in_device_memory_.flush(0, in_device_memory_.size());
+}
+
+unsigned SharedRingState::enter(std::string_view call, std::string_view which) {
+    mark.require_own(call);
+    if (auto const number = registry.try_enter()) return *number;
+    if (recover() != 0) {
+        if (auto const number = registry.try_enter()) return *number;
+    }
+    throw UsageError(call, fmt::format("all {} {}", registry.size(), which));
+}
+
+}  // namespace carillon::detail

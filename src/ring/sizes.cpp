@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ring/sizes.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::size_t most_addressable = PTRDIFF_MAX;
+constexpr std::uint64_t most_places = 1U << 24;
+constexpr std::uint64_t most_threads = 1U << 22;  // that Linux gives numbers to
+
+}  // namespace
+
+void require_addressable(std::string_view call, std::size_t size) {
+    if (size <= most_addressable) return;
+    throw OutOfMemoryError(call, fmt::format("{} bytes asked for, of {} that a program can address",
+                                             size, most_addressable));
+}
+
+std::size_t sum_of_sizes(std::string_view call, std::size_t size, std::size_t more) {
+    require_addressable(call, size);
+    require_addressable(call, more);
+    require_addressable(call, size + more);
+    return size + more;
+}
+
+void require_machine_memory(std::string_view call, std::size_t size) {
+    auto const machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    if (size <= machine) return;
+    throw OutOfMemoryError(call,
+                           fmt::format("{} bytes asked for on a machine of {}", size, machine));
+}
+
+void require_places(std::string_view call, std::uint64_t places) {
+    if (places != 0 && places <= most_places) return;
+    throw UsageError(
+        call, fmt::format("places for {} replies: there can be 1 to {}", places, most_places));
+}
+
+void require_senders(std::string_view call, std::uint64_t senders) {
+    if (senders != 0 && senders <= most_threads) return;
+    throw UsageError(call, fmt::format("room for {} threads that send: there can be 1 to {}",
+                                       senders, most_threads));
+}
+
+}  // namespace carillon::detail

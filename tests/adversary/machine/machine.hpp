@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CPU and a device that do everything to each other that hardware may do. Both run on one
+// thread, and each may be several threads of its own; at every access chance, drawn from a seed,
+// decides who goes on, what leaves a CPU thread's write-combining buffers, what arrives, and how
+// old the memory is that a load sees.
+//
+//   host store -> write-combining buffers -> (host's copy) -> posted writes -> device memory
+//   device store ------------------------------------------> posted writes -> host memory
+//
+// The host's copy is there where memory is not coherent, the buffers where device memory is mapped
+// as write-combining. What CPU threads tell each other in host memory, and a device's claims in its
+// own, is there at once; a load may see it late all the same. Only the pointers into device_lines()
+// and host_lines() are used during a run, as addresses; before it they are the memory's first
+// contents.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adversary/machine/bus.hpp"
+#include "adversary/machine/cells.hpp"
+#include "adversary/machine/fiber.hpp"
+#include "adversary/machine/host_copy.hpp"
+#include "adversary/machine/posted_writes.hpp"
+#include "adversary/machine/random.hpp"
+#include "adversary/machine/trace.hpp"
+#include "adversary/machine/write_combining.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon::test {
+
+class Machine {
+   public:
+    using Body = std::function<void()>;
+    struct Thread {
+        Side side;
+        Body body;
+    };
+    enum class LoadOrder : std::uint8_t { relaxed, acquire };
+
+    // Memory is zero and nothing is under way.
+    void reset(Bus const& bus, std::uint64_t seed, bool traced = false);
+    // Runs both sides to their end; returns what went wrong, or nothing.
+    std::string run(Body const& host, Body const& device);
+    // The same for less than max_actors threads.
+    std::string run(std::vector<Thread> threads);
+
+    [[nodiscard]] Line* device_lines() { return lines_.data(); }
+    [[nodiscard]] Line* host_lines() { return lines_.data() + lines_per_memory; }
+    [[nodiscard]] Random& random() { return random_; }
+    [[nodiscard]] Trace const& trace() const { return trace_; }
+    // What has arrived in a word by now, for the test's own eyes.
+    [[nodiscard]] std::uint64_t arrived(std::uint64_t const* word) const {
+        return cells_.newest(cell_at(word));
+    }
+
+    // Threads stall often and for long, and what is posted takes its time: for what shows only when
+    // much happens in between.
+    void drag() {
+        chances_.stall = 31;
+        chances_.longest_stall = 2000;
+        chances_.deliver[index(Side::host)] = 127;
+    }
+
+    // Everything below is for the bodies. A failure ends the run.
+    template <class... Values>
+    void require(bool holds, fmt::format_string<Values const&...> text, Values const&... values) {
+        if (!holds) [[unlikely]]
+            fail(fmt::format(text, values...));
+    }
+    // Lets the others go on.
+    void pause(Side side) { step(side); }
+    // The running thread ends at one of its next accesses, after `accesses` more. What is in its
+    // buffers leaves: the kernel's change of threads sees to it.
+    void die_after(std::uint32_t accesses) { lives_[running_] = accesses + 1; }
+    // Nothing that the running thread loads from now on is older than this.
+    void catch_up() { horizon_[eyes(threads_[running_].side)] = cells_.now(); }
+
+    // The words of one store go together as far as the buffers.
+    void store(Side side, void const* to, std::span<std::uint64_t const> words);
+    void store_direct(Line const* to, Line const& line);
+    void load(Side side, void const* from, std::span<std::uint64_t> words, LoadOrder order);
+    // A word that threads of `side` share in its memory: returns what it held, and writes
+    // `desired` of that.
+    template <class Desired>
+    std::uint64_t exchange(Side side, void const* at, Desired&& desired) {
+        step(side);
+        Cell const cell = cell_at(at);
+        std::uint64_t const before = cells_.newest(cell);
+        std::uint64_t const after = desired(before);
+        if (after != before) store_own(side, cell, after);
+        if (side == Side::host) catch_up();  // a locked instruction
+        return before;
+    }
+    void fence(Side side);
+    void read_back(std::uint64_t const* from);
+    void flush(void const* where, std::size_t size);
+    void invalidate(void const* where, std::size_t size);
+
+   private:
+    struct Ended {};
+    struct Died {};
+    // How often things happen in this run: one in (mask + 1).
+    struct Chances {
+        std::array<std::uint32_t, 2> deliver;  // what each side has posted
+        std::uint32_t evict;
+        std::uint32_t change_sides;
+        std::uint32_t stall;
+        std::uint32_t longest_stall;
+        bool ever_evict;
+        bool look_back;
+    };
+
+    [[noreturn]] static void fail(std::string const& what);
+    void draw_chances();
+    void start(Actor actor);
+    void finish_life(Side side);
+    // A thread other than the running one that can go on, or the running one.
+    [[nodiscard]] Actor another();
+    void store_own(Side side, Cell cell, std::uint64_t word);
+    void step(Side side);
+    void move_bus(std::uint64_t draw);
+    void evict_by_chance();
+    void deliver_one(Side writer);
+    void post(Side writer, Cell first, std::span<std::uint64_t const> words);
+    void post_pieces(PartialLine const& part, Pieces pieces);
+    void leave_buffer(PartialLine const& part);
+    [[nodiscard]] Time time_of_load(Side side);
+    [[nodiscard]] Cell cell_at(void const* address) const;
+    [[nodiscard]] std::pair<Cell, Cell> whole_atoms(void const* where, std::size_t size) const;
+    [[nodiscard]] PostedWrites& posted(Side writer) { return posted_[index(writer)]; }
+    [[nodiscard]] WriteCombining& buffers() { return buffers_[running_]; }
+    // Whose eyes a load sees with, and in whose name a write is posted: the CPU has one copy of
+    // memory that is not coherent, and a flush is for all that was written to it.
+    static constexpr Actor cpu_eyes = max_actors - 1;
+    [[nodiscard]] Actor eyes(Side side) const {
+        return side == Side::host && !bus_.coherent() ? cpu_eyes : running_;
+    }
+    void note(Event::Kind kind, Side side, Cell cell = cell_count,
+              std::span<std::uint64_t const> words = {}) {
+        if (traced_) [[unlikely]]
+            trace_.add(steps_, kind, side, cell, words);
+    }
+
+    alignas(256) std::array<Line, line_count> lines_{};
+    Bus bus_;
+    Random random_;
+    Chances chances_{};
+    Cells cells_;
+    std::array<PostedWrites, 2> posted_;
+    std::array<WriteCombining, max_actors> buffers_;
+    HostCopy copy_;
+    std::array<Time, max_actors> horizon_{};  // a thread's loads see nothing older
+    std::uint32_t steps_ = 0;
+    std::array<std::uint32_t, max_actors> stalled_until_{};
+    std::array<std::uint32_t, max_actors> lives_{};  // accesses left, and 1; 0: no end of them
+    std::vector<Thread> threads_;
+    std::array<Body, max_actors> guarded_;
+    std::array<Fiber, max_actors> fibers_;
+    Actor running_ = 0;
+    Actor next_ = 0;
+    bool ending_ = false;
+    std::string failure_;
+    bool traced_ = false;
+    Trace trace_;
+};
+
+}  // namespace carillon::test

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pooled kernel and its clients do: threads of the host send requests through a shared ring,
+// whichever thread of the device is free takes the next, replies come in any order to the places
+// that the requests name, and whoever asked may give up at any moment.
+#pragma once
+
+#include <vector>
+
+#include "adversary/scenarios/host_service_scenario.hpp"
+
+namespace carillon::test {
+
+template <class ReplyFar = Policies::DeviceFar>
+class PoolScenario {
+   public:
+    PoolScenario(Policies const& policies, ReplyFar reply_far)
+        : policies_(policies),
+          machine_(policies.machine()),
+          requests_(
+              draw_shared_ring(machine_.random(), machine_.device_lines(), machine_.host_lines())),
+          records_(reinterpret_cast<ProducerRecord*>(machine_.host_lines() + 2)),
+          places_(draw_reply_places(machine_.random(), machine_.host_lines() + 6)),
+          reply_far_(reply_far),
+          data_(policies, Side::device) {
+        if (machine_.random().one_in(4)) machine_.drag();
+    }
+
+    std::string run() {
+        std::vector<Machine::Thread> threads;
+        for (unsigned i = 0; i != clients; ++i) {
+            threads.push_back({Side::host, [this, i] { ask(i); }});
+        }
+        for (unsigned i = 0; i != servers; ++i) {
+            threads.push_back({Side::device, [this] { serve(); }});
+        }
+        return machine_.run(std::move(threads));
+    }
+
+   private:
+    using Asked = AddressedRequest<AskedOfHost>;
+    using Place = PlaceClaim<Policies::HostNear>;
+    static constexpr unsigned clients = 2;
+    static constexpr unsigned servers = 2;
+    static constexpr std::uint64_t questions = 6;  // of each client
+
+    // A place, and what is awaited there.
+    struct Slot {
+        Place place;
+        std::uint64_t index = 0;
+        bool awaited = false;
+    };
+
+    // Each reply has a word of data.
+    static std::uint32_t word_of(std::uint64_t client, std::uint64_t index) {
+        return static_cast<std::uint32_t>(client * questions + index);
+    }
+
+    void ask(unsigned client) {
+        SharedProducer<Asked, Policies::HostFar, Policies::HostNear, ClaimRecord> producer(
+            requests_, policies_.host_far(), policies_.host_near(), ClaimRecord(records_ + client));
+        std::vector<Slot> slots(2, Slot{Place(places_, policies_.host_near())});
+        std::uint64_t submitted = 0;
+        std::uint64_t outstanding = 0;
+        while (submitted != questions || outstanding != 0) {
+            Slot& slot = slots[machine_.random().below(2)];
+            if (!slot.awaited) {
+                if (submitted == questions || !submit(producer, slot, client, submitted)) {
+                    machine_.pause(Side::host);
+                    continue;
+                }
+                ++submitted;
+                ++outstanding;
+            } else if (take_or_give_up(slot, client)) {
+                --outstanding;
+            }
+        }
+        if (++gone_ != clients) return;
+        while (served_ != clients * questions) machine_.pause(Side::host);
+        finished_ = true;
+    }
+
+    template <class Producer>
+    bool submit(Producer& producer, Slot& slot, unsigned client, std::uint64_t index) {
+        if (!slot.place.try_claim()) return false;
+        if (!producer.try_push({slot.place.address(), AskedOfHost::make(0, client, index)})) {
+            slot.place.take_back();
+            return false;
+        }
+        slot.index = index;
+        slot.awaited = true;
+        return true;
+    }
+
+    // The last of each client's is waited for: everything arrives without further stores.
+    bool take_or_give_up(Slot& slot, unsigned client) {
+        Line line;
+        if (slot.place.look(line)) {
+            auto const answer = unpack<AskedOfHost>(line);
+            machine_.require(answer == AskedOfHost::make(1, client, slot.index),
+                             "request {} of {} has the answer {} of {}, or a part of it",
+                             slot.index, client, answer.index, answer.asker);
+            machine_.require(data_.read(word_of(client, slot.index)) == ~slot.index,
+                             "the answer to request {} of {} is ahead of its data", slot.index,
+                             client);
+            slot.place.give_back();
+        } else if (slot.index + 1 != questions && machine_.random().one_in(64)) {
+            slot.place.give_up();
+        } else {
+            return false;
+        }
+        slot.awaited = false;
+        return true;
+    }
+
+    void serve() {
+        SharedConsumer<Asked, Policies::DeviceNear, Policies::DeviceFar, OneLane> consumer(
+            requests_, policies_.device_near(), policies_.device_far());
+        ReplyWriter<ReplyFar> const replies(places_, reply_far_);
+        while (!finished_) {
+            consumer.poll([&](Asked const& asked, Sequence /*number*/) {
+                AskedOfHost const& question = asked.value;
+                ponder(machine_, Side::device, question);
+                data_.write(word_of(question.asker, question.index), ~question.index);
+                replies.answer(asked.reply_to, AskedOfHost::make(1, question.asker, question.index),
+                               OutOfLine::written);
+                ++served_;
+            });
+        }
+    }
+
+    Policies const& policies_;
+    Machine& machine_;
+    SharedRingView requests_;
+    ProducerRecord* records_;
+    ReplyPlaces places_;
+    ReplyFar reply_far_;
+    OutOfLineWords data_;
+    // Between the threads, past the machine.
+    std::uint64_t served_ = 0;
+    unsigned gone_ = 0;
+    bool finished_ = false;
+};
+
+}  // namespace carillon::test

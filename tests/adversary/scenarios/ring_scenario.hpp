@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// One producer and one consumer with everything that a ring promises checked.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "adversary/machine/seeds.hpp"
+#include "carillon/detail/protocol/ring.hpp"
+#include "support/ring_memory.hpp"
+
+namespace carillon::test {
+
+// Small, so that slots are used again and again, and often across the wrap of the tags.
+struct RingShape {
+    std::uint32_t capacity;
+    Sequence first;
+
+    static RingShape draw(Random& random) {
+        std::uint32_t const capacity = 2U << random.below(3);
+        return {capacity, random.one_in(2) ? 1 : (Sequence{1} << 32) - 1 - random.below(8)};
+    }
+};
+
+inline RingView draw_ring(Random& random, Line* slots, Line* credit) {
+    RingShape const shape = RingShape::draw(random);
+    RingView const view{slots, &credit->quads[0].low, shape.capacity, shape.first};
+    format_ring(view);
+    return view;
+}
+
+// Far and Near are the producer's policies, the other two the consumer's.
+template <class Far, class Near, class ConsumerNear, class ConsumerFar>
+class RingScenario {
+   public:
+    RingScenario(Policies const& policies, Side producer, Far far, Near near,
+                 ConsumerNear consumer_near, ConsumerFar consumer_far, OutOfLine data)
+        : machine_(policies.machine()),
+          side_(producer),
+          view_(producer == Side::host
+                    ? draw_ring(machine_.random(), machine_.device_lines(), machine_.host_lines())
+                    : draw_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
+          producer_(view_, far, near),
+          consumer_(view_, consumer_near, consumer_far),
+          data_(data),
+          words_(policies, producer),
+          count_(12 + machine_.random().below(13)) {}
+
+    // Pushes some messages together, and takes them so.
+    RingScenario& in_batches() {
+        batches_ = true;
+        return *this;
+    }
+
+    std::string run() {
+        Machine::Body const produce = [this] { this->produce(); };
+        Machine::Body const consume = [this] { this->consume(); };
+        return side_ == Side::host ? machine_.run(produce, consume)
+                                   : machine_.run(consume, produce);
+    }
+
+   private:
+    void produce() {
+        for (std::uint64_t i = 0; i != count_;) {
+            while (producer_.was_full()) machine_.pause(side_);
+            i += batches_ && machine_.random().one_in(2) ? push_batch(i) : push_one(i);
+            if (i == count_ || machine_.random().one_in(4)) rest(i);
+        }
+        finished_ = true;
+        while (!consumer_gone_) machine_.pause(side_);
+        use_up_all_room();
+    }
+
+    std::uint64_t push_one(std::uint64_t i) {
+        write_data(i);
+        bool const pushed = producer_.try_push(Whole::make(i), data_);
+        machine_.require(pushed, "a ring with room refuses message {}", i);
+        return 1;
+    }
+
+    // As many as there is room for; one at least.
+    std::uint64_t push_batch(std::uint64_t i) {
+        std::array<Whole, 6> batch;
+        std::uint64_t const most = std::min<std::uint64_t>(
+            count_ - i, 1 + machine_.random().below(static_cast<std::uint32_t>(batch.size())));
+        for (std::uint64_t n = 0; n != most; ++n) {
+            batch[n] = Whole::make(i + n);
+            if (i + n >= written_) write_data(i + n);
+        }
+        written_ = std::max(written_, i + most);
+        std::size_t const pushed = producer_.try_push_n(batch.data(), most, data_);
+        machine_.require(pushed != 0 && pushed <= most, "{} of {} pushed", pushed, most);
+        return pushed;
+    }
+
+    // Everything arrives, there and back, without any further store by the producer.
+    void rest(std::uint64_t pushed) {
+        Sequence const credit = view_.first - 1 + pushed;
+        while (taken_ != pushed || machine_.arrived(view_.credit) != credit) machine_.pause(side_);
+    }
+
+    void use_up_all_room() {
+        for (std::uint32_t i = 0; i != view_.capacity; ++i) {
+            // The credit is there, but a load may see it late.
+            while (!producer_.try_push(Whole::make(i))) machine_.pause(side_);
+        }
+        for (int look = 0; look != 8; ++look) {
+            machine_.require(producer_.was_full(), "more room than slots");
+        }
+    }
+
+    void consume() {
+        std::array<Whole, 3> messages{};
+        while (!finished_) {
+            std::size_t const wanted = batches_ ? 1 + machine_.random().below(3) : 1;
+            std::size_t const got = batches_ ? consumer_.try_pop_n(messages.data(), wanted)
+                                             : (consumer_.try_pop(messages[0]) ? 1 : 0);
+            for (std::size_t i = 0; i != got; ++i) {
+                machine_.require(messages[i] == Whole::make(taken_), "message {} is wrong", taken_);
+                check_data(taken_);
+                ++taken_;
+            }
+        }
+        machine_.require(taken_ == count_, "{} messages and not {}", taken_, count_);
+        consumer_gone_ = true;
+    }
+
+    // Two words for each message, in different lines; none is used again, since a credit does not
+    // say that data were read.
+    void write_data(std::uint64_t i) {
+        if (data_ == OutOfLine::none) return;
+        words_.write(first_word(i), ~i);
+        words_.write(second_word(i), i + 1);
+    }
+
+    void check_data(std::uint64_t i) {
+        if (data_ == OutOfLine::none) return;
+        std::uint64_t const second = words_.read(second_word(i));
+        std::uint64_t const first = words_.read(first_word(i));
+        machine_.require(first == ~i && second == i + 1, "message {} has other data: {}, {}", i,
+                         ~first, second - 1);
+    }
+
+    static constexpr std::uint32_t first_word(std::uint64_t i) {
+        return static_cast<std::uint32_t>(i);
+    }
+    static constexpr std::uint32_t second_word(std::uint64_t i) {
+        return first_word(i) + OutOfLineWords::count / 2;
+    }
+
+    Machine& machine_;
+    Side side_;  // the producer's
+    RingView view_;
+    Producer<Whole, Far, Near> producer_;
+    Consumer<Whole, ConsumerNear, ConsumerFar> consumer_;
+    OutOfLine data_;
+    OutOfLineWords words_;
+    std::uint64_t count_;
+    std::uint64_t written_ = 0;  // messages whose data are there
+    bool batches_ = false;
+    // Between the bodies, past the machine.
+    std::uint64_t taken_ = 0;
+    bool finished_ = false;
+    bool consumer_gone_ = false;
+};
+
+inline std::string ring_to_device(Policies const& policies, OutOfLine data) {
+    return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
+                        policies.device_near(), policies.device_far(), data)
+        .run();
+}
+
+inline std::string batches_to_device(Policies const& policies, OutOfLine data) {
+    return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
+                        policies.device_near(), policies.device_far(), data)
+        .in_batches()
+        .run();
+}
+
+inline std::string batches_to_host(Policies const& policies) {
+    return RingScenario(policies, Side::device, policies.device_far(), policies.device_near(),
+                        policies.host_near(), policies.host_far(), OutOfLine::written)
+        .in_batches()
+        .run();
+}
+
+inline std::string ring_to_host(Policies const& policies, OutOfLine data) {
+    return RingScenario(policies, Side::device, policies.device_far(), policies.device_near(),
+                        policies.host_near(), policies.host_far(), data)
+        .run();
+}
+
+}  // namespace carillon::test

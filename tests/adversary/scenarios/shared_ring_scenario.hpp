@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several producers and several consumers of one ring, some of which may die, with everything that
+// a shared ring promises checked.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "adversary/machine/seeds.hpp"
+#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
+#include "support/ring_memory.hpp"
+
+namespace carillon::test {
+
+struct SharedTraffic {
+    unsigned producers = 3;
+    unsigned consumers = 2;
+    std::uint64_t messages = 6;  // of each producer
+    OutOfLine data = OutOfLine::none;
+    unsigned deaths = 0;  // at most so many producers die, the first ones
+};
+
+// The rest of the words of a ring: what lies on which line of which side's memory.
+inline SharedRingView draw_shared_ring(Random& random, Line* slots, Line* words) {
+    std::uint32_t const capacity = 4U << random.below(2);
+    std::uint32_t const shift = random.below(capacity == 4 ? 2 : 3);
+    Sequence const stripe = Sequence{1} << shift;
+    Sequence const before_the_wrap = (Sequence{1} << 32) - (1 + random.below(3)) * stripe;
+    SharedRingView const view{slots,
+                              &slots[8].quads[0].low,
+                              &slots[9].quads[0].low,
+                              &words[0].quads[0].low,
+                              &words[1].quads[0].low,
+                              capacity,
+                              shift,
+                              random.one_in(2) ? 1 : before_the_wrap + 1};
+    format_ring(view);
+    return view;
+}
+
+// Number `index` of producer `producer`.
+struct SharedMessage {
+    std::uint64_t producer;
+    std::uint64_t index;
+    std::uint64_t check[4];
+
+    static SharedMessage make(std::uint64_t producer, std::uint64_t index) {
+        SharedMessage message{producer, index, {}};
+        std::uint64_t const base = (producer << 32 | index) * 0x9e3779b97f4a7c15U + 1;
+        for (std::uint64_t i = 0; i < 4; ++i) message.check[i] = base + i;
+        return message;
+    }
+    bool operator==(SharedMessage const&) const = default;
+};
+
+// What the threads of a run know of each other, past the machine.
+struct SharedRun {
+    struct Taken {
+        Sequence sequence;
+        SharedMessage message;
+        unsigned consumer;
+    };
+    std::vector<Taken> taken;
+    std::vector<bool> gone;             // of each producer: it has ended, well or not
+    std::vector<bool> dead;             // it may have died at a claim: somebody has to give it up
+    std::vector<std::uint64_t> pushed;  // of each producer
+    bool finished = false;
+
+    [[nodiscard]] bool all_gone() const {
+        return std::all_of(gone.begin(), gone.end(), [](bool each) { return each; });
+    }
+    [[nodiscard]] bool any_dead() const {
+        return std::any_of(dead.begin(), dead.end(), [](bool each) { return each; });
+    }
+};
+
+// `side` is the producers'.
+template <class ConsumerNear, class ConsumerFar>
+class SharedScenario {
+   public:
+    SharedScenario(Policies const& policies, Side side, ConsumerNear near, ConsumerFar far,
+                   SharedTraffic traffic)
+        : policies_(policies),
+          machine_(policies.machine()),
+          side_(side),
+          traffic_(traffic),
+          view_(side == Side::host ? draw_shared_ring(machine_.random(), machine_.device_lines(),
+                                                      machine_.host_lines())
+                                   : draw_shared_ring(machine_.random(), machine_.host_lines(),
+                                                      machine_.device_lines())),
+          near_(near),
+          far_(far),
+          words_(policies, side) {
+        run_.gone.resize(traffic.producers);
+        run_.dead.resize(traffic.producers);
+        run_.pushed.resize(traffic.producers);
+        for (unsigned i = 0; i != traffic.deaths; ++i) run_.dead[i] = true;
+        if (traffic.deaths != 0 && machine_.random().one_in(2)) machine_.drag();
+    }
+
+    [[nodiscard]] SharedRingView const& view() const { return view_; }
+    [[nodiscard]] Machine& machine() const { return machine_; }
+    [[nodiscard]] SharedTraffic const& traffic() const { return traffic_; }
+    [[nodiscard]] SharedRun& state() { return run_; }
+
+    // `produce(producer)` for each, on a thread of its own.
+    std::string run(std::function<void(unsigned)> const& produce) {
+        std::vector<Machine::Thread> threads;
+        for (unsigned i = 0; i != traffic_.producers; ++i) {
+            threads.push_back({side_, [this, &produce, i] {
+                                   Ending const ending{run_, i};
+                                   produce(i);
+                               }});
+        }
+        for (unsigned i = 0; i != traffic_.consumers; ++i) {
+            threads.push_back({other(side_), [this, i] { consume(i); }});
+        }
+        std::string const failure = machine_.run(std::move(threads));
+        return failure.empty() ? verdict() : failure;
+    }
+
+    // Two words for each message, in different lines; none is used again.
+    void write_data(unsigned producer, std::uint64_t index) {
+        if (traffic_.data == OutOfLine::none) return;
+        words_.write(first_word(producer, index), ~index);
+        words_.write(first_word(producer, index) + OutOfLineWords::count / 2, index + 1);
+    }
+
+    // Until all that living producers have pushed was taken.
+    [[nodiscard]] bool all_taken() const {
+        std::uint64_t count = 0;
+        for (auto const& each : run_.taken)
+            count += each.message.producer < traffic_.deaths ? 0 : 1;
+        std::uint64_t pushed = 0;
+        for (unsigned i = traffic_.deaths; i != traffic_.producers; ++i) pushed += run_.pushed[i];
+        return count == pushed;
+    }
+
+   private:
+    struct Ending {
+        SharedRun& run;
+        unsigned producer;
+        ~Ending() { run.gone[producer] = true; }
+    };
+
+    void consume(unsigned consumer) {
+        SharedConsumer<SharedMessage, ConsumerNear, ConsumerFar, OneLane> end(view_, near_, far_);
+        while (!run_.finished) {
+            end.poll([&](SharedMessage const& message, Sequence sequence) {
+                check_data(message);
+                run_.taken.push_back({sequence, message, consumer});
+            });
+        }
+    }
+
+    void check_data(SharedMessage const& message) {
+        machine_.require(message == SharedMessage::make(message.producer, message.index),
+                         "a message is wrong: producer {}, index {}", message.producer,
+                         message.index);
+        if (traffic_.data == OutOfLine::none) return;
+        auto const at = first_word(static_cast<unsigned>(message.producer), message.index);
+        std::uint64_t const second = words_.read(at + OutOfLineWords::count / 2);
+        std::uint64_t const first = words_.read(at);
+        machine_.require(first == ~message.index && second == message.index + 1,
+                         "message {} of producer {} has other data", message.index,
+                         message.producer);
+    }
+
+    // Exactly once, and in the order in which each producer pushed; what the dead have pushed, at
+    // most once.
+    [[nodiscard]] std::string verdict() {
+        auto& taken = run_.taken;
+        std::sort(taken.begin(), taken.end(),
+                  [](auto const& a, auto const& b) { return a.sequence < b.sequence; });
+        std::vector<std::uint64_t> next(traffic_.producers);
+        Sequence before = 0;
+        for (auto const& each : taken) {
+            if (each.sequence == before) return fmt::format("{} was taken twice", before);
+            before = each.sequence;
+            auto const producer = static_cast<unsigned>(each.message.producer);
+            bool const mortal = producer < traffic_.deaths;
+            std::uint64_t const index = each.message.index;
+            if (mortal ? index < next.at(producer) : index != next.at(producer)) {
+                return fmt::format("producer {}'s message {} after {} were taken", producer, index,
+                                   next[producer]);
+            }
+            next[producer] = index + 1;
+        }
+        for (unsigned i = traffic_.deaths; i != traffic_.producers; ++i) {
+            if (next[i] != traffic_.messages) {
+                return fmt::format("{} messages of producer {}", next[i], i);
+            }
+        }
+        return {};
+    }
+
+    static std::uint32_t first_word(unsigned producer, std::uint64_t index) {
+        return static_cast<std::uint32_t>(producer * 8 + index);
+    }
+
+    Policies const& policies_;
+    Machine& machine_;
+    Side side_;  // the producers'
+    SharedTraffic traffic_;
+    SharedRingView view_;
+    ConsumerNear near_;
+    ConsumerFar far_;
+    OutOfLineWords words_;
+    SharedRun run_;
+};
+
+// CPU threads with records, of which the first ones may die; the others give up what they held.
+template <class Far, class Near, class Scenario>
+class MortalProducers {
+   public:
+    MortalProducers(Scenario& scenario, Line* records, Far far, Near near)
+        : scenario_(scenario),
+          machine_(scenario.machine()),
+          records_(reinterpret_cast<ProducerRecord*>(records)),
+          far_(far),
+          near_(near) {}
+
+    void produce(unsigned producer) {
+        SharedTraffic const& traffic = scenario_.traffic();
+        SharedProducer<SharedMessage, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
+                                                                  ClaimRecord(records_ + producer));
+        bool const mortal = producer < traffic.deaths;
+        if (mortal) {
+            machine_.die_after(machine_.random().below(120));
+        }
+        std::vector<SharedMessage> batch;
+        std::uint64_t& pushed = scenario_.state().pushed[producer];
+        std::uint64_t written = 0;
+        while (pushed != traffic.messages) {
+            std::uint64_t const left = traffic.messages - pushed;
+            std::uint64_t const most =
+                std::min<std::uint64_t>(left, 1 + machine_.random().below(5));
+            batch.clear();
+            for (std::uint64_t i = 0; i != most; ++i) {
+                batch.push_back(SharedMessage::make(producer, pushed + i));
+            }
+            for (; written < pushed + most; ++written) scenario_.write_data(producer, written);
+            std::size_t const fit = most == 1 ? (end.try_push(batch[0], traffic.data) ? 1 : 0)
+                                              : end.try_push_n(batch.data(), most, traffic.data);
+            pushed += fit;
+            if (fit == 0 && !mortal) recover();
+        }
+        if (mortal) return;
+        while (!scenario_.all_taken() || scenario_.state().any_dead()) recover();
+        last_words(producer);
+    }
+
+   private:
+    // As ProducerRegistry::recover does, which takes a lock: here, one thread at a time.
+    void recover() {
+        SharedRun& state = scenario_.state();
+        machine_.pause(Side::host);
+        if (recovering_) return;
+        std::vector<bool> died(state.gone.size());
+        bool any = false;
+        for (std::size_t i = 0; i != died.size(); ++i) {
+            died[i] = state.dead[i] && state.gone[i];
+            any = any || died[i];
+        }
+        if (!any) return;
+        recovering_ = true;
+        machine_.catch_up();
+        auto const living = [&](std::size_t i) { return died[i] ? nullptr : records_ + i; };
+        std::vector<Claim> held(died.size());
+        // Not done while one is just claiming, who may have died meanwhile.
+        bool const done =
+            give_up_claims(scenario_.view(), died.size(), living, far_, near_, held.data());
+        for (std::size_t i = 0; i != died.size(); ++i) {
+            if (!died[i] || !done) continue;
+            near_.store_word(&records_[i].begin, ProducerRecord::none);
+            state.dead[i] = false;
+        }
+        recovering_ = false;
+    }
+
+    // The last living one to come here has seen everything taken.
+    void last_words(unsigned producer) {
+        SharedRun& state = scenario_.state();
+        state.gone[producer] = true;
+        if (state.all_gone() && scenario_.all_taken()) state.finished = true;
+    }
+
+    Scenario& scenario_;
+    Machine& machine_;
+    ProducerRecord* records_;
+    Far far_;
+    Near near_;
+    bool recovering_ = false;
+};
+
+template <class Far, class Near, class ConsumerNear, class ConsumerFar>
+std::string shared_to_device(Policies const& policies, Far far, Near near,
+                             ConsumerNear consumer_near, ConsumerFar consumer_far,
+                             SharedTraffic traffic) {
+    SharedScenario scenario(policies, Side::host, consumer_near, consumer_far, traffic);
+    MortalProducers producers(scenario, policies.machine().host_lines() + 2, far, near);
+    return scenario.run([&](unsigned producer) { producers.produce(producer); });
+}
+
+inline std::string shared_to_device(Policies const& policies, SharedTraffic traffic) {
+    return shared_to_device(policies, policies.host_far(), policies.host_near(),
+                            policies.device_near(), policies.device_far(), traffic);
+}
+
+// Device threads that push one message each at a time.
+inline std::string shared_to_host(Policies const& policies, SharedTraffic traffic) {
+    using Producer =
+        LanesProducer<SharedMessage, Policies::DeviceFar, Policies::DeviceNear, OneLane>;
+    SharedScenario scenario(policies, Side::device, policies.host_near(), policies.host_far(),
+                            traffic);
+    Machine& machine = policies.machine();
+    return scenario.run([&](unsigned producer) {
+        Producer end(scenario.view(), policies.device_far(), policies.device_near());
+        std::uint64_t& pushed = scenario.state().pushed[producer];
+        std::uint64_t written = 0;
+        while (pushed != traffic.messages) {
+            if (written == pushed) scenario.write_data(producer, written++);
+            bool const has_one = !machine.random().one_in(8);
+            SharedMessage const message = SharedMessage::make(producer, pushed);
+            if (end.try_push(message, has_one, traffic.data) && has_one) ++pushed;
+        }
+        while (!scenario.all_taken()) machine.pause(Side::device);
+        scenario.state().gone[producer] = true;
+        if (scenario.state().all_gone()) scenario.state().finished = true;
+    });
+}
+
+}  // namespace carillon::test

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several channels of one block: the host rings after each request, the device watches the bells.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "adversary/scenarios/channel_scenario.hpp"
+
+namespace carillon::test {
+
+// Channel c is asked with 100 c, 100 c + 1, ...; each request is answered with its complement.
+class WatchHandler {
+   public:
+    static constexpr std::uint64_t apart = 100;
+
+    explicit WatchHandler(Machine& machine) : machine_(machine) {}
+
+    Whole operator()(Whole const& request) {
+        std::uint64_t const channel = channel_of(request);
+        std::uint64_t const number = served_[channel]++;
+        machine_.require(request == Whole::make(apart * channel + number),
+                         "request {} of channel {} is wrong", number, channel);
+        return Whole::make(~(apart * channel + number));
+    }
+    [[nodiscard]] std::uint64_t served(std::uint32_t channel) const { return served_[channel]; }
+
+   private:
+    // Which channel's next request it is; that of none is taken for one of the first.
+    [[nodiscard]] std::uint64_t channel_of(Whole const& request) const {
+        for (std::uint64_t c = 1; c < served_.size(); ++c) {
+            if (request == Whole::make(apart * c + served_[c])) return c;
+        }
+        return 0;
+    }
+
+    Machine& machine_;
+    std::array<std::uint64_t, 3> served_{};
+};
+
+// The first lane of a warp whose others have no channels: it keeps its two in registers.
+class FirstLane : public OneLane {
+   public:
+    static constexpr unsigned most = lanes_per_warp;
+    [[nodiscard]] static unsigned count() { return lanes_per_warp; }
+};
+
+class WatchScenario {
+   public:
+    explicit WatchScenario(Policies const& policies)
+        : policies_(policies),
+          machine_(policies.machine()),
+          count_(2 + machine_.random().below(2)),
+          in_registers_(count_ == 2 && machine_.random().one_in(2)),
+          table_(draw_table()),
+          handler_(machine_) {
+        for (std::uint32_t c = 0; c < count_; ++c) {
+            requests_.push_back(4 + machine_.random().below(5));
+            hosts_.push_back({Requests(view(c).requests, policies.host_far(), policies.host_near(),
+                                       Bell(bells() + c)),
+                              Replies(view(c).replies, policies.host_near(), policies.host_far())});
+        }
+    }
+
+    std::string run() {
+        return machine_.run([this] { host(); }, [this] { device(); });
+    }
+
+   private:
+    using Near = Policies::DeviceNear;
+    using Far = Policies::DeviceFar;
+    using Device = DeviceChannel<Whole, Whole, Near, Far>;
+    using Requests = Producer<Whole, Policies::HostFar, Policies::HostNear, Bell>;
+    using Replies = Consumer<Whole, Policies::HostNear, Policies::HostFar>;
+    // Unlike HostChannel it lets the reply ring fill.
+    struct Host {
+        Requests requests;
+        Replies replies;
+        std::uint64_t submitted = 0;
+        std::uint64_t taken = 0;
+    };
+
+    // Two slots, so that three channels and their bells are within the machine's memory.
+    ChannelTable draw_table() {
+        ChannelTable const table{reinterpret_cast<std::byte*>(machine_.device_lines()),
+                                 reinterpret_cast<std::byte*>(machine_.host_lines()), count_, 2,
+                                 RingShape::draw(machine_.random()).first};
+        for (std::uint32_t c = 0; c < count_; ++c) {
+            format_ring(table.channel(c).requests);
+            format_ring(table.channel(c).replies);
+            bells()[c] = table.first - 1;
+        }
+        return table;
+    }
+
+    [[nodiscard]] ChannelView view(std::uint32_t channel) const { return table_.channel(channel); }
+    // Behind the channels, and nearer than their table has them.
+    [[nodiscard]] std::uint64_t* bells() const {
+        return reinterpret_cast<std::uint64_t*>(machine_.device_lines() + lines_per_memory - 1);
+    }
+
+    void device() {
+        std::vector<Device> channels;
+        for (std::uint32_t c = 0; c < count_; ++c) {
+            channels.emplace_back(view(c).requests, view(c).replies, policies_.device_near(),
+                                  policies_.device_far());
+        }
+        BasicBlockControl<Near, Far, AdversaryClock> const control(view(0).control, view(0).status,
+                                                                   0, {}, policies_.device_near(),
+                                                                   policies_.device_far());
+        auto const serve = [&](auto lanes) {
+            serve_watch(channels.data(), count_, bells(), handler_, control,
+                        policies_.device_near(), lanes);
+        };
+        if (in_registers_) {
+            serve(FirstLane());
+        } else {
+            serve(OneLane());
+        }
+    }
+
+    void host() {
+        wait_for(&view(0).status->started);
+        while (!all_answered()) {
+            std::uint32_t const channel = machine_.random().below(count_);
+            if (machine_.random().one_in(2)) {
+                submit(channel);
+            } else {
+                take_one(channel);
+            }
+            machine_.pause(Side::host);
+        }
+        settle();
+        FlagWriter<bool, Policies::HostFar>(&view(0).control->stop, policies_.host_far()).set(true);
+        wait_for(&view(0).status->ended);
+    }
+
+    [[nodiscard]] bool all_answered() const {
+        for (std::uint32_t c = 0; c < count_; ++c) {
+            if (hosts_[c].taken != requests_[c]) return false;
+        }
+        return true;
+    }
+
+    void submit(std::uint32_t channel) {
+        Host& host = hosts_[channel];
+        if (host.submitted == requests_[channel]) return;
+        Whole const request = Whole::make(WatchHandler::apart * channel + host.submitted);
+        if (!host.requests.try_push(request)) return;
+        ++host.submitted;
+        bool const room =
+            host.submitted - host.taken + host.replies.held() <= host.replies.capacity();
+        if (room && machine_.random().one_in(4)) await_served(channel);
+    }
+
+    // What was submitted arrives without any further store by the host.
+    void await_served(std::uint32_t channel) {
+        while (handler_.served(channel) != hosts_[channel].submitted) machine_.pause(Side::host);
+    }
+
+    void take_one(std::uint32_t channel) {
+        Host& host = hosts_[channel];
+        Whole reply{};
+        if (!host.replies.try_pop(reply)) return;
+        std::uint64_t const number = host.taken++;
+        machine_.require(reply == Whole::make(~(WatchHandler::apart * channel + number)),
+                         "reply {} of channel {} is wrong", number, channel);
+    }
+
+    // A channel that has no news returns the credit that it holds.
+    void settle() {
+        for (std::uint32_t c = 0; c < count_; ++c) {
+            Sequence const last = table_.first - 1 + requests_[c];
+            while (machine_.arrived(view(c).requests.credit) != last) machine_.pause(Side::host);
+        }
+    }
+
+    void wait_for(std::uint64_t const* word) const {
+        FlagReader<bool, Policies::HostNear> const flag(word, policies_.host_near());
+        while (!flag.get()) continue;  // each look is a step, and steps are limited
+    }
+
+    Policies const& policies_;
+    Machine& machine_;
+    std::uint32_t count_;
+    bool in_registers_;
+    ChannelTable table_;
+    WatchHandler handler_;
+    std::vector<std::uint64_t> requests_;  // of each channel, how many there will be
+    std::vector<Host> hosts_;
+};
+
+}  // namespace carillon::test
