@@ -80,11 +80,14 @@ class ChunkRingState {
     TakenOnce taken_;
 };
 
+}  // namespace detail
+
+template <class Meta>
+class ChunkRing;
+
 // A claimed chunk, without the type of what goes beside it.
 class ClaimedChunk {
    public:
-    ClaimedChunk(std::shared_ptr<ChunkRingState> state, Sequence sequence) noexcept
-        : state_(std::move(state)), sequence_(sequence) {}
     ClaimedChunk(ClaimedChunk&&) noexcept = default;
     ClaimedChunk& operator=(ClaimedChunk&& other) noexcept {
         if (this != &other) {
@@ -109,32 +112,30 @@ class ClaimedChunk {
     [[nodiscard]] Sequence sequence() const { return sequence_; }
 
    protected:
+    ClaimedChunk(std::shared_ptr<detail::ChunkRingState> state, Sequence sequence) noexcept
+        : state_(std::move(state)), sequence_(sequence) {}
     // Checks that so many bytes of the chunk can be committed.
     [[nodiscard]] ChunkProducer<HostMapped, HostCached> const& require_commit(
         std::size_t used) const;
-    [[nodiscard]] std::shared_ptr<ChunkRingState> let_go() noexcept {
+    [[nodiscard]] std::shared_ptr<detail::ChunkRingState> let_go() noexcept {
         return std::exchange(state_, nullptr);
     }
 
    private:
-    [[nodiscard]] ChunkRingState& state(char const* call) const;
+    [[nodiscard]] detail::ChunkRingState& state(char const* call) const;
     void give_up() noexcept;
 
-    std::shared_ptr<ChunkRingState> state_;  // none: committed, or moved away
+    std::shared_ptr<detail::ChunkRingState> state_;  // none: committed, or moved away
     Sequence sequence_;
 };
-
-}  // namespace detail
 
 // A chunk that the CPU has claimed and fills. Move-only; it may go to another thread, and chunks
 // may be committed in any order, from several threads at once. One that is destroyed without
 // commit() is given up: the kernel does not see it, and waits for nothing. It keeps the ring's
 // memory alive.
 template <class Meta>
-class Chunk : public detail::ClaimedChunk {
+class Chunk : public ClaimedChunk {
    public:
-    using ClaimedChunk::ClaimedChunk;
-
     // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
     // UsageError when it does not have so many (it can be committed still) or is no more already;
     // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
@@ -143,6 +144,10 @@ class Chunk : public detail::ClaimedChunk {
         require_commit(used).store(sequence(), static_cast<std::uint32_t>(used), meta);
         let_go()->producer().send(sequence());
     }
+
+   private:
+    friend class ChunkRing<Meta>;
+    using ClaimedChunk::ClaimedChunk;
 };
 
 // The device's end for all threads of a block, which all call every member function. Pass it to a

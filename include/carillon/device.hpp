@@ -15,7 +15,8 @@
 namespace carillon {
 namespace detail {
 class Backend;
-}
+struct DeviceAccess;
+}  // namespace detail
 
 // Where Device::allocate takes memory from.
 enum class DeviceMemory : std::uint8_t {
@@ -86,9 +87,8 @@ class Device {
     // Whether the memory is of this device, however often that was opened.
     [[nodiscard]] bool owns(Memory const& memory) const;
 
-    [[nodiscard]] std::shared_ptr<detail::Backend> const& backend() const { return backend_; }
-
    private:
+    friend struct detail::DeviceAccess;
     explicit Device(std::shared_ptr<detail::Backend> backend) : backend_(std::move(backend)) {}
 
     std::shared_ptr<detail::Backend> backend_;

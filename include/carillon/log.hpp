@@ -193,6 +193,14 @@ struct LogRegistered {
 
 }  // namespace detail
 
+class DeviceLog;
+
+// Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
+// Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
+CARILLON_POLICY_CODE
+template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
+CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
+
 // What a handler or a kernel's body keeps to log through: pass it by value.
 class DeviceLog {
    public:
@@ -200,7 +208,11 @@ class DeviceLog {
     DeviceLog(SharedRingView const& ring, std::uint64_t* dropped)
         : ring_(ring), dropped_(dropped) {}
 
-    // Used by log().
+   private:
+    CARILLON_POLICY_CODE
+    template <LogText text, LogLevel level, class... Arguments>
+    CARILLON_HD friend void log(DeviceLog& to, Arguments... arguments);
+
     CARILLON_POLICY_CODE
     CARILLON_HD void send(detail::LogMessage& message, LogLevel level) {
         message.block_and_level = block::index() | static_cast<std::uint32_t>(level)
@@ -210,15 +222,12 @@ class DeviceLog {
             (void)DeviceNear().fetch_add(dropped_, 1);
     }
 
-   private:
     LanesProducer<detail::LogMessage, DeviceFar, DeviceNear, OneLane> ring_;
     std::uint64_t* dropped_;
 };
 
-// Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
-// Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
 CARILLON_POLICY_CODE
-template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
+template <LogText text, LogLevel level, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
     constexpr std::uint32_t id = detail::LogSite<text, Arguments...>::id;
 #if !defined(__CUDA_ARCH__)

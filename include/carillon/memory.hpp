@@ -25,8 +25,6 @@ class Device;
 class Memory {
    public:
     Memory() noexcept;  // none
-    Memory(std::shared_ptr<detail::Backend> backend,
-           std::unique_ptr<detail::Allocation> allocation);
     Memory(Memory&&) noexcept;
     Memory& operator=(Memory&&) noexcept;
     Memory(Memory const&) = delete;
@@ -59,6 +57,8 @@ class Memory {
 
    private:
     friend class Device;
+    Memory(std::shared_ptr<detail::Backend> backend,
+           std::unique_ptr<detail::Allocation> allocation);
     void retire();
 
     std::shared_ptr<detail::Backend> backend_;

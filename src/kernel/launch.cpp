@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/device_access.hpp"
 #include "device/backend.hpp"
 
 namespace carillon {
@@ -28,7 +29,7 @@ bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
 }  // namespace
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
-    : backend_(device.backend()) {
+    : backend_(detail::DeviceAccess::backend(device)) {
     backend_->mark().require_own("launch");
     if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
     if (program.threads == 0 || program.threads > most_threads_of_a_block) {

@@ -88,30 +88,34 @@ void ChunkRingState::require(char const* call, std::size_t offset, std::size_t s
                                        offset, options_.chunk_bytes));
 }
 
-ChunkRingState& ClaimedChunk::state(char const* call) const {
+}  // namespace carillon::detail
+
+namespace carillon {
+
+detail::ChunkRingState& ClaimedChunk::state(char const* call) const {
     if (!state_) throw UsageError(call, "the chunk was committed already, or moved away");
     state_->mark().require_own(call);
     return *state_;
 }
 
 std::span<std::byte> ClaimedChunk::bytes() const {
-    ChunkRingState& ring = state("Chunk::bytes");
+    detail::ChunkRingState& ring = state("Chunk::bytes");
     return {ring.producer().data(sequence_), ring.options().chunk_bytes};
 }
 
 void ClaimedChunk::fill(std::size_t offset, std::span<std::byte const> from) const {
-    ChunkRingState const& ring = state("Chunk::fill");
+    detail::ChunkRingState const& ring = state("Chunk::fill");
     ring.require("Chunk::fill", offset, from.size());
     ring.fill(sequence_, offset, from);
 }
 
 void ClaimedChunk::flush() const {
-    ChunkRingState& ring = state("Chunk::flush");
+    detail::ChunkRingState& ring = state("Chunk::flush");
     ring.producer().flush(sequence_, ring.options().chunk_bytes);
 }
 
 ChunkProducer<HostMapped, HostCached> const& ClaimedChunk::require_commit(std::size_t used) const {
-    ChunkRingState& ring = state("Chunk::commit");
+    detail::ChunkRingState& ring = state("Chunk::commit");
     ring.require("Chunk::commit", 0, used);
     return ring.producer();
 }
@@ -125,4 +129,4 @@ void ClaimedChunk::give_up() noexcept {
     state_.reset();
 }
 
-}  // namespace carillon::detail
+}  // namespace carillon

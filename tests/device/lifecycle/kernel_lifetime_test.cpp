@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "carillon/detail/host/device_access.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
@@ -177,7 +178,7 @@ TEST_P(KernelLifetimeTest, freeingMemoryDoesNotWaitForTheKernel) {
 TEST_P(KernelLifetimeTest, deviceClosesWithTheLastThatUsesIt) {
     for (int round = 0; round < 20; ++round) {
         std::optional<Device> own = Device::open(GetParam());
-        std::weak_ptr<detail::Backend> const backend = own->backend();
+        std::weak_ptr<detail::Backend> const backend = detail::DeviceAccess::backend(*own);
         {
             Kernel kernel(*own, {.blocks = 2, .capacity = 2});
             kernel.stop(patience);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "carillon/device.hpp"
+
+namespace carillon::detail {
+
+// What the library, and its tests, ask of a device that users do not.
+struct DeviceAccess {
+    [[nodiscard]] static std::shared_ptr<Backend> const& backend(Device const& device) {
+        return device.backend_;
+    }
+};
+
+}  // namespace carillon::detail
