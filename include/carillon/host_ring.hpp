@@ -13,6 +13,7 @@
 
 #include "carillon/detail/access/host_shared.hpp"
 #include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
@@ -62,5 +63,17 @@ concept ClaimAccess = NearAccess<P> &&
     { policy.fetch_add(word, number) } -> std::same_as<std::uint64_t>;
     { policy.compare_exchange(word, number, number) } -> std::same_as<std::uint64_t>;
 };
+
+// FarAccess::store_payloads of a policy that stores line by line.
+CARILLON_POLICY_CODE
+template <class Far>
+CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* payloads,
+                                        std::size_t count, Tag first, Tag previous) {
+    auto const* const payload = static_cast<unsigned char const*>(payloads);
+    for (std::size_t i = 0; i < count; ++i) {
+        auto const n = static_cast<Tag>(i);
+        far.store_line(to + i, pack_payload(payload + i * payload_bytes, first + n), previous + n);
+    }
+}
 
 }  // namespace carillon

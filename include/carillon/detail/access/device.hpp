@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/device_instructions.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -56,14 +57,5 @@ class BasicHostShared {
 };
 
 using HostShared = BasicHostShared<X86>;
-
-namespace cpu {
-
-// About as long as a cache line takes from one core to another.
-inline void pause_for_a_line() {
-    for (int i = 0; i < 4; ++i) _mm_pause();
-}
-
-}  // namespace cpu
 
 }  // namespace carillon

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "carillon/block.hpp"
-#include "carillon/channel_memory.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/device_copy.hpp"
 #include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 
 namespace carillon::detail {

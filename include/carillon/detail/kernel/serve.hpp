@@ -7,10 +7,10 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/channel_memory.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/detail/protocol/threads.hpp"

@@ -138,18 +138,6 @@ template <class T>
 #endif
 }
 
-// FarAccess::store_payloads of a policy that stores line by line.
-CARILLON_POLICY_CODE
-template <class Far>
-CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* payloads,
-                                        std::size_t count, Tag first, Tag previous) {
-    auto const* const payload = static_cast<unsigned char const*>(payloads);
-    for (std::size_t i = 0; i < count; ++i) {
-        auto const n = static_cast<Tag>(i);
-        far.store_line(to + i, pack_payload(payload + i * payload_bytes, first + n), previous + n);
-    }
-}
-
 // The message that pack() laid out; the tags are ignored.
 template <class T>
 [[nodiscard]] CARILLON_HD T unpack(Line const& line) {
