@@ -142,6 +142,10 @@ class AdversaryGpu {
     Machine* machine_;
 };
 
+static_assert(CpuLoads<AdversaryCpu> && CpuClaims<AdversaryCpu> && CpuMappedStores<AdversaryCpu>);
+static_assert(CpuBulkStores<AdversaryCpu> && CpuSharedStores<AdversaryCpu>);
+static_assert(GpuLoads<AdversaryGpu> && GpuStores<AdversaryGpu> && GpuClaims<AdversaryGpu>);
+
 class AdversarySync final : public RangeSync {
    public:
     explicit AdversarySync(Machine& machine) : machine_(machine) {}

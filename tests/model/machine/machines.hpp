@@ -169,6 +169,11 @@ class RelacyGpu {
     Access access_;
 };
 
+// Claims are shared_ring_model.hpp's.
+static_assert(CpuLoads<RelacyCpu<WholeQuads>> && CpuMappedStores<TearingCpu<Evicted::either>>);
+static_assert(CpuSharedStores<RelacyCpu<QuadsOfWords>> && !CpuClaims<RelacyCpu<WholeQuads>>);
+static_assert(GpuLoads<RelacyGpu<QuadsOfWords>> && GpuStores<RelacyGpu<WholeQuads>>);
+
 // A machine: its policies, what a quad is and how the CPU stores a line.
 template <class Cpu, class Gpu, QuadIs quad_is_, Quads quads_, HostStores const& stores>
 struct Machine {

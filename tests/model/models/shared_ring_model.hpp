@@ -86,6 +86,8 @@ class ClaimingGpu : public RelacyGpu<WholeQuads> {
     ModelMemory* memory_;
 };
 
+static_assert(CpuClaims<SharingCpu> && CpuMappedStores<MortalCpu> && GpuClaims<ClaimingGpu>);
+
 // Looks for numbers that were given up whenever it finds nothing.
 struct LookingGpu : ClaimingGpu {
     using ClaimingGpu::ClaimingGpu;

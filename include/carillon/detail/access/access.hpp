@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an access policy is. A policy is how one side touches memory; the ring, the channel and
-// everything above are written against these two concepts only, and every fence, intrinsic and
-// line of PTX of the project is inside a policy.
+// everything above are written against these concepts only, and every fence, intrinsic and line of
+// PTX of the project is inside a policy.
 //
-// To add a policy, write a small copyable class that models one concept or both, and instantiate
-// Producer and Consumer with it. It may carry state. The ones below are templates over the
-// instructions of a machine (X86, DeviceInstructions): to run their discipline on another, a
+// To add a policy, write a small copyable class that models NearAccess, FarAccess or both, and
+// instantiate Producer and Consumer with it. It may carry state. The ones below are templates over
+// the instructions of a machine (X86, DeviceInstructions): to run their discipline on another, a
 // simulated bus say, give them a class like those.
 //
-//   policy        side                     near               far
-//   HostCached    CPU on host memory       16-byte loads      -
-//   HostMapped    CPU on mapped GPU memory -                  widest store, store fence, flush
+//   policy        side                      near               far
+//   HostCached    CPU on host memory        16-byte loads      -
+//   HostMapped    CPU on mapped GPU memory  -                  widest store, store fence, flush
 //   HostShared    CPU on what threads share 16-byte loads      16-byte stores
-//   DeviceNear    GPU on its own memory    16-byte, acquire   -
-//   DeviceFar     GPU on host memory       -                  16-byte, relaxed
+//   DeviceNear    GPU on its own memory     16-byte, acquire   -
+//   DeviceFar     GPU on host memory        -                  16-byte, relaxed
+// HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs.
 // The Device policies, compiled for a CPU, are the emulated device's.
 #pragma once
 
@@ -26,15 +27,19 @@
 
 namespace carillon {
 
-// Memory that this side polls.
+// Memory of which this side polls words.
 template <class P>
-concept NearAccess = std::copyable<P> &&
-    requires(P policy, Line const* line, std::uint64_t const* word) {
+concept WordAccess = std::copyable<P> && requires(P policy, std::uint64_t const* word) {
+    // An acquire load of one word.
+    { policy.load_word(word) } -> std::same_as<std::uint64_t>;
+};
+
+// Memory of which it polls lines too.
+template <class P>
+concept NearAccess = WordAccess<P> && requires(P policy, Line const* line) {
     // Every quad untorn; what was complete before the line was published is visible after a load
     // that found all of its tags. On non-coherent memory the load is preceded by an invalidate.
     { policy.load_line(line) } -> std::same_as<Line>;
-    // An acquire load of one word.
-    { policy.load_word(word) } -> std::same_as<std::uint64_t>;
 };
 
 // Memory that this side writes and never reads.
@@ -55,6 +60,13 @@ concept FarAccess = std::copyable<P> &&
     policy.release();
 };
 
+// Near memory of which two words side by side, from a multiple of 16 bytes, are looked at at once.
+template <class P>
+concept PairAccess = NearAccess<P> && requires(P policy, std::uint64_t const* words) {
+    // The first in `low`, the second in `high`. Orders nothing.
+    { policy.load_pair(words) } -> std::same_as<Quad>;
+};
+
 // Near memory in which several threads of this side claim what each will do.
 template <class P>
 concept ClaimAccess = NearAccess<P> &&
@@ -64,7 +76,15 @@ concept ClaimAccess = NearAccess<P> &&
     { policy.compare_exchange(word, number, number) } -> std::same_as<std::uint64_t>;
 };
 
-// FarAccess::store_payloads of a policy that stores line by line.
+// The same, in which a thread also tells the others what it is at.
+template <class P>
+concept TellAccess = ClaimAccess<P> &&
+    requires(P policy, std::uint64_t* word, std::uint64_t number) {
+    // A release store of one word.
+    policy.store_word(word, number);
+};
+
+// FarAccess::store_payloads of a policy that stores line by line, of which it is a part.
 CARILLON_POLICY_CODE
 template <class Far>
 CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* payloads,

@@ -20,7 +20,7 @@
 
 namespace carillon {
 
-template <class Instructions>
+template <GpuLoads Instructions>
 class BasicDeviceNear {
    public:
     CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
@@ -49,13 +49,15 @@ class BasicDeviceNear {
     }
 
     CARILLON_POLICY_CODE
-    CARILLON_HD std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+    CARILLON_HD std::uint64_t fetch_add(
+        std::uint64_t* to, std::uint64_t addend) const requires GpuClaims<Instructions> {
         return gpu_.fetch_add(to, addend);
     }
 
     CARILLON_POLICY_CODE
-    CARILLON_HD std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
-                                               std::uint64_t desired) const {
+    CARILLON_HD std::uint64_t compare_exchange(
+        std::uint64_t* to, std::uint64_t expected,
+        std::uint64_t desired) const requires GpuClaims<Instructions> {
         return gpu_.compare_exchange(to, expected, desired);
     }
 
@@ -63,7 +65,7 @@ class BasicDeviceNear {
     Instructions gpu_;
 };
 
-template <class Instructions>
+template <GpuStores Instructions>
 class BasicDeviceFar {
    public:
     CARILLON_HD explicit BasicDeviceFar(Instructions gpu = {}) : gpu_(gpu) {}

@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/range_sync.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
 
-template <class Cpu>
+template <CpuLoads Cpu>
 class BasicHostCached {
    public:
     explicit BasicHostCached(RangeSync const* sync = nullptr, Cpu cpu = {})
@@ -32,12 +33,16 @@ class BasicHostCached {
     }
 
     // Claims and what is told beside them, among CPU threads.
-    void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
-    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) const {
+    void store_word(std::uint64_t* to, std::uint64_t value) const requires CpuStores<Cpu> {
+        cpu_.store_word(to, value);
+    }
+    [[nodiscard]] std::uint64_t fetch_add(std::uint64_t* to,
+                                          std::uint64_t addend) const requires CpuClaims<Cpu> {
         return cpu_.fetch_add(to, addend);
     }
-    [[nodiscard]] std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
-                                                 std::uint64_t desired) const {
+    [[nodiscard]] std::uint64_t compare_exchange(
+        std::uint64_t* to, std::uint64_t expected,
+        std::uint64_t desired) const requires CpuClaims<Cpu> {
         return cpu_.compare_exchange(to, expected, desired);
     }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/range_sync.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -34,7 +35,7 @@ struct HostStores {
 [[nodiscard]] HostStores best_mapped_stores();
 
 // Device::access() makes one for a device's memory.
-template <class Cpu>
+template <CpuMappedStores Cpu>
 class BasicHostMapped {
    public:
     // `read_back`: a word of the same device's memory, for a device that does not keep the order
@@ -84,7 +85,7 @@ class BasicHostMapped {
 
    private:
     void store_all(Line* to, void const* payloads, std::size_t count, Tag first) const {
-        if constexpr (requires { cpu_.store_payloads(stores_.kind, to, payloads, count, first); }) {
+        if constexpr (CpuBulkStores<Cpu>) {
             cpu_.store_payloads(stores_.bulk_kind(), to, payloads, count, first);
         } else {
             auto const* payload = static_cast<unsigned char const*>(payloads);

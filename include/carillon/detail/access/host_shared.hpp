@@ -13,6 +13,7 @@
 namespace carillon {
 
 template <class Cpu>
+requires CpuLoads<Cpu> && CpuSharedStores<Cpu>
 class BasicHostShared {
    public:
     explicit BasicHostShared(Cpu cpu = {}) : cpu_(cpu) {}

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accesses and the fence of a device thread that the device's policies are made of: PTX where
 // the code is compiled for a GPU, C++ atomics where a CPU thread stands in for one. The policies
-// take this class as a parameter: the tests put a simulated bus or a model checker in its place.
+// take a class that models these concepts, in pieces, as a parameter: the tests put a simulated bus
+// or a model checker in the place of DeviceInstructions.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 
 #include "carillon/detail/machine/ptx.hpp"
@@ -17,6 +19,33 @@
 #endif
 
 namespace carillon {
+
+// Loads of a device thread, each one access but load_pair(), which is of two words.
+template <class Gpu>
+concept GpuLoads = std::copyable<Gpu> &&
+    requires(Gpu const& gpu, Quad const* quad, std::uint64_t const* word) {
+    { gpu.load_relaxed(quad) } -> std::same_as<Quad>;
+    { gpu.load_acquire(quad) } -> std::same_as<Quad>;
+    { gpu.load_acquire(word) } -> std::same_as<std::uint64_t>;
+    { gpu.load_pair(word) } -> std::same_as<Quad>;
+};
+
+// Its relaxed stores, and the fence that puts all before it ahead of all behind it, to every side.
+template <class Gpu>
+concept GpuStores = std::copyable<Gpu> &&
+    requires(Gpu const& gpu, Quad* to, Quad const& quad, std::uint64_t* word, std::uint64_t value) {
+    gpu.store_relaxed(to, quad);
+    gpu.store_relaxed(word, value);
+    gpu.fence_system();
+};
+
+// Read-modify-writes that order nothing; both return what the word held before.
+template <class Gpu>
+concept GpuClaims = std::copyable<Gpu> &&
+    requires(Gpu const& gpu, std::uint64_t* word, std::uint64_t value) {
+    { gpu.fetch_add(word, value) } -> std::same_as<std::uint64_t>;
+    { gpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
+};
 
 class DeviceInstructions {
    public:

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses and fences of an x86 CPU that the host's policies are made of. The policies take
-// this class as a parameter: the tests put a simulated bus or a model checker in its place.
+// The accesses and fences of an x86 CPU that the host's policies are made of. The policies take a
+// class that models these concepts, in pieces, as a parameter: the tests put a simulated bus or a
+// model checker in the place of X86.
 #pragma once
 
 #include <emmintrin.h>
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -29,6 +31,53 @@ enum class StoreKind : std::uint8_t {
 
 // Whether this CPU has the instruction.
 [[nodiscard]] bool supported(StoreKind kind);
+
+// Acquire loads of a CPU, each one access.
+template <class Cpu>
+concept CpuLoads = std::copyable<Cpu> &&
+    requires(Cpu const& cpu, Quad const* quad, std::uint64_t const* word) {
+    { cpu.load_quad(quad) } -> std::same_as<Quad>;
+    { cpu.load_word(word) } -> std::same_as<std::uint64_t>;
+};
+
+// A word of any memory; to cached memory behind every earlier store and load.
+template <class Cpu>
+concept CpuStores = std::copyable<Cpu> &&
+    requires(Cpu const& cpu, std::uint64_t* word, std::uint64_t value) {
+    cpu.store_word(word, value);
+};
+
+// Read-modify-writes that acquire and release; both return what the word held before.
+template <class Cpu>
+concept CpuClaims = std::copyable<Cpu> &&
+    requires(Cpu const& cpu, std::uint64_t* word, std::uint64_t value) {
+    { cpu.fetch_add(word, value) } -> std::same_as<std::uint64_t>;
+    { cpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
+};
+
+// Into memory of the other side that is mapped: store_fence() puts earlier stores ahead of later
+// ones and has them leave, read_back() waits until they have arrived.
+template <class Cpu>
+concept CpuMappedStores = CpuStores<Cpu> && requires(Cpu const& cpu, StoreKind kind, Line* to,
+                                                     Line const& line, std::uint64_t const* word) {
+    cpu.store_line(kind, to, line);
+    cpu.store_fence();
+    cpu.read_back(word);
+};
+
+// Many lines in a row, faster than one by one. Not every stand-in has it.
+template <class Cpu>
+concept CpuBulkStores = requires(Cpu const& cpu, StoreKind kind, Line* to, void const* payloads,
+                                 std::size_t count, Tag first) {
+    cpu.store_payloads(kind, to, payloads, count, first);
+};
+
+// Into memory that CPU threads share: order_stores() puts earlier stores ahead of later ones.
+template <class Cpu>
+concept CpuSharedStores = CpuStores<Cpu> && requires(Cpu const& cpu, Quad* to, Quad const& quad) {
+    cpu.store_quad(to, quad);
+    cpu.order_stores();
+};
 
 class X86 {
    public:

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -77,7 +78,7 @@ struct ChunkView {
 
 // The end that fills chunks. Far: how it touches the lines; Near: how it touches the credit word.
 // The data it writes as it likes: plainly, or by streaming stores (copy.hpp).
-template <class Far, class Near>
+template <FarAccess Far, WordAccess Near>
 class ChunkProducer {
    public:
     CARILLON_POLICY_CODE
@@ -165,7 +166,7 @@ class ChunkProducer {
 };
 
 // The end that reads chunks. Near: how it touches the lines; Far: how it touches the credit word.
-template <class Meta, class Near, class Far>
+template <class Meta, NearAccess Near, FarAccess Far>
 class ChunkConsumer {
    public:
     CARILLON_POLICY_CODE

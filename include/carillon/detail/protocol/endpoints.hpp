@@ -5,20 +5,11 @@
 
 #include <type_traits>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/protocol/ring.hpp"
-
-#if !CARILLON_DEVICE_CODE
-#include "carillon/detail/access/access.hpp"
-
-namespace carillon {
-static_assert(NearAccess<HostCached> && FarAccess<HostMapped>);
-static_assert(NearAccess<DeviceNear> && FarAccess<DeviceFar>);
-static_assert(ClaimAccess<HostCached> && ClaimAccess<DeviceNear>);
-}  // namespace carillon
-#endif
 
 namespace carillon {
 
@@ -32,7 +23,7 @@ template <class T>
 using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar>;
 
 // A channel's ends on the device.
-template <class Request, class Reply, class Near = DeviceNear, class Far = DeviceFar>
+template <class Request, class Reply, NearAccess Near = DeviceNear, FarAccess Far = DeviceFar>
 struct DeviceChannel {
     using RequestMessage = Request;
     using ReplyMessage = Reply;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 
@@ -24,7 +25,7 @@ CARILLON_HD constexpr void check_flag() {
 }  // namespace detail
 
 // Zeroed memory is a flag that holds T's zero bytes.
-template <class T, class Far>
+template <class T, FarAccess Far>
 class FlagWriter {
    public:
     CARILLON_HD explicit FlagWriter(std::uint64_t* word, Far far = Far()) : word_(word), far_(far) {
@@ -46,7 +47,7 @@ class FlagWriter {
     Far far_;
 };
 
-template <class T, class Near>
+template <class T, WordAccess Near>
 class FlagReader {
    public:
     CARILLON_HD explicit FlagReader(std::uint64_t const* word, Near near = Near())
@@ -72,7 +73,7 @@ class FlagReader {
     Near near_;
 };
 
-template <class Far>
+template <FarAccess Far>
 class DoorbellRinger {
    public:
     CARILLON_HD explicit DoorbellRinger(std::uint64_t* word, Far far = Far()) : flag_(word, far) {}
@@ -86,7 +87,7 @@ class DoorbellRinger {
     std::uint64_t rung_ = 0;
 };
 
-template <class Near>
+template <WordAccess Near>
 class DoorbellListener {
    public:
     CARILLON_HD explicit DoorbellListener(std::uint64_t const* word, Near near = Near())

@@ -14,11 +14,13 @@
 // The places are those of detail/protocol/reply_places.hpp.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/lanes.hpp"
 #include "carillon/detail/protocol/reply_places.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
@@ -53,8 +55,15 @@ CARILLON_HD constexpr void check_host_message() {
                   "travels in one line, which also says whose it is");
 }
 
+// What time it is, and how an unsuccessful poll is spent: the `polls`th in a row.
+template <class C>
+concept PollClock = std::copyable<C> && requires(C& clock, std::uint32_t polls) {
+    { clock.now_ns() } -> std::same_as<std::uint64_t>;
+    clock.idle(polls);
+};
+
 // How long a device thread polls. Tests have a narrower count.
-template <class Clock, class Count = std::uint32_t>
+template <PollClock Clock, class Count = std::uint32_t>
 class PollDeadline {
    public:
     CARILLON_HD PollDeadline(Clock clock, std::uint64_t timeout_ns)
@@ -86,7 +95,7 @@ class PollDeadline {
 };
 
 // A device thread's end that sends requests and waits for no reply.
-template <class Request, class Far, class Near>
+template <class Request, FarAccess Far, ClaimAccess Near>
 class BasicHostPoster {
    public:
     CARILLON_POLICY_CODE
@@ -115,7 +124,7 @@ class BasicHostPoster {
 };
 
 // A device thread's end that waits for replies too. Every thread uses a copy of its own.
-template <class Request, class Reply, class Far, class Near, class Clock>
+template <class Request, class Reply, FarAccess Far, ClaimAccess Near, PollClock Clock>
 class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
    public:
     CARILLON_POLICY_CODE
@@ -163,7 +172,7 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
 };
 
 // The host's end: the thread that serves requests answers them in any order.
-template <class Far>
+template <FarAccess Far>
 class HostReplyWriter {
    public:
     explicit HostReplyWriter(ReplyPlaces const& places, Far far = Far()) : writer_(places, far) {}

@@ -34,6 +34,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/protocol/threads.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -119,7 +120,7 @@ inline void format_mailbox(MailboxView const& view) {
 
 // The end that sets values. Far: how it touches the mailbox. Wait-free: nothing is read, and how
 // many stores it makes does not depend on the readers.
-template <class T, class Far>
+template <class T, FarAccess Far>
 class MailboxWriter {
    public:
     CARILLON_HD explicit MailboxWriter(MailboxView const& view, Far far = Far())
@@ -154,7 +155,7 @@ class MailboxWriter {
 
 // An end that reads values; there may be many. Near: how it touches the mailbox. Threads: who reads
 // together, all of them call every member function. Trivially copyable where Near is.
-template <class T, class Near, class Threads = OneThread>
+template <class T, NearAccess Near, class Threads = OneThread>
 class MailboxReader {
    public:
     CARILLON_HD explicit MailboxReader(MailboxView const& view, Near near = Near())

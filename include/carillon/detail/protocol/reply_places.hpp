@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -65,7 +66,7 @@ inline void format_places(ReplyPlaces const& places, Sequence first) {
 
 // A caller's hold on one place at a time. `revocable`: when the caller counts as dead, others leave
 // the place for it (leave_for_the_dead), and what it does there afterwards changes nothing.
-template <class Near, bool revocable = false>
+template <ClaimAccess Near, bool revocable = false>
 class PlaceClaim {
    public:
     CARILLON_HD explicit PlaceClaim(ReplyPlaces const& places, Near near = Near())
@@ -160,7 +161,7 @@ class PlaceClaim {
 
 // Leaves a place for its caller, which has died: `sent` says whether the request of the call that
 // it was at, if it was at one, has been sent, so that a reply will come.
-template <class Near>
+template <ClaimAccess Near>
 void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sent, Near near) {
     std::uint64_t* const word = places.words + place;
     std::uint64_t const found = near.load_word(word);
@@ -169,7 +170,7 @@ void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sen
 }
 
 // The end that answers, in any order.
-template <class Far>
+template <FarAccess Far>
 class ReplyWriter {
    public:
     CARILLON_HD explicit ReplyWriter(ReplyPlaces const& places, Far far = Far())

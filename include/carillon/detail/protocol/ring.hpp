@@ -16,10 +16,12 @@
 // intrinsic or PTX in this file. Zeroed memory is an empty ring.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -54,7 +56,7 @@ namespace detail {
 // Stores `count` messages as lines in a row, the first with tag `first`; `previous` is the tag
 // that the first slot holds until now. Payloads that fill a line go as they lie in memory.
 CARILLON_POLICY_CODE
-template <class T, class Far>
+template <class T, FarAccess Far>
 CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std::size_t count,
                                 Tag first, Tag previous) {
     if (count == 0) return;  // the part behind the wrap, mostly
@@ -77,12 +79,20 @@ CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std
 
 }  // namespace detail
 
+// What a producer tells beside the lines, through its own far policy: stored after a line, left to
+// leave after the line has.
+template <class B, class Far>
+concept RingsThrough = std::copyable<B> && requires(B const& bell, Far const& far, Sequence last) {
+    bell.store(far, last);
+    bell.commit(far);
+};
+
 // A producer without a bell: whoever consumes looks at the ring itself.
 class NoBell {
    public:
-    template <class Far>
+    template <FarAccess Far>
     CARILLON_HD void store(Far const& /*far*/, Sequence /*published*/) const {}
-    template <class Far>
+    template <FarAccess Far>
     CARILLON_HD void commit(Far const& /*far*/) const {}
 };
 
@@ -95,12 +105,12 @@ class Bell {
     CARILLON_HD explicit Bell(std::uint64_t* word = nullptr) : word_(word) {}
 
     CARILLON_POLICY_CODE
-    template <class Far>
+    template <FarAccess Far>
     CARILLON_HD void store(Far const& far, Sequence published) const {
         if (word_ != nullptr) far.store_word(word_, published);
     }
     CARILLON_POLICY_CODE
-    template <class Far>
+    template <FarAccess Far>
     CARILLON_HD void commit(Far const& far) const {
         if (word_ != nullptr) far.commit(word_, sizeof(*word_));
     }
@@ -117,7 +127,7 @@ class Bell {
 // with its tags, before the flush: no other message is put under tags that may have arrived. So
 // after an exception what has a number below next() counts as sent, and leaves with the next flush
 // of that memory at the latest; what has not was not sent, and may be pushed again.
-template <class T, class Far, class Near, class Ringer = NoBell>
+template <class T, FarAccess Far, WordAccess Near, RingsThrough<Far> Ringer = NoBell>
 class Producer {
    public:
     CARILLON_POLICY_CODE
@@ -237,7 +247,7 @@ class Producer {
 };
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
-template <class T, class Near, class Far>
+template <class T, NearAccess Near, FarAccess Far>
 class Consumer {
    public:
     CARILLON_POLICY_CODE

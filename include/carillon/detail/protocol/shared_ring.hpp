@@ -22,9 +22,11 @@
 // has waited for a line for a while looks there, looks at the line once more, and skips it.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
+#include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -75,14 +77,24 @@ struct alignas(128) ProducerRecord {
     Sequence end;    // one past the last
 };
 
+// How a producer tells of its claim, through its own near policy: that it may be claiming, which
+// numbers it has claimed, that their lines are written.
+template <class R, class Near>
+concept RecordsThrough = std::copyable<R> &&
+    requires(R const& record, Near const& near, Sequence number) {
+    record.claiming(near);
+    record.claimed(near, number, number);
+    record.done(near);
+};
+
 // A claim that nobody needs to know of: a device's producers end with their kernel.
 class NoRecord {
    public:
-    template <class Near>
+    template <ClaimAccess Near>
     CARILLON_HD void claiming(Near const& /*near*/) const {}
-    template <class Near>
+    template <ClaimAccess Near>
     CARILLON_HD void claimed(Near const& /*near*/, Sequence /*begin*/, Sequence /*end*/) const {}
-    template <class Near>
+    template <ClaimAccess Near>
     CARILLON_HD void done(Near const& /*near*/) const {}
 };
 
@@ -90,16 +102,16 @@ class ClaimRecord {
    public:
     explicit ClaimRecord(ProducerRecord* record) : record_(record) {}
 
-    template <class Near>
+    template <TellAccess Near>
     void claiming(Near const& near) const {
         near.store_word(&record_->begin, ProducerRecord::claiming);
     }
-    template <class Near>
+    template <TellAccess Near>
     void claimed(Near const& near, Sequence begin, Sequence end) const {
         near.store_word(&record_->end, end);
         near.store_word(&record_->begin, begin);
     }
-    template <class Near>
+    template <TellAccess Near>
     void done(Near const& near) const {
         near.store_word(&record_->begin, ProducerRecord::none);
     }
@@ -115,7 +127,7 @@ struct Claim {
 };
 
 // Claims numbers for lines. It claims what it has room for, so that a claim is never waited with.
-template <class Near, class Record>
+template <ClaimAccess Near, RecordsThrough<Near> Record>
 class Claimer {
    public:
     CARILLON_HD Claimer(SharedRingView const& view, Near near, Record record)
@@ -170,7 +182,7 @@ class Claimer {
 };
 
 // One thread's end that writes lines; any number of them, each its own thread.
-template <class T, class Far, class Near, class Record = NoRecord>
+template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
 class SharedProducer {
    public:
     CARILLON_POLICY_CODE
@@ -220,7 +232,7 @@ class SharedProducer {
 
 // The end of the lanes of a warp that write lines together, one message a lane. Every lane calls
 // every member function.
-template <class T, class Far, class Near, class Lanes>
+template <class T, FarAccess Far, ClaimAccess Near, class Lanes>
 class LanesProducer {
    public:
     CARILLON_POLICY_CODE
@@ -283,12 +295,12 @@ class LanesProducer {
 
 // How many polls in a row find nothing before a consumer looks whether its line was given up; a
 // power of two. Tests have fewer.
-template <class Near>
+template <NearAccess Near>
 inline constexpr std::uint32_t polls_per_look = 64;
 
 // The end that takes lines: a thread, or the lanes of a warp, which share a stripe out among
 // themselves; any number of them. Every lane calls every member function.
-template <class T, class Near, class Far, class Lanes>
+template <class T, ClaimAccess Near, FarAccess Far, class Lanes>
 class SharedConsumer {
    public:
     // Lines that one lane loads before it looks at the first of them.
@@ -414,7 +426,7 @@ class SharedConsumer {
 
 // Whether the line with this number, which a producer that has died had claimed, was written whole:
 // it is there, or one of a later lap. To be asked before the number is given up; reads far memory.
-template <class Near>
+template <NearAccess Near>
 [[nodiscard]] bool was_written(SharedRingView const& view, Sequence number, Near near) {
     Line const line = near.load_line(view.slots + view.index(number));
     for (Quad const& quad : line.quads) {
@@ -425,7 +437,7 @@ template <class Near>
 
 // Gives up the numbers of a claim whose lines could not be written, for the consumers to skip. Who
 // finds a line there all the same takes it.
-template <class Far>
+template <FarAccess Far>
 void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far const& far) {
     far.release();
     for (Sequence s = begin; s != end; ++s) far.store_word(view.given_up + view.index(s), s);
@@ -436,7 +448,7 @@ void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far
 // at a time, after a producer has died. `record(i)` is the record of living producer i, or nullptr
 // where there is none, for i < records. Returns false where a living producer is just claiming:
 // call it again.
-template <class Far, class Near, class Records>
+template <FarAccess Far, NearAccess Near, class Records>
 bool give_up_claims(SharedRingView const& view, std::size_t records, Records&& record, Far far,
                     Near near, Claim* held) {
     Sequence const last = near.load_word(view.claimed);
