@@ -152,7 +152,7 @@ struct TakeSealed {
                 continue;
             }
             if (end == 0) {
-                end = WarpLanes::first(DeviceNear().load_word(arrivals.end));
+                end = WarpLanes::broadcast(DeviceNear().load_word(arrivals.end));
                 if (end != 0) polls = BoundedPolls({patience_ns, station.bound.oversubscribed});
             }
             bool all_came = false;

@@ -206,11 +206,11 @@ struct PollPinned {
         Account account(ledger, block);
         for (std::uint64_t rows = 0;; ++rows) {
             std::uint64_t const first = (rows * ring.warps + warp) * PinnedRing::row;
-            for (auto i = WarpLanes::index(); i < PinnedRing::row; i += WarpLanes::count()) {
+            for (auto i = WarpLanes::thread_rank(); i < PinnedRing::row; i += WarpLanes::size()) {
                 if (!await(first + i, account)) return;
             }
             WarpLanes::sync();
-            if (WarpLanes::index() == 0) DeviceFar().store_word(ring.credit(warp), rows + 1);
+            if (WarpLanes::thread_rank() == 0) DeviceFar().store_word(ring.credit(warp), rows + 1);
         }
     }
 

@@ -70,11 +70,11 @@ template <class T>
 
 namespace carillon {
 
-// All threads of a block; detail/protocol/threads.hpp has the same of one.
+// All threads of a block as a group (detail/machine/group.hpp).
 struct BlockThreads {
-    [[nodiscard]] CARILLON_HD static unsigned thread() { return block::thread(); }
-    [[nodiscard]] CARILLON_HD static unsigned threads() { return block::threads(); }
-    CARILLON_HD static void barrier() { block::barrier(); }
+    [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread(); }
+    [[nodiscard]] CARILLON_HD static unsigned size() { return block::threads(); }
+    CARILLON_HD static void sync() { block::barrier(); }
     template <class Shared>
     [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
         return block::shared(own);

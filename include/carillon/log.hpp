@@ -19,7 +19,7 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
@@ -222,7 +222,7 @@ class DeviceLog {
             (void)DeviceNear().fetch_add(dropped_, 1);
     }
 
-    LanesProducer<detail::LogMessage, DeviceFar, DeviceNear, OneLane> ring_;
+    LanesProducer<detail::LogMessage, DeviceFar, DeviceNear, OneThread> ring_;
     std::uint64_t* dropped_;
 };
 

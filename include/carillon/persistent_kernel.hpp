@@ -18,7 +18,7 @@
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/kernel/nearest_page.hpp"
 #include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/pinned.hpp"
 #include "carillon/placement.hpp"
@@ -133,12 +133,12 @@ struct WatchBody {
                                                    DeviceClock const& clock) const {
         WarpLanes const lanes;
         std::uint64_t place = 0;
-        if (lanes.index() == 0) {
+        if (lanes.thread_rank() == 0) {
             std::uint64_t* const bells = channels.bells(block, 0);
             place = nearest_place(DeviceNear(), clock, bells, ChannelTable::page, 2);
             FlagWriter<std::uint64_t, DeviceFar>(&status->bells).set(place);
         }
-        return channels.bells(block, static_cast<unsigned>(lanes.first(place)));
+        return channels.bells(block, static_cast<unsigned>(lanes.broadcast(place)));
     }
 
     template <class Channel>

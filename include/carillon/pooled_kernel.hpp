@@ -23,9 +23,8 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/serve.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/reply_places.hpp"
-#include "carillon/detail/protocol/threads.hpp"
 #include "carillon/error.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/persistent_kernel.hpp"
@@ -90,7 +89,7 @@ struct PoolBody {
             return true;
         };
         if (requests.stripe() == 1) {
-            SharedConsumer<Asked, DeviceNear, DeviceFar, OneLane> ring(requests);
+            SharedConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
             auto const take = [&](Asked& asked) {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) { asked = next; });
             };

@@ -19,7 +19,7 @@
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -172,7 +172,7 @@ class SharedRing {
     using DeviceEnd =
         std::conditional_t<to_device, DeviceSharedConsumer<T>, DeviceSharedProducer<T>>;
     // A host thread's end that takes; poll() as for a device, one stripe at a time.
-    using HostConsumer = SharedConsumer<T, HostCached, HostMapped, OneLane>;
+    using HostConsumer = SharedConsumer<T, HostCached, HostMapped, OneThread>;
 
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit SharedRing(Device const& device, SharedRingOptions const& options = {})

@@ -164,7 +164,7 @@ class RequestServer::State {
 
     std::string owner_;
     SharedRingMemory memory_;
-    SharedConsumer<PayloadWords, HostCached, HostMapped, OneLane> consumer_;
+    SharedConsumer<PayloadWords, HostCached, HostMapped, OneThread> consumer_;
     ServiceThreadOptions options_;
     HostWait wait_;
     Serve serve_;

@@ -48,7 +48,7 @@ struct SendNumbersBody {
     std::uint64_t count;
 
     CARILLON_HD void operator()(unsigned /*block*/) {
-        LanesProducer<std::uint64_t, DeviceFar, DeviceNear, OneLane> out(to);
+        LanesProducer<std::uint64_t, DeviceFar, DeviceNear, OneThread> out(to);
         for (std::uint64_t i = 0; i < count; ++i) (void)out.try_push(i);
     }
 };

@@ -40,7 +40,8 @@ void push_against_any_credits(Input& input) {
 void take_any_lines(Input& input) {
     test::SharedRingSlots const ring(shared_slots, shared_stripe);
     SharedRingView const& view = ring.view();
-    SharedConsumer<test::Whole, SeenNear, HostMapped, OneLane> consumer(view, SeenNear(), seen_far);
+    SharedConsumer<test::Whole, SeenNear, HostMapped, OneThread> consumer(view, SeenNear(),
+                                                                          seen_far);
     Sequence next = 1;
     while (!input.empty()) {
         std::size_t const what = input.below(4);

@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
 
@@ -43,7 +43,7 @@ inline HostMapped const cached_stores({StoreKind::cached, PublishMode::one_step}
 template <class T>
 using SharedTestProducer = SharedProducer<T, HostMapped, HostCached, ClaimRecord>;
 template <class T>
-using SharedTestConsumer = SharedConsumer<T, DeviceNear, DeviceFar, OneLane>;
+using SharedTestConsumer = SharedConsumer<T, DeviceNear, DeviceFar, OneThread>;
 
 template <class T>
 [[nodiscard]] SharedTestProducer<T> shared_producer(SharedRingSlots& ring, std::size_t record = 0) {

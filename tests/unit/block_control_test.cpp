@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <carillon/detail/kernel/serve.hpp>
-#include <carillon/detail/machine/lanes.hpp>
+#include <carillon/detail/machine/group.hpp>
 #include <functional>
 #include <vector>
 
@@ -57,7 +57,7 @@ class BlockControlTest : public testing::Test {
     unsigned sweeps_until_stopped(std::uint64_t ticks) {
         Control control = start(0, 0);
         unsigned sweeps = 0;
-        detail::sweep_until_stopped(control, OneLane(), [&] {
+        detail::sweep_until_stopped(control, OneThread(), [&] {
             if (++sweeps == 2) control_.stop = 1;
             time_.ticks += ticks;
             return true;

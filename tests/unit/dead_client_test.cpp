@@ -72,7 +72,8 @@ class DeadClientTest : public testing::Test {
     Device device_ = Device::open("emulated");
     detail::PoolState pool_{
         device_, {.kernel = {.capacity = 8}, .clients = 1, .replies = replies}, 1};
-    SharedConsumer<Asked, DeviceNear, DeviceFar, OneLane> kernel_{pool_.ring()->memory.on_device()};
+    SharedConsumer<Asked, DeviceNear, DeviceFar, OneThread> kernel_{
+        pool_.ring()->memory.on_device()};
     std::unique_ptr<HostSharedProducer<Asked>> dead_;
 };
 

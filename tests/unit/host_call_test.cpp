@@ -202,7 +202,7 @@ class HostCallerTest : public testing::Test {
     std::function<void()> meanwhile_;
     BasicHostCaller<std::uint64_t, std::uint64_t, DeviceFar, DeviceNear, PollCountingClock> caller_{
         requests_.view(), places_.view(), PollCountingClock{&now_, &meanwhile_}};
-    SharedConsumer<Request, DeviceNear, DeviceFar, OneLane> consumer_{requests_.view()};
+    SharedConsumer<Request, DeviceNear, DeviceFar, OneThread> consumer_{requests_.view()};
     PlaceWriter writer_{places_.view(), host_far()};
     std::uint64_t reply_ = untouched;
 };

@@ -288,9 +288,9 @@ struct Team {
     static inline thread_local unsigned index = 0;
     static inline std::barrier<> meeting{team};
 
-    static unsigned thread() { return index; }
-    static unsigned threads() { return team; }
-    static void barrier() { meeting.arrive_and_wait(); }
+    static unsigned thread_rank() { return index; }
+    static unsigned size() { return team; }
+    static void sync() { meeting.arrive_and_wait(); }
     template <class Shared>
     static Shared& shared(Shared& /*own*/) {
         static Shared value;

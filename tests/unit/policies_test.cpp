@@ -3,11 +3,13 @@
 // they use, so a policy that models a concept is one that they compile with.
 #include <gtest/gtest.h>
 
+#include <carillon/block.hpp>
 #include <carillon/detail/access/access.hpp>
 #include <carillon/detail/access/device.hpp>
 #include <carillon/detail/access/host_cached.hpp>
 #include <carillon/detail/access/host_mapped.hpp>
 #include <carillon/detail/access/host_shared.hpp>
+#include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/host_call.hpp>
 #include <carillon/detail/protocol/ring.hpp>
 #include <carillon/detail/protocol/shared_ring.hpp>
@@ -41,6 +43,9 @@ static_assert(RingsThrough<Bell, DeviceFar> && !RingsThrough<HostMapped, HostMap
 static_assert(RecordsThrough<NoRecord, DeviceNear> && RecordsThrough<NoRecord, HostCached>);
 static_assert(RecordsThrough<ClaimRecord, HostCached> && !RecordsThrough<ClaimRecord, DeviceNear>);
 static_assert(PollClock<DeviceClock>);
+
+static_assert(VotingGroup<OneThread> && SharingGroup<OneThread>);
+static_assert(SharingGroup<BlockThreads> && !VotingGroup<BlockThreads>);
 
 // Instructions that have no more than a ring's ends on the host ask for.
 struct PlainCpu {

@@ -37,29 +37,29 @@ class LockStep {
 class ThreadLanes {
    public:
     static constexpr unsigned most = 3;
-    ThreadLanes(LockStep& step, unsigned index) : step_(&step), index_(index) {}
+    ThreadLanes(LockStep& step, unsigned rank) : step_(&step), rank_(rank) {}
 
-    [[nodiscard]] unsigned count() const { return step_->count(); }
-    [[nodiscard]] unsigned index() const { return index_; }
-    [[nodiscard]] bool all(bool value) const { return sum(value, count()) == count(); }
-    [[nodiscard]] bool any(bool value) const { return sum(value, count()) != 0; }
-    [[nodiscard]] std::uint64_t first(std::uint64_t value) const {
-        return step_->tell(index_, value)[0];
+    [[nodiscard]] unsigned thread_rank() const { return rank_; }
+    [[nodiscard]] unsigned size() const { return step_->count(); }
+    [[nodiscard]] bool all(bool value) const { return sum(value, size()) == size(); }
+    [[nodiscard]] bool any(bool value) const { return sum(value, size()) != 0; }
+    [[nodiscard]] unsigned count(bool value) const { return sum(value, size()); }
+    [[nodiscard]] unsigned count_before(bool value) const { return sum(value, rank_); }
+    [[nodiscard]] std::uint64_t broadcast(std::uint64_t word) const {
+        return step_->tell(rank_, word)[0];
     }
-    [[nodiscard]] unsigned total(bool value) const { return sum(value, count()); }
-    [[nodiscard]] unsigned rank(bool value) const { return sum(value, index_); }
-    void sync() const { (void)step_->tell(index_, 0); }
+    void sync() const { (void)step_->tell(rank_, 0); }
 
    private:
     [[nodiscard]] unsigned sum(bool value, unsigned lanes) const {
-        auto const told = step_->tell(index_, value ? 1 : 0);
+        auto const told = step_->tell(rank_, value ? 1 : 0);
         unsigned sum = 0;
         for (unsigned i = 0; i < lanes; ++i) sum += told[i] != 0 ? 1 : 0;
         return sum;
     }
 
     LockStep* step_;
-    unsigned index_;
+    unsigned rank_;
 };
 
 template <class Body>
@@ -87,7 +87,7 @@ TEST(SharedLanesTest, lanesShareTheLinesOfAStripeOut) {
                     ring.view(), DeviceNear(), DeviceFar(), lane);
                 std::uint64_t pushed = 0;
                 for (std::uint64_t got = 0; got != count;) {
-                    if (lane.index() == 0) {
+                    if (lane.thread_rank() == 0) {
                         while (pushed != count && producer.try_push(Whole::make(pushed + 1))) {
                             ++pushed;
                         }
@@ -96,7 +96,7 @@ TEST(SharedLanesTest, lanesShareTheLinesOfAStripeOut) {
                     bool const any = consumer.poll([&](Whole const& message, Sequence number) {
                         std::lock_guard const lock(mutex);
                         if (message != Whole::make(number)) wrong = true;
-                        if ((number - 1) % stripe % lanes != lane.index()) wrong = true;
+                        if ((number - 1) % stripe % lanes != lane.thread_rank()) wrong = true;
                         taken.push_back(number);
                         ++mine;
                     });
@@ -106,7 +106,7 @@ TEST(SharedLanesTest, lanesShareTheLinesOfAStripeOut) {
                         std::lock_guard const lock(mutex);
                         size = taken.size();
                     }
-                    got = lane.first(size);
+                    got = lane.broadcast(size);
                 }
             });
             EXPECT_FALSE(wrong);
@@ -123,12 +123,12 @@ TEST(SharedLanesTest, lanesPushTogetherOrNotAtAll) {
     run_lanes(3, [&](ThreadLanes const& lane) {
         LanesProducer<Whole, DeviceFar, DeviceNear, ThreadLanes> producer(ring.view(), DeviceFar(),
                                                                           DeviceNear(), lane);
-        Whole const message = Whole::make(lane.index());
-        done += producer.try_push(message) ? 1 : 0;                     // 0, 1, 2
-        done += producer.try_push(message, lane.index() != 1) ? 1 : 0;  // 0, 2
+        Whole const message = Whole::make(lane.thread_rank());
+        done += producer.try_push(message) ? 1 : 0;                           // 0, 1, 2
+        done += producer.try_push(message, lane.thread_rank() != 1) ? 1 : 0;  // 0, 2
         done += producer.try_push(message, false) ? 1 : 0;
         done += producer.try_push(message) ? 1 : 0;  // fills the ring
-        done += producer.try_push(message, lane.index() == 2) ? 100 : 0;
+        done += producer.try_push(message, lane.thread_rank() == 2) ? 100 : 0;
     });
     EXPECT_EQ(done, 12U);
     SharedTestConsumer<Whole> consumer(ring.view());

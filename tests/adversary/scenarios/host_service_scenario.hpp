@@ -136,7 +136,7 @@ class HostServiceScenario {
 
     void serve() {
         SharedConsumer<AddressedRequest<AskedOfHost>, Policies::HostNear, Policies::HostFar,
-                       OneLane>
+                       OneThread>
             consumer(requests_, policies_.host_near(), policies_.host_far());
         HostReplyWriter<Policies::HostFar> const writer(places_, policies_.host_far());
         while (!finished_) {

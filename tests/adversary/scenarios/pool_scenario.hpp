@@ -113,7 +113,7 @@ class PoolScenario {
     }
 
     void serve() {
-        SharedConsumer<Asked, Policies::DeviceNear, Policies::DeviceFar, OneLane> consumer(
+        SharedConsumer<Asked, Policies::DeviceNear, Policies::DeviceFar, OneThread> consumer(
             requests_, policies_.device_near(), policies_.device_far());
         ReplyWriter<ReplyFar> const replies(places_, reply_far_);
         while (!finished_) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "adversary/machine/seeds.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
 #include "support/ring_memory.hpp"
 
@@ -146,7 +146,7 @@ class SharedScenario {
     };
 
     void consume(unsigned consumer) {
-        SharedConsumer<SharedMessage, ConsumerNear, ConsumerFar, OneLane> end(view_, near_, far_);
+        SharedConsumer<SharedMessage, ConsumerNear, ConsumerFar, OneThread> end(view_, near_, far_);
         while (!run_.finished) {
             end.poll([&](SharedMessage const& message, Sequence sequence) {
                 check_data(message);
@@ -312,7 +312,7 @@ inline std::string shared_to_device(Policies const& policies, SharedTraffic traf
 // Device threads that push one message each at a time.
 inline std::string shared_to_host(Policies const& policies, SharedTraffic traffic) {
     using Producer =
-        LanesProducer<SharedMessage, Policies::DeviceFar, Policies::DeviceNear, OneLane>;
+        LanesProducer<SharedMessage, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
     SharedScenario scenario(policies, Side::device, policies.host_near(), policies.host_far(),
                             traffic);
     Machine& machine = policies.machine();

@@ -39,10 +39,10 @@ class WatchHandler {
 };
 
 // The first lane of a warp whose others have no channels: it keeps its two in registers.
-class FirstLane : public OneLane {
+class FirstLane : public OneThread {
    public:
     static constexpr unsigned most = lanes_per_warp;
-    [[nodiscard]] static unsigned count() { return lanes_per_warp; }
+    [[nodiscard]] static unsigned size() { return lanes_per_warp; }
 };
 
 class WatchScenario {
@@ -115,7 +115,7 @@ class WatchScenario {
         if (in_registers_) {
             serve(FirstLane());
         } else {
-            serve(OneLane());
+            serve(OneThread());
         }
     }
 

@@ -47,7 +47,7 @@ struct SendSharedBody {
 
     CARILLON_HD void operator()(unsigned block) {
         WarpLanes const lanes;
-        std::uint32_t const sender = block * lanes.count() + lanes.index();
+        std::uint32_t const sender = block * lanes.size() + lanes.thread_rank();
         for (std::uint32_t i = 0; i < count; ++i) {
             BodyPatience waiting;
             while (!out.try_push(Message::make(std::uint64_t{sender} * count + i))) {
@@ -143,7 +143,7 @@ TEST_P(DeviceSharedRingTest, hostTakesEveryMessageOfTwoWarpsOnceInTheOrderOfEach
     SharedToHost ring(device(), {.capacity = 128, .stripe = 8});
     auto const kernel = launch(device(), LaunchShape{blocks, lanes_per_warp},
                                SendSharedBody{ring.device_handle(), count});
-    unsigned const senders = blocks * (device().emulated() ? WarpLanes::count() : lanes_per_warp);
+    unsigned const senders = blocks * (device().emulated() ? WarpLanes::size() : lanes_per_warp);
     std::vector<std::uint32_t> next(senders);
     auto consumer = ring.consumer();
     std::uint32_t taken = 0;

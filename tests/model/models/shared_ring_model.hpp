@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
@@ -206,7 +206,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
     void consume() {
         using DeviceNear = BasicDeviceNear<LookingGpu>;
         using DeviceFar = BasicDeviceFar<ClaimingGpu>;
-        SharedConsumer<Message, DeviceNear, DeviceFar, OneLane> consumer(
+        SharedConsumer<Message, DeviceNear, DeviceFar, OneThread> consumer(
             view_, DeviceNear(LookingGpu(memory_)), DeviceFar(ClaimingGpu(memory_)));
         std::uint32_t of_mortal = 0;
         std::uint32_t of_other = 0;
@@ -264,7 +264,7 @@ struct SharedToDevice {
     using Sender = SharedProducer<Message, Far, Near, NoRecord>;
     using ReceiverNear = BasicDeviceNear<ClaimingGpu>;
     using ReceiverFar = BasicDeviceFar<ClaimingGpu>;
-    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneLane>;
+    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneThread>;
 
     [[nodiscard]] static Sender sender(SharedRingView const& view, ModelMemory& memory) {
         return Sender(view, Far(one_step, nullptr, nullptr, FarCpu(memory)),
@@ -283,10 +283,10 @@ template <class Gpu = ClaimingGpu>
 struct SharedToHost {
     using Far = BasicDeviceFar<Gpu>;
     using Near = BasicDeviceNear<Gpu>;
-    using Sender = LanesProducer<Message, Far, Near, OneLane>;
+    using Sender = LanesProducer<Message, Far, Near, OneThread>;
     using ReceiverNear = BasicHostCached<SharingCpu>;
     using ReceiverFar = BasicHostMapped<RelacyCpu<WholeQuads>>;
-    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneLane>;
+    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneThread>;
 
     [[nodiscard]] static Sender sender(SharedRingView const& view, ModelMemory& memory) {
         return Sender(view, Far(Gpu(memory)), Near(Gpu(memory)));

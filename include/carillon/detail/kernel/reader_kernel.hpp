@@ -12,7 +12,7 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/device_copy.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 
@@ -35,7 +35,7 @@ struct ReadReply {
 
 // The warp that talks to the host. Every lane has the same counters and sees every request; the
 // first one alone returns credits and tells how the block is.
-template <class Lanes = WarpLanes>
+template <VotingGroup Lanes = WarpLanes>
 class ReaderWarp {
    public:
     CARILLON_HD ReaderWarp(ChannelView const& view, BlockControl const& control)
@@ -87,7 +87,7 @@ class ReaderWarp {
     }
 
    private:
-    [[nodiscard]] CARILLON_HD static bool leads() { return Lanes::index() == 0; }
+    [[nodiscard]] CARILLON_HD static bool leads() { return Lanes::thread_rank() == 0; }
 
     // C1, in every lane: each reads on its own what the request names. The lanes' loads of one
     // address are one access as a rule; where they are not, all wait for the last.
@@ -111,7 +111,7 @@ class ReaderWarp {
         std::uint32_t const lines = lines_for(request.size);
         if (!await_room(lines)) return false;
         auto const* const from = reinterpret_cast<unsigned char const*>(request.from);
-        for (std::size_t i = Lanes::index(); i < lines * quads_per_line; i += Lanes::count()) {
+        for (std::size_t i = Lanes::thread_rank(); i < lines * quads_per_line; i += Lanes::size()) {
             std::size_t const offset = i * quad_bytes;
             auto const words = device_copy::load_words(
                 from + offset, offset < request.size ? request.size - offset : 0);
@@ -170,7 +170,7 @@ struct ReaderBody {
         ReaderWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
         ReadRequest own{};
         ReadRequest& shared = block::shared(own);
-        bool const leads = block::thread() < WarpLanes::count();
+        bool const leads = block::thread() < WarpLanes::size();
         if (leads) warp.report_started();
         for (;;) {
             if (leads) warp.serve_until_work(shared);

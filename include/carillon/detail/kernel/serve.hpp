@@ -9,11 +9,10 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/handler.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/flag.hpp"
-#include "carillon/detail/protocol/threads.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon {
@@ -246,10 +245,10 @@ namespace detail {
 // the first answers with what it returned to that one. `take(work)` returns whether there was any,
 // `answer(work, reply)` whether to go on. Control is for the first thread alone.
 CARILLON_POLICY_CODE
-template <class Work, class Control, class Threads, class Take, class Handle, class Answer>
+template <class Work, class Control, SharingGroup Threads, class Take, class Handle, class Answer>
 CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, Handle&& handle,
                                 Answer&& answer) {
-    bool const leads = threads.thread() == 0;
+    bool const leads = threads.thread_rank() == 0;
     bool stopping = false;  // the first one's, as are these
     bool due = false;
     auto const look_for_work = [&](Turn<Work>& turn) {
@@ -272,11 +271,11 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, 
     if (leads) control.report_started();
     for (;;) {
         if (leads) look_for_work(turn);
-        threads.barrier();
+        threads.sync();
         if (turn.stop != 0) break;
         Work const work = turn.work;
         auto const reply = handle(work);
-        threads.barrier();  // all have read the turn, and what they wrote goes before the reply
+        threads.sync();  // all have read the turn, and what they wrote goes before the reply
         if (!leads) continue;
         stopping = !answer(work, reply);
         due = control.busy();
@@ -291,7 +290,7 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, 
 // `has_express`, a request of `express` is served before any of `channel`: it waits for the one
 // that is being served and for no other.
 CARILLON_POLICY_CODE
-template <class Channel, class Handler, class Control, class Threads>
+template <class Channel, class Handler, class Control, SharingGroup Threads>
 CARILLON_HD void serve_together(bool has_express, Channel express, Channel channel,
                                 Handler& handler, Control control, Threads threads) {
     using Request = typename Channel::RequestMessage;
@@ -373,9 +372,9 @@ class Watched {
 
 // Sweeps by `look()`, which tells whether it served anyone, until told to stop.
 CARILLON_POLICY_CODE
-template <class Control, class Lanes, class Look>
+template <class Control, VotingGroup Lanes, class Look>
 CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look) {
-    bool const leads = lanes.index() == 0;
+    bool const leads = lanes.thread_rank() == 0;
     if (leads) control.report_started();
     do {
         // As in serve(): nothing but sweeps, until what one has served took long.
@@ -415,14 +414,14 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
 // was under way when it came, which is as many again.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, class Near = DeviceNear,
-          class Lanes = WarpLanes>
+          VotingGroup Lanes = WarpLanes>
 CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t const* bells,
                              Handler& handler, Control control, Near near = Near(),
                              Lanes lanes = Lanes()) {
     if constexpr (2 * Lanes::most >= bells_per_block) {
         // A lane has two channels at most: what it knows of them stays in registers. Nearly every
         // sweep finds nothing, and how long that takes is a part of every round trip: one branch.
-        unsigned const index = 2 * lanes.index();
+        unsigned const index = 2 * lanes.thread_rank();
         detail::Watched<Channel> first(channels, index, count);
         detail::Watched<Channel> second(channels, index + 1, count);
         std::uint64_t const* const own_bells = bells + index;
@@ -436,7 +435,8 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
     } else {
         detail::sweep_until_stopped(control, lanes, [&] {
             bool served = false;
-            for (unsigned index = 2 * lanes.index(); index < count; index += 2 * lanes.count()) {
+            for (unsigned index = 2 * lanes.thread_rank(); index < count;
+                 index += 2 * lanes.size()) {
                 Quad const rung = near.load_pair(bells + index);
                 served |= detail::serve_heard(channels[index], rung.low, handler);
                 if (index + 1 == count) break;

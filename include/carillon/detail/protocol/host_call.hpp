@@ -21,7 +21,7 @@
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/machine/lanes.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/reply_places.hpp"
 #include "carillon/detail/protocol/shared_ring.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -120,7 +120,7 @@ class BasicHostPoster {
     }
 
    private:
-    LanesProducer<AddressedRequest<Request>, Far, Near, OneLane> requests_;
+    LanesProducer<AddressedRequest<Request>, Far, Near, OneThread> requests_;
 };
 
 // A device thread's end that waits for replies too. Every thread uses a copy of its own.

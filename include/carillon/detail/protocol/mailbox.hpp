@@ -35,8 +35,8 @@
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/ring.hpp"
-#include "carillon/detail/protocol/threads.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -155,7 +155,7 @@ class MailboxWriter {
 
 // An end that reads values; there may be many. Near: how it touches the mailbox. Threads: who reads
 // together, all of them call every member function. Trivially copyable where Near is.
-template <class T, NearAccess Near, class Threads = OneThread>
+template <class T, NearAccess Near, SharingGroup Threads = OneThread>
 class MailboxReader {
    public:
     CARILLON_HD explicit MailboxReader(MailboxView const& view, Near near = Near())
@@ -170,24 +170,25 @@ class MailboxReader {
     // the writer is faster than this copy, a later call will see it or a newer one.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
+        Threads const threads;
         Incoming own;
-        Incoming& incoming = Threads::shared(own);
+        Incoming& incoming = threads.shared(own);
         Sequence newest = 0;  // that `newest` told, to thread 0
         Sequence wanted = 1;  // no version is older
         for (std::uint32_t look = 0; look <= view_.slots; ++look) {
-            if (Threads::thread() == 0) {
+            if (threads.thread_rank() == 0) {
                 incoming.wanted = next_wanted(newest, wanted);
                 incoming.missing = 0;
             }
-            Threads::barrier();
+            threads.sync();
             wanted = incoming.wanted;
             bool const news = wanted > version_;
             if (news) load_lines(wanted, incoming);
-            Threads::barrier();  // all lines were looked at; nobody needs `wanted` any more
+            threads.sync();  // all lines were looked at; nobody needs `wanted` any more
             if (!news) return false;
             bool const whole = incoming.missing == 0;
             if (whole) hand_out(incoming, value);
-            Threads::barrier();  // all have seen whether it is whole, and see the value
+            threads.sync();  // all have seen whether it is whole, and see the value
             if (!whole) continue;
             version_ = wanted;
             return true;
@@ -215,8 +216,9 @@ class MailboxReader {
     // M2, pairs with M1: the loads are acquires.
     CARILLON_POLICY_CODE
     CARILLON_HD void load_lines(Sequence version, Incoming& incoming) const {
+        Threads const threads;
         Line const* const slot = view_.slot(version);
-        for (std::uint32_t i = Threads::thread(); i < mailbox_lines<T>; i += Threads::threads()) {
+        for (std::uint32_t i = threads.thread_rank(); i < mailbox_lines<T>; i += threads.size()) {
             Line const line = near_.load_line(slot + i);
             if (!detail::every_word_has(line, tag_of(version))) {
                 incoming.missing = 1;
@@ -232,15 +234,16 @@ class MailboxReader {
 
     // The threads share the copy out.
     CARILLON_HD static void hand_out(Incoming const& incoming, T& value) {
+        Threads const threads;
         constexpr std::uint32_t words = sizeof(T) / sizeof(std::uint32_t);
         constexpr std::size_t rest = sizeof(T) % sizeof(std::uint32_t);
         auto* const to = static_cast<unsigned char*>(
             __builtin_assume_aligned(__builtin_addressof(value), alignof(T)));
-        for (std::uint32_t i = Threads::thread(); i < words; i += Threads::threads()) {
+        for (std::uint32_t i = threads.thread_rank(); i < words; i += threads.size()) {
             std::memcpy(to + i * sizeof(std::uint32_t), incoming.words + i, sizeof(std::uint32_t));
         }
         if constexpr (rest != 0) {
-            if (Threads::thread() == 0) {
+            if (threads.thread_rank() == 0) {
                 std::memcpy(to + words * sizeof(std::uint32_t), incoming.words + words, rest);
             }
         }

@@ -27,6 +27,7 @@
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -232,7 +233,7 @@ class SharedProducer {
 
 // The end of the lanes of a warp that write lines together, one message a lane. Every lane calls
 // every member function.
-template <class T, FarAccess Far, ClaimAccess Near, class Lanes>
+template <class T, FarAccess Far, ClaimAccess Near, VotingGroup Lanes>
 class LanesProducer {
    public:
     CARILLON_POLICY_CODE
@@ -247,13 +248,13 @@ class LanesProducer {
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_push(T const& message, bool has_one = true,
                               OutOfLine data = OutOfLine::none) {
-        std::uint32_t const count = lanes_.total(has_one);
+        std::uint32_t const count = lanes_.count(has_one);
         if (count == 0) return true;
         Claim claim{};
-        if (lanes_.index() == 0) claim = claimer_.try_claim(count, count);
-        Sequence const first = lanes_.first(claim.first);
+        if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(count, count);
+        Sequence const first = lanes_.broadcast(claim.first);
         if (first == 0) return false;
-        Sequence const sequence = first + lanes_.rank(has_one);
+        Sequence const sequence = first + lanes_.count_before(has_one);
         if (has_one) {
             if (data == OutOfLine::written) far_.release();
             store(message, sequence);
@@ -267,14 +268,14 @@ class LanesProducer {
     CARILLON_POLICY_CODE
     template <std::size_t count>
     CARILLON_HD bool try_push_n(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
-        auto const all = static_cast<std::uint32_t>(count) * lanes_.count();
+        auto const all = static_cast<std::uint32_t>(count) * lanes_.size();
         Claim claim{};
-        if (lanes_.index() == 0) claim = claimer_.try_claim(all, all);
-        Sequence const first = lanes_.first(claim.first);
+        if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(all, all);
+        Sequence const first = lanes_.broadcast(claim.first);
         if (first == 0) return false;
         if (data == OutOfLine::written) far_.release();
         for (std::size_t i = 0; i < count; ++i) {
-            store(messages[i], first + i * lanes_.count() + lanes_.index());
+            store(messages[i], first + i * lanes_.size() + lanes_.thread_rank());
         }
         return true;
     }
@@ -300,7 +301,7 @@ inline constexpr std::uint32_t polls_per_look = 64;
 
 // The end that takes lines: a thread, or the lanes of a warp, which share a stripe out among
 // themselves; any number of them. Every lane calls every member function.
-template <class T, ClaimAccess Near, FarAccess Far, class Lanes>
+template <class T, ClaimAccess Near, FarAccess Far, VotingGroup Lanes>
 class SharedConsumer {
    public:
     // Lines that one lane loads before it looks at the first of them.
@@ -335,19 +336,19 @@ class SharedConsumer {
     [[nodiscard]] CARILLON_HD std::uint64_t skipped() const { return skipped_; }
 
    private:
-    // The lines of a stripe that are this lane's: every count()th from index() on.
+    // The lines of a stripe that are this lane's: every size()th from thread_rank() on.
     [[nodiscard]] CARILLON_HD std::uint32_t mine() const {
-        return (view_.stripe() + lanes_.count() - 1 - lanes_.index()) / lanes_.count();
+        return (view_.stripe() + lanes_.size() - 1 - lanes_.thread_rank()) / lanes_.size();
     }
     [[nodiscard]] CARILLON_HD Sequence sequence(std::uint32_t mine) const {
-        return begin_ + lanes_.index() + std::uint64_t{mine} * lanes_.count();
+        return begin_ + lanes_.thread_rank() + std::uint64_t{mine} * lanes_.size();
     }
 
     CARILLON_POLICY_CODE
     CARILLON_HD void claim() {
         Sequence last = 0;
-        if (lanes_.index() == 0) last = near_.fetch_add(view_.taken, view_.stripe());
-        begin_ = lanes_.first(last) + 1;
+        if (lanes_.thread_rank() == 0) last = near_.fetch_add(view_.taken, view_.stripe());
+        begin_ = lanes_.broadcast(last) + 1;
         mine_taken_ = 0;
     }
 
@@ -406,7 +407,7 @@ class SharedConsumer {
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
         lanes_.sync();
-        if (lanes_.index() == 0) {
+        if (lanes_.thread_rank() == 0) {
             std::uint64_t* const credit = view_.credit(begin_);
             far_.store_word(credit, view_.stripe_end(begin_));
             far_.commit(credit, sizeof(*credit));

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who does something together, as a parameter: a thread by itself, the lanes of a warp, or the
+// threads of a block (block.hpp). On a GPU every thread of the group makes each of these calls
+// together with the others; on the emulated device one thread stands for them all. A test can put
+// another group in its place. The names are those of CUDA's cooperative groups, where it has one.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon {
+
+template <class G>
+concept Group = std::copyable<G> && requires(G const& group) {
+    // The number of the calling thread, from 0, and how many there are.
+    { group.thread_rank() } -> std::same_as<unsigned>;
+    { group.size() } -> std::same_as<unsigned>;
+    // Every thread has arrived here, and what each wrote before is visible to all.
+    group.sync();
+};
+
+// A group whose threads tell each other values, as the lanes of a warp do.
+template <class G>
+concept VotingGroup = Group<G> && requires(G const& group, bool value, std::uint64_t word) {
+    // What size() is at most, as the compiler knows it.
+    { G::most } -> std::convertible_to<unsigned>;
+    // Whether `value` is true in all threads; in any.
+    { group.all(value) } -> std::same_as<bool>;
+    { group.any(value) } -> std::same_as<bool>;
+    // In how many threads it is true; in how many of those of a lower rank.
+    { group.count(value) } -> std::same_as<unsigned>;
+    { group.count_before(value) } -> std::same_as<unsigned>;
+    // The word of the thread of rank 0.
+    { group.broadcast(word) } -> std::same_as<std::uint64_t>;
+};
+
+// A group whose threads see one variable, as those of a block do.
+template <class G>
+concept SharingGroup = Group<G> && requires(G const& group, int& own) {
+    // One for each type. One thread writes it, and a sync() comes between. `own` takes its place
+    // where one thread is the group.
+    { group.shared(own) } -> std::same_as<int&>;
+};
+
+inline constexpr unsigned lanes_per_warp = 32;
+
+struct OneThread {
+    static constexpr unsigned most = 1;
+    [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return 0; }
+    [[nodiscard]] CARILLON_HD static unsigned size() { return 1; }
+    CARILLON_HD static void sync() {}
+    [[nodiscard]] CARILLON_HD static bool all(bool value) { return value; }
+    [[nodiscard]] CARILLON_HD static bool any(bool value) { return value; }
+    [[nodiscard]] CARILLON_HD static unsigned count(bool value) { return value ? 1 : 0; }
+    [[nodiscard]] CARILLON_HD static unsigned count_before(bool /*value*/) { return 0; }
+    [[nodiscard]] CARILLON_HD static std::uint64_t broadcast(std::uint64_t word) { return word; }
+    template <class Shared>
+    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
+        return own;
+    }
+};
+
+#if defined(__CUDA_ARCH__)
+
+class WarpLanes {
+   public:
+    static constexpr unsigned most = lanes_per_warp;
+    [[nodiscard]] __device__ static unsigned thread_rank() { return threadIdx.x % lanes_per_warp; }
+    [[nodiscard]] __device__ static unsigned size() { return lanes_per_warp; }
+    __device__ static void sync() { __syncwarp(); }
+    [[nodiscard]] __device__ static bool all(bool value) { return __all_sync(everybody, value); }
+    [[nodiscard]] __device__ static bool any(bool value) { return __any_sync(everybody, value); }
+    [[nodiscard]] __device__ static unsigned count(bool value) {
+        return static_cast<unsigned>(__popc(__ballot_sync(everybody, value)));
+    }
+    [[nodiscard]] __device__ static unsigned count_before(bool value) {
+        return static_cast<unsigned>(
+            __popc(__ballot_sync(everybody, value) & ((1U << thread_rank()) - 1)));
+    }
+    [[nodiscard]] __device__ static std::uint64_t broadcast(std::uint64_t word) {
+        return __shfl_sync(everybody, word, 0);
+    }
+
+   private:
+    static constexpr unsigned everybody = 0xffffffffU;
+};
+
+#else
+
+using WarpLanes = OneThread;
+
+#endif
+
+}  // namespace carillon
