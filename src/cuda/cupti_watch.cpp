@@ -13,6 +13,7 @@
 #include "carillon/error.hpp"
 #include "cuda/driver.hpp"
 #include "guard/guard.hpp"
+#include "guard/rules.hpp"
 
 namespace carillon::detail {
 namespace {

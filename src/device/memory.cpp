@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/memory.hpp"
 
-#include <fmt/format.h>
-
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
 #include "device/range.hpp"
 
 namespace carillon {
-
-void detail::require_range(std::string_view call, std::size_t offset, std::size_t size,
-                           std::size_t limit) {
-    if (offset > limit || size > limit - offset) {
-        throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes",
-                                           size, offset, limit));
-    }
-}
 
 Memory::Memory(std::shared_ptr<detail::Backend> backend,
                std::unique_ptr<detail::Allocation> allocation)

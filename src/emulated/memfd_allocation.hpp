@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "device/backend.hpp"
+#include "device/allocation.hpp"
 
 namespace carillon::detail {
 

@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "carillon/error.hpp"
+#include "guard/rules.hpp"
+#include "guard/stack.hpp"
 #include "os/keep_forever.hpp"
 
 namespace carillon::detail {
@@ -96,6 +98,14 @@ void GuardReporter::saw(WatchedCall const& call) noexcept {
         handler_(report);
     } catch (...) {  // nothing may be thrown through CUDA
     }
+}
+
+std::string guard_text(GuardReport const& report) {
+    std::string text = fmt::format("carillon: guard: {}", report.call);
+    if (!report.kernel.empty()) text += fmt::format(" of {}", report.kernel);
+    text += fmt::format(" may block until a running kernel has ended: {}\n", report.why);
+    for (std::string const& frame : report.stack) text += fmt::format("    {}\n", frame);
+    return text;
 }
 
 GuardAction guard_action(char const* value) {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "guard/stack.hpp"
+
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdint>
 #include <cstdlib>
-
-#include "guard/guard.hpp"
+#include <memory>
+#include <string_view>
+#include <utility>
 
 namespace carillon::detail {
 namespace {
@@ -65,14 +70,6 @@ std::string demangled(char const* name) {
     std::vector<std::string> stack;
     for (; first != frames.end(); ++first) stack.push_back(std::move(first->text));
     return stack;
-}
-
-std::string guard_text(GuardReport const& report) {
-    std::string text = fmt::format("carillon: guard: {}", report.call);
-    if (!report.kernel.empty()) text += fmt::format(" of {}", report.kernel);
-    text += fmt::format(" may block until a running kernel has ended: {}\n", report.why);
-    for (std::string const& frame : report.stack) text += fmt::format("    {}\n", frame);
-    return text;
 }
 
 }  // namespace carillon::detail

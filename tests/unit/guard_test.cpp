@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "carillon/error.hpp"
+#include "guard/rules.hpp"
+#include "guard/stack.hpp"
 #include "support/environment.hpp"
 #include "support/expect_error.hpp"
 

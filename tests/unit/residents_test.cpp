@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "device/backend.hpp"
+#include "device/residents.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

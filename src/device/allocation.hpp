@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "carillon/detail/access/range_sync.hpp"
+#include "carillon/file_descriptor.hpp"
+
+namespace carillon::detail {
+
+// One block of memory, freed by the destructor.
+class Allocation : public RangeSync {
+   public:
+    virtual ~Allocation() = default;
+    void* host = nullptr;
+    void* device = nullptr;
+    std::size_t size = 0;
+    bool coherent = true;
+    std::size_t atom_size = 1;
+    std::unique_ptr<Allocation> next;  // while it is retired
+
+    void flush(void const* /*where*/, std::size_t /*size*/) const override {}
+    void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
+    [[nodiscard]] virtual FileDescriptor export_fd() const = 0;
+};
+
+}  // namespace carillon::detail

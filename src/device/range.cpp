@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/range.hpp"
+
+#include <fmt/format.h>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+void require_range(std::string_view call, std::size_t offset, std::size_t size, std::size_t limit) {
+    if (offset > limit || size > limit - offset) {
+        throw UsageError(call, fmt::format("{} bytes from byte {} on, of a memory of {} bytes",
+                                           size, offset, limit));
+    }
+}
+
+}  // namespace carillon::detail

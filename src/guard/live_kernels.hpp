@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+
+namespace carillon::detail {
+
+// The CUDA contexts in which kernels live, one entry for each kernel. It takes no lock, since it is
+// asked within CUDA calls.
+class LiveKernels {
+   public:
+    void started(void* context) noexcept;
+    void ended(void* context) noexcept;
+    [[nodiscard]] bool any() const noexcept { return count_.load() != 0; }
+    // A context of nullptr is one that is not known, and may be any.
+    [[nodiscard]] bool in(void const* context) const noexcept;
+
+   private:
+    std::array<std::atomic<void*>, 64> contexts_{};
+    std::atomic<unsigned> others_{0};  // for which there was no room: they may be in any
+    std::atomic<unsigned> count_{0};
+};
+
+// Those of this process.
+[[nodiscard]] LiveKernels& live_kernels() noexcept;
+
+}  // namespace carillon::detail

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace carillon::detail {
+
+// Calls of this thread, innermost first, from the caller of CUDA where CUDA is on the way.
+[[nodiscard]] std::vector<std::string> stack_of_caller();
+[[nodiscard]] std::string demangled(char const* name);
+}  // namespace carillon::detail
