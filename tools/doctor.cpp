@@ -55,7 +55,7 @@ std::string unsafe(Facts const& facts) {
 }
 
 void try_device(Device const& device, Facts& facts) {
-    if (!device.emulated() && device.info().memory_source != "host") {
+    if (!device.emulated() && device.info().memory_source != MemorySource::host) {
         try {
             facts.mapping = try_mapping(device);
         } catch (Error const& error) {
@@ -135,8 +135,8 @@ void add_device(Facts const& facts, List& list) {
     list.push_back(check_call(facts.call));
     DeviceInfo const& info = facts.open.info;
     if (!info.emulated) list.push_back(check_memory(info));
-    if (info.memory_source == "vulkan") list.push_back(check_heap(info));
-    if (info.emulated || info.memory_source == "host") return;
+    if (info.memory_source == MemorySource::vulkan) list.push_back(check_heap(info));
+    if (info.emulated || info.memory_source == MemorySource::host) return;
     list.push_back(check_bar(info, facts.nvml));
     if (facts.mapping) list.push_back(check_mapping(*facts.mapping));
     list.push_back(check_order(info));

@@ -45,7 +45,8 @@ Finding check_open(OpenFacts const& open, std::string const& selector) {
 }
 
 Finding check_memory(DeviceInfo const& info) {
-    if (info.why_host_memory.empty()) return source_subject.ok("from " + info.memory_source);
+    if (info.why_host_memory.empty())
+        return source_subject.ok(fmt::format("from {}", to_string(info.memory_source)));
     return source_subject.at(Severity::warning, "page-locked host memory: " + info.why_host_memory,
                              "mend the Vulkan findings below; a command takes about a bus round "
                              "trip longer until then");

@@ -61,7 +61,7 @@ json to_json(DeviceInfo const& info) {
             {"uuid", info.uuid},
             {"emulated", info.emulated},
             {"why_emulated", info.why_emulated},
-            {"memory_source", info.memory_source},
+            {"memory_source", to_string(info.memory_source)},
             {"why_host_memory", info.why_host_memory},
             {"coherent", info.coherent},
             {"atom_bytes", info.atom_size},
@@ -90,9 +90,11 @@ std::string describe(DeviceInfo const& info) {
         if (!value.empty()) text += fmt::format("  {:<24}{}\n", name, value);
     };
     row("uuid", info.uuid);
-    row("memory from", info.memory_source);
+    row("memory from", std::string(to_string(info.memory_source)));
     row("why host memory", info.why_host_memory);
-    row("coherent", info.memory_source.empty() ? "" : info.coherent ? "yes" : "no: it is flushed");
+    row("coherent", info.memory_source == MemorySource::unknown ? ""
+                    : info.coherent                             ? "yes"
+                                                                : "no: it is flushed");
     for (std::size_t i = 0; i < info.memory_types.size(); ++i) {
         std::string properties;
         for (auto const& each : info.memory_types[i].properties) properties += each + " ";
@@ -112,7 +114,7 @@ std::string describe(DeviceInfo const& info) {
         row("write ordering",
             fmt::format("{} (GPU_DIRECT_RDMA_WRITES_ORDERING)", *info.write_ordering));
     }
-    if (!info.memory_source.empty()) {
+    if (info.memory_source != MemorySource::unknown) {
         row("data before a message",
             info.data_order == DataOrder::fence
                 ? "store fence"

@@ -27,7 +27,8 @@ RttResult run_rtt(Device const& device, RttOptions const& options, Progress cons
     }
     RttStage const stage = make_stage(device, options);
     auto measures = make_ring_measures(stage);
-    if (device.info().memory_source != "host") measures.push_back(make_tuned_measure(stage));
+    if (device.info().memory_source != MemorySource::host)
+        measures.push_back(make_tuned_measure(stage));
     for (auto& launched : make_launch_measures(stage)) measures.push_back(std::move(launched));
 
     RttResult result;

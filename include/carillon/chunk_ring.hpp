@@ -59,7 +59,8 @@ class ChunkRingState {
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
     [[nodiscard]] ChunkRingOptions const& options() const { return options_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
-    // Both return 0 instead of a chunk's number, claim() after `timeout`.
+    // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
+    // TimeoutError after `timeout`.
     [[nodiscard]] Sequence try_claim() { return producer_->try_claim(); }
     [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
 

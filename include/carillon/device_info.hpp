@@ -31,6 +31,19 @@ enum class DataOrder : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(DataOrder order);  // "fence" or "read-back"
 
+// Where a device's memory comes from.
+enum class MemorySource : std::uint8_t {
+    unknown,  // of a device that could not be opened
+    vulkan,   // Vulkan's device-local and mappable memory; of the emulated device, its CPU driver's
+    dma_buf,  // CUDA's, mapped through its dma-buf
+    gdrcopy,  // CUDA's, mapped by gdrcopy
+    host,     // page-locked host memory
+    memfd,    // the emulated device's: shared memory
+};
+
+// "vulkan", "dma-buf", "gdrcopy", "host" or "memfd"; empty for unknown.
+[[nodiscard]] std::string_view to_string(MemorySource source);
+
 struct DeviceInfo {
     std::string selector;  // opens this device again: "cuda:0", "emulated", "emulated:vulkan"
     std::string name;
@@ -38,8 +51,8 @@ struct DeviceInfo {
     bool emulated = false;
     std::string why_emulated;  // why "best" did not find a GPU; empty otherwise
 
-    std::string memory_source;  // "vulkan", "dma-buf", "gdrcopy" or "host"; "memfd"
-    // Why a GPU's rings are in page-locked host memory, "host"; empty otherwise.
+    MemorySource memory_source = MemorySource::unknown;
+    // Why a GPU's rings are in page-locked host memory; empty otherwise.
     std::string why_host_memory;
     bool coherent = true;       // false: flush and invalidate are needed and made
     std::size_t atom_size = 1;  // bytes; ranges of flush and invalidate are widened to it

@@ -175,7 +175,7 @@ class CudaBackend final : public Backend {
         describe();
         memory_ = choose_mapper(context_, options, residents(), info_);
         // What is the host's own needs none of the ways around write-combining.
-        stores_ = info_.memory_source == "host" ? HostStores{} : best_mapped_stores();
+        stores_ = info_.memory_source == MemorySource::host ? HostStores{} : best_mapped_stores();
         info_.store_instruction = to_string(stores_.kind);
         info_.publish_mode = to_string(stores_.mode);
     }

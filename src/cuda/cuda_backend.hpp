@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs. Built where cuda.h is found (CARILLON_WITH_CUDA); otherwise no_cuda.cpp takes its place.
+// GPUs. Built where cuda.h is found; otherwise no_cuda.cpp takes its place.
 #pragma once
 
 #include <memory>

@@ -49,7 +49,7 @@ class DmaBufAllocation final : public Allocation {
 
 class DmaBufMapper final : public Mapper {
    public:
-    void describe(DeviceInfo& info) const override { info.memory_source = "dma-buf"; }
+    void describe(DeviceInfo& info) const override { info.memory_source = MemorySource::dma_buf; }
     std::unique_ptr<Allocation> allocate(SharedContext const& context,
                                          std::size_t size) const override {
         return std::make_unique<DmaBufAllocation>(context, size);

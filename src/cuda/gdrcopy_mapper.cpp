@@ -106,7 +106,7 @@ class GdrAllocation final : public Allocation {
 
 class GdrMapper final : public Mapper {
    public:
-    void describe(DeviceInfo& info) const override { info.memory_source = "gdrcopy"; }
+    void describe(DeviceInfo& info) const override { info.memory_source = MemorySource::gdrcopy; }
     std::unique_ptr<Allocation> allocate(SharedContext const& context,
                                          std::size_t size) const override {
         return std::make_unique<GdrAllocation>(gdr_, context, size);

@@ -52,7 +52,7 @@ class PageLockedAllocation final : public Allocation {
 class HostMapper final : public Mapper {
    public:
     void describe(DeviceInfo& info) const override {
-        info.memory_source = "host";
+        info.memory_source = MemorySource::host;
         // The CPU's stores to its own memory become visible in their order, to devices as well.
         info.data_order = DataOrder::fence;
     }

@@ -132,10 +132,6 @@ std::vector<DeviceInfo> Device::list() {
     return all;
 }
 
-std::string_view to_string(DataOrder order) {
-    return order == DataOrder::fence ? "fence" : "read-back";
-}
-
 DeviceInfo const& Device::info() const { return backend_->info(); }
 
 Memory Device::allocate(std::size_t size) const {

@@ -119,7 +119,7 @@ class EmulatedBackend final : public Backend {
         info_.name = fmt::format("emulated device ({} processors of this machine)",
                                  cpu::available_processors());
         info_.emulated = true;
-        info_.memory_source = "memfd";
+        info_.memory_source = MemorySource::memfd;
         info_.store_instruction = to_string(stores_.kind);
         info_.publish_mode = to_string(stores_.mode);
         if (memory == EmulatedMemory::vulkan) {

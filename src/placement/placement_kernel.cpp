@@ -61,7 +61,7 @@ std::string why_not(Device const& device, PersistentKernelOptions const& options
         return "a block of several channels is not placed";
     }
     if (threads != 1) return "a block of several threads is not placed";
-    if (device.info().memory_source == "host") return "its rings are in host memory";
+    if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";
     auto const most = static_cast<unsigned>(device.info().multiprocessors.value_or(64));
     if (options.blocks > most) {
         return fmt::format("{} blocks are more than there are places", options.blocks);

@@ -229,7 +229,7 @@ void OpenedDevice::describe(DeviceInfo& info) const {
     info.vulkan_api = fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(properties.apiVersion),
                                   VK_API_VERSION_MINOR(properties.apiVersion),
                                   VK_API_VERSION_PATCH(properties.apiVersion));
-    info.memory_source = "vulkan";
+    info.memory_source = MemorySource::vulkan;
     info.coherent = coherent_;
     info.atom_size = atom_;
     info.memory_type = static_cast<int>(memory_type_);

@@ -280,7 +280,7 @@ TEST(DoctorTest, aHeapWithoutBudgetIsWarnedOf) {
 // A kernel works all the same: what Vulkan lacks is no error then.
 TEST(DoctorTest, ringsInHostMemoryAreWarnedOfWithWhatIsMissing) {
     Facts facts = working_facts();
-    facts.open.info.memory_source = "host";
+    facts.open.info.memory_source = MemorySource::host;
     facts.open.info.why_host_memory = "Vulkan: no Vulkan driver (ICD) was found";
     facts.vulkan.icds.clear();
     facts.vulkan.devices.clear();

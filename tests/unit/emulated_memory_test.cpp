@@ -53,7 +53,7 @@ TEST_F(EmulatedMemoryTest, eachExportIsADescriptorOfItsOwn) {
 TEST_F(EmulatedMemoryTest, infoSaysThatItIsEmulated) {
     EXPECT_TRUE(device_.emulated());
     EXPECT_EQ(device_.info().selector, "emulated");
-    EXPECT_EQ(device_.info().memory_source, "memfd");
+    EXPECT_EQ(device_.info().memory_source, MemorySource::memfd);
     EXPECT_EQ(device_.info().store_instruction, "cached");
     EXPECT_NE(device_.info().name.find("emulated"), std::string::npos);
     EXPECT_EQ(device_.info().why_emulated, "");  // it was asked for

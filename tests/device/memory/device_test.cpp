@@ -40,7 +40,7 @@ TEST_P(OpenTest, copiesShareTheDevice) {
 
 TEST_P(OpenTest, vulkanMemoryIsDescribed) {
     DeviceInfo const& info = device().info();
-    if (info.memory_source != "vulkan") GTEST_SKIP() << "this memory is not Vulkan's";
+    if (info.memory_source != MemorySource::vulkan) GTEST_SKIP() << "this memory is not Vulkan's";
     ASSERT_GE(info.memory_type, 0);
     auto const& type = info.memory_types.at(static_cast<std::size_t>(info.memory_type));
     auto const has = [&](char const* name) {

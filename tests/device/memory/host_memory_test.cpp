@@ -49,7 +49,7 @@ class WithoutVulkanDrivers {
 TEST_P(HostMemoryTest, infoSaysWhatItIsAndWhy) {
     DeviceInfo const& info = device().info();
     EXPECT_EQ(info.selector, "cuda:0:host");
-    EXPECT_EQ(info.memory_source, "host");
+    EXPECT_EQ(info.memory_source, MemorySource::host);
     EXPECT_EQ(info.why_host_memory, "it was asked for");
     EXPECT_TRUE(info.coherent);
     EXPECT_EQ(info.data_order, DataOrder::fence);
@@ -61,7 +61,7 @@ TEST_P(HostMemoryTest, infoSaysWhatItIsAndWhy) {
     WithoutVulkanDrivers const hidden;
     Device const found = Device::open("cuda:0");
     std::string const why = found.info().why_host_memory;
-    bool right = found.info().memory_source == "host";
+    bool right = found.info().memory_source == MemorySource::host;
     for (char const* way : {"Vulkan: ", "dma-buf: ", "gdrcopy: "}) {
         right = right && why.find(way) != std::string::npos;
     }
