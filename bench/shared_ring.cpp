@@ -20,7 +20,8 @@ using LineRing = SharedRing<Payload, Direction::to_device>;
 class Drained {
    public:
     explicit Drained(Device const& device)
-        : ring_(device, options()), kernel_(device, {1, device.emulated() ? 1 : 8U * 32U}) {
+        : ring_(device, options()),
+          kernel_(device, {1, device.traits().one_thread_a_block ? 1 : 8U * 32U}) {
         auto const end = ring_.device_handle();
         kernel_.start(
             TakeShared<true>{{end, end, end, end, end, end, end, end}, 1, kernel_.ledger()});
@@ -73,7 +74,7 @@ void push(benchmark::State& state, Device const& device, std::unique_ptr<Drained
           bool locked) {
     if (state.thread_index() == 0) drained = std::make_unique<Drained>(device);
     std::vector<Payload> const messages(static_cast<std::size_t>(state.range(0)));
-    bool const oversubscribed = device.emulated();
+    bool const oversubscribed = device.traits().shares_processors;
     std::optional<HostSharedProducer<Payload>> own;
     bool pushed = true;
     for (auto _ : state) {  // the threads begin together, once thread 0 has made the ring
@@ -96,7 +97,7 @@ void push(benchmark::State& state, Device const& device, std::unique_ptr<Drained
 int main(int argc, char** argv) {
     return carillon::bench::on_device("bench_shared_ring", [&](carillon::Device const& device) {
         std::unique_ptr<Drained> drained;
-        int const most = device.emulated() ? 2 : 8;
+        int const most = device.traits().shares_processors ? 2 : 8;
         for (bool const locked : {false, true}) {
             benchmark::RegisterBenchmark(
                 locked ? "mutex" : "claims",

@@ -33,7 +33,7 @@ class DriverCopy final : public CopyMeasure {
 
 std::vector<std::unique_ptr<CopyMeasure>> make_driver_copies(CopyStage const& stage) {
     std::vector<std::unique_ptr<CopyMeasure>> measures;
-    if (stage.device.emulated()) return measures;
+    if (!stage.device.traits().cuda) return measures;
     use_in_runtime(stage.device.info());
     measures.push_back(std::make_unique<DriverCopy>(stage, CopyDirection::to_device));
     measures.push_back(std::make_unique<DriverCopy>(stage, CopyDirection::to_host));

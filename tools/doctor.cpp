@@ -24,7 +24,7 @@ bool wants_gpu(std::string const& selector) { return !selector.starts_with("emul
 // instead of the best.
 Device open_as_others(std::string const& selector) {
     Device device = Device::open(selector);
-    if (have_device_code || device.emulated() || selector != "best") return device;
+    if (have_device_code || !device.traits().cuda || selector != "best") return device;
     return Device::open("emulated");
 }
 
@@ -55,7 +55,7 @@ std::string unsafe(Facts const& facts) {
 }
 
 void try_device(Device const& device, Facts& facts) {
-    if (!device.emulated() && device.info().memory_source != MemorySource::host) {
+    if (device.traits().write_combining) {
         try {
             facts.mapping = try_mapping(device);
         } catch (Error const& error) {

@@ -26,7 +26,7 @@ constexpr NamedPolicy idle_policies[] = {
 std::optional<double> idle_power(Device const& device) {
     constexpr int readings = 3;
     double sum = 0;
-    std::this_thread::sleep_for(device.emulated() ? 0ms : 500ms);
+    std::this_thread::sleep_for(device.info().pci_bus_id.empty() ? 0ms : 500ms);
     for (int i = 0; i < readings; ++i) {
         auto const watts = gpu_power(device.info().pci_bus_id);
         if (!watts) return {};

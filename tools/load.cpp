@@ -83,8 +83,8 @@ void finish(Running& running, std::vector<LoadLevel>& levels) {
 
 LoadResult run_load(Device const& device, LoadOptions const& options,
                     std::function<void(double share)> const& progress) {
-    std::uint32_t const samples =
-        options.samples.value_or(device.emulated() ? emulated_samples : gpu_samples);
+    std::uint32_t const samples = options.samples.value_or(
+        device.traits().shares_processors ? emulated_samples : gpu_samples);
     if (options.rounds == 0 || samples < options.rounds) {
         throw UsageError("load", "as many samples as rounds are needed, and one round at least");
     }

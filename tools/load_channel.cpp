@@ -14,7 +14,7 @@ class ChannelTarget final : public LoadTarget {
         : kernel_(device, options(capacity)),
           channel_(&kernel_.channel()),
           tickets_(capacity),
-          oversubscribed_(device.emulated()) {}
+          shares_processors_(device.traits().shares_processors) {}
 
     LoadRun run(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
                 std::vector<std::uint32_t>& latencies) override {
@@ -37,9 +37,9 @@ class ChannelTarget final : public LoadTarget {
         return true;
     }
 
-    // The emulated device needs a processor too.
+    // The device may need a processor too.
     void idle() {
-        if (oversubscribed_) cpu::pause_or_yield(++idle_, HostWait::oversubscribed(1));
+        if (shares_processors_) cpu::pause_or_yield(++idle_, HostWait::oversubscribed(1));
     }
 
    private:
@@ -54,7 +54,7 @@ class ChannelTarget final : public LoadTarget {
     Channel<Tick, Quote>* channel_;
     std::vector<std::optional<Ticket>> tickets_;
     Tick tick_{4810.00, 4810.25, 0, 17, 0, 22, 28};
-    bool oversubscribed_;
+    bool shares_processors_;
     std::uint32_t idle_ = 0;
 };
 

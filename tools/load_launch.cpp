@@ -56,7 +56,7 @@ class LaunchTarget final : public LoadTarget {
 }  // namespace
 
 std::unique_ptr<LoadTarget> make_launch_target(Device const& device) {
-    if (device.emulated()) return nullptr;
+    if (!device.traits().cuda) return nullptr;
     use_in_runtime(device.info());
     return std::make_unique<LaunchTarget>(device);
 }

@@ -47,7 +47,7 @@ struct Common {
 // Opens the device; a build without kernels for GPUs measures the emulated one instead of the best.
 Device open_device(Common const& common) {
     Device device = Device::open(common.device);
-    if (have_device_code || device.emulated() || common.device != "best") return device;
+    if (have_device_code || !device.traits().cuda || common.device != "best") return device;
     fmt::print(stderr,
                "carillon: this build has no device code (no nvcc): the emulated device is used "
                "instead of {}\n",

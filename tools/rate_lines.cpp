@@ -94,8 +94,8 @@ class LinesMeasure final : public RateMeasure {
         std::mutex mutex;
         std::optional<HostSharedProducer<Payload>> common;
         if (setup_.sharing == Sharing::mutex) common.emplace(rings[0].producer());
-        auto const start =
-            on_producers(setup_.producers, !stage_.device.emulated(), [&](unsigned thread) {
+        auto const start = on_producers(
+            setup_.producers, !stage_.device.traits().shares_processors, [&](unsigned thread) {
                 Source source(thread + 1);
                 if (common) {
                     send_for(duration, source, setup_.batch, stage_.oversubscribed(),
@@ -127,7 +127,7 @@ class PinnedMeasure final : public RateMeasure {
    public:
     explicit PinnedMeasure(RateStage stage)
         : stage_(std::move(stage)),
-          warps_(stage_.device.emulated() ? 2 : stage_.options.warps),
+          warps_(stage_.device.traits().one_thread_a_block ? 2 : stage_.options.warps),
           batch_(std::max(stage_.options.batch / PinnedRing::row, 1U) * PinnedRing::row) {}
 
     std::string name() const override { return "pinned-polling"; }
@@ -142,7 +142,7 @@ class PinnedMeasure final : public RateMeasure {
         std::uint32_t const capacity = stage_.options.capacity;
         std::size_t const slots = capacity * sizeof(Line);
         Memory const memory = stage_.device.allocate_host(slots + warps_ * sizeof(Line));
-        RateKernel kernel(stage_.device, stage_.device.emulated()
+        RateKernel kernel(stage_.device, stage_.device.traits().one_thread_a_block
                                              ? LaunchShape{warps_, 1}
                                              : LaunchShape{1, stage_.threads_of(warps_)});
         auto const ring = [&](void* start) {
@@ -154,12 +154,13 @@ class PinnedMeasure final : public RateMeasure {
         next_ = 0;
         kernel.start(PollPinned{ring(memory.device()), kernel.ledger()});
         Tally sent;
-        auto const start = on_producers(1, !stage_.device.emulated(), [&](unsigned /*thread*/) {
-            Source source(1);
-            send_for(duration, source, batch_, stage_.oversubscribed(),
-                     [&](std::span<Payload const> messages) { return push(messages); });
-            sent = source.tally();
-        });
+        auto const start =
+            on_producers(1, !stage_.device.traits().shares_processors, [&](unsigned /*thread*/) {
+                Source source(1);
+                send_for(duration, source, batch_, stage_.oversubscribed(),
+                         [&](std::span<Payload const> messages) { return push(messages); });
+                sent = source.tally();
+            });
         kernel.order(Order::report);
         kernel.await(sent.messages);
         auto const elapsed = RateClock::now() - start;
@@ -201,10 +202,10 @@ class PinnedMeasure final : public RateMeasure {
 
 void add_line_measures(RateStage const& stage, RateMeasures& measures) {
     RateOptions const& options = stage.options;
-    bool const emulated = stage.device.emulated();
-    // One thread stands for a block of the emulated device: more would only share its processors.
+    bool const one_thread = stage.device.traits().one_thread_a_block;
+    // More blocks would only share its processors.
     LinesSetup base;
-    base.warps = emulated ? 1 : options.warps;
+    base.warps = one_thread ? 1 : options.warps;
     base.stripe = options.stripe;
     base.batch = options.batch;
     auto const add = [&](LinesSetup setup, std::string name) {
@@ -232,7 +233,7 @@ void add_line_measures(RateStage const& stage, RateMeasures& measures) {
     }
     LinesSetup all = base;
     all.blocks =
-        emulated ? 4 : static_cast<unsigned>(stage.device.info().multiprocessors.value_or(1));
+        one_thread ? 4 : static_cast<unsigned>(stage.device.info().multiprocessors.value_or(1));
     all.warps = 1;
     all.stripe = std::min(options.stripe, 32U);
     all.sums = false;

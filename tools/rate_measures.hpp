@@ -20,8 +20,10 @@ struct RateStage {
     RateOptions options;
     unsigned processors;  // of the CPU
 
-    // A device's blocks need processors too where it is emulated.
-    [[nodiscard]] bool oversubscribed() const { return device.emulated() && processors < 4; }
+    // The device's blocks may need processors too.
+    [[nodiscard]] bool oversubscribed() const {
+        return device.traits().shares_processors && processors < 4;
+    }
     // As many as there are processors for, of `wanted` threads.
     [[nodiscard]] unsigned producers(unsigned wanted) const {
         return std::min(wanted, std::max(2U, processors));

@@ -132,7 +132,7 @@ class RateKernel {
         constexpr std::uint64_t bound_ns = 60'000'000'000;
         return {static_cast<std::uint64_t const*>(order_.device()),
                 static_cast<Line*>(tallies_.device()),
-                {bound_ns, device_.emulated() && HostWait::oversubscribed(shape_.blocks + 1)}};
+                {bound_ns, device_.oversubscribed(shape_.blocks + 1)}};
     }
 
     template <class Body, detail::Toolchain toolchain = detail::this_toolchain>

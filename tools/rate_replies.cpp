@@ -9,7 +9,9 @@ class RepliesMeasure final : public RateMeasure {
    public:
     explicit RepliesMeasure(RateStage stage)
         : stage_(std::move(stage)),
-          shape_{1, stage_.device.emulated() ? 1 : stage_.threads_of(stage_.options.warps)} {}
+          shape_{1, stage_.device.traits().one_thread_a_block
+                        ? 1
+                        : stage_.threads_of(stage_.options.warps)} {}
 
     std::string name() const override { return "replies"; }
     nlohmann::json parameters() const override {
@@ -30,7 +32,7 @@ class RepliesMeasure final : public RateMeasure {
             return consumer.poll(
                 [&](Payload const& message, Sequence /*number*/) { taken.add(message.sum()); });
         };
-        auto const wait = HostWait::for_kernel(stage_.device.emulated(), 1);
+        auto const wait = HostWait::for_kernel(stage_.device.traits().shares_processors, 1);
         if (!wait.until(take, rate_limit)) throw TimeoutError("rate", "no reply came");
         std::uint64_t const before = taken.messages;
         auto const start = RateClock::now();

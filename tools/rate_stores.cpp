@@ -24,8 +24,8 @@ class StoresMeasure final : public RateMeasure {
     double run(std::chrono::nanoseconds duration) override {
         Memory const memory = stage_.device.allocate(producers_ * lines() * sizeof(Line));
         std::vector<std::uint64_t> stored(producers_);
-        auto const start =
-            on_producers(producers_, !stage_.device.emulated(), [&](unsigned thread) {
+        auto const start = on_producers(
+            producers_, !stage_.device.traits().shares_processors, [&](unsigned thread) {
                 auto* const first = static_cast<Line*>(memory.host()) + thread * lines();
                 stored[thread] = store_for(duration, memory, first);
             });

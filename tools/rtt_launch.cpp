@@ -127,7 +127,7 @@ class StreamWrite final : public DriverMeasure {
 
 std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage) {
     std::vector<std::unique_ptr<Measure>> measures;
-    if (stage.device.emulated()) return measures;
+    if (!stage.device.traits().cuda) return measures;
     use_in_runtime(stage.device.info());
     measures.push_back(std::make_unique<LaunchSync>(stage));
     measures.push_back(std::make_unique<LaunchSpin>(stage));

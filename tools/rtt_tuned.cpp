@@ -27,10 +27,10 @@ class TunedCallMeasure : public Measure {
         options.wait = stage_.wait.style();
         options.placement = Placement::tuned;
         options.profile = profile_;
-        // Which page is fast depends on the core too, so the choice is made from there. The
-        // emulated device's threads would inherit it.
+        // Which page is fast depends on the core too, so the choice is made from there. Blocks
+        // that are threads would inherit it.
         std::optional<OnCore> here;
-        if (!profile_->cores.empty() && !stage_.device.emulated()) {
+        if (!profile_->cores.empty() && !stage_.device.traits().shares_processors) {
             here.emplace(profile_->cores.front().id);
         }
         PersistentKernel<Reprice> kernel(stage_.device, options);

@@ -103,7 +103,7 @@ class SoakDriver {
    public:
     SoakDriver(Device const& device, SoakOptions const& options, unsigned channels)
         : kernel_(device, kernel_options(options, channels)),
-          emulated_(device.emulated()),
+          shares_processors_(device.traits().shares_processors),
           oversubscribed_(HostWait::oversubscribed(channels)) {
         lanes_.reserve(channels);
         for (unsigned i = 0; i < channels; ++i) {
@@ -183,21 +183,21 @@ class SoakDriver {
         return static_cast<std::uint64_t>(per_ns * ns.count());
     }
 
-    // The emulated device needs processors too.
+    // The device may need processors too.
     void idle(bool moved) {
         misses_ = moved ? 0 : misses_ + 1;
-        if (emulated_ && !moved) cpu::pause_or_yield(misses_, oversubscribed_);
+        if (shares_processors_ && !moved) cpu::pause_or_yield(misses_, oversubscribed_);
     }
 
     PersistentKernel<SoakHandler> kernel_;
     std::vector<SoakLane> lanes_;
-    bool emulated_;
+    bool shares_processors_;
     bool oversubscribed_;
     std::uint32_t misses_ = 0;
 };
 
 [[nodiscard]] unsigned default_soak_channels(Device const& device) {
-    if (!device.emulated()) return 4;
+    if (!device.traits().shares_processors) return 4;
     return cpu::available_processors() > 3 ? 2 : 1;
 }
 

@@ -24,7 +24,7 @@ std::vector<PublishForm> publish_forms(Device const& device) {
     std::vector<PublishForm> forms{{"8-byte flag", StoreKind::cached, true}};
     for (StoreForm const& form : store_forms(device)) {
         if (form.stores.mode == PublishMode::two_step) continue;
-        if (form.stores.kind == StoreKind::cached && !device.emulated()) continue;
+        if (form.stores.kind == StoreKind::cached && device.traits().write_combining) continue;
         forms.push_back({std::string(to_string(form.stores.kind)), form.stores.kind, false});
     }
     return forms;
@@ -88,8 +88,8 @@ class Trials {
         return HostCached().load_word(&memory_.on_host().channel(0).status->ended);
     }
     [[nodiscard]] bool came(std::chrono::nanoseconds limit) const {
-        HostWait const wait(stage_.device.emulated() ? HostWait::Style::yield
-                                                     : HostWait::Style::spin);
+        HostWait const wait(stage_.device.traits().shares_processors ? HostWait::Style::yield
+                                                                     : HostWait::Style::spin);
         return wait.until([&] { return echo() == trial_; }, limit);
     }
 

@@ -15,14 +15,15 @@ inline constexpr std::chrono::seconds arrival_patience{5};
 
 class LitmusKernel {
    public:
-    // Every thread reports; on the emulated device one stands for a block's.
+    // Every thread reports, or the one that stands for a block's.
     LitmusKernel(VerifyStage const& stage, LaunchShape shape, std::chrono::nanoseconds time)
         : device_(stage.device),
           shape_(shape),
-          reporters_(shape.blocks * (device_.emulated() ? 1 : shape.threads)),
+          reporters_(shape.blocks * (device_.traits().one_thread_a_block ? 1 : shape.threads)),
           findings_(device_.allocate_host(reporters_ * sizeof(Findings))),
           stop_(device_.allocate(sizeof(Line))),
-          bound_{static_cast<std::uint64_t>((time + margin).count()), device_.emulated()} {}
+          bound_{static_cast<std::uint64_t>((time + margin).count()),
+                 device_.traits().shares_processors} {}
     LitmusKernel(VerifyStage const& stage, unsigned blocks, std::chrono::nanoseconds time)
         : LitmusKernel(stage, LaunchShape{blocks}, time) {}
 

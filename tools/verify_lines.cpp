@@ -151,9 +151,9 @@ class SharedLines {
     }
 
     Findings run(std::chrono::nanoseconds time) {
-        bool const emulated = stage_.device.emulated();
-        LaunchShape const shape =
-            emulated ? LaunchShape{2} : LaunchShape{test_.blocks, 4 * lanes_per_warp};
+        LaunchShape const shape = stage_.device.traits().one_thread_a_block
+                                      ? LaunchShape{2}
+                                      : LaunchShape{test_.blocks, 4 * lanes_per_warp};
         LitmusKernel kernel(stage_, shape, time);
         kernel.start(TakeSealed{
             ring_.on_device(), at(arrivals_.device()), test_.slow_consumer ? slow_on_device : 0,

@@ -19,13 +19,15 @@ struct VerifyStage {
     Device device;
     unsigned threads;
 
-    // A GPU's block takes lines more slowly than a CPU thread sends them. The emulated device's
-    // blocks need processors of their own.
-    [[nodiscard]] unsigned rings_per_thread() const { return device.emulated() ? 1 : 8; }
-    [[nodiscard]] unsigned watchers() const { return device.emulated() ? 1 : 32; }
+    // A GPU's block takes lines more slowly than a CPU thread sends them. Blocks that
+    // share the CPU's processors need some of their own.
+    [[nodiscard]] unsigned rings_per_thread() const {
+        return device.traits().shares_processors ? 1 : 8;
+    }
+    [[nodiscard]] unsigned watchers() const { return device.traits().shares_processors ? 1 : 32; }
     // After an unsuccessful poll.
     void rest() const {
-        if (device.emulated()) cpu::pause_or_yield(0, true);
+        if (device.traits().shares_processors) cpu::pause_or_yield(0, true);
     }
 };
 

@@ -57,19 +57,19 @@ std::uint32_t lines_of(Storing storing) {
     return storing == Storing::columns ? column_lines : watched;
 }
 
-// A GPU loads a quad at once. The emulated device loads the word with the tag first, so that the
-// other one may be of any later version.
+// Where a quad is not loaded at once, the word with the tag is first, and the other one may be of
+// any later version.
 Early early_for(Device const& device, StoreForm const& form) {
     std::uint32_t const two_step = form.stores.mode == PublishMode::two_step ? 1 : 0;
-    return {device.emulated() ? any_later : two_step, two_step};
+    return {device.traits().loads_whole_quads ? two_step : any_later, two_step};
 }
 
 std::vector<StoreForm> forms_of_lines(Device const& device) {
     std::vector<StoreForm> forms;
-    if (device.emulated()) {
-        forms.push_back({"cached one-step", {StoreKind::cached, PublishMode::one_step}});
-    } else {
+    if (device.traits().write_combining) {
         forms.push_back({"8-byte", {StoreKind::cached, PublishMode::one_step}, false});
+    } else {
+        forms.push_back({"cached one-step", {StoreKind::cached, PublishMode::one_step}});
     }
     if (CARILLON_THREAD_SANITIZER != 0) return forms;  // it does not see streaming stores
     for (StoreKind kind : {StoreKind::sse2, StoreKind::avx2, StoreKind::avx512}) {
@@ -149,7 +149,8 @@ Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nano
     auto* const first = static_cast<Line*>(memory.host());
     auto const* const on_device = static_cast<Line const*>(memory.device());
     // In two parts, which a write-combining buffer does not let go of by itself.
-    StoreKind const kind = stage.device.emulated() ? StoreKind::cached : StoreKind::sse2;
+    StoreKind const kind =
+        stage.device.traits().write_combining ? StoreKind::sse2 : StoreKind::cached;
     HostMapped const far = stage.device.access(memory, {kind, PublishMode::one_step});
     std::atomic<std::uint32_t> written{0};   // versions of the first lines; the last one ends it
     std::atomic<std::uint32_t> followed{0};  // and of the second

@@ -55,7 +55,7 @@ class Channel {
     // A channel to a kernel that the user writes.
     explicit Channel(Device const& device, std::uint32_t capacity = 256)
         : Channel(device, std::make_shared<ChannelMemory>(device, 1, capacity), 0,
-                  HostWait::for_kernel(device.emulated(), 1)) {}
+                  HostWait::for_kernel(device.traits().shares_processors, 1)) {}
 
     Channel(Channel const&) = delete;
     Channel& operator=(Channel const&) = delete;

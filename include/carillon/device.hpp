@@ -10,6 +10,7 @@
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/device_info.hpp"
+#include "carillon/device_traits.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon {
@@ -64,7 +65,13 @@ class Device {
     [[nodiscard]] static std::vector<DeviceInfo> list();
 
     [[nodiscard]] DeviceInfo const& info() const;
+    // Whether it only stands in for a GPU, so that its figures say nothing about one. What it does
+    // otherwise than a GPU is in traits().
     [[nodiscard]] bool emulated() const { return info().emulated; }
+    [[nodiscard]] DeviceTraits const& traits() const;
+    // Whether `blocks` blocks and a thread of the host are more than the processors that they
+    // share.
+    [[nodiscard]] bool oversubscribed(unsigned blocks) const;
 
     // Device memory, mapped into the CPU (or what DeviceOptions::memory made of it). `size` in
     // bytes, over 0. Throws UsageError, OutOfMemoryError with the heap's size and budget,

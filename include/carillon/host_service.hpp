@@ -133,7 +133,7 @@ template <class T>
 
 // Whether device threads run on processors that the host needs too.
 [[nodiscard]] inline DeviceClock clock_of_callers(Device const& device) {
-    return DeviceClock(device.emulated() && HostWait::oversubscribed(2));
+    return DeviceClock(device.oversubscribed(2));
 }
 
 }  // namespace detail

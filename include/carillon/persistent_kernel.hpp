@@ -255,7 +255,8 @@ class PersistentKernel {
             throw UsageError("PersistentKernel",
                              "more blocks than the memory has channels for them");
         }
-        HostWait const wait = HostWait::for_kernel(device.emulated(), options.blocks, options.wait);
+        HostWait const wait =
+            HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
         memory->reset();
         host_ = detail::KernelHost::make(device, memory, options);
         host_->run(start(device, memory->on_device(), options, handler));
@@ -272,8 +273,8 @@ class PersistentKernel {
     [[nodiscard]] RunningKernel start(Device const& device, ChannelTable const& channels,
                                       PersistentKernelOptions const& options,
                                       Handler const& handler) const {
-        BlockLimits const limits = detail::block_limits(options, device.emulated());
-        bool const oversubscribed = device.emulated() && HostWait::oversubscribed(options.blocks);
+        BlockLimits const limits = detail::block_limits(options, device.traits());
+        bool const oversubscribed = device.oversubscribed(options.blocks);
         constexpr unsigned threads = detail::threads_of<Handler>();
         if constexpr (threads == 1) {
             if (!options.express) {

@@ -399,12 +399,12 @@ class PooledKernel {
         PersistentKernelOptions const& kernel = options.kernel;
         unsigned const threads =
             options.stripe > 1 ? lanes_per_warp : detail::threads_of<Handler>();
-        bool const oversubscribed = device.emulated() && HostWait::oversubscribed(kernel.blocks);
+        bool const oversubscribed = device.oversubscribed(kernel.blocks);
         Body const body{state_->blocks()->on_device(),
                         state_->ring()->memory.on_device(),
                         state_->places_on_device(),
                         handler,
-                        detail::block_limits(kernel, device.emulated()),
+                        detail::block_limits(kernel, device.traits()),
                         oversubscribed};
         state_->own(detail::KernelHost::make(device, state_->blocks(), kernel, "PooledKernel"));
         state_->kernel().run(

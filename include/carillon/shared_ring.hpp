@@ -75,7 +75,7 @@ struct SharedRingState {
         : memory(device, options, direction),
           registry(memory.records(), options.producers),
           far(device.access(memory.device_memory())),
-          wait(HostWait::for_kernel(device.emulated(), 1)) {}
+          wait(HostWait::for_kernel(device.traits().shares_processors, 1)) {}
 
     ProcessMark mark;
     SharedRingMemory memory;

@@ -48,12 +48,12 @@ class BasicHostWait {
         if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg()) detail::throw_no_waitpkg(style);
     }
 
-    // The style for a device whose kernel has `blocks` blocks, unless one was `chosen`: the
-    // emulated device's blocks are threads that need processors too.
-    [[nodiscard]] static BasicHostWait for_kernel(bool emulated, unsigned blocks,
+    // The style for a kernel of `blocks` blocks, unless one was `chosen`. `shares_processors`: they
+    // need the processors that the host's threads run on (DeviceTraits).
+    [[nodiscard]] static BasicHostWait for_kernel(bool shares_processors, unsigned blocks,
                                                   std::optional<Style> chosen = {}) {
         if (chosen) return BasicHostWait(*chosen);
-        if (!emulated) return BasicHostWait(Style::spin);
+        if (!shares_processors) return BasicHostWait(Style::spin);
         return BasicHostWait(oversubscribed(blocks) ? Style::yield : Style::pause);
     }
     [[nodiscard]] static bool oversubscribed(unsigned blocks) {

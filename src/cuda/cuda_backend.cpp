@@ -167,17 +167,15 @@ class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
-        : Backend(residents_of(context->uuid())), context_(std::move(context)) {
+        : Backend(residents_of(context->uuid()), DeviceTraits{}), context_(std::move(context)) {
         static std::once_flag once;
         std::call_once(once, run_exit_hooks_before_drivers);
         start_guard_from_environment();
         info_.selector = std::move(selector);
         describe();
         memory_ = choose_mapper(context_, options, residents(), info_);
-        // What is the host's own needs none of the ways around write-combining.
-        stores_ = info_.memory_source == MemorySource::host ? HostStores{} : best_mapped_stores();
-        info_.store_instruction = to_string(stores_.kind);
-        info_.publish_mode = to_string(stores_.mode);
+        traits_.write_combining = info_.memory_source != MemorySource::host;
+        set_own_stores();
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {

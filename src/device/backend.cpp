@@ -12,6 +12,11 @@ void require_supported(std::string_view call, HostStores stores) {
     throw UnsupportedError(call, fmt::format("this CPU has no {} stores", to_string(stores.kind)));
 }
 
+void Backend::set_own_stores() {
+    // What is mapped as the CPU's own memory needs none of the ways around write-combining.
+    set_stores(traits_.write_combining ? best_mapped_stores() : HostStores{});
+}
+
 void Backend::set_stores(HostStores stores) {
     require_supported("Device::set_stores", stores);
     stores_ = stores;

@@ -11,6 +11,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device_info.hpp"
+#include "carillon/device_traits.hpp"
 #include "device/allocation.hpp"
 #include "device/execution.hpp"
 #include "device/residents.hpp"
@@ -32,6 +33,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
                                                            unsigned blocks) = 0;
 
     [[nodiscard]] DeviceInfo const& info() const { return info_; }
+    [[nodiscard]] DeviceTraits const& traits() const { return traits_; }
     [[nodiscard]] HostStores stores() const { return stores_; }
     void set_stores(HostStores stores);
     void set_data_order(DataOrder order) { info_.data_order = order; }
@@ -41,12 +43,17 @@ class Backend : public std::enable_shared_from_this<Backend> {
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
    protected:
-    explicit Backend(std::shared_ptr<Residents> residents) : residents_(std::move(residents)) {}
+    Backend(std::shared_ptr<Residents> residents, DeviceTraits const& traits)
+        : traits_(traits), residents_(std::move(residents)) {}
+
+    // As the traits want them: for the end of a backend's constructor.
+    void set_own_stores();
 
     DeviceInfo info_;
-    HostStores stores_;
+    DeviceTraits traits_;
 
    private:
+    HostStores stores_;
     ProcessMark mark_;
     std::shared_ptr<Residents> residents_;
 };

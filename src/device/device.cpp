@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "carillon/error.hpp"
+#include "carillon/wait.hpp"
 #include "cpu/cpu.hpp"
 #include "cuda/cuda_backend.hpp"
 #include "device/backend.hpp"
@@ -133,6 +134,11 @@ std::vector<DeviceInfo> Device::list() {
 }
 
 DeviceInfo const& Device::info() const { return backend_->info(); }
+DeviceTraits const& Device::traits() const { return backend_->traits(); }
+
+bool Device::oversubscribed(unsigned blocks) const {
+    return traits().shares_processors && HostWait::oversubscribed(blocks);
+}
 
 Memory Device::allocate(std::size_t size) const {
     require_size("Device::allocate", size);

@@ -111,17 +111,24 @@ class ThreadExecution final : public Execution {
     std::shared_ptr<KernelThreads> kernel_;
 };
 
+// CPU threads, on memory of the CPU's.
+constexpr DeviceTraits emulated_traits{.cuda = false,
+                                       .shares_processors = true,
+                                       .one_thread_a_block = true,
+                                       .loads_whole_quads = false,
+                                       .kernels_end_with_process = true,
+                                       .write_combining = false};
+
 class EmulatedBackend final : public Backend {
    public:
     EmulatedBackend(EmulatedMemory memory, DeviceOptions const& options)
-        : Backend(std::make_shared<Residents>()) {  // each is a device of its own
+        : Backend(std::make_shared<Residents>(), emulated_traits) {  // each is a device of its own
         info_.selector = memory == EmulatedMemory::memfd ? "emulated" : "emulated:vulkan";
         info_.name = fmt::format("emulated device ({} processors of this machine)",
                                  cpu::available_processors());
         info_.emulated = true;
         info_.memory_source = MemorySource::memfd;
-        info_.store_instruction = to_string(stores_.kind);
-        info_.publish_mode = to_string(stores_.mode);
+        set_own_stores();
         if (memory == EmulatedMemory::vulkan) {
             vulkan_ = VulkanDevice::open({}, options);
             vulkan_->describe(info_);

@@ -46,7 +46,7 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
                  std::make_shared<ChannelMemory>(device, options.blocks, capacity))),
       buffer_(device.allocate_host(sum_of_sizes("DeviceReader", options.largest, vector_bytes))),
       far_(device.access(channels_->device_memory())),
-      wait_(HostWait::for_kernel(device.emulated(), options.blocks)),
+      wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks)),
       lines_(DeviceReader::largest_in_lines) {
     for (unsigned i = 0; i < options.blocks; ++i) {
         ChannelView const view = channels_->on_host().channel(i);
@@ -57,8 +57,8 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
 }
 
 ReaderBody ReaderHost::body() const {
-    return {channels_->on_device(), block_limits(kernel_options(), device_.emulated()),
-            device_.emulated() && HostWait::oversubscribed(options_.blocks)};
+    return {channels_->on_device(), block_limits(kernel_options(), device_.traits()),
+            device_.oversubscribed(options_.blocks)};
 }
 
 PersistentKernelOptions ReaderHost::kernel_options() const {

@@ -58,15 +58,15 @@ void check_options(std::string_view owner, PersistentKernelOptions const& option
     }
 }
 
-std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options, bool emulated) {
-    constexpr std::chrono::seconds on_gpu{1};
-    return options.host_limit.value_or(emulated ? std::chrono::nanoseconds(0) : on_gpu);
+std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
+                                            DeviceTraits const& traits) {
+    if (options.host_limit) return *options.host_limit;
+    return std::chrono::seconds(traits.kernels_end_with_process ? 0 : 1);
 }
 
-BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated) {
+BlockLimits block_limits(PersistentKernelOptions const& options, DeviceTraits const& traits) {
     return {static_cast<std::uint64_t>(options.lifetime.count()),
-            static_cast<std::uint64_t>(host_silence_limit(options, emulated).count()),
-            options.idle};
+            static_cast<std::uint64_t>(host_silence_limit(options, traits).count()), options.idle};
 }
 
 KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
@@ -75,7 +75,7 @@ KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memo
       memory_(std::move(memory)),
       options_(options),
       owner_(std::move(owner)),
-      host_limit_(host_silence_limit(options, device_.emulated())),
+      host_limit_(host_silence_limit(options, device_.traits())),
       beats_(options.blocks, Beat{0, Clock::now()}),
       heart_(start_thread([this](std::stop_token const& stop) {
           leave_pinned_cores();

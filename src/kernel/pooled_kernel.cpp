@@ -51,7 +51,8 @@ PoolState::PoolState(Device const& device, PooledKernelOptions const& options, u
                                                                 .stripe = options.stripe,
                                                                 .producers = options.clients},
                                               Direction::to_device)),
-      wait_(HostWait::for_kernel(device.emulated(), options.kernel.blocks, options.kernel.wait)) {
+      wait_(HostWait::for_kernel(device.traits().shares_processors, options.kernel.blocks,
+                                 options.kernel.wait)) {
     format_places(places_on_host(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };
 }

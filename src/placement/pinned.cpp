@@ -12,15 +12,13 @@ Pins::Pins(Device const& device, std::span<std::uint32_t const> multiprocessors)
     if (multiprocessors.empty()) throw UsageError("Pins", "at least one role is needed");
     // Two rounds of the block scheduler: a multiprocessor that another kernel uses may be passed
     // over in the first.
-    if (!device.emulated()) {
-        blocks_ = std::max(2U * static_cast<unsigned>(*device.info().multiprocessors), 2 * roles_);
-    }
+    auto const count = device.info().multiprocessors;  // none: there is nothing to choose
+    if (count) blocks_ = std::max(2U * static_cast<unsigned>(*count), 2 * roles_);
     std::size_t const size = PinTable::words_for(roles_) * sizeof(std::uint64_t);
     memory_ = device.allocate(size);
     auto* const words = static_cast<std::uint64_t*>(memory_.host());
     for (std::uint32_t role = 0; role < roles_; ++role) {
-        words[PinTable::wanted_at(role)] =
-            device.emulated() ? any_multiprocessor : multiprocessors[role];
+        words[PinTable::wanted_at(role)] = count ? multiprocessors[role] : any_multiprocessor;
     }
     memory_.flush(0, size);
 }

@@ -29,7 +29,7 @@ Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, La
     : memory_(memory),
       table_(memory.on_host()),
       far_(device.access(memory.device_memory())),
-      wait_(HostWait::for_kernel(device.emulated(), pins.roles())),
+      wait_(HostWait::for_kernel(device.traits().shares_processors, pins.roles())),
       roles_(pins.roles()) {
     if (pins.roles() > memory.channels() || pins.roles() > most_probe_roles) {
         throw UsageError("Prober", "more blocks than channels to probe");
@@ -43,7 +43,7 @@ Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, La
     on_device.places = nullptr;
     for (unsigned i = 0; i < pins.roles(); ++i) roles_[i].tag = first_probe_tag(i);
     ProbeBody const body{on_device, static_cast<std::uint64_t>(limit.count()),
-                         device.emulated() && HostWait::oversubscribed(pins.roles())};
+                         device.oversubscribed(pins.roles())};
     running_ = launch(device, pins, body);
     try {
         await_start();

@@ -41,7 +41,7 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
     : options_(checked(options)),
       credit_(device.allocate_host(sizeof(Line))),
       copy_(copy_stores(device.stores())),
-      wait_(HostWait::for_kernel(device.emulated(), 1, options.wait)) {
+      wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)) {
     std::size_t const stride = stride_of(options_);
     std::size_t const data = options_.chunks * stride;
     std::size_t const size = data + options_.chunks * sizeof(Line);

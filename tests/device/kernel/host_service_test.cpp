@@ -134,7 +134,8 @@ class HostServiceTest : public KernelTest {
                 return turned(question);
             },
             options);
-        unsigned const threads = shape.blocks * (device().emulated() ? 1 : shape.threads);
+        unsigned const threads =
+            shape.blocks * (device().traits().one_thread_a_block ? 1 : shape.threads);
         Memory const memory = device().allocate_host(threads * sizeof(CallTally));
         auto const kernel = launch(
             device(), shape,
@@ -225,7 +226,8 @@ TEST_P(HostServiceTest, postsAreServedOnceEachInTheOrderOfTheirThread) {
     std::uint64_t served = 0;
     for (std::uint64_t const each : next) served += each;
     EXPECT_EQ(served, posted);
-    EXPECT_EQ(served, count * shape.blocks * (device().emulated() ? 1 : shape.threads));
+    EXPECT_EQ(served,
+              count * shape.blocks * (device().traits().one_thread_a_block ? 1 : shape.threads));
 }
 
 TEST_P(HostServiceTest, postWithoutRoomIsRefusedAtOnce) {

@@ -97,7 +97,7 @@ TEST_P(LaunchTest, everyThreadOfABlockRuns) {
     for (unsigned i = 0; i < shape.blocks * shape.threads; ++i) {
         // One thread stands for a block of the emulated device.
         std::uint64_t const first = i % shape.threads == 0 ? 1 : 0;
-        EXPECT_EQ(numbers[i], device().emulated() ? first : shape.threads) << i;
+        EXPECT_EQ(numbers[i], device().traits().one_thread_a_block ? first : shape.threads) << i;
     }
 }
 

@@ -243,7 +243,7 @@ class BareWatchTest : public KernelTest {
         if (IsSkipped()) return;
         memory_.emplace(device(), 3, capacity);
         using Body = detail::WatchBody<Doubled, std::uint64_t, std::uint64_t>;
-        bool const oversubscribed = device().emulated() && HostWait::oversubscribed(1);
+        bool const oversubscribed = device().oversubscribed(1);
         kernel_ = launch(device(), LaunchShape{1, lanes_per_warp},
                          Body{memory_->on_device(), {}, 3, {20'000'000'000U, 0}, oversubscribed});
     }

@@ -100,7 +100,7 @@ TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
 TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
     ChannelMemory memory(device(), 1, 4);
     using Body = detail::ServeBody<RefusesSeven, int, int>;
-    bool const oversubscribed = device().emulated() && HostWait::oversubscribed(1);
+    bool const oversubscribed = device().oversubscribed(1);
     auto const kernel =
         launch(device(), 1, Body{memory.on_device(), {}, {0, 20'000'000}, oversubscribed});
     ASSERT_TRUE(kernel.wait(patience));

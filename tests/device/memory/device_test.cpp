@@ -21,6 +21,18 @@ TEST_P(OpenTest, onlyAGpuIsNotEmulated) {
     EXPECT_EQ(device().info().name.find("emulated") != std::string::npos, !on_gpu());
 }
 
+TEST_P(OpenTest, traitsAreThoseOfAGpuOrOfThreads) {
+    DeviceTraits const& traits = device().traits();
+    EXPECT_EQ(traits.cuda, on_gpu());
+    EXPECT_EQ(traits.shares_processors, !on_gpu());
+    EXPECT_EQ(traits.one_thread_a_block, !on_gpu());
+    EXPECT_EQ(traits.loads_whole_quads, on_gpu());
+    EXPECT_EQ(traits.kernels_end_with_process, !on_gpu());
+    EXPECT_EQ(traits.write_combining,
+              on_gpu() && device().info().memory_source != MemorySource::host);
+    EXPECT_EQ(device().info().multiprocessors.has_value(), on_gpu());
+}
+
 TEST_P(OpenTest, listHasTheDevice) {
     std::vector<DeviceInfo> const all = Device::list();
     EXPECT_EQ(std::count_if(all.begin(), all.end(),

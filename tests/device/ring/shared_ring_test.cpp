@@ -143,7 +143,8 @@ TEST_P(DeviceSharedRingTest, hostTakesEveryMessageOfTwoWarpsOnceInTheOrderOfEach
     SharedToHost ring(device(), {.capacity = 128, .stripe = 8});
     auto const kernel = launch(device(), LaunchShape{blocks, lanes_per_warp},
                                SendSharedBody{ring.device_handle(), count});
-    unsigned const senders = blocks * (device().emulated() ? WarpLanes::size() : lanes_per_warp);
+    unsigned const senders =
+        blocks * (device().traits().one_thread_a_block ? WarpLanes::size() : lanes_per_warp);
     std::vector<std::uint32_t> next(senders);
     auto consumer = ring.consumer();
     std::uint32_t taken = 0;

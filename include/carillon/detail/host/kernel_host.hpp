@@ -95,8 +95,9 @@ void check_options(std::string_view owner, PersistentKernelOptions const& option
 
 // How long a kernel may hear nothing from its host; 0: for ever.
 [[nodiscard]] std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
-                                                          bool emulated);
-[[nodiscard]] BlockLimits block_limits(PersistentKernelOptions const& options, bool emulated);
+                                                          DeviceTraits const& traits);
+[[nodiscard]] BlockLimits block_limits(PersistentKernelOptions const& options,
+                                       DeviceTraits const& traits);
 
 // A running kernel and its memory: what PersistentKernel does not need its types for.
 class KernelHost final : public ChannelPeer {
