@@ -41,9 +41,9 @@ void register_all(carillon::Memory const& memory) {
         std::memcpy(memory.host(), from.data(), from.size());
         carillon::X86::store_fence();
     });
-    for (StoreKind kind : {StoreKind::cached, StoreKind::sse2, StoreKind::avx2, StoreKind::avx512,
-                           StoreKind::movdir64b}) {
-        if (!supported(kind)) continue;
+    for (carillon::StoreTraits const& each : carillon::store_table()) {
+        if (!supported(each.kind)) continue;
+        StoreKind const kind = each.kind;
         add(fmt::format("copy/{}", to_string(kind)), [&, kind](std::span<std::byte const> from) {
             carillon::copy_to_device(memory, 0, from, kind);
         });

@@ -46,9 +46,9 @@ void copy(benchmark::State& state, carillon::Memory const& memory) {
 void register_all(carillon::Memory const& memory) {
     benchmark::RegisterBenchmark("memcpy+fence",
                                  [&](benchmark::State& state) { copy(state, memory); });
-    for (StoreKind kind : {StoreKind::cached, StoreKind::sse2, StoreKind::avx2, StoreKind::avx512,
-                           StoreKind::movdir64b}) {
-        if (!supported(kind)) continue;
+    for (carillon::StoreTraits const& each : carillon::store_table()) {
+        if (!supported(each.kind)) continue;
+        StoreKind const kind = each.kind;
         for (PublishMode mode : {PublishMode::one_step, PublishMode::two_step}) {
             auto const name = fmt::format("publish/{}/{}", to_string(kind), to_string(mode));
             benchmark::RegisterBenchmark(name.c_str(), [&memory, kind, mode](auto& state) {

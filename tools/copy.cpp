@@ -108,9 +108,9 @@ class ReaderCopy final : public CopyMeasure {
 std::vector<std::unique_ptr<CopyMeasure>> make_measures(CopyStage const& stage) {
     std::vector<std::unique_ptr<CopyMeasure>> all;
     all.push_back(std::make_unique<DefaultCopy>(stage));
-    for (StoreKind kind : {StoreKind::cached, StoreKind::sse2, StoreKind::avx2, StoreKind::avx512,
-                           StoreKind::movdir64b}) {
-        if (!supported(kind)) continue;
+    for (StoreTraits const& each : store_table()) {
+        if (!supported(each.kind)) continue;
+        StoreKind const kind = each.kind;
         std::string name("copy-");
         name += to_string(kind);
         all.push_back(std::make_unique<StreamingCopy>(stage, std::move(name), kind));

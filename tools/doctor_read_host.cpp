@@ -104,9 +104,9 @@ SlotFacts read_slot(std::string const& pci_bus_id) {
 CpuFacts read_cpu() {
     CpuFacts cpu;
     cpu.avx = __builtin_cpu_supports("avx") != 0;
-    for (StoreKind const kind :
-         {StoreKind::movdir64b, StoreKind::avx512, StoreKind::avx2, StoreKind::sse2}) {
-        if (supported(kind)) cpu.stores.emplace_back(to_string(kind));
+    for (StoreTraits const& each : store_table()) {
+        bool const streams = each.kind != StoreKind::cached;
+        if (streams && supported(each.kind)) cpu.stores.emplace(cpu.stores.begin(), each.name);
     }
     cpu.publish_mode = to_string(best_mapped_stores().mode);
     cpu.waitpkg = cpu::has_waitpkg();

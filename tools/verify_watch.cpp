@@ -72,14 +72,12 @@ std::vector<StoreForm> forms_of_lines(Device const& device) {
         forms.push_back({"cached one-step", {StoreKind::cached, PublishMode::one_step}});
     }
     if (CARILLON_THREAD_SANITIZER != 0) return forms;  // it does not see streaming stores
-    for (StoreKind kind : {StoreKind::sse2, StoreKind::avx2, StoreKind::avx512}) {
-        if (!supported(kind)) continue;
-        std::string const name(to_string(kind));
-        forms.push_back({name + " two-step", {kind, PublishMode::two_step}});
-        forms.push_back({name + " one-step", {kind, PublishMode::one_step}, false});
-    }
-    if (supported(StoreKind::movdir64b)) {
-        forms.push_back({"movdir64b one-step", {StoreKind::movdir64b, PublishMode::one_step}});
+    for (StoreTraits const& each : store_table()) {
+        if (each.kind == StoreKind::cached || !supported(each.kind)) continue;
+        std::string const name(each.name);
+        bool const needs_two = each.mode == PublishMode::two_step;
+        if (needs_two) forms.push_back({name + " two-step", {each.kind, PublishMode::two_step}});
+        forms.push_back({name + " one-step", {each.kind, PublishMode::one_step}, !needs_two});
     }
     return forms;
 }

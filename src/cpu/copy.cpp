@@ -11,6 +11,7 @@
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
+#include "cpu/stores.hpp"
 #include "device/range.hpp"
 
 namespace carillon {
@@ -52,68 +53,9 @@ void copy_within_line(std::byte* to, std::byte const* from, std::size_t size) {
     }
 }
 
-// Whole lines: `to` is aligned, `from` need not be.
-__attribute__((target("avx512f"))) void lines_avx512(std::byte* to, std::byte const* from,
-                                                     std::size_t lines) {
-    auto* out = reinterpret_cast<__m512i*>(to);
-    auto const* in = reinterpret_cast<__m512i const*>(from);
-    for (; lines >= 4; lines -= 4, in += 4, out += 4) {
-        __m512i const first = _mm512_loadu_si512(in);
-        __m512i const second = _mm512_loadu_si512(in + 1);
-        __m512i const third = _mm512_loadu_si512(in + 2);
-        __m512i const fourth = _mm512_loadu_si512(in + 3);
-        _mm512_stream_si512(out, first);
-        _mm512_stream_si512(out + 1, second);
-        _mm512_stream_si512(out + 2, third);
-        _mm512_stream_si512(out + 3, fourth);
-    }
-    for (; lines != 0; --lines) _mm512_stream_si512(out++, _mm512_loadu_si512(in++));
-}
-
-__attribute__((target("avx2"))) void lines_avx2(std::byte* to, std::byte const* from,
-                                                std::size_t lines) {
-    auto* out = reinterpret_cast<__m256i*>(to);
-    auto const* in = reinterpret_cast<__m256i const*>(from);
-    for (; lines != 0; --lines, in += 2, out += 2) {
-        __m256i const first = _mm256_loadu_si256(in);
-        __m256i const second = _mm256_loadu_si256(in + 1);
-        _mm256_stream_si256(out, first);
-        _mm256_stream_si256(out + 1, second);
-    }
-}
-
-void lines_sse2(std::byte* to, std::byte const* from, std::size_t lines) {
-    auto* out = reinterpret_cast<__m128i*>(to);
-    auto const* in = reinterpret_cast<__m128i const*>(from);
-    for (; lines != 0; --lines, in += 4, out += 4) {
-        __m128i const first = _mm_loadu_si128(in);
-        __m128i const second = _mm_loadu_si128(in + 1);
-        __m128i const third = _mm_loadu_si128(in + 2);
-        __m128i const fourth = _mm_loadu_si128(in + 3);
-        _mm_stream_si128(out, first);
-        _mm_stream_si128(out + 1, second);
-        _mm_stream_si128(out + 2, third);
-        _mm_stream_si128(out + 3, fourth);
-    }
-}
-
-// The instruction reads its source itself, from any address.
-__attribute__((target("movdir64b"))) void lines_movdir64b(std::byte* to, std::byte const* from,
-                                                          std::size_t lines) {
-    for (; lines != 0; --lines, to += line, from += line) _movdir64b(to, from);
-}
-
 void copy_lines(StoreKind kind, std::byte* to, std::byte const* from, std::size_t lines) {
-    switch (kind) {
-        case StoreKind::movdir64b:
-            return lines_movdir64b(to, from, lines);
-        case StoreKind::avx512:
-            return lines_avx512(to, from, lines);
-        case StoreKind::avx2:
-            return lines_avx2(to, from, lines);
-        default:
-            return lines_sse2(to, from, lines);
-    }
+    (void)detail::AllStores::with(
+        kind, [&](detail::CopiesLines auto form) { form.copy_lines(to, from, lines); });
 }
 
 // One whole line, from wherever it lies to ordinary memory. The four loads follow each other at
@@ -159,17 +101,6 @@ void stream_load(std::byte* to, std::byte const* from, std::size_t size) {
 }
 
 }  // namespace
-
-StoreKind best_copy_stores() {
-    static StoreKind const best = [] {
-        // Measured on a Xeon (Emerald Rapids): 3.5 ns a line by AVX-512, 6.4 to 8 by MOVDIR64B.
-        for (StoreKind kind : {StoreKind::avx512, StoreKind::movdir64b, StoreKind::avx2}) {
-            if (supported(kind)) return kind;
-        }
-        return StoreKind::sse2;
-    }();
-    return best;
-}
 
 void stream_copy(StoreKind kind, void* to, void const* from, std::size_t size) noexcept {
     // The thread sanitizer does not see streaming stores.

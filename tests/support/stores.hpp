@@ -16,12 +16,17 @@ namespace carillon::test {
            (stores.mode == PublishMode::one_step ? "OneStep" : "TwoStep");
 }
 
+[[nodiscard]] inline std::vector<StoreKind> all_store_kinds() {
+    std::vector<StoreKind> all;
+    for (StoreTraits const& each : store_table()) all.push_back(each.kind);
+    return all;
+}
+
 [[nodiscard]] inline std::vector<HostStores> all_stores() {
     std::vector<HostStores> all;
-    for (StoreKind kind : {StoreKind::cached, StoreKind::sse2, StoreKind::avx2, StoreKind::avx512,
-                           StoreKind::movdir64b}) {
-        all.push_back({kind, PublishMode::one_step});
-        all.push_back({kind, PublishMode::two_step});
+    for (StoreTraits const& each : store_table()) {
+        all.push_back({each.kind, PublishMode::one_step});
+        all.push_back({each.kind, PublishMode::two_step});
     }
     return all;
 }

@@ -7,6 +7,7 @@
 
 #include "carillon/carillon.hpp"
 #include "support/expect_error.hpp"
+#include "support/stores.hpp"
 #include "support/usable.hpp"
 
 namespace carillon::test {
@@ -124,7 +125,7 @@ TEST_F(EmulatedTest, noChannelsAndNoBlocksAreUsageErrors) {
 
 TEST_F(EmulatedTest, storesThatThisCpuLacksAreUnsupported) {
     bool all = true;
-    for (StoreKind kind : {StoreKind::avx2, StoreKind::avx512, StoreKind::movdir64b}) {
+    for (StoreKind const kind : all_store_kinds()) {
         if (supported(kind)) continue;
         all = false;
         CARILLON_EXPECT_ERROR(device_.set_stores({kind, PublishMode::one_step}), UnsupportedError,

@@ -13,6 +13,7 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "support/expect_error.hpp"
+#include "support/stores.hpp"
 
 namespace carillon::test {
 namespace {
@@ -70,9 +71,7 @@ class CopyTest : public testing::TestWithParam<StoreKind> {
         }
     }
 };
-INSTANTIATE_TEST_SUITE_P(By, CopyTest,
-                         testing::Values(StoreKind::cached, StoreKind::sse2, StoreKind::avx2,
-                                         StoreKind::avx512, StoreKind::movdir64b),
+INSTANTIATE_TEST_SUITE_P(By, CopyTest, testing::ValuesIn(all_store_kinds()),
                          [](auto const& each) { return std::string(to_string(each.param)); });
 
 // Catches a head, a tail or a line that is left out, comes twice or spills over.

@@ -2,10 +2,13 @@
 // What this CPU can do, checked against what the kernel says of it.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <string_view>
 
+#include "carillon/copy.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/wait.hpp"
 #include "support/accesses.hpp"
@@ -33,19 +36,18 @@ class StoreKindTest : public testing::Test {
 };
 
 TEST_F(StoreKindTest, supportedAgreesWithTheKernel) {
-    EXPECT_TRUE(supported(StoreKind::cached));
-    EXPECT_TRUE(supported(StoreKind::sse2));
-    EXPECT_EQ(supported(StoreKind::avx2), flags_.contains("avx2"));
-    EXPECT_EQ(supported(StoreKind::avx512), flags_.contains("avx512f"));
-    EXPECT_EQ(supported(StoreKind::movdir64b), flags_.contains("movdir64b"));
+    for (StoreTraits const& each : store_table()) {
+        bool const has = each.feature.empty() || flags_.contains(std::string(each.feature));
+        EXPECT_EQ(supported(each.kind), has) << each.name;
+    }
 }
 
 TEST_F(StoreKindTest, bestIsTheWidestThatIsSupported) {
     StoreKind const best = best_mapped_stores().kind;
     EXPECT_TRUE(supported(best));
-    for (StoreKind kind : {StoreKind::avx2, StoreKind::avx512, StoreKind::movdir64b}) {
-        if (!supported(kind)) continue;
-        EXPECT_GE(best, kind);
+    for (StoreTraits const& each : store_table()) {
+        if (!supported(each.kind)) continue;
+        EXPECT_GE(best, each.kind);
     }
     EXPECT_NE(best, StoreKind::cached);
 }
@@ -62,6 +64,36 @@ TEST_F(StoreKindTest, waitStylesAgreeWithTheKernelToo) {
 TEST_F(StoreKindTest, onlyMovdir64bIsTrustedToPublishInOneStep) {
     HostStores const best = best_mapped_stores();
     EXPECT_EQ(best.mode == PublishMode::one_step, best.kind == StoreKind::movdir64b);
+}
+
+TEST(StoreTableTest, rowsAreInTheOrderOfKindsAndThatIsOfTheirWidth) {
+    auto const table = store_table();
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        EXPECT_EQ(static_cast<std::size_t>(table[i].kind), i);
+        EXPECT_EQ(&traits_of(table[i].kind), &table[i]);
+        EXPECT_EQ(to_string(table[i].kind), table[i].name);
+        EXPECT_TRUE(std::has_single_bit(table[i].width)) << table[i].name;
+        EXPECT_GE(table[i].width, sizeof(std::uint64_t)) << table[i].name;
+        EXPECT_LE(table[i].width, sizeof(Line)) << table[i].name;
+        std::size_t const before = i == 0 ? 0 : table[i - 1].width;
+        EXPECT_GE(table[i].width, before) << table[i].name;
+    }
+}
+
+TEST(StoreTableTest, namesAreUnlike) {
+    std::set<std::string_view> names;
+    for (StoreTraits const& each : store_table()) names.insert(each.name);
+    EXPECT_EQ(names.size(), store_table().size());
+    EXPECT_FALSE(names.contains(""));
+}
+
+// Catches a bulk store that leaves in pieces where nothing but one step is made.
+TEST(StoreTableTest, bulkStoresAreSupportedAndThoseThatCopyFastest) {
+    HostStores const best = best_mapped_stores();
+    EXPECT_TRUE(supported(best_copy_stores()));
+    EXPECT_TRUE(supported(best.bulk_kind()));
+    EXPECT_EQ(best.bulk.value_or(best_copy_stores()), best_copy_stores());
+    EXPECT_EQ(best.mode, traits_of(best.kind).mode);
 }
 
 TEST(StoreNamesTest, everyKindAndModeHasAName) {

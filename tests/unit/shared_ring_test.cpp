@@ -12,6 +12,7 @@
 
 #include "support/ring_memory.hpp"
 #include "support/shared_ring_memory.hpp"
+#include "support/stores.hpp"
 
 namespace carillon::test {
 namespace {
@@ -275,8 +276,7 @@ TEST(SharedRingTest, batchesOfMessagesOfAnySizeArriveWhole) {
 TEST(StorePayloadsTest, everyKindStoresTheLinesThatPackLaysOut) {
     alignas(16) std::array<unsigned char, 64 * payload_bytes + 16> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 7 + 1);
-    for (StoreKind const kind : {StoreKind::cached, StoreKind::sse2, StoreKind::avx2,
-                                 StoreKind::avx512, StoreKind::movdir64b}) {
+    for (StoreKind const kind : all_store_kinds()) {
         if (!supported(kind)) continue;
         for (std::size_t const offset : {0U, 1U, 4U, 8U, 13U}) {
             for (std::size_t const count : {1U, 2U, 3U, 17U, 64U}) {

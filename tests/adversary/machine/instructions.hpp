@@ -49,7 +49,7 @@ class AdversaryCpu {
     void store_line(StoreKind kind, Line* to, Line const& line) const {
         if (kind == StoreKind::movdir64b) return machine_->store_direct(to, line);
         auto const words = __builtin_bit_cast(std::array<std::uint64_t, cells_per_line>, line);
-        std::size_t const width = words_of(kind);
+        std::size_t const width = traits_of(kind).width / sizeof(std::uint64_t);
         for (std::size_t i = 0; i != cells_per_line; i += width) {
             machine_->store(Side::host, reinterpret_cast<std::uint64_t*>(to) + i,
                             std::span(words).subspan(i, width));
@@ -87,20 +87,6 @@ class AdversaryCpu {
     void read_back(std::uint64_t const* from) const { machine_->read_back(from); }
 
    private:
-    // Words that the kind's instruction stores at once.
-    static std::size_t words_of(StoreKind kind) {
-        switch (kind) {
-            case StoreKind::cached:
-                return 1;
-            case StoreKind::sse2:
-                return 2;
-            case StoreKind::avx2:
-                return 4;
-            default:
-                return 8;
-        }
-    }
-
     Machine* machine_;
 };
 

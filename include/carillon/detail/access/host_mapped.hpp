@@ -6,21 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/machine/stores.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
-
-// one_step stores payload and tags together. two_step stores the payload under the slot's previous
-// tags, fences, and stores the tags: for CPUs whose write-combining buffers may be evicted in
-// 8-byte pieces half way through a line, that is all that lack MOVDIR64B.
-enum class PublishMode : std::uint8_t { one_step, two_step };
-
-[[nodiscard]] std::string_view to_string(PublishMode mode);
 
 struct HostStores {
     StoreKind kind = StoreKind::cached;

@@ -10,27 +10,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "carillon/detail/machine/cpu_atomics.hpp"
+#include "carillon/detail/machine/stores.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
-
-// The instruction that stores a line.
-enum class StoreKind : std::uint8_t {
-    cached,     // two 8-byte atomics a quad: cached memory, that is the emulated device
-    sse2,       // four 16-byte streaming stores
-    avx2,       // two 32-byte streaming stores
-    avx512,     // one 64-byte streaming store
-    movdir64b,  // one 64-byte direct store, which the CPU documents as a single write
-};
-
-[[nodiscard]] std::string_view to_string(StoreKind kind);
-
-// Whether this CPU has the instruction.
-[[nodiscard]] bool supported(StoreKind kind);
 
 // Acquire loads of a CPU, each one access.
 template <class Cpu>
