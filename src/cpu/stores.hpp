@@ -10,9 +10,9 @@
 // - rows_leave_whole(): whether no line of a row that it stores leaves this CPU in pieces, so that
 //   rows need no second step;
 // - store(to, quads...): stores one line, which comes in registers;
-// and, where it has ways of its own for them,
-// - store_payloads(to, payloads, count, tag): lines in a row, as X86::store_payloads;
-// - copy_lines(to, from, count): whole lines, `to` aligned, for stream_copy.
+// - copy_lines(to, from, count): copies whole lines, `to` aligned; not that of `cached`;
+// and, if it has a way of its own,
+// - store_payloads(to, payloads, count, tag): lines in a row, as X86::store_payloads.
 #pragma once
 
 #include <concepts>
@@ -66,5 +66,9 @@ struct StoreForms {
 };
 
 using AllStores = StoreForms<CachedStores, Sse2Stores, Avx2Stores, Avx512Stores, Movdir64bStores>;
+
+template <class Form>
+constexpr bool copies = CopiesLines<Form> || Form::traits.kind == StoreKind::cached;
+static_assert(AllStores::all([](auto... form) { return (copies<decltype(form)> && ...); }));
 
 }  // namespace carillon::detail
