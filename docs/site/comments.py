@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Doxygen's input filter for headers: prints the file with the // comments of its declarations as
+/// and those beside members as ///<. Lines keep their numbers. Of a header below detail/ only what
+docs/site/ends names is printed: the types there that programs hold.
+Usage: comments.py HEADER; with --list: the lines of declarations whose comment is to come
+out, one a line, instead."""
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).parent
+SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b")
+ACCESS = re.compile(r"^(public|private|protected)\s*:$")
+NO_DECLARATION = re.compile(r"^(namespace|friend|static_assert|\}|#)")
+TOOL_NOTE = re.compile(r"^(NOLINT|IWYU|clang-format)")
+
+
+def escaped(text):
+    """Text as Doxygen shows it unchanged; what is between backticks it leaves alone anyway."""
+    parts = text.split("`")
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"([\\@<>&#%*_~|\[\]])", r"\\\1", parts[i])
+        parts[i] = parts[i].replace(r"\*", "&lowast;").replace(r"\_", "_").replace(r"\~", "~")
+        parts[i] = re.sub(r"\\([\[\]|])", r"\1", parts[i])
+    return "`".join(parts)
+
+
+def without_templates(head):
+    """`head` without what is in <> and () brackets: the words that say what a brace opens."""
+    while True:
+        shorter = re.sub(r"<[^<>]*>|\([^()]*\)", " ", head)
+        if shorter == head:
+            return head
+        head = shorter
+
+
+class Scopes:
+    """Which braces are open, and what the text since the last declaration is."""
+
+    def __init__(self):
+        self.kinds = []
+        self.access = []
+        self.head = ""
+        self.parens = 0
+
+    def at_declarations(self):
+        return not self.parens and "code" not in self.kinds
+
+    def public(self):
+        return "private" not in self.access and not any(
+            kind == "namespace detail" for kind in self.kinds)
+
+    def feed(self, code):
+        for token in re.findall(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|.', code + "\n"):
+            if token == "{":
+                self.open()
+            elif token == "}":
+                self.kinds and self.kinds.pop()
+                self.access and self.access.pop()
+                self.end()
+            elif token in "()":
+                self.parens += 1 if token == "(" else -1
+                self.head += token
+            elif token == ";" or (token == "," and self.kinds[-1:] == ["enum"]):
+                self.end()
+            elif token == ":" and ACCESS.match((self.head + ":").strip()):
+                self.access[-1] = self.head.strip()
+                self.head = ""
+            elif not token.startswith("/*"):
+                self.head += token
+
+    def open(self):
+        words = SCOPE.findall(without_templates(self.head))
+        kind = words[0] if words and not self.parens else "code"
+        if kind == "namespace":
+            kind = " ".join(self.head.split()[-2:]) if "detail" in self.head else "namespace"
+            kind = "namespace detail" if "detail" in kind else kind
+        self.kinds.append(kind)
+        self.access.append("private" if kind == "class" else "public")
+        self.end()
+
+    def end(self):
+        if not self.parens:
+            self.head = ""
+
+
+def split_comment(line):
+    """Code, its comment or None, and the column of the comment."""
+    for token in re.finditer(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//.*', line):
+        if token[0].startswith("//"):
+            return line[:token.start()], token[0][2:].removeprefix(" "), token.start()
+    return line, None, None
+
+
+def with_pictures(texts):
+    """Comment lines as Doxygen wants them: rows that are indented stay as they are."""
+    shown, picture = [], False
+    for i, text in enumerate(texts):
+        indented = text.startswith("  ") or (picture and not text)
+        following = next((t for t in texts[i + 1:] if t), "")
+        if picture and not following.startswith("  ") and not text:
+            indented = False
+        if indented and not picture and shown:
+            shown[-1] += " @verbatim"
+        elif picture and not indented:
+            shown[-1] += " @endverbatim"
+        picture = indented
+        shown.append(text if indented else escaped(text))
+    if picture:
+        shown[-1] += " @endverbatim"
+    return shown
+
+
+class Header:
+    def __init__(self, lines):
+        self.lines = [line.rstrip("\n") for line in lines]
+        self.out = list(self.lines)
+        self.neighbour = None  # name, comment and scope of the function right above
+        self.documented = []  # numbers of the lines that public declarations with a comment begin in
+        self.scopes = Scopes()
+        # Of namespace scope: first line, last line, whether it is public, text.
+        self.declarations = []
+
+    def convert(self):
+        block, beside, began = [], None, None
+        for number, line in enumerate(self.lines):
+            code, comment, column = split_comment(line)
+            if not code.strip():
+                if comment is not None and beside == column and not block:
+                    self.put(number, column, "///< " + escaped(comment))
+                elif comment is not None:
+                    block.append(number)
+                    beside = None
+                else:
+                    self.end_block(block, None)
+                    block, beside = [], None
+                continue
+            declares = self.scopes.at_declarations()
+            fresh = declares and not self.scopes.head.strip()
+            if not code.lstrip().startswith("#"):
+                if fresh:
+                    self.end_block(block, number)
+                    self.see_neighbour(number, code, block)
+                    if began is None and not NO_DECLARATION.match(code.strip()):
+                        began = block[0] if block else number
+                beside = self.beside(number, code, comment, column, declares, bool(block))
+                block = []
+                self.scopes.feed(code)
+                began = self.note_end(began, number)
+            else:
+                self.end_block(block, number)
+                block, beside = [], None
+        return self
+
+    def put(self, number, column, text):
+        self.out[number] = self.lines[number][:column] + text
+
+    def end_block(self, block, declaration):
+        """The comment lines of `block` belong to what begins in line `declaration`, if anything."""
+        if not block:
+            return
+        texts = [split_comment(self.lines[number])[1] for number in block]
+        if block[0] == 0:  # the file's own, behind its licence
+            texts = ["@file"] + texts[1:]
+            shown = ["@file"] + with_pictures(texts[1:])
+        elif declaration is None or TOOL_NOTE.match(texts[0]):
+            return
+        else:
+            code = self.lines[declaration].strip()
+            if NO_DECLARATION.match(code) or not self.scopes.at_declarations():
+                return
+            shown = with_pictures(texts)
+            if self.scopes.public():
+                self.documented.append(declaration + 1)
+        if any("@verbatim" in text for text in shown):
+            self.put_block(block, shown)
+            return
+        for number, text in zip(block, shown):
+            self.put(number, split_comment(self.lines[number])[2], "/// " + text)
+
+    def put_block(self, block, shown):
+        """As one comment of several lines: in /// lines a picture would show the slashes."""
+        for number, text in zip(block, shown):
+            self.out[number] = text
+        self.out[block[0]] = "/** " + self.out[block[0]]
+        self.out[block[-1]] += " */"
+
+    def see_neighbour(self, number, code, block):
+        """A function that stands right below another, without a comment, is told of in that one's.
+        """
+        function = re.match(r"[^=]*?(~?\w+)\(", re.sub(r"\[\[.*?\]\]", "", code))
+        if not function or not self.scopes.at_declarations() or NO_DECLARATION.match(code.strip()):
+            self.neighbour = None
+        elif block:
+            texts = [split_comment(self.lines[line])[1] for line in block]
+            self.neighbour = (function[1], " ".join(texts), len(self.scopes.kinds))
+        elif self.neighbour and self.neighbour[2] == len(self.scopes.kinds) and self.lines[number - 1]:
+            name, text, _ = self.neighbour
+            beside = split_comment(self.lines[number])[1]
+            if not beside and not re.search(r"= (delete|default);", code):
+                told = escaped(text) if function[1] == name else f"@see {name}()"
+                self.out[number] = f"/** {told} */ {self.out[number]}"
+        else:
+            self.neighbour = None
+
+    def beside(self, number, code, comment, column, declares, has_comment):
+        """Converts a comment behind a declaration; returns its column if it may go on below."""
+        if comment is None or not declares:
+            return None
+        if TOOL_NOTE.match(comment):
+            self.out[number] = code.rstrip()
+            return None
+        stripped = code.strip()
+        if NO_DECLARATION.match(stripped) or ACCESS.match(stripped):
+            return None
+        if stripped.endswith("{"):
+            if not has_comment and SCOPE.search(stripped):
+                self.out[number] = f"/** {escaped(comment)} */ {code.rstrip()}"
+            return None
+        self.put(number, column, "///< " + escaped(comment))
+        return column
+
+    def note_end(self, began, number):
+        """Whether a declaration of namespace scope ended in this line."""
+        inside = [kind for kind in self.scopes.kinds if not kind.startswith("namespace")]
+        if began is None or inside or self.scopes.head.strip() or self.scopes.parens:
+            return began
+        text = " ".join(split_comment(line)[0] for line in self.lines[began:number + 1])
+        self.declarations.append((began, number, self.scopes.public(), text))
+        return None
+
+    def keep_only(self, names, everywhere):
+        """Blanks the declarations of other names in namespace detail, or `everywhere`."""
+        for first, last, public, text in self.declarations:
+            if (public and not everywhere) or declared_name(text) in names:
+                continue
+            self.out[first:last + 1] = [""] * (last + 1 - first)
+            self.documented = [n for n in self.documented if not first < n <= last + 1]
+
+
+def declared_name(text):
+    text = re.sub(r"\[\[.*?\]\]|alignas\([^()]*\)", " ", text)
+    alias = re.match(r"\s*(?:template <.*>\s*)?using\s+(\w+)", text)
+    if alias:
+        return alias[1]
+    found = re.search(r"\b(?:class|struct|enum class)\s+(\w+)",
+                      without_templates(re.split(r"[{;]", text)[0]))
+    return found and found[1]
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--list"]
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    path = pathlib.Path(arguments[0])
+    header = Header(path.read_text().splitlines()).convert()
+    names = {name for name in (HERE / "ends").read_text().splitlines() if name[:1] != "#"}
+    header.keep_only(names, everywhere="detail" in path.parts)
+    print("\n".join(map(str, header.documented) if "--list" in sys.argv else header.out))
+
+
+main()
