@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks README.md, the pages below docs/ and the site that was made of them, and prints what is
 wrong; exit status 1 if anything is.
-Usage: check.py pages   links, names of files, and programs that pages show parts of
+Usage: check.py pages   links, names of files, programs that pages show parts of, texts of errors
        check.py files   nothing: prints the files that pages link to, for the site to have
        check.py site    the site: every link, and that every comment of a header is in it"""
+import functools
 import os
 import pathlib
 import re
@@ -38,6 +39,12 @@ def wrong_links(page):
             yield f"there is no file {shown}"
         elif name and (path.suffix != ".md" or name not in pages.headings(path)):
             yield f"there is no heading {shown}"
+
+
+def wrong_headings(page):
+    names = pages.headings(page)
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"two headings have the name #{name}"
 
 
 def wrong_names(page):
@@ -79,11 +86,34 @@ def wrong_programs(page):
             yield f"{program} has no such lines (any more): {part.splitlines()[0]} ..."
 
 
+@functools.cache
+def said_by_the_library():
+    """All text of the sources, strings that go on in the next line in one piece."""
+    sources = [path for folder in ("src", "include") for path in (ROOT / folder).rglob("*.[ch]pp")]
+    text = re.sub(r"//.*", "", "\n".join(path.read_text() for path in sources))
+    return re.sub(r'"\s+"', "", text)
+
+
+def wrong_messages(page):
+    """Texts of errors, quoted in the first column of a table, that no source has. Numbers and
+    names of types stand for what is put in there."""
+    rows = [line.split("|")[1] for line, code in pages.parts(page.read_text())
+            if line.startswith("|") and not code]
+    for quoted in [text for row in rows for text in re.findall(r'"([^"]+)"', row)]:
+        wanted = re.escape(quoted).replace(r"\.\.\.", ".*")
+        wanted = re.sub(r"\d+(\\\.\d+)?|\bOrder\b|\bHostService\b", r"(\\{\\}|%s|\\d+)", wanted)
+        if not re.search(wanted, said_by_the_library()):
+            yield f'no source says "{quoted}"'
+
+
 def check_pages():
     for page in all_pages():
-        for check in (wrong_links, wrong_names, wrong_programs):
+        for check in (wrong_links, wrong_headings, wrong_names, wrong_programs):
             for problem in check(page):
                 yield f"{pages.from_root(page)}: {problem}"
+    page = ROOT / "docs/guide/troubleshooting.md"
+    for problem in wrong_messages(page):
+        yield f"{pages.from_root(page)}: {problem}"
 
 
 def linked_files():

@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 FILES = "files/"  # where the site has copies of what pages link to
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
+BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")  # Doxygen's own stops at code
 HEADING = re.compile(r"^(#+) (.*)$")
 
 
@@ -93,7 +94,8 @@ def converted(page):
             continue
         line = IMAGE.sub(lambda match: f'{match[1]}{FILES}{from_root(page.parent / match[2])}"',
                          line)
-        yield LINK.sub(lambda match: converted_link(page, match), line)
+        line = LINK.sub(lambda match: converted_link(page, match), line)
+        yield BOLD.sub(r"<b>\1</b>", line)
 
 
 def main():
