@@ -54,6 +54,9 @@ def wrong_names(page):
             if name.startswith(FOLDERS) and not re.search(r"[{}<>|$]", name):
                 if not list(ROOT.glob(name.rstrip("/"))):
                     yield f"there is no {name}"
+        for name in [] if code else pages.PAGE.findall(line):
+            if not pages.named_page(page, name):
+                yield f"there is no page {name}"
 
 
 def shown_programs(page):

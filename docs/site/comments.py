@@ -230,6 +230,13 @@ class Header:
         self.declarations.append((began, number, self.scopes.public(), text))
         return None
 
+    def without_inline_namespaces(self):
+        """What is in them has its name in the namespace around."""
+        names = re.findall(r"^inline namespace (\w+) \{$", "\n".join(self.out), re.M)
+        edges = {f"inline namespace {name} {{" for name in names}
+        edges |= {f"}}  // namespace {name}" for name in names}
+        self.out = ["" if line in edges else line for line in self.out]
+
     def keep_only(self, names, everywhere):
         """Blanks the declarations of other names in namespace detail, or `everywhere`."""
         for first, last, public, text in self.declarations:
@@ -257,6 +264,7 @@ def main():
     header = Header(path.read_text().splitlines()).convert()
     names = {name for name in (HERE / "ends").read_text().splitlines() if name[:1] != "#"}
     header.keep_only(names, everywhere="detail" in path.parts)
+    header.without_inline_namespaces()
     print("\n".join(map(str, header.documented) if "--list" in sys.argv else header.out))
 
 

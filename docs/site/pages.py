@@ -13,6 +13,7 @@ FILES = "files/"  # where the site has copies of what pages link to
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]+)\)")
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"]+)"')
 BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")  # Doxygen's own stops at code
+PAGE = re.compile(r"`((?:[\w-]+/)*[\w-]+\.md)`")
 HEADING = re.compile(r"^(#+) (.*)$")
 
 
@@ -82,6 +83,17 @@ def converted_link(page, match):
     return f'<img src="{copy}" alt="{text}">' if picture else f'<a href="{copy}">{text}</a>'
 
 
+def named_page(page, name):
+    """The page that is named without a link, beside this one or from the root; None if it is not
+    there."""
+    return next((path for path in (page.parent / name, ROOT / name) if path.is_file()), None)
+
+
+def converted_name(page, match):
+    path = named_page(page, match[1])
+    return f"[{match[1]}](@ref {label(path)})" if path else match[0]
+
+
 def converted(page):
     for line, code in parts(page.read_text()):
         if code:
@@ -95,6 +107,7 @@ def converted(page):
         line = IMAGE.sub(lambda match: f'{match[1]}{FILES}{from_root(page.parent / match[2])}"',
                          line)
         line = LINK.sub(lambda match: converted_link(page, match), line)
+        line = PAGE.sub(lambda match: converted_name(page, match), line)
         yield BOLD.sub(r"<b>\1</b>", line)
 
 
