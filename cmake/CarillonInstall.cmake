@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is installed, and the Debian packages made of it: `dev` (the library and what it takes to
+# build with it) and `command`.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(cmake_folder "${CMAKE_INSTALL_LIBDIR}/cmake/carillon")
+set(generated "${CMAKE_CURRENT_BINARY_DIR}/install")
+
+# What a program needs beside the library. A shared one brings its own.
+# Names of libfmt hold its major version.
+string(REGEX MATCH "^[0-9]+" fmt_major "${fmt_VERSION}")
+math(EXPR next_fmt_major "${fmt_major} + 1")
+get_target_property(library_type carillon TYPE)
+set(CARILLON_IS_STATIC FALSE)
+set(CARILLON_NEEDS_HWLOC FALSE)
+set(pc_requires "")
+set(pc_libs "")
+if(library_type STREQUAL "STATIC_LIBRARY")
+  set(CARILLON_IS_STATIC TRUE)
+  set(pc_requires "fmt >= ${fmt_major}, fmt < ${next_fmt_major}")
+  if(TARGET carillon::hwloc)
+    set(CARILLON_NEEDS_HWLOC TRUE)
+    string(APPEND pc_requires ", hwloc")
+  endif()
+  if(CMAKE_DL_LIBS)
+    set(pc_libs " -l${CMAKE_DL_LIBS}")
+  endif()
+endif()
+set(CARILLON_HAS_CUDA FALSE)
+if(CARILLON_CUDA_INCLUDE_DIR)
+  set(CARILLON_HAS_CUDA TRUE)
+endif()
+
+configure_package_config_file(cmake/carillonConfig.cmake.in "${generated}/carillonConfig.cmake"
+                              INSTALL_DESTINATION "${cmake_folder}")
+write_basic_package_version_file("${generated}/carillonConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+# Relative to where it lies, so that the tree can be moved.
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(cmake/carillon.pc.in "${generated}/carillon.pc" @ONLY)
+
+install(TARGETS carillon EXPORT carillonTargets COMPONENT dev
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY include/carillon DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev
+        FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT carillonTargets NAMESPACE carillon:: DESTINATION "${cmake_folder}" COMPONENT dev)
+install(FILES "${generated}/carillonConfig.cmake" "${generated}/carillonConfigVersion.cmake"
+              cmake/CarillonDeviceSources.cmake
+        DESTINATION "${cmake_folder}" COMPONENT dev)
+install(PROGRAMS scripts/find-nvcc DESTINATION "${cmake_folder}" COMPONENT dev)
+install(FILES "${generated}/carillon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+        COMPONENT dev)
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcarillon-dev" RENAME copyright
+        COMPONENT dev)
+set_target_properties(carillon PROPERTIES VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+if(TARGET carillon_command)
+  if(NOT CARILLON_IS_STATIC)
+    file(RELATIVE_PATH library_folder "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+    set_target_properties(carillon_command PROPERTIES INSTALL_RPATH "$ORIGIN/${library_folder}")
+  endif()
+  install(TARGETS carillon_command COMPONENT command)
+  install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/carillon" RENAME copyright
+          COMPONENT command)
+endif()
+
+if(CARILLON_IS_STATIC)
+  include(CarillonPackages)
+else()
+  message(STATUS "carillon: no Debian packages of a shared library")
+endif()
