@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of somebody else: one call to a kernel on the emulated device.
+#include <carillon/carillon.hpp>
+#include <chrono>
+#include <cstdio>
+
+struct Double {
+    CARILLON_HD int operator()(int const& request) const { return 2 * request; }
+};
+
+#ifdef __CUDACC__
+constexpr char const* compiler = "nvcc";
+#else
+constexpr char const* compiler = "the C++ compiler";
+#endif
+
+int main() try {
+    auto device = carillon::Device::open("emulated");
+    carillon::PersistentKernel<Double> kernel(device);
+    int const reply = kernel.channel().call(21, std::chrono::seconds(10));
+    std::printf("%d, %s, compiled by %s\n", reply, device.emulated() ? "emulated" : "a GPU",
+                compiler);
+} catch (carillon::Error const& error) {
+    std::fprintf(stderr, "consumer: %s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs a build of carillon and builds the project in tests/consumer with it, as others would.
+Exit status 77, and the reason, where this machine or the build lacks what a test is about.
+Usage: install_test.py TEST BUILD_FOLDER FOLDER_FOR_WHAT_IS_MADE"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+BUILD = pathlib.Path(sys.argv[2])
+CACHE = dict(re.findall(r"^(\w+):\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE))
+SOURCE = pathlib.Path(CACHE["CMAKE_HOME_DIRECTORY"])
+CMAKE = CACHE["CMAKE_COMMAND"]
+CXX = CACHE["CMAKE_CXX_COMPILER"]
+NVCC = CACHE.get("CMAKE_CUDA_COMPILER") if CACHE["CARILLON_HAVE_NVCC"] == "ON" else None
+TREE = pathlib.Path(sys.argv[3]) / "tree"  # what `tree` installs, and others use
+WORK = pathlib.Path(sys.argv[3]) / sys.argv[1]
+EMULATED = "42, emulated, compiled by the C++ compiler"
+BY_NVCC = "42, emulated, compiled by nvcc"
+# Nothing is compiled for longer than it takes to see that it works.
+COMMON = ["-G", CACHE["CMAKE_GENERATOR"], f"-DCMAKE_CXX_COMPILER={CXX}",
+          f"-DCMAKE_CXX_COMPILER_LAUNCHER={CACHE.get('CMAKE_CXX_COMPILER_LAUNCHER', '')}",
+          "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG",
+          "-DCMAKE_UNITY_BUILD=ON", "-DCARILLON_CUDA_ARCHITECTURES=75-virtual"]
+
+
+def run(*command, fails=False, **environment):
+    """What the command prints. `fails`: it is to fail."""
+    words = [str(word) for word in command]
+    result = subprocess.run(words, env={**os.environ, **environment}, check=False, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if (result.returncode != 0) != fails:
+        sys.exit(f"{' '.join(words)}\n{result.stdout}exit status {result.returncode}")
+    return result.stdout
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            skip(f"there is no {program} here")
+
+
+def check(holds, words):
+    if not holds:
+        sys.exit(words)
+
+
+def configure_consumer(folder, *options, **how):
+    return run(CMAKE, "-S", SOURCE / "tests/consumer", "-B", folder, *COMMON, *options, **how)
+
+
+def consumer_says(folder, *options, **environment):
+    configure_consumer(folder, *options, **environment)
+    run(CMAKE, "--build", folder)
+    return run(folder / "consumer").strip()
+
+
+def find_package_says(prefix, *options, **environment):
+    return consumer_says(WORK / "build", f"-DCMAKE_PREFIX_PATH={prefix}", *options, **environment)
+
+
+def pkg_config_says(prefix, **environment):
+    """What the consumer says, and the flags that it was built with."""
+    files = next(prefix.rglob("carillon.pc")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "carillon", PKG_CONFIG_PATH=str(files)).split()
+    program = WORK / "consumer"
+    source = SOURCE / "tests/consumer/consumer.cpp"
+    run(CXX, "-std=c++20", "-Wno-psabi", source, "-o", program, *flags)
+    return run(program, **environment).strip(), flags
+
+
+def expect(said, words):
+    check(said == words, f"the consumer says: {said}\ninstead of: {words}")
+
+
+def names_no_folder_of_ours(prefix):
+    """Debug information names the sources: of such a build only what is text is looked at."""
+    text_only = CACHE.get("CMAKE_BUILD_TYPE") not in ("", "Release", "MinSizeRel")
+    for file in filter(pathlib.Path.is_file, prefix.rglob("*")):
+        content = file.read_bytes()
+        if text_only and b"\0" in content:
+            continue
+        for folder in (SOURCE, BUILD):
+            check(str(folder).encode() not in content, f"{file} names {folder}")
+
+
+def tree():
+    run(CMAKE, "--install", BUILD, "--prefix", TREE)
+    names_no_folder_of_ours(TREE)
+    installed = {path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file()}
+    headers = {path.relative_to(SOURCE) for path in (SOURCE / "include").rglob("*.hpp")}
+    check({path for path in installed if path.parts[0] == "include"} == headers,
+          "the headers that are installed are not those in include/")
+    others = {path.parts[0] for path in installed} - {"include", "bin", "share"}
+    check(all(part.startswith("lib") for part in others), f"also installed: {others}")
+    if CACHE["CARILLON_TOOLS"] == "ON":
+        check(re.match(r"\d", run(TREE / "bin/carillon", "--version")), "carillon --version")
+
+
+def findPackage():  # without device code, whatever there is
+    expect(find_package_says(TREE, "-DCONSUMER_COMPONENTS=host", "-DCONSUMER_DEVICE_SOURCES=ON"),
+           EMULATED)
+
+
+def findPackageWithNvcc():
+    if not NVCC:
+        skip("this build has no device code")
+    path = f"{pathlib.Path(NVCC).parent}:{os.environ['PATH']}"
+    expect(find_package_says(TREE, "-DCONSUMER_COMPONENTS=cuda", "-DCONSUMER_DEVICE_SOURCES=ON",
+                             PATH=path), BY_NVCC)
+
+
+def refusals():
+    def says(*options):
+        output = configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", *options,
+                                    fails=True)
+        return " ".join(output.split())
+
+    said = says("-DCONSUMER_COMPONENTS=cuda", "-DCARILLON_CUDA=off")
+    check("no component cuda: CARILLON_CUDA is off" in said, said)
+    said = says("-DCONSUMER_COMPONENTS=tools", "-DCARILLON_CUDA=off")
+    check("there is no component tools (only host and cuda)" in said, said)
+    said = says("-DCONSUMER_COMPONENTS=host", "-DCARILLON_CUDA=nvcc")
+    check("CARILLON_CUDA is nvcc, but" in said, said)
+
+
+def pkgConfig():
+    need("pkg-config")
+    said, _ = pkg_config_says(TREE)
+    expect(said, EMULATED)
+
+
+def addSubdirectory():
+    cuda = "nvcc" if NVCC else "off"
+    said = consumer_says(WORK / "build", f"-DCONSUMER_SUBDIRECTORY={SOURCE}",
+                         "-DCONSUMER_DEVICE_SOURCES=ON", f"-DCARILLON_CUDA={cuda}")
+    expect(said, BY_NVCC if NVCC else EMULATED)
+
+
+def sharedLibrary():
+    library, prefix = WORK / "carillon", WORK / "tree"
+    parts = [f"-DCARILLON_{part}=OFF" for part in ("TOOLS", "EXAMPLES", "TESTS", "BENCH", "WERROR")]
+    run(CMAKE, "-S", SOURCE, "-B", library, *COMMON, *parts, "-DCARILLON_CUDA=off",
+        "-DBUILD_SHARED_LIBS=ON")
+    run(CMAKE, "--build", library)
+    run(CMAKE, "--install", library, "--prefix", prefix)
+    names_no_folder_of_ours(prefix)
+    expect(find_package_says(prefix, "-DCARILLON_CUDA=off"), EMULATED)
+    if shutil.which("pkg-config"):
+        folder = next(prefix.rglob("libcarillon.so")).parent
+        said, flags = pkg_config_says(prefix, LD_LIBRARY_PATH=str(folder))
+        expect(said, EMULATED)
+        check("-lfmt" not in flags, "a shared library's users are to link fmt themselves")
+
+
+def field(package, name):
+    return run("dpkg-deb", "-f", package, name).strip()
+
+
+def debianPackages():
+    need("dpkg-deb", "dpkg-shlibdeps", "dpkg-query", "file", "pkg-config")
+    run(CACHE["CMAKE_CPACK_COMMAND"], "-G", "DEB", "--config", BUILD / "CPackConfig.cmake",
+        "-B", WORK)
+    packages = {field(path, "Package"): path for path in WORK.glob("*.deb")}
+    expected = {"libcarillon-dev"} | ({"carillon"} if CACHE["CARILLON_TOOLS"] == "ON" else set())
+    check(packages.keys() == expected, f"packages: {sorted(packages)}")
+    prefix = WORK / "root/usr"
+    for name, package in packages.items():
+        depends = field(package, "Depends")
+        # Debian names of what was linked: they are installed where this was built.
+        run("dpkg-query", "-W", *re.findall(r"[a-z0-9][a-z0-9+.-]+(?=[ ,(]|$)", depends))
+        check(field(package, "Maintainer") and "fmt" in depends, f"{name} depends on: {depends}")
+        listed = run("dpkg-deb", "-c", package).splitlines()
+        check(all(" ./usr" in line or line.endswith(" ./") for line in listed),
+              f"{name}: not only /usr")
+        run("dpkg-deb", "-x", package, WORK / "root")
+    names_no_folder_of_ours(prefix)
+    expect(pkg_config_says(prefix)[0], EMULATED)
+    expect(find_package_says(prefix, "-DCONSUMER_COMPONENTS=host"), EMULATED)
+    if "carillon" in packages:
+        run(prefix / "bin/carillon", "info", "--device", "emulated")
+
+
+if __name__ == "__main__":
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    globals()[sys.argv[1]]()
