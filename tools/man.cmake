@@ -13,7 +13,7 @@ add_custom_command(OUTPUT "${man_folder}/carillon.1"
 if(CARILLON_INSTALL)
   include(GNUInstallDirs)
   set(in_all ALL)  # what is installed has to be there
-  install(DIRECTORY "${man_folder}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1"
+  install(DIRECTORY "${man_folder}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command
           FILES_MATCHING PATTERN "*.1")
 endif()
 add_custom_target(carillon_man ${in_all} DEPENDS "${man_folder}/carillon.1")

@@ -195,8 +195,6 @@ struct LogRegistered {
 
 class DeviceLog;
 
-// Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
-// Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
 CARILLON_POLICY_CODE
 template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
@@ -226,6 +224,8 @@ class DeviceLog {
     std::uint64_t* dropped_;
 };
 
+// Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
+// Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
 CARILLON_POLICY_CODE
 template <LogText text, LogLevel level, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
