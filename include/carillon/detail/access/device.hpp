@@ -25,8 +25,9 @@ class BasicDeviceNear {
    public:
     CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
 
-    // Only the last load is an acquire: one is enough to order what follows it, and as the last
-    // it lets all four be in flight at once.
+    // D1, pairs with H3: an acquire, without which the data that a line names could be loaded ahead
+    // of it. Only the last load is one: that orders what follows all four, and as the last it lets
+    // them be in flight at once.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
         Line line;
@@ -37,6 +38,7 @@ class BasicDeviceNear {
         return line;
     }
 
+    // D1, for a word: a credit or a flag.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
         return gpu_.load_acquire(from);
@@ -91,7 +93,9 @@ class BasicDeviceFar {
     // A GPU's stores leave by themselves.
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
-    // Dear on a GPU: only where out-of-line data goes ahead of a line.
+    // D2, pairs with H5: what the thread wrote before, or read, comes before its next line; without
+    // it the CPU could read old data that a new line names. Dear on a GPU: only where there are
+    // such data.
     CARILLON_POLICY_CODE
     CARILLON_HD void release() const { gpu_.fence_system(); }
 

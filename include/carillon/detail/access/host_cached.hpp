@@ -17,7 +17,9 @@ class BasicHostCached {
     explicit BasicHostCached(RangeSync const* sync = nullptr, Cpu cpu = {})
         : sync_(sync), cpu_(cpu) {}
 
-    // N1: on non-coherent memory an invalidate goes ahead of every look.
+    // H5, pairs with D2: the loads are acquires, so what a line names is loaded after its tags.
+    // N1, pairs with D2: on non-coherent memory an invalidate goes ahead of every
+    // look; without it the CPU would find what it found before, for ever.
     [[nodiscard]] Line load_line(Line const* from) const {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
         Line line;
@@ -27,6 +29,7 @@ class BasicHostCached {
         return line;
     }
 
+    // H5 and N1, for a word.
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(*from));
         return cpu_.load_word(from);

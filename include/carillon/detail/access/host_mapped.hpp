@@ -40,8 +40,8 @@ class BasicHostMapped {
 
     void store_line(Line* to, Line const& line, Tag previous) const {
         if (stores_.mode == PublishMode::two_step) {
-            // H1: the payload is out before any of its tags; without the fence an evicted half of
-            // the buffer could carry a new tag ahead of its payload.
+            // H1, pairs with C1: the payload is out before any of its tags; without the fence an
+            // evicted half of the buffer could carry a new tag ahead of its payload.
             cpu_.store_line(stores_.kind, to, with_tag(line, previous));
             commit(to, sizeof(Line));
             read_back();
@@ -61,14 +61,17 @@ class BasicHostMapped {
 
     void store_word(std::uint64_t* to, std::uint64_t value) const { cpu_.store_word(to, value); }
 
-    // H2: the store fence drains the write-combining buffers; without it a line may linger.
-    // N2: on non-coherent memory a flush follows every publish.
+    // H2, for P2 and its like: the store fence drains the write-combining buffers; without it a
+    // line may linger for ever.
+    // N2, pairs with D1: on non-coherent memory a flush follows every publish; without it the
+    // device may never see it.
     void commit(void const* where, std::size_t size) const {
         if (stores_.kind != StoreKind::cached) cpu_.store_fence();
         if (sync_ != nullptr) sync_->flush(where, size);
     }
 
-    // H3: orders earlier writes of this thread, to whatever memory, before its next line.
+    // H3, pairs with D1: orders earlier writes of this thread, to whatever memory, before its next
+    // line; without it the device could read old data that a new line names.
     void release() const {
         cpu_.store_fence();
         read_back();
@@ -90,7 +93,7 @@ class BasicHostMapped {
         }
     }
 
-    // What left this CPU has arrived when its next store leaves.
+    // Part of H1 and H3: what left this CPU has arrived when its next store leaves.
     void read_back() const {
         if (read_back_ != nullptr) cpu_.read_back(read_back_);
     }

@@ -18,6 +18,7 @@ class BasicHostShared {
    public:
     explicit BasicHostShared(Cpu cpu = {}) : cpu_(cpu) {}
 
+    // H5, pairs with H4: the loads are acquires, of a word too.
     [[nodiscard]] Line load_line(Line const* from) const {
         Line line;
         line.quads[0] = cpu_.load_quad(&from->quads[0]);
@@ -49,8 +50,9 @@ class BasicHostShared {
     // Stores to cached memory leave by themselves.
     void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
-    // H4: earlier writes come before the tags of the next line. Streaming stores, which a caller
-    // may have made, are not among them: they need a fence of his own.
+    // H4, pairs with H5: earlier writes come before the tags of the next line; without it the
+    // compiler could put them behind. Streaming stores, which a caller may have made, are not among
+    // them: they need a fence of his own.
     void release() const { cpu_.order_stores(); }
 
    private:

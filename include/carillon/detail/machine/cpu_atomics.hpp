@@ -32,6 +32,8 @@ struct StdWords {
     }
 };
 
+// E1, pairs with E2: the tag is loaded first, by an acquire; otherwise the payload could be of
+// before a tag that is new.
 template <class Words = StdWords>
 Quad load_quad(Quad const* from, Words const& words = {}) {
     Quad quad;
@@ -40,16 +42,20 @@ Quad load_quad(Quad const* from, Words const& words = {}) {
     return quad;
 }
 
+// E2, pairs with E1: the tag is stored last, by a release; otherwise it could be seen ahead of its
+// payload.
 template <class Words = StdWords>
 void store_quad(Quad* to, Quad const& quad, Words const& words = {}) {
     words.store(&to->low, quad.low, std::memory_order_relaxed);
     words.store(&to->high, quad.high, std::memory_order_release);
 }
 
+// E3, pairs with E4: without it what a flag or a credit vouches for could be loaded ahead of it.
 inline std::uint64_t load_word(std::uint64_t const* from) {
     return StdWords::load(from, std::memory_order_acquire);
 }
 
+// E4, pairs with E3: without it a flag or a credit could be seen ahead of what comes before it.
 inline void store_word(std::uint64_t* to, std::uint64_t value) {
     StdWords::store(to, value, std::memory_order_release);
 }

@@ -51,6 +51,7 @@ class DeviceInstructions {
    public:
 #if defined(__CUDA_ARCH__)
     __device__ static Quad load_relaxed(Quad const* from) { return ptx::load_relaxed(from); }
+    // G1, in both its widths.
     __device__ static Quad load_acquire(Quad const* from) { return ptx::load_acquire(from); }
     __device__ static std::uint64_t load_acquire(std::uint64_t const* from) {
         return ptx::load_acquire(from);
@@ -71,9 +72,10 @@ class DeviceInstructions {
                                                      std::uint64_t desired) {
         return ptx::compare_exchange(to, expected, desired);
     }
-    __device__ static void fence_system() { ptx::fence_system(); }
+    __device__ static void fence_system() { ptx::fence_system(); }  // G2
 #else
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return cpu::load_quad(from); }
+    // G1: E1 and E3 have the acquire.
     CARILLON_HD static Quad load_acquire(Quad const* from) { return cpu::load_quad(from); }
     CARILLON_HD static std::uint64_t load_acquire(std::uint64_t const* from) {
         return cpu::load_word(from);
@@ -92,6 +94,7 @@ class DeviceInstructions {
                                                       std::uint64_t desired) {
         return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_relaxed);
     }
+    // G2, pairs with X1 and E3, among CPU threads.
     CARILLON_HD static void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
 #endif
 };

@@ -69,6 +69,7 @@ class WarpLanes {
     static constexpr unsigned most = lanes_per_warp;
     [[nodiscard]] __device__ static unsigned thread_rank() { return threadIdx.x % lanes_per_warp; }
     [[nodiscard]] __device__ static unsigned size() { return lanes_per_warp; }
+    // W1, in every lane: without it a lane's loads could come behind what lane 0 stores for all.
     __device__ static void sync() { __syncwarp(); }
     [[nodiscard]] __device__ static bool all(bool value) { return __all_sync(everybody, value); }
     [[nodiscard]] __device__ static bool any(bool value) { return __any_sync(everybody, value); }

@@ -37,6 +37,8 @@ __device__ inline Quad load_relaxed(Quad const* from) {
     return quad;
 }
 
+// G1, pairs with X3 across the bus and with G2: without it the thread could load what the line
+// names ahead of the line.
 __device__ inline Quad load_acquire(Quad const* from) {
     Quad quad;
     asm volatile(
@@ -58,6 +60,7 @@ __device__ inline void store_relaxed(Quad* to, Quad quad) {
         : "memory");
 }
 
+// G1, for a word.
 __device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
     std::uint64_t word;
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
@@ -93,6 +96,8 @@ __device__ inline std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_
     return previous;
 }
 
+// G2, pairs with X1 across the bus and with G1: without it what the thread wrote, or read, before
+// could come behind its next line or credit.
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 __device__ inline std::uint64_t global_timer() {

@@ -81,10 +81,12 @@ class X86 {
 
     // Ordinary stores and loads: x86 keeps the order of stores to cached memory, and of loads.
     static void store_word(std::uint64_t* to, std::uint64_t value) { cpu::store_word(to, value); }
+    // X1, for a word.
     [[nodiscard]] static std::uint64_t load_word(std::uint64_t const* from) {
         return cpu::load_word(from);
     }
 
+    // X5, pairs with itself: whoever sees a claim sees what was told before it.
     // Read-modify-writes of words that only CPU threads touch; both return what the word held
     // before. A locked instruction drains the write-combining buffers, as a store fence does.
     [[nodiscard]] static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
@@ -95,10 +97,11 @@ class X86 {
         return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_acq_rel);
     }
 
-    // An aligned 16-byte vector load is a single access on every CPU with AVX, which Device::open
-    // requires (docs/guarantees.md). Assembly and not an intrinsic: GCC replaces a vector load of
-    // which only parts are used by scalar loads of the parts, and a quad that arrives between two
-    // of them is torn.
+    // X1, pairs with G2: an acquire, as every load of x86 is; what the compiler makes of it is
+    // below. An aligned 16-byte vector load is a single access on every CPU with AVX, which
+    // Device::open requires (docs/guarantees.md). Assembly and not an intrinsic: GCC replaces a
+    // vector load of which only parts are used by scalar loads of the parts, and a quad that
+    // arrives between two of them is torn.
     [[nodiscard]] static Quad load_quad(Quad const* from) {
 #if CARILLON_THREAD_SANITIZER
         return cpu::load_quad(from);  // the same, in terms that the sanitizer understands
@@ -123,17 +126,20 @@ class X86 {
 #endif
     }
 
+    // X2, pairs with X1: without it the compiler could put a line ahead of the data that it names.
     // Earlier stores to cached memory come before later ones. x86 keeps that order by itself, so
     // only the compiler has to be told.
     static void order_stores() { std::atomic_thread_fence(std::memory_order_release); }
 
-    // Earlier stores of this thread, streaming ones included, come before later ones; what is in
-    // its write-combining buffers leaves.
+    // X3, pairs with G1: without it a line may stay where it is, or overtake the data that it
+    // names. Earlier stores of this thread, streaming ones included, come before later ones; what
+    // is in its write-combining buffers leaves.
     static void store_fence() {
         std::atomic_thread_fence(std::memory_order_release);
         _mm_sfence();
     }
 
+    // X4, pairs with G1: without it a line could overtake data where the device keeps no order.
     // A load across the bus. Later stores of this thread leave after it is complete, and by then
     // what the thread wrote to that device before has arrived there: on PCI Express a read does
     // not overtake writes.

@@ -119,6 +119,7 @@ class ChunkProducer {
         flush(sequence, used);
         store(sequence, pack(detail::ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
     }
+    // K5, through H2: the line leaves now; without it the consumer may wait for ever.
     CARILLON_POLICY_CODE
     CARILLON_HD void send(Sequence sequence) const {
         far_.commit(view_.ring.slot(sequence), sizeof(Line));
@@ -131,7 +132,8 @@ class ChunkProducer {
         send(sequence);
     }
 
-    // What the calling thread wrote to the first `size` bytes of the chunk leaves this side.
+    // K5, for the data: what the calling thread wrote to the first `size` bytes of the chunk leaves
+    // this side.
     CARILLON_POLICY_CODE
     CARILLON_HD void flush(Sequence sequence, std::size_t size) const {
         far_.commit(view_.chunk(sequence), size);
@@ -144,12 +146,14 @@ class ChunkProducer {
    private:
     CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, Line const& line) const {
-        // K1, pairs with K2: the data are complete before the line that hands them over.
+        // K1, pairs with K2: the data are complete before the line that hands them over; otherwise
+        // the consumer could read what was in the chunk before.
         far_.release();
         far_.store_line(view_.ring.slot(sequence), line, tag_of(sequence - view_.ring.capacity));
     }
 
-    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read.
+    // K4, pairs with K3: the load is an acquire, so the chunk is written after it was read; else
+    // its reader could find the next one's data.
     // One that no consumer can have returned frees nothing.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
@@ -194,7 +198,8 @@ class ChunkConsumer {
     // The same for the line as it came: returns its sequence number, or 0.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence try_take(Line& line) {
-        // K2, pairs with K1: the load is an acquire, so the chunk can be read after it.
+        // K2, pairs with K1: the load is an acquire, so the chunk is read after it; else it could
+        // be read before it is filled.
         line = near_.load_line(view_.ring.slot(next_));
         if (!has_arrived(line, tag_of(next_))) return 0;
         Sequence const taken = next_++;
@@ -231,15 +236,16 @@ class ChunkConsumer {
     [[nodiscard]] CARILLON_HD static bool is_dropped(Line const& line) {
         return unpack<detail::ChunkState>(line).dropped != 0;
     }
-    // Of a chunk that was taken and not released, whose line is there still.
+    // Of a chunk that was taken (K2) and not released, whose line is there still.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_dropped(Sequence sequence) const {
         return is_dropped(near_.load_line(view_.ring.slot(sequence)));
     }
 
-    // K3, pairs with K4: whatever was read of the chunks was read before the credit leaves. A
-    // fence and not only the order of a store behind the loads of tags: data are read by plain
-    // loads, which nothing else keeps ahead of a store.
+    // K3, pairs with K4: whatever was read of the chunks was read before the credit leaves; else
+    // the producer could fill a chunk that is still being read. A fence and not only the order of a
+    // store behind the loads of tags: data are read by plain loads, which nothing else keeps ahead
+    // of a store.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() const {
         far_.release();

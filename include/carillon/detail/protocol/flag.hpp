@@ -32,7 +32,8 @@ class FlagWriter {
         detail::check_flag<T>();
     }
 
-    // F1, pairs with F2: what the value refers to is complete before it.
+    // F1, pairs with F2: what the value refers to is complete before it, without which a reader
+    // could find it old; and the word leaves now (H2), since nothing else follows it.
     CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         std::uint64_t word = 0;
@@ -55,7 +56,8 @@ class FlagReader {
         detail::check_flag<T>();
     }
 
-    // F2, pairs with F1: the load is an acquire. Never an older value than it returned before.
+    // F2, pairs with F1: the load is an acquire; without it what the value refers to could be read
+    // ahead of it. Never an older value than it returned before.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD T get() const {
         std::uint64_t const word = near_.load_word(word_);

@@ -128,7 +128,8 @@ class MailboxWriter {
         check_mailbox<T>();
     }
 
-    // M1, pairs with M2: what the value refers to is complete before it.
+    // M1, pairs with M2: what the value refers to is complete before it; otherwise a reader could
+    // find it old.
     CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         if (data == OutOfLine::written) far_.release();
@@ -142,7 +143,7 @@ class MailboxWriter {
             far_.store_line(slot + i, detail::mailbox_line(value, i, tag), tag);
         }
         far_.store_word(view_.newest, version);
-        // They leave this side now, in any order.
+        // M3, through H2: they leave this side now, in any order; the last value would stay behind.
         far_.commit(slot, mailbox_lines<T> * sizeof(Line));
         far_.commit(view_.newest, sizeof(*view_.newest));
     }
@@ -180,15 +181,19 @@ class MailboxReader {
                 incoming.wanted = next_wanted(newest, wanted);
                 incoming.missing = 0;
             }
+            // M4, pairs with itself in every thread: else some would look for another version.
             threads.sync();
             wanted = incoming.wanted;
             bool const news = wanted > version_;
             if (news) load_lines(wanted, incoming);
-            threads.sync();  // all lines were looked at; nobody needs `wanted` any more
+            // M4: all lines were looked at; else what is not whole could be handed out.
+            threads.sync();
             if (!news) return false;
             bool const whole = incoming.missing == 0;
             if (whole) hand_out(incoming, value);
-            threads.sync();  // all have seen whether it is whole, and see the value
+            // M4: all have seen whether it is whole, and see the value; else the next look could
+            // change it under them.
+            threads.sync();
             if (!whole) continue;
             version_ = wanted;
             return true;
@@ -204,7 +209,8 @@ class MailboxReader {
         std::uint32_t words[mailbox_lines<T> * mailbox_words_per_line];
     };
 
-    // The newest version, or if that was looked at before, the one ahead of the last.
+    // The newest version, or if that was looked at before, the one ahead of the last. Needs no
+    // order with M2: the lines say themselves which version they are.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Sequence next_wanted(Sequence& newest, Sequence wanted) const {
         Sequence const told = near_.load_word(view_.newest);
@@ -213,7 +219,8 @@ class MailboxReader {
         return told;
     }
 
-    // M2, pairs with M1: the loads are acquires.
+    // M2, pairs with M1: the loads are acquires; otherwise what the value refers to could be read
+    // ahead of it.
     CARILLON_POLICY_CODE
     CARILLON_HD void load_lines(Sequence version, Incoming& incoming) const {
         Threads const threads;

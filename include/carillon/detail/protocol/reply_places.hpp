@@ -103,7 +103,8 @@ class PlaceClaim {
 
     [[nodiscard]] CARILLON_HD ReplyAddress address() const { return {place_, number()}; }
 
-    // K2, pairs with K1. Whether the reply is there.
+    // A2, pairs with A1: the load is an acquire; without it what the reply refers to could be read
+    // ahead of it. Whether the reply is there.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool look(Line& reply) const {
         reply = near_.load_line(places_.lines + place_);
@@ -123,8 +124,9 @@ class PlaceClaim {
     [[nodiscard]] CARILLON_HD std::uint64_t* word() const { return places_.words + place_; }
     [[nodiscard]] CARILLON_HD Tag number() const { return tag_of((word_ + 1) / 2); }
 
-    // Nobody's, and nothing is under way to it. What the line holds is not read: that another has
-    // claimed the place meanwhile, and the host is writing it, the exchange tells.
+    // Needs no order but A3's. Nobody's, and nothing is under way to it. What the line holds is not
+    // read: that another has claimed the place meanwhile, and the host is writing it, the exchange
+    // tells.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool is_free() const {
         if ((word_ & 1) != 0) return false;
@@ -139,8 +141,9 @@ class PlaceClaim {
         return true;
     }
 
-    // K3: it comes after the loads that found the reply's tags, which decided that it is made. Then
-    // no caller before the next looks at the line while the host writes it.
+    // A3, pairs with A1 of the call after: it comes after the loads that found the reply's tags,
+    // which decided that it is made. Without that a caller could still look at the line while the
+    // next one's reply is written into it.
     CARILLON_POLICY_CODE
     CARILLON_HD void leave(std::uint64_t step, bool known_free) {
         known_free_ = known_free;
@@ -176,8 +179,9 @@ class ReplyWriter {
     CARILLON_HD explicit ReplyWriter(ReplyPlaces const& places, Far far = Far())
         : places_(places), far_(far) {}
 
-    // K1, pairs with K2. The line before it in this place is of the call before. `data` is for what
-    // the reply refers to.
+    // A1, pairs with A2: what the reply refers to is complete before it, if `data` says so, or the
+    // caller could find it old; and the line leaves now (H2), as its caller waits. The line before
+    // it in this place is of the call before.
     CARILLON_POLICY_CODE
     template <class Reply>
     CARILLON_HD void answer(ReplyAddress to, Reply const& reply,

@@ -109,6 +109,7 @@ class Bell {
     CARILLON_HD void store(Far const& far, Sequence published) const {
         if (word_ != nullptr) far.store_word(word_, published);
     }
+    // B1, beside P2: without it the bell may linger, and nobody looks at the line.
     CARILLON_POLICY_CODE
     template <FarAccess Far>
     CARILLON_HD void commit(Far const& far) const {
@@ -199,8 +200,8 @@ class Producer {
         bell_.store(far_, next_);
         Line* const stored = slot_;
         advance(1);
-        // P2: the line leaves this side now, not when a write-combining buffer happens to be
-        // evicted. No order between quads is needed: each carries its tag.
+        // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
+        // to be evicted. No order between quads is needed: each carries its tag.
         far_.commit(stored, sizeof(Line));
         bell_.commit(far_);
         // The credit is looked at four times a lap, after a publish, where nobody waits for it.
@@ -225,8 +226,9 @@ class Producer {
         slot_ = view_.slot(next_);
     }
 
-    // P3, pairs with C2: the slot's last line was taken before it is written again. A consumer that
-    // is wrong may write any credit there: it has lines overwritten, but never more than there are.
+    // P3, pairs with C2: the slot's last line was taken before it is written again; without it a
+    // line is lost. A consumer that is wrong may write any credit there: it has lines overwritten,
+    // but never more than there are.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const taken = near_.load_word(view_.credit);
@@ -336,7 +338,8 @@ class Consumer {
     CARILLON_HD bool look(Line& line) {
         // A batch of credits goes back before the next look, not between arrival and use.
         if (held_ >= credit_batch()) return_credit();
-        // C1, pairs with P1: the load is an acquire, so what the line names can be read after it.
+        // C1, pairs with P1: the load is an acquire; without it what the line names could be read
+        // before it is there.
         line = near_.load_line(view_.slot(next_));
         if (has_arrived(line, tag_of(next_))) return true;
         return_held();
@@ -347,7 +350,9 @@ class Consumer {
         return view_.capacity < 4 ? 1 : view_.capacity / 4;
     }
 
-    // C2, pairs with P3: the store depends on the loads that found every tag it covers.
+    // C2, pairs with P3: the store depends on the loads that found every tag it covers; were it to
+    // leave ahead of them, the slot could be written under them. It leaves now (H2): the producer
+    // may be waiting.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
         far_.store_word(view_.credit, next_ - 1);

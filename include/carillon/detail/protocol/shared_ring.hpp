@@ -136,6 +136,9 @@ class Claimer {
 
     // At least `least` and at most `most` numbers in a row, or none at once: where there is no
     // room, or others were faster again and again.
+    //
+    // S7, pairs with S8: the record says *claiming* before the claim is made. Otherwise a number
+    // that a living producer has could be given up.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Claim try_claim(std::uint32_t least, std::uint32_t most) {
         constexpr int attempts = 64;
@@ -161,7 +164,7 @@ class Claimer {
 
    private:
     // S3, pairs with S2: the numbers after `last`, at most `most`, whose slots were taken a lap
-    // ago.
+    // ago; without it lines that wait would be overwritten.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint32_t room_after(Sequence last, std::uint32_t most) {
         Sequence const stripe_start = last & ~Sequence{view_.stripe() - 1};
@@ -213,6 +216,8 @@ class SharedProducer {
         std::uint32_t const first = claim.count < before_wrap ? claim.count : before_wrap;
         store(claim.first, messages, first);
         store(claim.first + first, messages + first, claim.count - first);
+        // S6, through H2: the lines leave before the claim counts as written; without it one of
+        // them could linger, and all behind it wait.
         far_.commit(view_.slots + view_.index(claim.first), first * sizeof(Line));
         if (claim.count != first) far_.commit(view_.slots, (claim.count - first) * sizeof(Line));
         claimer_.done();
@@ -256,6 +261,7 @@ class LanesProducer {
         if (first == 0) return false;
         Sequence const sequence = first + lanes_.count_before(has_one);
         if (has_one) {
+            // S1, pairs with S4
             if (data == OutOfLine::written) far_.release();
             store(message, sequence);
         }
@@ -273,6 +279,7 @@ class LanesProducer {
         if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(all, all);
         Sequence const first = lanes_.broadcast(claim.first);
         if (first == 0) return false;
+        // S1, pairs with S4
         if (data == OutOfLine::written) far_.release();
         for (std::size_t i = 0; i < count; ++i) {
             store(messages[i], first + i * lanes_.size() + lanes_.thread_rank());
@@ -285,7 +292,7 @@ class LanesProducer {
     CARILLON_HD void store(T const& message, Sequence sequence) {
         Line* const slot = view_.slots + view_.index(sequence);
         far_.store_line(slot, pack(message, tag_of(sequence)), tag_of(sequence - view_.capacity));
-        far_.commit(slot, sizeof(Line));
+        far_.commit(slot, sizeof(Line));  // S6
     }
 
     SharedRingView view_;
@@ -352,7 +359,8 @@ class SharedConsumer {
         mine_taken_ = 0;
     }
 
-    // S4, pairs with S1: the loads are acquires.
+    // S4, pairs with S1: the loads are acquires; without that what a message refers to could be
+    // read before it is there.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t take(Use&& use) {
@@ -385,8 +393,9 @@ class SharedConsumer {
         return got;
     }
 
-    // A number is given up after every line that living producers wrote before: a line that is
-    // there is taken, whoever wrote it.
+    // S4, pairs with S5 too: a number is given up after every line that living producers wrote
+    // before, and its word is looked at ahead of the line. So a line that is there is taken,
+    // whoever wrote it.
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD std::uint32_t skip_if_given_up(Use&& use) {
@@ -403,7 +412,8 @@ class SharedConsumer {
         return 1;
     }
 
-    // S2, pairs with S3: every lane has found the tags of its lines.
+    // S2, pairs with S3: every lane has found the tags of its lines (W1); without that a slot could
+    // be written while a lane still looks at it. The credit leaves now (H2).
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
         lanes_.sync();
@@ -438,6 +448,7 @@ template <NearAccess Near>
 
 // Gives up the numbers of a claim whose lines could not be written, for the consumers to skip. Who
 // finds a line there all the same takes it.
+// S5, pairs with S4.
 template <FarAccess Far>
 void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far const& far) {
     far.release();
@@ -452,6 +463,8 @@ void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far
 template <FarAccess Far, NearAccess Near, class Records>
 bool give_up_claims(SharedRingView const& view, std::size_t records, Records&& record, Far far,
                     Near near, Claim* held) {
+    // S8, pairs with S7: the last claim is looked at before the records, so that whoever made one
+    // up to it is found claiming, or with its numbers.
     Sequence const last = near.load_word(view.claimed);
     std::size_t holders = 0;
     for (std::size_t i = 0; i < records; ++i) {
@@ -472,7 +485,8 @@ bool give_up_claims(SharedRingView const& view, std::size_t records, Records&& r
         }
         return false;
     };
-    // S5: what living producers wrote has arrived before any number is given up.
+    // S5, pairs with S4: what living producers wrote has arrived before any number is given up;
+    // otherwise a line could be skipped that is there.
     far.release();
     Sequence const lap_before = last < view.capacity ? 0 : last - view.capacity;
     for (Sequence s = lap_before < view.first ? view.first : lap_before + 1; s <= last; ++s) {
