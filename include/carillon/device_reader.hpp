@@ -50,10 +50,9 @@ class ReaderHost {
     void require(Memory const& memory, std::size_t offset, std::size_t size) const;
 
    private:
-    using Requests = Producer<ReadRequest, UncommittedMapped, HostCached>;
     // A block as the host sees it.
     struct Block {
-        Requests requests;
+        HostProducer<ReadRequest> requests;
         HostConsumer<ReadReply> replies;
         std::uint32_t owed = 0;  // lines that it has yet to send
     };

@@ -50,7 +50,7 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
       lines_(DeviceReader::largest_in_lines) {
     for (unsigned i = 0; i < options.blocks; ++i) {
         ChannelView const view = channels_->on_host().channel(i);
-        blocks_.push_back({Requests(view.requests, UncommittedMapped(far_), HostCached()),
+        blocks_.push_back({HostProducer<ReadRequest>(view.requests, far_, HostCached()),
                            HostConsumer<ReadReply>(view.replies, HostCached(), far_)});
     }
     kernel_ = KernelHost::make(device_, channels_, kernel_options(), "DeviceReader");
@@ -125,7 +125,8 @@ std::span<std::byte const> ReaderHost::read_shares(std::uintptr_t address, std::
 
 void ReaderHost::send(Block& block, ReadRequest const& request, std::uint32_t lines,
                       OutOfLine data) {
-    if (!block.requests.try_push(request, data)) {  // not while no more than one read is under way
+    // There is room while no more than one read is under way.
+    if (!block.requests.try_push_uncommitted(request, data)) {
         throw TimeoutError(read_call, "no slot came free");
     }
     block.owed = lines;

@@ -40,6 +40,19 @@ TEST_F(RingOrderTest, publishIsOneLineAndOneCommit) {
               (Entries{"far.store_line slot 0", "  over tag 1 tag 17", "far.commit 64 slot 0"}));
 }
 
+// Catches a commit for each of several rings, or a look at the credit that comes ahead of the line.
+TEST_F(RingOrderTest, uncommittedPushIsOneLineAndNoCommit) {
+    ASSERT_TRUE(producer_.try_push_uncommitted(Whole::make(1), OutOfLine::written));
+    EXPECT_EQ(log_.take(),
+              (Entries{"far.release", "far.store_line slot 0", "  over tag 1 tag 17"}));
+    for (int i = 0; i != 2; ++i) ASSERT_TRUE(producer_.try_push_uncommitted(Whole::make(1)));
+    EXPECT_EQ(log_.take().back(), look);
+    EXPECT_EQ(producer_.next(), 20U);
+    while (producer_.try_push_uncommitted(Whole::make(1))) {
+    }
+    EXPECT_EQ(producer_.next(), 33U);
+}
+
 // Catches a commit, which is a store fence, a line; and one that covers too little.
 TEST_F(RingOrderTest, batchIsAllItsLinesAndOneCommitAndWithTheWrapTwo) {
     std::array<Whole, 12> messages{};

@@ -106,12 +106,4 @@ class BasicHostMapped {
 
 using HostMapped = BasicHostMapped<X86>;
 
-// HostMapped for lines to several rings that are to leave together: whoever stores them commits
-// them all through the HostMapped that this one was made of.
-class UncommittedMapped : public HostMapped {
-   public:
-    explicit UncommittedMapped(HostMapped const& far) : HostMapped(far) {}
-    void commit(void const* /*where*/, std::size_t /*size*/) const {}
-};
-
 }  // namespace carillon

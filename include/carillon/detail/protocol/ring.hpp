@@ -153,6 +153,18 @@ class Producer {
         return true;
     }
 
+    // The same, but the line leaves this side when the caller commits it, through the far policy:
+    // one commit for lines of several rings. So it is for a producer without a bell.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_push_uncommitted(
+        T const& message, OutOfLine data = OutOfLine::none) requires std::same_as<Ringer, NoBell> {
+        if (was_full()) [[unlikely]]
+            return false;
+        (void)store(pack(message, tag_of(next_)), data);
+        look_now_and_then();
+        return true;
+    }
+
     // Publishes as many of the `count` messages as there is room for, the first ones, and returns
     // how many: with one fence for all of them, two where they go on at the first slot. `data` is
     // for what any of them refers to.
@@ -194,17 +206,29 @@ class Producer {
    private:
     CARILLON_POLICY_CODE
     CARILLON_HD void publish(Line const& line, OutOfLine data) {
+        Line* const stored = store(line, data);
+        // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
+        // to be evicted. No order between quads is needed: each carries its tag.
+        far_.commit(stored, sizeof(Line));
+        bell_.commit(far_);
+        look_now_and_then();
+    }
+
+    // Returns the slot.
+    CARILLON_POLICY_CODE
+    CARILLON_HD Line* store(Line const& line, OutOfLine data) {
         // P1, pairs with C1: what the message refers to is complete before the line that names it.
         if (data == OutOfLine::written) far_.release();
         far_.store_line(slot_, line, tag_of(next_ - view_.capacity));
         bell_.store(far_, next_);
         Line* const stored = slot_;
         advance(1);
-        // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
-        // to be evicted. No order between quads is needed: each carries its tag.
-        far_.commit(stored, sizeof(Line));
-        bell_.commit(far_);
-        // The credit is looked at four times a lap, after a publish, where nobody waits for it.
+        return stored;
+    }
+
+    // The credit is looked at four times a lap, after a publish, where nobody waits for it.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void look_now_and_then() {
         if ((tag_of(next_) & (view_.capacity / 4 - 1)) == 0) look_at_credit();
     }
 
