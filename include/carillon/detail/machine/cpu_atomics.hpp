@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 
 #include "carillon/detail/wire/line.hpp"
@@ -32,9 +33,16 @@ struct StdWords {
     }
 };
 
+template <class W>
+concept WordAtomics = requires(W const& words, std::uint64_t const* from, std::uint64_t* to,
+                               std::uint64_t value, std::memory_order order) {
+    { words.load(from, order) } -> std::same_as<std::uint64_t>;
+    words.store(to, value, order);
+};
+
 // E1, pairs with E2: the tag is loaded first, by an acquire; otherwise the payload could be of
 // before a tag that is new.
-template <class Words = StdWords>
+template <WordAtomics Words = StdWords>
 Quad load_quad(Quad const* from, Words const& words = {}) {
     Quad quad;
     quad.high = words.load(&from->high, std::memory_order_acquire);
@@ -44,7 +52,7 @@ Quad load_quad(Quad const* from, Words const& words = {}) {
 
 // E2, pairs with E1: the tag is stored last, by a release; otherwise it could be seen ahead of its
 // payload.
-template <class Words = StdWords>
+template <WordAtomics Words = StdWords>
 void store_quad(Quad* to, Quad const& quad, Words const& words = {}) {
     words.store(&to->low, quad.low, std::memory_order_relaxed);
     words.store(&to->high, quad.high, std::memory_order_release);
