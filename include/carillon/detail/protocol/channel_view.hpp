@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 

@@ -22,7 +22,7 @@
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon {

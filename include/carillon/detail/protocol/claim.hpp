@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the producers of a shared ring (shared_ring.hpp) claim sequence numbers, and tell of it.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// What a producer tells of the claim it is at, for whoever has to know when it has died.
+struct alignas(128) ProducerRecord {
+    static constexpr Sequence none = 0;          // no claim is under way
+    static constexpr Sequence claiming = ~0ULL;  // one may be: its numbers are not told yet
+
+    Sequence begin;  // the first number claimed, or one of the two above
+    Sequence end;    // one past the last
+};
+
+// How a producer tells of its claim, through its own near policy: that it may be claiming, which
+// numbers it has claimed, that their lines are written.
+template <class R, class Near>
+concept RecordsThrough = std::copyable<R> &&
+    requires(R const& record, Near const& near, Sequence number) {
+    record.claiming(near);
+    record.claimed(near, number, number);
+    record.done(near);
+};
+
+// A claim that nobody needs to know of: a device's producers end with their kernel.
+class NoRecord {
+   public:
+    template <ClaimAccess Near>
+    CARILLON_HD void claiming(Near const& /*near*/) const {}
+    template <ClaimAccess Near>
+    CARILLON_HD void claimed(Near const& /*near*/, Sequence /*begin*/, Sequence /*end*/) const {}
+    template <ClaimAccess Near>
+    CARILLON_HD void done(Near const& /*near*/) const {}
+};
+
+class ClaimRecord {
+   public:
+    explicit ClaimRecord(ProducerRecord* record) : record_(record) {}
+
+    template <TellAccess Near>
+    void claiming(Near const& near) const {
+        near.store_word(&record_->begin, ProducerRecord::claiming);
+    }
+    template <TellAccess Near>
+    void claimed(Near const& near, Sequence begin, Sequence end) const {
+        near.store_word(&record_->end, end);
+        near.store_word(&record_->begin, begin);
+    }
+    template <TellAccess Near>
+    void done(Near const& near) const {
+        near.store_word(&record_->begin, ProducerRecord::none);
+    }
+
+   private:
+    ProducerRecord* record_;
+};
+
+// Sequence numbers first to first + count - 1.
+struct Claim {
+    Sequence first;
+    std::uint32_t count;
+};
+
+// Claims numbers for lines. It claims what it has room for, so that a claim is never waited with.
+template <ClaimAccess Near, RecordsThrough<Near> Record>
+class Claimer {
+   public:
+    CARILLON_HD Claimer(SharedRingView const& view, Near near, Record record)
+        : view_(view), free_until_(view.first - 1), near_(near), record_(record) {}
+
+    // At least `least` and at most `most` numbers in a row, or none at once: where there is no
+    // room, or others were faster again and again.
+    //
+    // S7, pairs with S8: the record says *claiming* before the claim is made. Otherwise a number
+    // that a living producer has could be given up.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Claim try_claim(std::uint32_t least, std::uint32_t most) {
+        constexpr int attempts = 64;
+        Sequence last = near_.load_word(view_.claimed);
+        for (int attempt = 0; attempt < attempts; ++attempt) {
+            std::uint32_t const count = room_after(last, most);
+            if (count < least || count == 0) return {};
+            record_.claiming(near_);
+            Sequence const seen = near_.compare_exchange(view_.claimed, last, last + count);
+            if (seen == last) {
+                record_.claimed(near_, last + 1, last + 1 + count);
+                return {last + 1, count};
+            }
+            record_.done(near_);
+            last = seen;
+        }
+        return {};
+    }
+
+    // The lines of the claim are written.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void done() { record_.done(near_); }
+
+   private:
+    // S3, pairs with S2: the numbers after `last`, at most `most`, whose slots were taken a lap
+    // ago; without it lines that wait would be overwritten.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint32_t room_after(Sequence last, std::uint32_t most) {
+        Sequence const stripe_start = last & ~Sequence{view_.stripe() - 1};
+        if (free_until_ < stripe_start) free_until_ = stripe_start;
+        while (free_until_ < last + most) {
+            Sequence const end = free_until_ + view_.stripe();
+            if (near_.load_word(view_.credit(end)) + view_.capacity < end) break;
+            free_until_ = end;
+        }
+        if (free_until_ <= last) return 0;
+        Sequence const room = free_until_ - last;
+        return room < most ? static_cast<std::uint32_t>(room) : most;
+    }
+
+    SharedRingView view_;
+    Sequence free_until_;  // every slot up to this number is known to be free, or claimed
+    Near near_;
+    Record record_;
+};
+
+}  // namespace carillon

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The consumer's end of a ring (ring.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
+template <class T, NearAccess Near, FarAccess Far>
+class Consumer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit Consumer(RingView const& view, Near near = Near(), Far far = Far())
+        : view_(view), next_(view.first), near_(near), far_(far) {
+        check_payload<T>();
+    }
+
+    // Takes the next message into `message` and returns true, or returns false at once when it
+    // has not wholly arrived.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_pop(T& message) {
+        Line line;
+        if (!try_take(line)) return false;
+        message = unpack<T>(line);
+        return true;
+    }
+
+    // The same for the line as it came, for types that cannot be default-constructed.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_take(Line& line) {
+        return try_consume([&](Line const& taken) { line = taken; });
+    }
+
+    // The same, calling `use(line)` with it: nothing stands between arrival and use. A message
+    // whose use throws is taken all the same: it is not delivered again.
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD bool try_consume(Use&& use) {
+        return try_consume_within(
+            1, [] {}, use);
+    }
+
+    // The same, looking up to `polls` times and calling `in_vain()` whenever that found nothing:
+    // between two looks is nothing else.
+    CARILLON_POLICY_CODE
+    template <class InVain, class Use>
+    CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
+        Line line;
+        while (!look(line)) {
+            in_vain();
+            if (--polls == 0) return false;
+        }
+        Taking const taking{*this};
+        use(line);
+        return true;
+    }
+
+    // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::size_t try_pop_n(T* messages, std::size_t count) {
+        std::size_t taken = 0;
+        while (taken < count &&
+               try_consume([&](Line const& line) { messages[taken] = unpack<T>(line); })) {
+            ++taken;
+        }
+        return taken;
+    }
+
+    // Lines taken whose credit has not been returned, and its return ahead of time: for a consumer
+    // that may not look again for a while.
+    [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void return_held() {
+        if (held_ != 0) return_credit();
+    }
+
+    // The sequence number of the message that the next successful take will return.
+    [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
+    // The slot that its line will be in.
+    [[nodiscard]] CARILLON_HD Line const* awaited() const { return view_.slot(next_); }
+    [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
+
+   private:
+    // Its end is where a line is taken, however its use ends: after it, where nobody waits.
+    struct Taking {
+        Consumer& consumer;
+
+        CARILLON_HD ~Taking() {
+            ++consumer.next_;
+            ++consumer.held_;
+        }
+    };
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool look(Line& line) {
+        // A batch of credits goes back before the next look, not between arrival and use.
+        if (held_ >= credit_batch()) return_credit();
+        // C1, pairs with P1: the load is an acquire; without it what the line names could be read
+        // before it is there.
+        line = near_.load_line(view_.slot(next_));
+        if (has_arrived(line, tag_of(next_))) return true;
+        return_held();
+        return false;
+    }
+
+    [[nodiscard]] CARILLON_HD std::uint32_t credit_batch() const {
+        return view_.capacity < 4 ? 1 : view_.capacity / 4;
+    }
+
+    // C2, pairs with P3: the store depends on the loads that found every tag it covers; were it to
+    // leave ahead of them, the slot could be written under them. It leaves now (H2): the producer
+    // may be waiting.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void return_credit() {
+        far_.store_word(view_.credit, next_ - 1);
+        far_.commit(view_.credit, sizeof(*view_.credit));
+        held_ = 0;
+    }
+
+    RingView view_;
+    Sequence next_;
+    std::uint32_t held_ = 0;  // lines taken whose credit has not been returned
+    Near near_;
+    Far far_;
+};
+
+}  // namespace carillon

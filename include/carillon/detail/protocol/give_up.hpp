@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the numbers that a producer of a shared ring (shared_ring.hpp) had claimed when
+// it died.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/claim.hpp"
+#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// Whether the line with this number, which a producer that has died had claimed, was written whole:
+// it is there, or one of a later lap. To be asked before the number is given up; reads far memory.
+template <NearAccess Near>
+[[nodiscard]] bool was_written(SharedRingView const& view, Sequence number, Near near) {
+    Line const line = near.load_line(view.slots + view.index(number));
+    for (Quad const& quad : line.quads) {
+        if (static_cast<std::int32_t>(quad.tag() - tag_of(number)) < 0) return false;
+    }
+    return true;
+}
+
+// Gives up the numbers of a claim whose lines could not be written, for the consumers to skip. Who
+// finds a line there all the same takes it.
+// S5, pairs with S4.
+template <FarAccess Far>
+void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far const& far) {
+    far.release();
+    for (Sequence s = begin; s != end; ++s) far.store_word(view.given_up + view.index(s), s);
+    far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
+}
+
+// Gives up what no living producer holds, for the consumers to skip: to be called, by one thread
+// at a time, after a producer has died. `record(i)` is the record of living producer i, or nullptr
+// where there is none, for i < records. Returns false where a living producer is just claiming:
+// call it again.
+template <FarAccess Far, NearAccess Near, class Records>
+bool give_up_claims(SharedRingView const& view, std::size_t records, Records&& record, Far far,
+                    Near near, Claim* held) {
+    // S8, pairs with S7: the last claim is looked at before the records, so that whoever made one
+    // up to it is found claiming, or with its numbers.
+    Sequence const last = near.load_word(view.claimed);
+    std::size_t holders = 0;
+    for (std::size_t i = 0; i < records; ++i) {
+        ProducerRecord const* const living = record(i);
+        if (living == nullptr) continue;
+        Sequence const begin = near.load_word(&living->begin);
+        if (begin == ProducerRecord::claiming) return false;
+        if (begin == ProducerRecord::none) continue;
+        Sequence const end = near.load_word(&living->end);
+        // Otherwise that claim is written, and the next one is beyond `last`.
+        if (near.load_word(&living->begin) == begin) {
+            held[holders++] = {begin, static_cast<std::uint32_t>(end - begin)};
+        }
+    }
+    auto const is_held = [&](Sequence sequence) {
+        for (std::size_t i = 0; i < holders; ++i) {
+            if (sequence - held[i].first < held[i].count) return true;
+        }
+        return false;
+    };
+    // S5, pairs with S4: what living producers wrote has arrived before any number is given up;
+    // otherwise a line could be skipped that is there.
+    far.release();
+    Sequence const lap_before = last < view.capacity ? 0 : last - view.capacity;
+    for (Sequence s = lap_before < view.first ? view.first : lap_before + 1; s <= last; ++s) {
+        bool const taken = near.load_word(view.credit(s)) >= view.stripe_end(s);
+        if (!taken && !is_held(s)) far.store_word(view.given_up + view.index(s), s);
+    }
+    far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
+    return true;
+}
+
+}  // namespace carillon

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages as the lines that they travel in.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon::detail {
+
+// Stores `count` messages as lines in a row, the first with tag `first`; `previous` is the tag
+// that the first slot holds until now. Payloads that fill a line go as they lie in memory.
+CARILLON_POLICY_CODE
+template <class T, FarAccess Far>
+CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std::size_t count,
+                                Tag first, Tag previous) {
+    if (count == 0) return;  // the part behind the wrap, mostly
+    if constexpr (sizeof(T) == payload_bytes) {
+        far.store_payloads(to, messages, count, first, previous);
+    } else {
+        constexpr std::size_t most = 16;
+        PayloadWords payloads[most]{};
+        for (std::size_t done = 0; done < count;) {
+            std::size_t const now = count - done < most ? count - done : most;
+            for (std::size_t i = 0; i < now; ++i) {
+                std::memcpy(&payloads[i], &messages[done + i], sizeof(T));
+            }
+            auto const tags = static_cast<Tag>(done);
+            far.store_payloads(to + done, payloads, now, first + tags, previous + tags);
+            done += now;
+        }
+    }
+}
+
+}  // namespace carillon::detail

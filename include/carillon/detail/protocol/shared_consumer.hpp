@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a shared ring (shared_ring.hpp) that takes lines.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// How many polls in a row find nothing before a consumer looks whether its line was given up; a
+// power of two. Tests have fewer.
+template <NearAccess Near>
+inline constexpr std::uint32_t polls_per_look = 64;
+
+// The end that takes lines: a thread, or the lanes of a warp, which share a stripe out among
+// themselves; any number of them. Every lane calls every member function.
+template <class T, ClaimAccess Near, FarAccess Far, VotingGroup Lanes>
+class SharedConsumer {
+   public:
+    // Lines that one lane loads before it looks at the first of them.
+    static constexpr std::uint32_t read_ahead = 4;
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit SharedConsumer(SharedRingView const& view, Near near = Near(),
+                                        Far far = Far(), Lanes lanes = Lanes())
+        : view_(view), near_(near), far_(far), lanes_(lanes) {
+        check_payload<T>();
+    }
+
+    // Takes what has arrived of this consumer's stripe, at most `read_ahead` lines a lane, and
+    // calls use(message, sequence) for each, a lane's own in order. Returns whether any lane
+    // took one, the same to every lane. A message is taken before it is used: one whose use throws
+    // is not delivered again, nor are those before it, and the next poll goes on behind it.
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD bool poll(Use&& use) {
+        if (begin_ == 0) claim();
+        std::uint32_t got = take(use);
+        if (got != 0) {
+            misses_ = 0;
+        } else if (mine_taken_ < mine() && (++misses_ & (polls_per_look<Near> - 1)) == 0) {
+            got = skip_if_given_up(use);
+        }
+        if (lanes_.all(mine_taken_ == mine())) return_credit();
+        return lanes_.any(got != 0);
+    }
+
+    // Numbers that this lane skipped because their producer died.
+    [[nodiscard]] CARILLON_HD std::uint64_t skipped() const { return skipped_; }
+
+   private:
+    // The lines of a stripe that are this lane's: every size()th from thread_rank() on.
+    [[nodiscard]] CARILLON_HD std::uint32_t mine() const {
+        return (view_.stripe() + lanes_.size() - 1 - lanes_.thread_rank()) / lanes_.size();
+    }
+    [[nodiscard]] CARILLON_HD Sequence sequence(std::uint32_t mine) const {
+        return begin_ + lanes_.thread_rank() + std::uint64_t{mine} * lanes_.size();
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void claim() {
+        Sequence last = 0;
+        if (lanes_.thread_rank() == 0) last = near_.fetch_add(view_.taken, view_.stripe());
+        begin_ = lanes_.broadcast(last) + 1;
+        mine_taken_ = 0;
+    }
+
+    // S4, pairs with S1: the loads are acquires; without that what a message refers to could be
+    // read before it is there.
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD std::uint32_t take(Use&& use) {
+        std::uint32_t const left = mine() - mine_taken_;
+        std::uint32_t got = 0;
+        if constexpr (Lanes::most == 1) {
+            // A CPU looks ahead by itself, and is best at a line that it need not put aside.
+            for (; got < read_ahead && got < left; ++got) {
+                Sequence const awaited = sequence(mine_taken_);
+                Line const line = near_.load_line(view_.slots + view_.index(awaited));
+                if (!has_arrived(line, tag_of(awaited))) break;
+                ++mine_taken_;
+                use(unpack<T>(line), awaited);
+            }
+        } else {
+            Line lines[read_ahead];
+            for (std::uint32_t i = 0; i < read_ahead; ++i) {
+                Sequence const awaited = sequence(mine_taken_ + i);
+                lines[i] = i < left ? near_.load_line(view_.slots + view_.index(awaited)) : Line{};
+            }
+            for (std::uint32_t i = 0; i < read_ahead; ++i) {
+                Sequence const awaited = sequence(mine_taken_ + i);
+                if (got == i && i < left && has_arrived(lines[i], tag_of(awaited))) {
+                    use(unpack<T>(lines[i]), awaited);
+                    got = i + 1;
+                }
+            }
+            mine_taken_ += got;  // nothing throws where there are more lanes than one
+        }
+        return got;
+    }
+
+    // S4, pairs with S5 too: a number is given up after every line that living producers wrote
+    // before, and its word is looked at ahead of the line. So a line that is there is taken,
+    // whoever wrote it.
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD std::uint32_t skip_if_given_up(Use&& use) {
+        Sequence const awaited = sequence(mine_taken_);
+        std::uint32_t const index = view_.index(awaited);
+        if (near_.load_word(view_.given_up + index) != awaited) return 0;
+        ++mine_taken_;
+        Line const line = near_.load_line(view_.slots + index);
+        if (!has_arrived(line, tag_of(awaited))) {
+            ++skipped_;
+            return 0;
+        }
+        use(unpack<T>(line), awaited);
+        return 1;
+    }
+
+    // S2, pairs with S3: every lane has found the tags of its lines (W1); without that a slot could
+    // be written while a lane still looks at it. The credit leaves now (H2).
+    CARILLON_POLICY_CODE
+    CARILLON_HD void return_credit() {
+        lanes_.sync();
+        if (lanes_.thread_rank() == 0) {
+            std::uint64_t* const credit = view_.credit(begin_);
+            far_.store_word(credit, view_.stripe_end(begin_));
+            far_.commit(credit, sizeof(*credit));
+        }
+        begin_ = 0;
+    }
+
+    SharedRingView view_;
+    Sequence begin_ = 0;            // of the stripe that is being taken; 0 for none
+    std::uint32_t mine_taken_ = 0;  // of this lane's lines in it
+    std::uint32_t misses_ = 0;      // polls in a row in which this lane found nothing
+    std::uint64_t skipped_ = 0;
+    Near near_;
+    Far far_;
+    Lanes lanes_;
+};
+
+}  // namespace carillon

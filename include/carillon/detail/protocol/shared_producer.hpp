@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ends of a shared ring (shared_ring.hpp) that write lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/claim.hpp"
+#include "carillon/detail/protocol/messages.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// One thread's end that writes lines; any number of them, each its own thread.
+template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
+class SharedProducer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit SharedProducer(SharedRingView const& view, Far far = Far(),
+                                        Near near = Near(), Record record = Record())
+        : view_(view), claimer_(view, near, record), far_(far) {
+        check_payload<T>();
+    }
+
+    // Publishes one message and returns true, or returns false at once when there is no room.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        return try_push_n(&message, 1, data) == 1;
+    }
+
+    // Publishes the first ones of `count` messages, as many as there is room for, in a row, and
+    // returns how many: with one claim and one fence.
+    CARILLON_POLICY_CODE
+    CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
+                                       OutOfLine data = OutOfLine::none) {
+        std::uint32_t const most =
+            count < view_.capacity ? static_cast<std::uint32_t>(count) : view_.capacity;
+        Claim const claim = claimer_.try_claim(1, most);
+        if (claim.count == 0) return 0;
+        if (data == OutOfLine::written) far_.release();  // S1, pairs with S4
+        std::uint32_t const before_wrap = view_.capacity - view_.index(claim.first);
+        std::uint32_t const first = claim.count < before_wrap ? claim.count : before_wrap;
+        store(claim.first, messages, first);
+        store(claim.first + first, messages + first, claim.count - first);
+        // S6, through H2: the lines leave before the claim counts as written; without it one of
+        // them could linger, and all behind it wait.
+        far_.commit(view_.slots + view_.index(claim.first), first * sizeof(Line));
+        if (claim.count != first) far_.commit(view_.slots, (claim.count - first) * sizeof(Line));
+        claimer_.done();
+        return claim.count;
+    }
+
+   private:
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store(Sequence sequence, T const* messages, std::uint32_t count) {
+        detail::store_messages(far_, view_.slots + view_.index(sequence), messages, count,
+                               tag_of(sequence), tag_of(sequence - view_.capacity));
+    }
+
+    SharedRingView view_;
+    Claimer<Near, Record> claimer_;
+    Far far_;
+};
+
+// The end of the lanes of a warp that write lines together, one message a lane. Every lane calls
+// every member function.
+template <class T, FarAccess Far, ClaimAccess Near, VotingGroup Lanes>
+class LanesProducer {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit LanesProducer(SharedRingView const& view, Far far = Far(),
+                                       Near near = Near(), Lanes lanes = Lanes())
+        : view_(view), claimer_(view, near, NoRecord()), far_(far), lanes_(lanes) {
+        check_payload<T>();
+    }
+
+    // Publishes the messages of the lanes that have one, or none of them where there is no room
+    // for all. Returns whether it did, the same to every lane.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_push(T const& message, bool has_one = true,
+                              OutOfLine data = OutOfLine::none) {
+        std::uint32_t const count = lanes_.count(has_one);
+        if (count == 0) return true;
+        Claim claim{};
+        if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(count, count);
+        Sequence const first = lanes_.broadcast(claim.first);
+        if (first == 0) return false;
+        Sequence const sequence = first + lanes_.count_before(has_one);
+        if (has_one) {
+            // S1, pairs with S4
+            if (data == OutOfLine::written) far_.release();
+            store(message, sequence);
+        }
+        return true;
+    }
+
+    // The same for `count` messages of every lane, with one claim for all of them: claims are one
+    // after the other, so larger ones are faster. Message i of the lanes comes before message
+    // i + 1 of any.
+    CARILLON_POLICY_CODE
+    template <std::size_t count>
+    CARILLON_HD bool try_push_n(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
+        auto const all = static_cast<std::uint32_t>(count) * lanes_.size();
+        Claim claim{};
+        if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(all, all);
+        Sequence const first = lanes_.broadcast(claim.first);
+        if (first == 0) return false;
+        // S1, pairs with S4
+        if (data == OutOfLine::written) far_.release();
+        for (std::size_t i = 0; i < count; ++i) {
+            store(messages[i], first + i * lanes_.size() + lanes_.thread_rank());
+        }
+        return true;
+    }
+
+   private:
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store(T const& message, Sequence sequence) {
+        Line* const slot = view_.slots + view_.index(sequence);
+        far_.store_line(slot, pack(message, tag_of(sequence)), tag_of(sequence - view_.capacity));
+        far_.commit(slot, sizeof(Line));  // S6
+    }
+
+    SharedRingView view_;
+    Claimer<Near, NoRecord> claimer_;
+    Far far_;
+    Lanes lanes_;
+};
+
+}  // namespace carillon

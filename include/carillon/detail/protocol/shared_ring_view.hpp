@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One side's view of a shared ring.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// One side's view of a shared ring. Trivially copyable.
+struct SharedRingView {
+    Line* slots;
+    std::uint64_t* given_up;     // of a slot: the sequence number that will not be written
+    std::uint64_t* taken;        // the last sequence number that a consumer has claimed
+    std::uint64_t* claimed;      // the last sequence number that a producer has claimed
+    std::uint64_t* credits;      // of a stripe: the last sequence number taken
+    std::uint32_t capacity;      // a power of two, two stripes at least
+    std::uint32_t stripe_shift;  // a stripe is 2^stripe_shift slots
+    Sequence first;              // the first sequence number; first - 1 is a multiple of a stripe
+
+    [[nodiscard]] CARILLON_HD std::uint32_t index(Sequence sequence) const {
+        return static_cast<std::uint32_t>(sequence - 1) & (capacity - 1);
+    }
+    [[nodiscard]] CARILLON_HD std::uint32_t stripe() const { return 1U << stripe_shift; }
+    [[nodiscard]] CARILLON_HD std::uint64_t* credit(Sequence sequence) const {
+        return credits + (index(sequence) >> stripe_shift);
+    }
+    [[nodiscard]] CARILLON_HD Sequence stripe_end(Sequence sequence) const {
+        return ((sequence - 1) | (stripe() - 1)) + 1;
+    }
+};
+
+// Makes `view` an empty ring whose first line is view.first. Only for memory nobody uses yet.
+inline void format_ring(SharedRingView const& view) {
+    for (std::uint32_t i = 0; i < view.capacity; ++i) {
+        Sequence const sequence = view.first + i;
+        view.slots[view.index(sequence)] = with_tag(Line{}, tag_of(sequence - view.capacity));
+        view.given_up[i] = 0;
+        *view.credit(sequence) = view.first - 1;
+    }
+    *view.claimed = view.first - 1;
+    *view.taken = view.first - 1;
+}
+
+}  // namespace carillon
