@@ -18,7 +18,8 @@
 namespace carillon::tool {
 namespace {
 
-bool wants_gpu(std::string const& selector) { return !selector.starts_with("emulated"); }
+// The memory of no other emulated device comes from there.
+bool wants_lavapipe(std::string const& selector) { return selector == "emulated:vulkan"; }
 
 // As the other commands open it: a build without kernels for GPUs takes the emulated device
 // instead of the best.
@@ -39,7 +40,7 @@ std::optional<Device> try_open(std::string const& selector, OpenFacts& facts) {
         facts.error = error.what();
         facts.info.selector = selector;
         facts.info.name = "not available (" + facts.error + ")";
-        facts.info.emulated = !wants_gpu(selector);
+        facts.info.emulated = !Device::names_gpu(selector);
         return {};
     }
 }
@@ -77,8 +78,9 @@ Facts read_facts(std::string const& selector) {
     if (device) try_device(*device, facts);
     facts.cpu = read_cpu();
     facts.host = read_host(variables);
-    if (selector != "emulated") facts.vulkan = read_vulkan(variables);
-    if (!wants_gpu(selector)) return facts;
+    bool const gpu_is_wanted = Device::names_gpu(selector);
+    if (gpu_is_wanted || wants_lavapipe(selector)) facts.vulkan = read_vulkan(variables);
+    if (!gpu_is_wanted) return facts;
     facts.driver = read_driver(variables);
     if (GpuFacts const* const gpu = chosen_gpu(selector, facts.driver); gpu != nullptr) {
         facts.nvml = read_nvml(gpu->pci_bus_id);
@@ -167,11 +169,11 @@ std::vector<Finding> diagnose(Facts const& facts) {
     List list;
     GpuFacts const* const gpu = chosen_gpu(facts.selector, facts.driver);
     add_device(facts, list);
-    if (wants_gpu(facts.selector)) {
+    if (Device::names_gpu(facts.selector)) {
         add_driver(facts, list);
         add_vulkan(facts, IcdKind::nvidia, gpu != nullptr ? gpu->uuid : "", list);
         if (gpu != nullptr) add_gpu(facts, *gpu, list);
-    } else if (facts.selector != "emulated") {
+    } else if (wants_lavapipe(facts.selector)) {
         add_vulkan(facts, IcdKind::cpu, "", list);
     }
     add_host(facts, gpu != nullptr, list);

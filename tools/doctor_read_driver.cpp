@@ -193,7 +193,7 @@ void read_nvml_device(Library const& nvml, void* device, NvmlFacts& facts) {
 }  // namespace
 
 GpuFacts const* chosen_gpu(std::string_view selector, DriverFacts const& driver) {
-    if (selector.starts_with("emulated")) return nullptr;
+    if (!Device::names_gpu(selector)) return nullptr;
     if (selector.starts_with("GPU-")) {
         auto const found = std::ranges::find(driver.gpus, selector, &GpuFacts::uuid);
         return found == driver.gpus.end() ? nullptr : &*found;

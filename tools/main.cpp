@@ -36,8 +36,7 @@ struct Common {
     std::string json;
 
     void add_to(CLI::App& command) {
-        command.add_option("--device", device,
-                           "best, cuda:N, GPU-<uuid>, emulated or emulated:vulkan");
+        command.add_option("--device", device, Device::selectors());
         command.add_option("--json", json, "also write the result here; - for standard output");
     }
     // Standard output is the JSON's alone when it goes there.

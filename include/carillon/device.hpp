@@ -64,6 +64,11 @@ class Device {
     // cannot be opened is listed with the reason as its name.
     [[nodiscard]] static std::vector<DeviceInfo> list();
 
+    // What open() takes, in words, for help and errors; and whether it takes `selector` for a
+    // GPU's, "best" among them.
+    [[nodiscard]] static std::string selectors();
+    [[nodiscard]] static bool names_gpu(std::string_view selector);
+
     [[nodiscard]] DeviceInfo const& info() const;
     // Whether it only stands in for a GPU, so that its figures say nothing about one. What it does
     // otherwise than a GPU is in traits().

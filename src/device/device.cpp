@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -21,6 +23,30 @@ namespace {
 
 using detail::Backend;
 using detail::EmulatedMemory;
+
+// The devices that are not GPUs of CUDA's. To add one: implement Backend, and name it here.
+struct OtherDevice {
+    std::string_view selector;
+    bool emulated;  // it only stands in for a GPU
+    std::shared_ptr<Backend> (*open)(DeviceOptions const&);
+};
+constexpr std::array other_devices{
+    OtherDevice{"emulated", true,
+                [](DeviceOptions const& options) {
+                    return detail::open_emulated(EmulatedMemory::memfd, options);
+                }},
+    OtherDevice{"emulated:vulkan", true,
+                [](DeviceOptions const& options) {
+                    return detail::open_emulated(EmulatedMemory::vulkan, options);
+                }},
+};
+
+OtherDevice const* other_device(std::string_view selector) {
+    auto const* const found =
+        std::find_if(other_devices.begin(), other_devices.end(),
+                     [&](OtherDevice const& each) { return each.selector == selector; });
+    return found == other_devices.end() ? nullptr : found;
+}
 
 // Once in a process: a program that was to be fast will not be.
 void tell_that_it_is_emulated(std::string const& why) {
@@ -50,10 +76,8 @@ std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_vie
     auto const [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc{} || end != digits.data() + digits.size()) {
-        throw UsageError("Device::open",
-                         fmt::format("\"{}\" is no device: use best, cuda:N, cuda:N:host, N, "
-                                     "GPU-<uuid>, current, emulated or emulated:vulkan",
-                                     selector));
+        throw UsageError("Device::open", fmt::format("\"{}\" is no device: use one of {}", selector,
+                                                     Device::selectors()));
     }
     return detail::open_cuda(ordinal, options);
 }
@@ -61,10 +85,7 @@ std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_vie
 std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions const& options,
                                       std::string& why_emulated) {
     if (selector == "best") return open_best(options, why_emulated);
-    if (selector == "emulated") return detail::open_emulated(EmulatedMemory::memfd, options);
-    if (selector == "emulated:vulkan") {
-        return detail::open_emulated(EmulatedMemory::vulkan, options);
-    }
+    if (auto const* const other = other_device(selector)) return other->open(options);
     if (selector == "current") return detail::open_cuda_current(options);
     if (selector == "cuda") return detail::open_cuda(0, options);
     if (selector.starts_with("GPU-")) return detail::open_cuda_uuid(selector, options);
@@ -86,14 +107,14 @@ void require_size(std::string_view call, std::size_t size) {
 }
 
 // The device as open() finds it, or what open() says instead.
-DeviceInfo try_describe(std::string const& selector) {
+DeviceInfo try_describe(std::string_view selector, bool emulated) {
     try {
         return Device::open(selector).info();
     } catch (Error const& error) {
         DeviceInfo info;
         info.selector = selector;
         info.name = fmt::format("not available ({})", error.what());
-        info.emulated = selector.starts_with("emulated");
+        info.emulated = emulated;
         return info;
     }
 }
@@ -125,13 +146,24 @@ std::vector<DeviceInfo> Device::list() {
     std::vector<DeviceInfo> all;
     try {
         int const count = detail::cuda_device_count();
-        for (int i = 0; i < count; ++i) all.push_back(try_describe(fmt::format("cuda:{}", i)));
+        for (int i = 0; i < count; ++i) {
+            all.push_back(try_describe(fmt::format("cuda:{}", i), false));
+        }
     } catch (DeviceNotFoundError const&) {  // a machine without GPU has the emulated ones
     }
-    all.push_back(try_describe("emulated"));
-    all.push_back(try_describe("emulated:vulkan"));
+    for (OtherDevice const& each : other_devices) {
+        all.push_back(try_describe(each.selector, each.emulated));
+    }
     return all;
 }
+
+std::string Device::selectors() {
+    std::string text = "best, cuda:N, cuda:N:host, N, GPU-<uuid>, current";
+    for (OtherDevice const& each : other_devices) text += fmt::format(", {}", each.selector);
+    return text;
+}
+
+bool Device::names_gpu(std::string_view selector) { return other_device(selector) == nullptr; }
 
 DeviceInfo const& Device::info() const { return backend_->info(); }
 DeviceTraits const& Device::traits() const { return backend_->traits(); }

@@ -17,6 +17,8 @@ namespace carillon::test {
 
 using namespace std::chrono_literals;
 
+inline constexpr char const* tested_devices[] = {"emulated", "emulated:vulkan", "cuda:0"};
+
 // Any device, for what needs no kernel.
 class DeviceTest : public testing::TestWithParam<char const*> {
    protected:
@@ -75,9 +77,8 @@ inline std::string device_name(testing::TestParamInfo<char const*> const& info) 
 
 }  // namespace carillon::test
 
-#define CARILLON_ON_EVERY_DEVICE(Fixture)                                              \
-    INSTANTIATE_TEST_SUITE_P(On, Fixture,                                              \
-                             testing::Values("emulated", "emulated:vulkan", "cuda:0"), \
+#define CARILLON_ON_EVERY_DEVICE(Fixture)                                                      \
+    INSTANTIATE_TEST_SUITE_P(On, Fixture, testing::ValuesIn(::carillon::test::tested_devices), \
                              ::carillon::test::device_name)
 
 // And on a GPU whose rings are in host memory.

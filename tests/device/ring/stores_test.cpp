@@ -25,7 +25,7 @@ void PrintTo(StoresOn const& param, std::ostream* out) {
 
 std::vector<StoresOn> all_stores_on_every_device() {
     std::vector<StoresOn> all;
-    for (char const* selector : {"emulated", "emulated:vulkan", "cuda:0"}) {
+    for (char const* selector : tested_devices) {
         for (HostStores stores : all_stores()) all.push_back({selector, stores});
     }
     return all;
