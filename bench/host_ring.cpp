@@ -2,7 +2,7 @@
 // One question: is the ring between two CPU threads at least as fast as
 // boost::lockfree::spsc_queue? An iteration is a batch of 48-byte messages that goes through one,
 // and then through the other.
-#include "host_ring.hpp"
+#include "rate/host_ring.hpp"
 
 #include <benchmark/benchmark.h>
 

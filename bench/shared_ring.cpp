@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "on_device.hpp"
-#include "rate_producers.hpp"
+#include "rate/producers.hpp"
 
 namespace {
 

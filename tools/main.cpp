@@ -11,19 +11,19 @@
 #include <filesystem>
 
 #include "build_info.hpp"
-#include "copy.hpp"
-#include "dbn.hpp"
-#include "doctor.hpp"
-#include "idle.hpp"
-#include "latency.hpp"
-#include "load.hpp"
-#include "rate.hpp"
-#include "replay.hpp"
-#include "report.hpp"
-#include "rtt.hpp"
-#include "soak.hpp"
-#include "tune.hpp"
-#include "verify_report.hpp"
+#include "copy/copy.hpp"
+#include "doctor/doctor.hpp"
+#include "idle/idle.hpp"
+#include "load/load.hpp"
+#include "measure/latency.hpp"
+#include "rate/rate.hpp"
+#include "replay/dbn.hpp"
+#include "replay/replay.hpp"
+#include "report/environment.hpp"
+#include "rtt/rtt.hpp"
+#include "soak/soak.hpp"
+#include "tune/tune.hpp"
+#include "verify/report.hpp"
 
 namespace carillon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A market data file: records, or an error that says what is wrong at which byte.
-#include "dbn.hpp"
+#include "replay/dbn.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "dbn.hpp"
+#include "replay/dbn.hpp"
 #include "temporary_directory.hpp"
 
 namespace carillon::tool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Good files and bad ones.
-#include "dbn.hpp"
+#include "replay/dbn.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `carillon doctor` makes of machines that are made up here.
-#include "doctor.hpp"
+#include "doctor/doctor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 
 #include "carillon/error.hpp"
-#include "doctor_checks.hpp"
+#include "doctor/checks.hpp"
 #include "temporary_directory.hpp"
 
 namespace carillon::tool {

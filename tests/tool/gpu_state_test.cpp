@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_state.hpp"
+#include "report/gpu_state.hpp"
 
 #include <gtest/gtest.h>
 

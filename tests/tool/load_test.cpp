@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of `carillon load`: what a latency is when messages are sent on a schedule.
-#include "load_schedule.hpp"
+#include "load/schedule.hpp"
 
 #include <gtest/gtest.h>
 

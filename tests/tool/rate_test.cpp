@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rate.hpp"
+#include "rate/rate.hpp"
 
 #include <gtest/gtest.h>
 
-#include "rate_producers.hpp"
+#include "rate/producers.hpp"
 
 namespace carillon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A feed through a persistent kernel on the emulated device.
-#include "replay.hpp"
+#include "replay/replay.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `carillon soak`: what its check makes of replies that are not as they should be, and small runs.
-#include "soak.hpp"
+#include "soak/soak.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "carillon/error.hpp"
 #include "dbn_bytes.hpp"
-#include "replay.hpp"
+#include "replay/replay.hpp"
 
 namespace carillon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `carillon verify` says of its findings.
-#include "verify_report.hpp"
+#include "verify/report.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "litmus_data.hpp"
-#include "litmus_lines.hpp"
-#include "litmus_shared.hpp"
-#include "litmus_watch.hpp"
+#include "kernels/verify/data.hpp"
+#include "kernels/verify/lines.hpp"
+#include "kernels/verify/shared.hpp"
+#include "kernels/verify/watch.hpp"
 #include "support/ring_memory.hpp"
-#include "verify_litmus.hpp"
-#include "verify_report.hpp"
+#include "verify/litmus.hpp"
+#include "verify/report.hpp"
 
 namespace carillon::tool {
 namespace {

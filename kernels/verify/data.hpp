@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Litmus tests of out-of-line data: a block of data, and a line that names it. Data are written
+// again only after a receipt that depends on what was read.
+#pragma once
+
+#include "kernels/verify/litmus.hpp"
+
+namespace carillon::tool {
+
+inline constexpr std::uint32_t data_words = 64;  // room for each message: 512 bytes
+
+struct DataName {
+    std::uint64_t number;
+    std::uint32_t block;
+    std::uint32_t words;
+};
+struct DataReceipt {
+    std::uint64_t number;
+    std::uint64_t sum;  // of the data: they were read before the receipt left
+};
+
+// Either side's: writes data, names them, takes receipts.
+template <class Far, class Near>
+class DataSender {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD DataSender(RingView const& names, RingView const& receipts, std::uint64_t* data,
+                           OutOfLine order, Far far = Far(), Near near = Near())
+        : data_(data), order_(order), names_(names, far, near), receipts_(receipts, near, far) {}
+
+    // `written(where, bytes)` is called between the data and the line.
+    CARILLON_POLICY_CODE
+    template <class Written>
+    CARILLON_HD bool try_send(Written&& written) {
+        // Half the slots: a receipt always finds room, whatever credit is held back.
+        if (in_flight() == names_.capacity() / 2) return false;
+        auto const number = static_cast<std::uint32_t>(names_.next());
+        std::uint32_t const block = number & (names_.capacity() - 1);
+        std::uint32_t const words = 1 + scramble(number, 0) % data_words;
+        std::uint64_t* const data = data_ + std::size_t{block} * data_words;
+        for (std::uint32_t i = 0; i < words; ++i) store_data(data + i, versioned_word(number, i));
+        written(data, words * sizeof(std::uint64_t));
+        return names_.try_push({number, block, words}, order_);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_receipt() {
+        DataReceipt receipt;
+        return receipts_.try_pop(receipt);
+    }
+
+    [[nodiscard]] CARILLON_HD std::uint64_t in_flight() const {
+        return names_.next() - receipts_.next();
+    }
+    [[nodiscard]] CARILLON_HD Sequence next() const { return names_.next(); }
+
+   private:
+    std::uint64_t* data_;
+    OutOfLine order_;
+    Producer<DataName, Far, Near> names_;
+    Consumer<DataReceipt, Near, Far> receipts_;
+};
+
+// Either side's: takes names, checks every word that they name, sends receipts.
+template <class Near, class Far>
+class DataReceiver {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD DataReceiver(RingView const& names, RingView const& receipts,
+                             std::uint64_t const* data, std::uint32_t ring, Near near = Near(),
+                             Far far = Far())
+        : data_(data), ring_(ring), names_(names, near, far), receipts_(receipts, far, near) {}
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_receive(Findings& findings) {
+        DataName name;
+        if (!names_.try_pop(name)) return false;
+        std::uint64_t const sum = check(name, findings);
+        if (!receipts_.try_push({name.number, sum})) {
+            findings.add({Fault::missing, ring_, name.number, 0, 1, 0});
+        }
+        return true;
+    }
+
+    [[nodiscard]] CARILLON_HD Sequence next() const { return names_.next(); }
+
+   private:
+    CARILLON_HD std::uint64_t check(DataName const& name, Findings& findings) {
+        std::uint64_t const* const data = data_ + std::size_t{name.block} * data_words;
+        std::uint64_t sum = 0;
+        bool wrong = false;
+        for (std::uint32_t i = 0; i < name.words; ++i) {
+            std::uint64_t const seen = load_data(data + i);
+            std::uint64_t const expected =
+                versioned_word(static_cast<std::uint32_t>(name.number), i);
+            sum += seen;
+            if (seen != expected && !wrong) [[unlikely]] {
+                wrong = true;  // one violation for a block of data
+                findings.add({Fault::stale_data, ring_, name.number, i, expected, seen});
+            }
+        }
+        ++findings.checks;
+        return sum;
+    }
+
+    std::uint64_t const* data_;
+    std::uint32_t ring_;
+    Consumer<DataName, Near, Far> names_;
+    Producer<DataReceipt, Far, Near> receipts_;
+};
+
+// The control: DeviceNear with its acquire taken away.
+struct RelaxedNear {
+    [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
+        Line line;
+        for (std::size_t i = 0; i < quads_per_line; ++i) {
+            line.quads[i] = DeviceInstructions::load_relaxed(&from->quads[i]);
+        }
+        return line;
+    }
+    [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
+        return DeviceNear().load_word(from);
+    }
+};
+
+// Where the data of ring `ring` begin.
+[[nodiscard]] CARILLON_HD inline std::uint64_t* data_of(void* memory, unsigned ring,
+                                                        std::uint32_t capacity) {
+    return static_cast<std::uint64_t*>(memory) + std::size_t{ring} * capacity * data_words;
+}
+
+// Near: DeviceNear, or RelaxedNear.
+template <class Near>
+struct ReceiveData {
+    ChannelTable channels;
+    void* data;
+    Station station;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        DataReceiver<Near, DeviceFar> receiver(view.requests, view.replies,
+                                               data_of(data, block, channels.capacity), block);
+        Findings findings;
+        station.start(block);
+        BoundedPolls polls(station.bound);
+        for (;;) {
+            if (receiver.try_receive(findings)) {
+                polls.found();
+            } else if (station.stopped() || !polls.again()) {
+                break;
+            }
+        }
+        station.report(block, findings);
+    }
+};
+
+// Sends until it is stopped, and announces the end in the status line.
+struct SendData {
+    ChannelTable channels;
+    void* data;
+    OutOfLine order;
+    Station station;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        DataSender<DeviceFar, DeviceNear> sender(view.replies, view.requests,
+                                                 data_of(data, block, channels.capacity), order);
+        station.start(block);
+        BoundedPolls polls(station.bound);
+        do {
+            bool const sent = sender.try_send([](void const*, std::size_t) {});
+            if (sender.try_receipt() || sent) {
+                polls.found();
+            } else if (!polls.again()) {
+                break;
+            }
+        } while (!station.stopped());
+        FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended).set(sender.next());
+    }
+};
+
+}  // namespace carillon::tool

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device source: nvcc compiles it where there is one.
+#include <chrono>
+
+#include "doctor/facts.hpp"
+#include "measure/latency.hpp"
+#include "verify/litmus.hpp"
+
+namespace carillon::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Doubled {
+    CARILLON_HD std::uint64_t operator()(std::uint64_t number) const { return 2 * number; }
+};
+
+double call_often(Channel<std::uint64_t, std::uint64_t>& channel) {
+    std::vector<std::uint32_t> samples;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        auto const start = Clock::now();
+        if (channel.call(i, 1s) != 2 * i) throw Error("call", "the answer is not the request's");
+        samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
+    }
+    return summarize("call", samples).p50_ns;
+}
+
+}  // namespace
+
+CallFacts try_call(Device const& device) try {
+    PersistentKernelOptions options;
+    options.placement = Placement::off;
+    options.lifetime = 10s;  // whatever becomes of this process
+    PersistentKernel<Doubled> kernel(device, options);
+    CallFacts facts;
+    facts.p50_ns = call_often(kernel.channel());
+    kernel.stop();
+    return facts;
+} catch (std::exception const& error) {
+    return {{}, error.what(), 0};
+}
+
+MappingReport try_mapping(Device const& device) { return measure_mapping(device); }
+
+}  // namespace carillon::tool

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU and the limits of the process.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "doctor/checks.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr Subject stores_subject{
+    "cpu.stores", "A 64-byte line should leave the CPU as one write; 16-byte loads must not tear."};
+constexpr Subject waits_subject{
+    "cpu.waitpkg", "With TPAUSE and UMWAIT a waiting thread leaves the core's other thread room."};
+constexpr Subject governor_subject{
+    "cpu.governor", "A core that lowers its clock between messages answers the next one late."};
+constexpr Subject processors_subject{
+    "cpu.processors", "Each polling thread, and each block of the emulated device, wants its own."};
+constexpr Subject pages_subject{"host.huge_pages",
+                                "While the kernel puts huge pages together, a thread may stall."};
+constexpr Subject locked_subject{
+    "limit.memlock",
+    "A program that locks its memory (mlockall) fails at it; Carillon itself locks none."};
+constexpr Subject files_subject{
+    "limit.nofile", "The drivers and each mapped memory that is passed on need descriptors."};
+constexpr Subject address_subject{
+    "limit.as", "CUDA reserves addresses for all memory of GPU and host at its start."};
+
+}  // namespace
+
+Finding check_stores(CpuFacts const& cpu, bool gpu) {
+    if (!cpu.avx) {
+        return stores_subject.at(Severity::error, "this CPU, or its virtual machine, lacks AVX",
+                                 "use a CPU with AVX; in a virtual machine, pass the host's CPU "
+                                 "through (QEMU: -cpu host)");
+    }
+    std::string const found =
+        fmt::format("{}; lines are published {}", fmt::join(cpu.stores, ", "), cpu.publish_mode);
+    if (!gpu || cpu.publish_mode != "two-step") return stores_subject.ok(found);
+    return stores_subject.at(Severity::note, found,
+                             "a CPU with MOVDIR64B publishes in one step; in a virtual machine, "
+                             "pass the host's CPU through (QEMU: -cpu host)");
+}
+
+Finding check_waits(CpuFacts const& cpu) {
+    return waits_subject.ok(cpu.waitpkg ? "TPAUSE and UMWAIT are there"
+                                        : "not there: spin, pause and yield are");
+}
+
+Finding check_governor(CpuFacts const& cpu) {
+    if (cpu.governors.empty()) return governor_subject.ok("not shown here");
+    std::string const found = fmt::format("{}", fmt::join(cpu.governors, ", "));
+    bool const all_fast =
+        std::ranges::all_of(cpu.governors, [](auto const& each) { return each == "performance"; });
+    if (all_fast) return governor_subject.ok(found);
+    return governor_subject.at(Severity::warning, found,
+                               "cpupower frequency-set -g performance (as root)");
+}
+
+Finding check_processors(CpuFacts const& cpu) {
+    if (cpu.allowed.size() > 1) {
+        return processors_subject.ok(fmt::format("{} for this process", cpu.allowed.size()));
+    }
+    return processors_subject.at(Severity::warning,
+                                 "one for this process: whoever polls keeps all others waiting",
+                                 "allow more (taskset, cpusets, docker run --cpuset-cpus), or wait "
+                                 "with WaitStyle::yield");
+}
+
+Finding check_huge_pages(HostFacts const& host) {
+    if (host.huge_pages.empty()) return pages_subject.ok("not shown here");
+    if (host.huge_pages.find("[always]") == std::string::npos) {
+        return pages_subject.ok(host.huge_pages);
+    }
+    return pages_subject.at(Severity::note, host.huge_pages,
+                            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
+}
+
+Finding check_locked_memory(HostFacts const& host) {
+    constexpr std::uint64_t little = 8U << 20U;
+    if (!host.locked_bytes) return locked_subject.ok("unlimited");
+    std::string const found = fmt::format("{} KiB", *host.locked_bytes >> 10U);
+    if (*host.locked_bytes >= little) return locked_subject.ok(found);
+    return locked_subject.at(Severity::note, found,
+                             "if your program calls mlockall: ulimit -l unlimited (docker run "
+                             "--ulimit memlock=-1)");
+}
+
+Finding check_open_files(HostFacts const& host) {
+    constexpr std::uint64_t little = 256;
+    if (!host.open_files) return files_subject.ok("unlimited");
+    std::string const found = fmt::format("{}", *host.open_files);
+    if (*host.open_files >= little) return files_subject.ok(found);
+    return files_subject.at(Severity::warning, found, "ulimit -n 1024");
+}
+
+Finding check_address_space(HostFacts const& host, bool gpu) {
+    if (!host.address_space) return address_subject.ok("unlimited");
+    std::string const found = fmt::format("{} MiB", *host.address_space >> 20U);
+    if (!gpu) return address_subject.ok(found + ", and no GPU");
+    return address_subject.at(Severity::warning, found, "ulimit -v unlimited");
+}
+
+}  // namespace carillon::tool

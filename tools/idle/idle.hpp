@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon idle`: what it costs to wake a block that has had nothing to do, by idle policy, and
+// what power its waiting takes.
+#pragma once
+
+#include <carillon/persistent_kernel.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/latency.hpp"
+
+namespace carillon::tool {
+
+struct IdleOptions {
+    std::uint32_t calls = 200;  // of each policy, each after a pause
+    std::uint32_t pause_us = 5000;
+    unsigned blocks = 0;  // 0: as many as a GPU has multiprocessors, 1 on the emulated device
+};
+
+struct IdleResult {
+    std::string name;
+    IdlePolicy policy;
+    LatencySummary busy;   // one call right after another
+    LatencySummary woken;  // calls after a pause
+    // Of the GPU, in watts, while all blocks wait; none where nvidia-smi tells none.
+    std::optional<double> power;
+};
+
+struct IdleReport {
+    unsigned blocks = 0;
+    std::optional<double> power_without_kernel;
+    std::vector<IdleResult> policies;
+};
+
+// Throws whatever the library throws.
+[[nodiscard]] IdleReport run_idle(Device const& device, IdleOptions const& options,
+                                  std::function<void(double share)> const& progress);
+
+[[nodiscard]] nlohmann::json to_json(IdleResult const& result);
+[[nodiscard]] std::string idle_table(IdleReport const& report);
+
+}  // namespace carillon::tool

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/load.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <carillon/error.hpp>
+
+#include "load/targets.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint32_t gpu_samples = 200'000;
+constexpr std::uint32_t emulated_samples = 20'000;
+
+using Samples = std::vector<std::uint32_t>;
+
+// A level while it is measured.
+struct Running {
+    LoadLevel level;
+    std::uint64_t window = 1;
+    Samples samples{};
+    std::vector<double> achieved{};
+};
+
+// Room for `count` samples, all of it touched: no page of it is first seen while time is taken.
+Samples room_for(std::size_t count) {
+    Samples samples(count);
+    samples.clear();
+    return samples;
+}
+
+// The highest rate: everything is due at once, as many are under way as there are slots.
+double highest_rate(LoadTarget& target, std::uint32_t count, std::uint64_t window) {
+    constexpr int runs = 5;
+    std::vector<double> rates;
+    for (int i = 0; i <= runs; ++i) {  // the first warms up
+        Samples ignored = room_for(count);
+        double const rate = target.run(Schedule(0), count, window, ignored).per_second;
+        if (i != 0) rates.push_back(rate);
+    }
+    std::sort(rates.begin(), rates.end());
+    return rates[runs / 2];
+}
+
+Running make_level(std::string name, unsigned percent, double highest, std::uint64_t window,
+                   std::size_t samples) {
+    Running running{{}, window, room_for(samples)};
+    running.level.latency.name = std::move(name);
+    running.level.percent = percent;
+    running.level.offered = highest * percent / 100;
+    return running;
+}
+
+// One call at a time: each is due when the one before it is done.
+void run_idle(LoadTarget& target, Running& running, std::uint32_t count) {
+    Samples one = room_for(count);
+    double seconds = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        seconds += 1 / target.run(Schedule(0), 1, 1, one).per_second;
+    }
+    running.samples.insert(running.samples.end(), one.begin(), one.end());
+    running.achieved.push_back(count / seconds);
+}
+
+void run_level(LoadTarget& target, Running& running, std::uint32_t count) {
+    if (running.level.percent == 0) return run_idle(target, running, count);
+    LoadRun const run =
+        target.run(Schedule(running.level.offered), count, running.window, running.samples);
+    running.achieved.push_back(run.per_second);
+    running.level.late += run.late;
+}
+
+void finish(Running& running, std::vector<LoadLevel>& levels) {
+    running.level.latency = summarize(running.level.latency.name, running.samples);
+    std::sort(running.achieved.begin(), running.achieved.end());
+    running.level.achieved = running.achieved[running.achieved.size() / 2];
+    levels.push_back(std::move(running.level));
+}
+
+}  // namespace
+
+LoadResult run_load(Device const& device, LoadOptions const& options,
+                    std::function<void(double share)> const& progress) {
+    std::uint32_t const samples = options.samples.value_or(
+        device.traits().shares_processors ? emulated_samples : gpu_samples);
+    if (options.rounds == 0 || samples < options.rounds) {
+        throw UsageError("load", "as many samples as rounds are needed, and one round at least");
+    }
+    std::uint32_t const each = samples / options.rounds;
+    LoadResult result;
+    {
+        auto const channel = make_channel_target(device, options.capacity);
+        result.channel_per_second = highest_rate(*channel, each, options.capacity);
+        std::vector<Running> levels{make_level("idle", 0, 0, 1, samples)};
+        for (unsigned percent : {10U, 25U, 50U, 80U, 95U}) {
+            levels.push_back(make_level(fmt::format("load-{}", percent), percent,
+                                        result.channel_per_second, options.capacity, samples));
+        }
+        for (std::uint32_t round = 0; round < options.rounds; ++round) {
+            for (std::size_t i = 0; i < levels.size(); ++i) {
+                run_level(*channel, levels[(round + i) % levels.size()], each);
+            }
+            progress((round + 1.0) / options.rounds);
+        }
+        for (Running& level : levels) finish(level, result.levels);
+    }
+    if (auto const launches = make_launch_target(device)) {
+        constexpr std::uint64_t window = 64;
+        result.launch_per_second = highest_rate(*launches, each, window);
+        Running level = make_level("launch-50", 50, result.launch_per_second, window, samples);
+        for (std::uint32_t round = 0; round < options.rounds; ++round) {
+            run_level(*launches, level, each);
+        }
+        finish(level, result.levels);
+    }
+    return result;
+}
+
+nlohmann::json to_json(LoadLevel const& level) {
+    nlohmann::json json = to_json(level.latency);
+    json["percent"] = level.percent;
+    json["offered_per_second"] = level.offered;
+    json["achieved_per_second"] = level.achieved;
+    json["late"] = level.late;
+    return json;
+}
+
+std::string load_table(LoadResult const& result) {
+    std::vector<LatencySummary> latencies;
+    for (LoadLevel const& level : result.levels) latencies.push_back(level.latency);
+    std::string text = fmt::format(
+        "one channel takes {:.0f} calls a second{}\n", result.channel_per_second,
+        result.launch_per_second > 0 ? fmt::format(", {:.0f} launches", result.launch_per_second)
+                                     : "");
+    text += latency_table(latencies);
+    text += fmt::format("{:<14}{:>14}{:>14}{:>14}\n", "calls a second", "offered", "achieved",
+                        "sent late");
+    for (LoadLevel const& level : result.levels) {
+        text += fmt::format("{:<14}{:>14.0f}{:>14.0f}{:>14}\n", level.latency.name, level.offered,
+                            level.achieved, level.late);
+    }
+    return text;
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one push costs the thread that makes it, while a kernel drains the ring. A group of pushes
+// is timed once the group before has been taken: no push ever waits for room.
+#include "measure/latency.hpp"
+#include "rate/producers.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint32_t group = 64;
+constexpr std::uint32_t capacity = 1024;
+
+// The median time of `once()`, which pushes a group, by itself a message; `settle()` goes before.
+template <class Settle, class Once>
+double median_cost(std::chrono::nanoseconds duration, Settle&& settle, Once&& once) {
+    std::vector<std::uint32_t> samples;
+    auto const end = RateClock::now() + duration;
+    auto now = end - duration;
+    do {
+        settle();
+        auto const start = RateClock::now();
+        once();
+        now = RateClock::now();
+        samples.push_back(static_cast<std::uint32_t>((now - start).count()));
+    } while (now < end || samples.size() < 8);
+    samples.erase(samples.begin(), samples.begin() + 4);  // the first ones warm up
+    return summarize("", samples).p50_ns / group;
+}
+
+enum class Push : std::uint8_t {
+    single,   // Ring::try_push for each
+    batched,  // try_push_n for a group
+    bare,     // the rival, and the least that a push can be: the store of a line that is ready in
+              // memory, and the fence that makes it leave
+};
+
+class PushMeasure final : public RateMeasure {
+   public:
+    // All three share `memory`: how long a fence takes depends on where it lies.
+    PushMeasure(RateStage stage, std::shared_ptr<ChannelMemory> memory, Push how)
+        : stage_(std::move(stage)), memory_(std::move(memory)), how_(how) {}
+
+    std::string name() const override {
+        switch (how_) {
+            case Push::single:
+                return "try-push-single";
+            case Push::batched:
+                return "try-push-batched";
+            default:
+                return "store-fence";
+        }
+    }
+    RateUnit unit() const override { return RateUnit::ns; }
+    nlohmann::json parameters() const override {
+        return {{"store", to_string(stage_.device.stores().kind)},
+                {"batch", how_ == Push::batched ? group : 1},
+                {"capacity", capacity},
+                {"timed", group}};
+    }
+
+    double run(std::chrono::nanoseconds duration) override {
+        memory_->reset();
+        RingView const view = memory_->on_host().channel(0).requests;
+        // What Ring::try_push calls.
+        HostProducer<Payload> ring(view, stage_.device.access(memory_->device_memory()),
+                                   HostCached());
+        RateKernel kernel(stage_.device, {});
+        kernel.order(Order::report);
+        kernel.start(Drain{memory_->on_device().channel(0).requests, kernel.ledger()});
+        Source source(1);
+        std::vector<Line> ready(group);
+        std::size_t pushed = group;
+        double const cost = median_cost(
+            duration,
+            [&] {
+                if (pushed != group) throw Error("rate", "a push found no room");
+                kernel.await(source.tally().messages);
+                if (how_ == Push::bare) compose(source, ready);
+            },
+            [&] {
+                auto const messages = source.next_messages(group);
+                switch (how_) {
+                    case Push::single:
+                        pushed = push(ring, messages);
+                        break;
+                    case Push::batched:
+                        pushed = ring.try_push_n(messages.data(), group);
+                        break;
+                    case Push::bare:
+                        store(view, source.tally().messages, ready);
+                }
+                source.sent(pushed);
+            });
+        kernel.await(source.tally().messages);
+        require_equal(name(), source.tally(), kernel.stop());
+        return cost;
+    }
+
+   private:
+    static std::size_t push(HostProducer<Payload>& ring, std::span<Payload const> messages) {
+        std::size_t pushed = 0;
+        for (Payload const& each : messages) pushed += ring.try_push(each) ? 1 : 0;
+        return pushed;
+    }
+
+    static void compose(Source const& source, std::vector<Line>& lines) {
+        auto const messages = source.next_messages(group);
+        for (std::size_t i = 0; i < group; ++i) {
+            lines[i] = pack(messages[i], tag_of(source.tally().messages + i + 1));
+        }
+    }
+
+    void store(RingView const& view, std::uint64_t sent, std::vector<Line> const& lines) const {
+        StoreKind const kind = stage_.device.stores().kind;
+        for (std::size_t i = 0; i < group; ++i) {
+            X86::store_line(kind, view.slot(sent + i + 1), lines[i]);
+            if (kind != StoreKind::cached) X86::store_fence();
+        }
+    }
+
+    RateStage stage_;
+    std::shared_ptr<ChannelMemory> memory_;
+    Push how_;
+};
+
+}  // namespace
+
+void add_cost_measures(RateStage const& stage, RateMeasures& measures) {
+    auto const memory = std::make_shared<ChannelMemory>(stage.device, 1, capacity);
+    for (Push how : {Push::single, Push::bare, Push::batched}) {
+        measures.push_back(std::make_unique<PushMeasure>(stage, memory, how));
+    }
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of the comparison: it shares no counting with the handler.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "carillon/error.hpp"
+#include "replay/replay.hpp"
+
+namespace carillon::tool {
+
+MboTally tally_on_host(std::span<MboRecord const> records) {
+    auto const count = [&](Action action) {
+        return static_cast<std::uint32_t>(std::ranges::count(records, action, &MboRecord::action));
+    };
+    MboTally tally{.add = count(Action::add),
+                   .cancel = count(Action::cancel),
+                   .modify = count(Action::modify),
+                   .trade = count(Action::trade),
+                   .fill = count(Action::fill),
+                   .clear = count(Action::clear)};
+    for (MboRecord const& record : records) {
+        if (record.action == Action::trade) tally.contracts_traded += record.size;
+        tally.checksum = mix_fields(tally.checksum, record);
+    }
+    return tally;
+}
+
+void require_reply_to(std::size_t sent, MboTally const& reply) {
+    if (reply.records() == sent) return;
+    throw Error("replay", fmt::format("the reply to command {} is a tally of {} records", sent,
+                                      reply.records()));
+}
+
+}  // namespace carillon::tool

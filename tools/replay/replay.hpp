@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon replay`: sends a recorded feed to a persistent kernel, one command per record.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "carillon/device.hpp"
+#include "kernels/replay.hpp"
+#include "replay/dbn.hpp"
+
+namespace carillon::tool {
+
+struct ReplayOptions {
+    std::chrono::nanoseconds call_timeout = std::chrono::seconds(5);
+    // The kernel ends by itself after so long.
+    std::chrono::nanoseconds lifetime = std::chrono::seconds(120);
+};
+
+struct ReplayResult {
+    std::size_t records = 0;
+    MboTally device;                          // the reply to the last command
+    MboTally host;                            // the host's own pass over the file
+    std::vector<std::uint32_t> latencies_ns;  // of every call, in order
+};
+
+// `progress` is called between two calls, now and then, and when all are done. Throws Error when a
+// reply is not that to the command sent, and what PersistentKernel and Channel::call throw. That
+// the two tallies are equal is left to the caller to see.
+[[nodiscard]] ReplayResult run_replay(Device const& device, DbnFile const& file,
+                                      ReplayOptions const& options = {},
+                                      std::function<void(double share_done)> const& progress = {});
+
+// The tally that the device should come to, counted from the records themselves.
+[[nodiscard]] MboTally tally_on_host(std::span<MboRecord const> records);
+
+// Throws Error unless `reply` is a tally of `sent` records: one was lost, repeated or overtaken.
+void require_reply_to(std::size_t sent, MboTally const& reply);
+
+// Keys add, cancel, modify, trade, fill, clear, contracts_traded (numbers) and checksum (a string
+// of 16 hexadecimal digits: not every reader of JSON keeps 64 bits of a number).
+[[nodiscard]] nlohmann::json to_json(MboTally const& tally);
+
+// A table for people: a line for each key, the device's value beside the host's, and a mark where
+// they differ.
+[[nodiscard]] std::string tally_table(MboTally const& device, MboTally const& host);
+
+}  // namespace carillon::tool

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <carillon/carillon.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/rtt.hpp"
+
+namespace carillon::tool {
+
+using Samples = std::vector<std::uint32_t>;
+
+// No single round trip may take longer.
+inline constexpr std::chrono::seconds round_trip_limit{1};
+
+// What all measures share: the same lines of memory, and where a block's place is noted.
+struct RttStage {
+    Device device;
+    std::shared_ptr<ChannelMemory> memory;
+    HostWait wait;
+    Bound bound;  // of the kernels of one round
+    std::uint32_t warm_up;
+
+    [[nodiscard]] ChannelView host() const { return memory->on_host().channel(0); }
+    [[nodiscard]] ChannelView on_device() const { return memory->on_device().channel(0); }
+};
+
+// One way of making a round trip. run() makes `count` of them and appends their times.
+class Measure {
+   public:
+    virtual ~Measure() = default;
+    [[nodiscard]] virtual std::string name() const = 0;
+    virtual void run(std::uint32_t count, Samples& samples) = 0;
+    // Where the block of the last run was; nothing to compare where there was none.
+    [[nodiscard]] virtual int multiprocessor() const { return -1; }
+};
+
+// Times `trip(i)`, i from 1: first `warm_up` times without looking, then `count` times.
+template <class Trip>
+void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Trip&& trip) {
+    using Clock = std::chrono::steady_clock;
+    for (std::uint32_t i = 1; i <= warm_up; ++i) trip(i);
+    for (std::uint32_t i = warm_up + 1; i <= warm_up + count; ++i) {
+        auto const start = Clock::now();
+        trip(i);
+        samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
+    }
+}
+
+// Waits until `flag` reads `value`. Throws TimeoutError.
+inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
+    auto const watched = [&] { return flag.address(); };
+    if (!wait.until([&] { return flag.read() == value; }, watched, round_trip_limit)) {
+        throw TimeoutError("rtt", "a flag was not answered");
+    }
+}
+
+// raw-flag, pinned-flag, line-echo, call-bare, call, call-64-rings, raw-flag-wide.
+[[nodiscard]] std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage);
+// call-tuned. It looks for good places first.
+[[nodiscard]] std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage);
+// launch-sync, launch-spin, graph-sync, stream-write; none on the emulated device or in a build
+// without nvcc.
+[[nodiscard]] std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage);
+
+}  // namespace carillon::tool

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call to a kernel that was put where it is fast, from the core that is best for it.
+#include <algorithm>
+#include <carillon/carillon.hpp>
+#include <carillon/cores.hpp>
+#include <optional>
+
+#include "rtt/measure.hpp"
+
+namespace carillon::tool {
+namespace {
+
+class TunedCallMeasure : public Measure {
+   public:
+    explicit TunedCallMeasure(RttStage stage)
+        : stage_(std::move(stage)),
+          profile_(std::make_shared<PlacementProfile>(tune(stage_.device))) {}
+
+    std::string name() const override { return "call-tuned"; }
+    int multiprocessor() const override { return place_; }
+
+    void run(std::uint32_t count, Samples& samples) override {
+        constexpr std::uint32_t slots_of_a_page = 64;
+        PersistentKernelOptions options;
+        options.capacity = std::min(stage_.memory->capacity(), slots_of_a_page);
+        options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
+        options.wait = stage_.wait.style();
+        options.placement = Placement::tuned;
+        options.profile = profile_;
+        // Which page is fast depends on the core too, so the choice is made from there. Blocks
+        // that are threads would inherit it.
+        std::optional<OnCore> here;
+        if (!profile_->cores.empty() && !stage_.device.traits().shares_processors) {
+            here.emplace(profile_->cores.front().id);
+        }
+        PersistentKernel<Reprice> kernel(stage_.device, options);
+        place_ = static_cast<int>(kernel.multiprocessor());
+        time_calls(count, samples, kernel.channel());
+        kernel.stop();
+    }
+
+   private:
+    void time_calls(std::uint32_t count, Samples& samples, Channel<Tick, Quote>& channel) const {
+        Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
+        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
+            tick.order = i;
+            Quote const quote = channel.call(tick, round_trip_limit);
+            if (quote.order != i) throw UsageError("rtt", "a quote for another order came back");
+        });
+    }
+
+    RttStage stage_;
+    std::shared_ptr<PlacementProfile> profile_;
+    int place_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage) {
+    return std::make_unique<TunedCallMeasure>(stage);
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon rtt`: round trips CPU -> device -> CPU, ours and the rivals', in one run.
+#pragma once
+
+#include <carillon/device.hpp>
+#include <carillon/wait.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure/latency.hpp"
+
+namespace carillon::tool {
+
+struct RttOptions {
+    std::uint32_t iterations = 100'000;  // of each measure, warm-up not counted
+    std::uint32_t rounds = 20;           // the measures take turns, so that drift hits all alike
+    std::uint32_t capacity = 64;         // slots; the bare flags walk over as many addresses
+    std::optional<HostWait::Style> wait = std::nullopt;  // of the CPU; none: as for a kernel
+};
+
+struct RttResult {
+    HostWait::Style wait = HostWait::Style::spin;
+    std::vector<LatencySummary> summaries;
+    // The multiprocessors that each measure's block ran on: ratios hold only on the same ones.
+    std::map<std::string, std::set<unsigned>> multiprocessors;
+};
+
+using Progress = std::function<void(double share_done)>;
+
+// Throws whatever the library throws, and TimeoutError when a round trip takes over a second.
+[[nodiscard]] RttResult run_rtt(Device const& device, RttOptions const& options,
+                                Progress const& progress);
+
+}  // namespace carillon::tool

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `carillon soak` tells, and what the system tells of this process.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <carillon/error.hpp>
+#include <carillon/wait.hpp>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "soak/soak.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint64_t kept_bytes = std::uint64_t{1} << 20U;
+
+std::uint64_t count_entries(char const* folder) {
+    std::error_code error;
+    std::filesystem::directory_iterator const first(folder, error);
+    if (error) throw SystemError(std::string("read ") + folder, error.value());
+    return static_cast<std::uint64_t>(std::distance(first, std::filesystem::directory_iterator()));
+}
+
+nlohmann::json usage_json(SoakUsage const& usage) {
+    return {{"resident_bytes", usage.resident_bytes},
+            {"descriptors", usage.descriptors},
+            {"threads", usage.threads}};
+}
+
+nlohmann::json memory_json(SoakMemory const& memory) {
+    return {{"warm", usage_json(memory.warm)},
+            {"end", usage_json(memory.end)},
+            {"flat", memory.flat()}};
+}
+
+std::string memory_table(SoakMemory const& memory) {
+    std::string text =
+        fmt::format("{:<12}{:>14}{:>14}{:>10}\n", "", "resident KiB", "descriptors", "threads");
+    auto const row = [&](std::string_view name, SoakUsage const& usage) {
+        text += fmt::format("{:<12}{:>14}{:>14}{:>10}\n", name, usage.resident_bytes / 1024,
+                            usage.descriptors, usage.threads);
+    };
+    row("warmed up", memory.warm);
+    row("at the end", memory.end);
+    return text + (memory.flat() ? "flat\n" : "NOT FLAT\n");
+}
+
+void require_flat(SoakMemory const& memory) {
+    if (!memory.flat()) throw Error("soak", "memory, descriptors or threads grew");
+}
+
+}  // namespace
+
+SoakUsage read_soak_usage(std::uint64_t threads) {
+    SoakUsage usage;
+    auto const few = [&] {
+        usage.threads = count_entries("/proc/self/task");
+        return usage.threads <= threads;
+    };
+    (void)HostWait(HostWait::Style::yield).until(few, std::chrono::seconds(1));
+    std::ifstream file("/proc/self/statm");
+    std::uint64_t size = 0;
+    std::uint64_t resident = 0;
+    if (!(file >> size >> resident)) throw SystemError("read /proc/self/statm", errno);
+    file.close();
+    usage.resident_bytes = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    usage.descriptors = count_entries("/proc/self/fd") - 1;  // one is the folder's own
+    return usage;
+}
+
+bool SoakMemory::flat() const {
+    bool const both_read = warm.resident_bytes != 0 && end.resident_bytes != 0;
+    return both_read && end.resident_bytes <= warm.resident_bytes + kept_bytes &&
+           end.descriptors <= warm.descriptors && end.threads <= warm.threads;
+}
+
+nlohmann::json to_json(SoakResult const& result) {
+    SoakCounts const& counts = result.counts;
+    return {{"soak_commands", counts.commands},
+            {"soak_lost", counts.lost},
+            {"soak_duplicated", counts.duplicated},
+            {"soak_reordered", counts.reordered},
+            {"soak_corrupted", counts.corrupted},
+            {"soak_abandoned", counts.abandoned},
+            {"channels", result.channels},
+            {"seconds", result.seconds},
+            {"load_percent", result.load_percent},
+            {"highest_per_second", result.highest_per_second},
+            {"achieved_per_second", result.achieved_per_second},
+            {"memory", memory_json(result.memory)},
+            {"failure", result.failure}};
+}
+
+nlohmann::json to_json(CyclesResult const& result) {
+    return {{"start_stop_cycles", result.cycles},
+            {"failures", result.failures},
+            {"first_failure", result.first_failure},
+            {"cycles_per_second", result.per_second},
+            {"memory", memory_json(result.memory)}};
+}
+
+std::string soak_text(SoakResult const& result) {
+    SoakCounts const& counts = result.counts;
+    std::string text = fmt::format(
+        "{:.1f} s on {} channel{}, {} % of {:.0f} requests a second: {:.0f} achieved\n"
+        "{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
+        result.seconds, result.channels, result.channels == 1 ? "" : "s", result.load_percent,
+        result.highest_per_second, result.achieved_per_second, "requests", "lost", "duplicated",
+        "reordered", "corrupted", "abandoned", counts.commands, counts.lost, counts.duplicated,
+        counts.reordered, counts.corrupted, counts.abandoned);
+    if (!result.failure.empty()) return text + fmt::format("failed: {}\n", result.failure);
+    return text + memory_table(result.memory);
+}
+
+std::string cycles_text(CyclesResult const& result) {
+    std::string text = fmt::format("{} starts and stops, {} failed, {:.1f} a second\n",
+                                   result.cycles, result.failures, result.per_second);
+    if (result.failures != 0) text += fmt::format("the first: {}\n", result.first_failure);
+    return text + memory_table(result.memory);
+}
+
+void require_sound(SoakResult const& result) {
+    SoakCounts const& counts = result.counts;
+    if (!result.failure.empty()) throw Error("soak", result.failure);
+    if (!counts.nothing_lost()) {
+        throw Error("soak", fmt::format("{} lost, {} duplicated, {} reordered, {} corrupted of {}",
+                                        counts.lost, counts.duplicated, counts.reordered,
+                                        counts.corrupted, counts.commands));
+    }
+    require_flat(result.memory);
+}
+
+void require_sound(CyclesResult const& result) {
+    if (result.failures != 0) {
+        throw Error("soak", fmt::format("{} of {} starts and stops failed: {}", result.failures,
+                                        result.failures + result.cycles, result.first_failure));
+    }
+    require_flat(result.memory);
+}
+
+}  // namespace carillon::tool

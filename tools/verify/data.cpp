@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device source: nvcc compiles it where there is one.
+#include "kernels/verify/data.hpp"
+
+#include "verify/kernel.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint32_t capacity = 16;
+
+struct DataRings {
+    VerifyStage const& stage;
+    DataTest const& test;
+    ChannelMemory memory;
+    Memory data;
+    HostMapped far;
+
+    DataRings(VerifyStage const& on, DataTest const& what)
+        : stage(on),
+          test(what),
+          memory(on.device, count(), capacity),
+          data(what.direction == Direction::to_device ? on.device.allocate(bytes())
+                                                      : on.device.allocate_host(bytes())),
+          far(on.device.access(memory.device_memory())) {}
+
+    [[nodiscard]] unsigned count() const { return stage.threads * stage.rings_per_thread(); }
+    [[nodiscard]] std::size_t bytes() const {
+        return std::size_t{count()} * capacity * data_words * sizeof(std::uint64_t);
+    }
+    [[nodiscard]] ChannelView on_host(unsigned ring) const {
+        return memory.on_host().channel(ring);
+    }
+    // The rings of one thread.
+    template <class Use>
+    void for_each(unsigned thread, Use&& use) const {
+        unsigned const first = thread * stage.rings_per_thread();
+        for (unsigned i = 0; i < stage.rings_per_thread(); ++i) use(first + i);
+    }
+};
+
+Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point deadline) {
+    std::vector<DataSender<HostMapped, HostCached>> senders;
+    rings.for_each(thread, [&](unsigned ring) {
+        ChannelView const view = rings.on_host(ring);
+        senders.emplace_back(view.requests, view.replies,
+                             data_of(rings.data.host(), ring, capacity), rings.test.order,
+                             rings.far, HostCached());
+    });
+    RangeSync const* const sync = rings.data.range_sync();
+    auto const flush = [&](void const* where, std::size_t size) {
+        if (sync != nullptr) sync->flush(where, size);
+    };
+    std::uint64_t in_flight = 0;
+    for (bool sending = true; sending || in_flight != 0;) {
+        bool progress = false;
+        in_flight = 0;
+        for (auto& each : senders) {
+            if (sending) progress |= each.try_send(flush);
+            progress |= each.try_receipt();
+            in_flight += each.in_flight();
+        }
+        if (!progress) rings.stage.rest();
+        auto const now = Clock::now();
+        sending = now < deadline;
+        if (now > deadline + arrival_patience) break;
+    }
+    Findings findings;
+    if (in_flight != 0) findings.add({Fault::missing, thread, 0, 0, 0, in_flight});
+    return findings;
+}
+
+struct HostReceiver {
+    DataReceiver<HostCached, HostMapped> receiver;
+    std::uint64_t const* end;
+
+    HostReceiver(DataRings const& rings, unsigned ring)
+        : receiver(rings.on_host(ring).replies, rings.on_host(ring).requests,
+                   data_of(rings.data.host(), ring, capacity), ring, HostCached(), rings.far),
+          end(&rings.on_host(ring).status->ended) {}
+
+    [[nodiscard]] bool at_end() const { return receiver.next() == HostCached().load_word(end); }
+};
+
+Findings receive_data(DataRings const& rings, unsigned thread, Clock::time_point deadline) {
+    Findings findings;
+    std::vector<HostReceiver> open;
+    rings.for_each(thread, [&](unsigned ring) { open.emplace_back(rings, ring); });
+    while (!open.empty()) {
+        bool received = false;
+        for (HostReceiver& each : open) received |= each.receiver.try_receive(findings);
+        if (received) continue;
+        rings.stage.rest();
+        std::erase_if(open, [](HostReceiver const& each) { return each.at_end(); });
+        if (Clock::now() < deadline + arrival_patience) continue;
+        for (HostReceiver const& each : open) {
+            findings.add({Fault::missing, thread, each.receiver.next(), 0,
+                          HostCached().load_word(each.end), each.receiver.next()});
+        }
+        break;
+    }
+    return findings;
+}
+
+Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
+    LitmusKernel kernel(rings.stage, rings.count(), time);
+    ChannelTable const channels = rings.memory.on_device();
+    if (rings.test.relaxed_load) {
+        kernel.start(ReceiveData<RelaxedNear>{channels, rings.data.device(), kernel.station()});
+    } else {
+        kernel.start(ReceiveData<DeviceNear>{channels, rings.data.device(), kernel.station()});
+    }
+    auto const deadline = Clock::now() + time;
+    Findings found = on_threads(
+        rings.stage.threads, [&](unsigned thread) { return send_data(rings, thread, deadline); });
+    found += kernel.end();
+    return found;
+}
+
+Findings data_to_host(DataRings const& rings, std::chrono::nanoseconds time) {
+    LitmusKernel kernel(rings.stage, rings.count(), time);
+    kernel.start(SendData{rings.memory.on_device(), rings.data.device(), rings.test.order,
+                          kernel.station()});
+    auto const deadline = Clock::now() + time;
+    return on_threads_until(kernel, deadline, rings.stage.threads,
+                            [&](unsigned thread) { return receive_data(rings, thread, deadline); });
+}
+
+}  // namespace
+
+Findings run_data(VerifyStage const& stage, DataTest const& test, std::chrono::nanoseconds time) {
+    DataRings const rings(stage, test);
+    return test.direction == Direction::to_device ? data_to_device(rings, time)
+                                                  : data_to_host(rings, time);
+}
+
+}  // namespace carillon::tool

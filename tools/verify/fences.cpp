@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device source: nvcc compiles it where there is one.
+#include <algorithm>
+
+#include "kernels/verify/watch.hpp"
+#include "measure/latency.hpp"
+#include "verify/kernel.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint32_t slots = 64;
+constexpr std::uint32_t least_trials = 10;
+constexpr std::chrono::milliseconds linger_limit{2};  // then the fence follows
+constexpr std::chrono::seconds arrival_limit{1};
+
+struct PublishForm {
+    std::string name;
+    StoreKind kind;
+    bool flag;  // a bare 8-byte word
+};
+
+std::vector<PublishForm> publish_forms(Device const& device) {
+    std::vector<PublishForm> forms{{"8-byte flag", StoreKind::cached, true}};
+    for (StoreForm const& form : store_forms(device)) {
+        if (form.stores.mode == PublishMode::two_step) continue;
+        if (form.stores.kind == StoreKind::cached && device.traits().write_combining) continue;
+        forms.push_back({std::string(to_string(form.stores.kind)), form.stores.kind, false});
+    }
+    return forms;
+}
+
+// Publishes trial after trial and times the echoes.
+class Trials {
+   public:
+    Trials(VerifyStage const& stage, PublishForm const& form, std::chrono::nanoseconds time)
+        : stage_(stage),
+          form_(form),
+          time_(time),
+          memory_(stage.device, 1, slots),
+          kernel_(stage, 1, 2 * time) {
+        ChannelView const view = memory_.on_device().channel(0);
+        kernel_.start(EchoTrials{view.requests.slots, slots, form.flag, &view.status->ended,
+                                 kernel_.station()});
+    }
+
+    // A line that does not come even after a fence is a violation.
+    FenceReport::Trials run(bool fence, Findings& findings) {
+        auto const deadline = Clock::now() + time_;
+        std::vector<std::uint32_t> samples;
+        while ((samples.size() < least_trials || Clock::now() < deadline) &&
+               samples.size() < most) {
+            auto const start = Clock::now();
+            publish(++trial_, fence);
+            if (!came(linger_limit)) {
+                X86::store_fence();
+                if (!came(arrival_limit)) {
+                    findings.add({Fault::missing, 0, trial_, 0, trial_, echo()});
+                    break;
+                }
+            }
+            samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
+        }
+        findings.checks += samples.size();
+        LatencySummary const summary = summarize(form_.name, samples);
+        auto const late = std::ranges::upper_bound(samples, FenceReport::late_ns);
+        return {samples.size(), summary.p50_ns, static_cast<std::uint64_t>(samples.end() - late)};
+    }
+
+    void end() const { (void)kernel_.end(); }
+
+   private:
+    static constexpr std::size_t most = 1'000'000;
+
+    void publish(std::uint32_t trial, bool fence) const {
+        Line* const slot = memory_.on_host().channel(0).requests.slots + trial % slots;
+        if (form_.flag) {
+            X86::store_word(&slot->quads[0].high, std::uint64_t{trial} << 32U);
+        } else {
+            X86::store_line(form_.kind, slot, versioned_line(trial));
+        }
+        if (fence) X86::store_fence();
+        if (RangeSync const* const sync = memory_.device_memory().range_sync(); sync != nullptr) {
+            sync->flush(slot, sizeof(Line));
+        }
+    }
+    [[nodiscard]] std::uint64_t echo() const {
+        return HostCached().load_word(&memory_.on_host().channel(0).status->ended);
+    }
+    [[nodiscard]] bool came(std::chrono::nanoseconds limit) const {
+        HostWait const wait(stage_.device.traits().shares_processors ? HostWait::Style::yield
+                                                                     : HostWait::Style::spin);
+        return wait.until([&] { return echo() == trial_; }, limit);
+    }
+
+    VerifyStage const& stage_;
+    PublishForm const& form_;
+    std::chrono::nanoseconds time_;
+    ChannelMemory memory_;
+    LitmusKernel kernel_;
+    std::uint32_t trial_ = 0;
+};
+
+// The time of `run()` at the median of a few dozen.
+template <class Run>
+double time_of(Run&& run) {
+    std::vector<std::uint32_t> samples;
+    for (int i = 0; i < 51; ++i) {
+        auto const start = Clock::now();
+        run();
+        samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
+    }
+    return summarize("", samples).p50_ns;
+}
+
+}  // namespace
+
+std::vector<FenceReport> run_fences(VerifyStage const& stage, std::chrono::nanoseconds time,
+                                    Findings& findings) {
+    std::vector<FenceReport> reports;
+    auto const forms = publish_forms(stage.device);
+    for (PublishForm const& form : forms) {
+        Trials trials(stage, form, time / (2 * forms.size()));
+        FenceReport report;
+        report.form = form.name;
+        report.with = trials.run(true, findings);
+        report.without = trials.run(false, findings);
+        trials.end();
+        reports.push_back(report);
+    }
+    return reports;
+}
+
+MappingReport measure_mapping(Device const& device) {
+    constexpr std::uint32_t lines = 8;
+    constexpr std::uint32_t loads = 16;
+    Memory const memory = device.allocate(lines * sizeof(Line));
+    auto* const words = static_cast<std::uint64_t*>(memory.host());
+    constexpr std::uint32_t words_per_line = sizeof(Line) / sizeof(*words);
+    MappingReport report;
+    report.load_ns = time_of([&] {
+                         for (std::uint32_t i = 0; i < loads; ++i) (void)load_data(words + i);
+                     }) /
+                     loads;
+    report.one_line_ns = time_of([&] {
+        for (std::uint32_t i = 0; i < lines; ++i) store_data(words + i, i);
+        X86::store_fence();
+    });
+    report.eight_lines_ns = time_of([&] {
+        for (std::uint32_t i = 0; i < lines; ++i)
+            store_data(words + std::size_t{i} * words_per_line, i);
+        X86::store_fence();
+    });
+    return report;
+}
+
+}  // namespace carillon::tool

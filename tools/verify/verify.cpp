@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/verify.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "verify/litmus.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr double control_share = 0.2;  // of a test's time
+
+// Runs the tests one after the other, each for its share of the time.
+class Verification {
+   public:
+    Verification(VerifyStage stage, unsigned seconds, std::function<void(double)> const& progress)
+        : stage_(std::move(stage)), seconds_(seconds), progress_(progress) {
+        result_.seconds = seconds;
+        result_.threads = stage_.threads;
+    }
+
+    VerifyResult run() {
+        lines(Direction::to_device, "lines_to_device", "control: store_fence", 0.24);
+        lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", 0.24);
+        shared_lines(0.07);
+        torn_lines(0.14);
+        two_lines(0.04);
+        two_threads(0.02);
+        out_of_line(0.05);
+        slot_reuse(0.05);
+        flags(0.05);
+        fences(0.1);
+        return std::move(result_);
+    }
+
+   private:
+    [[nodiscard]] std::chrono::nanoseconds part(double share) const {
+        return std::chrono::nanoseconds(static_cast<std::int64_t>(share * 1e9 * seconds_));
+    }
+    TestReport& add(TestReport report) { return result_.tests.emplace_back(std::move(report)); }
+    void done(double share) { progress_(done_ = std::min(1.0, done_ + share)); }
+    static Control control(std::string what, Findings const& found) {
+        return {std::move(what), found.checks, found.violations, found.violations != 0};
+    }
+    static char const* name_of(Direction direction) {
+        return direction == Direction::to_device ? "to_device" : "to_host";
+    }
+
+    void lines(Direction direction, char const* name, char const* control_note, double share) {
+        LineTest const test{direction, 256, stage_.rings_per_thread()};
+        add({name, name_of(direction),
+             std::string("content and order in rings of 256 slots; ") + control_note,
+             run_lines(stage_, test, part(share))});
+        done(share);
+    }
+
+    void shared_lines(double share) {
+        auto const kept = part(share / 2 * (1 - control_share));
+        Findings found = run_shared(stage_, {1024, 32, 4}, kept);
+        SharedTest full{64, 8, 1, true};
+        found += run_shared(stage_, full, kept);
+        full.ignore_room = true;
+        add({"lines_shared_to_device",
+             "to_device",
+             "each message of each thread once, whole, after those that it claimed before",
+             found,
+             {control("the credit", run_shared(stage_, full, part(share * control_share)))}});
+        done(share);
+    }
+
+    void torn_lines(double share) {
+        std::vector<StoreForm> forms = store_forms(stage_.device);
+        std::ranges::copy(store_forms(stage_.device, Storing::batches), std::back_inserter(forms));
+        double const each = share / static_cast<double>(forms.size() + 1);
+        StoreForm columns{"8-byte", {}, false, Storing::columns};
+        Control const torn = control("whole quads (8-byte stores, column-wise)",
+                                     run_torn(stage_, columns, part(each)));
+        for (StoreForm const& form : forms) {
+            Findings found = run_torn(stage_, form, part(each));
+            bool const batches = form.storing == Storing::batches;
+            TestReport& report = add({batches ? "torn_batches" : "torn_lines",
+                                      "to_device",
+                                      form.name,
+                                      found,
+                                      {},
+                                      {{"partly_seen", found.partly_seen}}});
+            if (form.used) {
+                report.controls = {torn};
+            } else {
+                report.figures["quads_torn"] = found.violations;
+                report.findings = Findings{};
+                report.findings.checks = found.checks;
+            }
+        }
+        done(share);
+    }
+
+    void two_lines(double share) {
+        add({"two_lines_in_order",
+             "to_device",
+             "a line after a release is not seen before it",
+             run_pairs(stage_, true, part(share * (1 - control_share))),
+             {control("the release", run_pairs(stage_, false, part(share * control_share)))}});
+        done(share);
+    }
+
+    void two_threads(double share) {
+        add({"two_threads_in_order",
+             "to_device",
+             "a line of a thread that has seen another's written is not seen before it",
+             run_two_threads(stage_, true, part(share * (1 - control_share))),
+             {control("the fence of the first thread",
+                      run_two_threads(stage_, false, part(share * control_share)))}});
+        done(share);
+    }
+
+    void out_of_line(double share) {
+        auto const kept = part(share / 2 * (1 - control_share));
+        auto const broken = part(share / 4 * control_share);
+        auto const what = "every word of 8 to 512 bytes that a line names";
+        Direction const in = Direction::to_device;
+        Direction const out = Direction::to_host;
+        add({"out_of_line_to_device",
+             name_of(in),
+             what,
+             run_data(stage_, {in}, kept),
+             {control("the release", run_data(stage_, {in, OutOfLine::none}, broken)),
+              control("the acquire", run_data(stage_, {in, OutOfLine::written, true}, broken))}});
+        add({"out_of_line_to_host",
+             name_of(out),
+             what,
+             run_data(stage_, {out}, kept),
+             {control("the release", run_data(stage_, {out, OutOfLine::none}, 2 * broken))}});
+        done(share);
+    }
+
+    void slot_reuse(double share) {
+        for (Direction direction : {Direction::to_device, Direction::to_host}) {
+            LineTest test{direction, 2, 1, true};
+            Findings found = run_lines(stage_, test, part(share / 4 * (1 - control_share)));
+            test.capacity = 4;
+            found += run_lines(stage_, test, part(share / 4 * (1 - control_share)));
+            test.ignore_credit = true;
+            add({std::string("slot_reuse_") + name_of(direction),
+                 name_of(direction),
+                 "content and order in full rings of 2 and 4 slots",
+                 found,
+                 {control("the credit",
+                          run_lines(stage_, test, part(share / 2 * control_share)))}});
+        }
+        done(share);
+    }
+
+    void flags(double share) {
+        for (bool const host : {false, true}) {
+            add({"flag_other_mapping",
+                 "to_device",
+                 host ? "data in host memory are as new as the flag"
+                      : "data in another device memory are as new as the flag",
+                 run_flags(stage_, {host}, part(share / 2 * (1 - control_share))),
+                 {control("the release", run_flags(stage_, {host, OutOfLine::none},
+                                                   part(share / 2 * control_share)))}});
+        }
+        done(share);
+    }
+
+    void fences(double share) {
+        TestReport& report = add({"store_fence", "to_device", "every line is echoed", {}, {}, {}});
+        result_.fences = run_fences(stage_, part(share), report.findings);
+        Control missing{"the store fence", 0, 0, false};
+        for (FenceReport const& each : result_.fences) {
+            missing.checks += each.without.count;
+            missing.failures += each.without.late;
+            missing.shown |= each.lingered();
+        }
+        report.controls = {missing};
+        result_.mapping = measure_mapping(stage_.device);
+        result_.mapping.lingered = result_.fences.front().lingered();
+        done(share);
+    }
+
+    VerifyStage stage_;
+    unsigned seconds_;
+    std::function<void(double)> const& progress_;
+    double done_ = 0;
+    VerifyResult result_;
+};
+
+}  // namespace
+
+unsigned default_verify_threads() { return std::clamp(cpu::available_processors() - 1, 1U, 8U); }
+
+bool FenceReport::lingered() const {
+    return without.late > 10 * with.late && 10 * without.late > without.count;
+}
+
+Mapping MappingReport::conclusion() const {
+    constexpr double slowest_cached_load_ns = 100;
+    constexpr double least_ratio = 1.5;
+    if (load_ns < slowest_cached_load_ns) return Mapping::cached;
+    bool const combined = eight_lines_ns > least_ratio * one_line_ns;
+    return combined || lingered ? Mapping::write_combining : Mapping::uncached;
+}
+
+std::uint64_t VerifyResult::violations() const {
+    std::uint64_t sum = 0;
+    for (TestReport const& each : tests) sum += each.findings.violations;
+    return sum;
+}
+
+std::uint64_t VerifyResult::checks_of(std::string const& name) const {
+    auto const found = std::ranges::find(tests, name, &TestReport::name);
+    return found == tests.end() ? 0 : found->findings.checks;
+}
+
+VerifyResult run_verify(Device const& device, VerifyOptions const& options,
+                        std::function<void(double)> const& progress) {
+    unsigned const threads = options.threads != 0 ? options.threads : default_verify_threads();
+    return Verification({device, threads}, options.seconds, progress).run();
+}
+
+}  // namespace carillon::tool

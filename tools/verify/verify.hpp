@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon verify`: litmus tests of the facts of docs/guarantees.md on the machine at hand. Each
+// runs with the discipline, where a violation is an error, and with a piece of it taken away: its
+// control, which says whether the test could have shown anything here.
+#pragma once
+
+#include <carillon/device.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/verify/findings.hpp"
+
+namespace carillon::tool {
+
+struct VerifyOptions {
+    unsigned seconds = 10;
+    unsigned threads = 0;  // of the CPU's side; 0: default_verify_threads()
+};
+
+// The emulated device has room for as many blocks, and each thread has one at least.
+inline constexpr unsigned most_verify_threads = 32;
+// One processor less than there are, at least 1 and at most 8.
+[[nodiscard]] unsigned default_verify_threads();
+
+struct Control {
+    std::string what;  // is taken away
+    std::uint64_t checks = 0;
+    std::uint64_t failures = 0;
+    bool shown = false;  // the failure occurs on this machine, and the test sees it
+};
+
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of the report
+struct TestReport {
+    std::string name;
+    std::string direction;
+    std::string what;
+    Findings findings{};
+    std::vector<Control> controls{};
+    std::map<std::string, std::uint64_t> figures{};
+};
+
+// One way of publishing, with its store fence and without.
+struct FenceReport {
+    struct Trials {
+        std::uint64_t count = 0;
+        double p50_ns = 0;
+        std::uint64_t late = 0;  // not arrived after late_ns
+    };
+    static constexpr std::uint32_t late_ns = 50'000;
+
+    std::string form;
+    Trials with;
+    Trials without;
+
+    // Over a tenth of the trials were late without the fence, and over ten times as many as with.
+    [[nodiscard]] bool lingered() const;
+};
+
+enum class Mapping : std::uint8_t { write_combining, uncached, cached };
+
+struct MappingReport {
+    double load_ns = 0;         // of 8 bytes
+    double one_line_ns = 0;     // eight 8-byte stores to one line, and a fence
+    double eight_lines_ns = 0;  // to eight lines, and a fence
+    bool lingered = false;      // a flag without a fence did
+
+    [[nodiscard]] Mapping conclusion() const;
+};
+
+struct VerifyResult {
+    unsigned seconds = 0;
+    unsigned threads = 0;
+    std::vector<TestReport> tests;
+    std::vector<FenceReport> fences;
+    MappingReport mapping;
+
+    [[nodiscard]] std::uint64_t violations() const;
+    [[nodiscard]] std::uint64_t checks_of(std::string const& name) const;
+};
+
+// Throws whatever the library throws, and TimeoutError when a kernel does not start or end.
+[[nodiscard]] VerifyResult run_verify(Device const& device, VerifyOptions const& options,
+                                      std::function<void(double share_done)> const& progress);
+
+}  // namespace carillon::tool

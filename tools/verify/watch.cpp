@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device source: nvcc compiles it where there is one.
+#include "kernels/verify/watch.hpp"
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "verify/kernel.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::uint32_t watched = 8;        // lines, pairs or flags, in turn
+constexpr std::uint32_t batch_lines = 32;   // more than a CPU has write-combining buffers, and
+constexpr std::uint32_t column_lines = 64;  // so are these
+constexpr std::uint32_t any_later = 0x7fff'ffffU;
+
+// Calls `write(version)`, from 1 on, until the time is over.
+template <class Write>
+void write_versions(VerifyStage const& stage, std::chrono::nanoseconds time, Write&& write) {
+    constexpr std::uint32_t batch = 16;
+    auto const deadline = Clock::now() + time;
+    std::uint32_t version = 0;
+    do {
+        for (std::uint32_t i = 0; i < batch; ++i) write(++version);
+        stage.rest();
+    } while (Clock::now() < deadline);
+}
+
+void store_words(Line* lines, std::uint32_t version) {
+    constexpr std::uint32_t words_per_line = sizeof(Line) / sizeof(std::uint64_t);
+    Line const line = versioned_line(version);
+    for (std::uint32_t word = words_per_line; word-- != 0;) {
+        Quad const& quad = line.quads[word / 2];
+        std::uint64_t const value = word % 2 != 0 ? quad.high : quad.low;
+        for (std::uint32_t i = 0; i < column_lines; ++i) {
+            Quad& to = lines[i].quads[word / 2];
+            store_data(word % 2 != 0 ? &to.high : &to.low, value);
+        }
+    }
+    X86::store_fence();
+}
+
+// Line i of a batch has version i more than the first.
+void store_batch(HostMapped const& far, Line* lines, std::uint32_t version) {
+    std::array<detail::PayloadWords, batch_lines> payloads;
+    for (std::uint32_t i = 0; i < batch_lines; ++i) {
+        payloads[i] = unpack<detail::PayloadWords>(versioned_line(version + i));
+    }
+    far.store_payloads(lines, payloads.data(), batch_lines, version, version - 1);
+    far.commit(lines, batch_lines * sizeof(Line));
+}
+
+std::uint32_t lines_of(Storing storing) {
+    if (storing == Storing::batches) return batch_lines;
+    return storing == Storing::columns ? column_lines : watched;
+}
+
+// Where a quad is not loaded at once, the word with the tag is first, and the other one may be of
+// any later version.
+Early early_for(Device const& device, StoreForm const& form) {
+    std::uint32_t const two_step = form.stores.mode == PublishMode::two_step ? 1 : 0;
+    return {device.traits().loads_whole_quads ? two_step : any_later, two_step};
+}
+
+std::vector<StoreForm> forms_of_lines(Device const& device) {
+    std::vector<StoreForm> forms;
+    if (device.traits().write_combining) {
+        forms.push_back({"8-byte", {StoreKind::cached, PublishMode::one_step}, false});
+    } else {
+        forms.push_back({"cached one-step", {StoreKind::cached, PublishMode::one_step}});
+    }
+    if (CARILLON_THREAD_SANITIZER != 0) return forms;  // it does not see streaming stores
+    for (StoreTraits const& each : store_table()) {
+        if (each.kind == StoreKind::cached || !supported(each.kind)) continue;
+        std::string const name(each.name);
+        bool const needs_two = each.mode == PublishMode::two_step;
+        if (needs_two) forms.push_back({name + " two-step", {each.kind, PublishMode::two_step}});
+        forms.push_back({name + " one-step", {each.kind, PublishMode::one_step}, !needs_two});
+    }
+    return forms;
+}
+
+}  // namespace
+
+std::vector<StoreForm> store_forms(Device const& device, Storing storing) {
+    std::vector<StoreForm> forms = forms_of_lines(device);
+    HostStores const own = device.stores();
+    for (StoreForm& form : forms) {
+        form.storing = storing;
+        bool const is_bulk = form.stores.kind == own.bulk_kind() && form.stores.mode == own.mode;
+        if (storing != Storing::batches || !is_bulk) continue;
+        form.stores = own;
+        form.used = true;
+    }
+    return forms;
+}
+
+Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::nanoseconds time) {
+    std::uint32_t const count = lines_of(form.storing);
+    Memory const memory = stage.device.allocate(count * sizeof(Line));
+    auto* const lines = static_cast<Line*>(memory.host());
+    HostMapped const far = stage.device.access(memory, form.stores);
+    if (form.storing == Storing::batches) {
+        store_batch(stage.device.access(memory), lines, 0);  // the tags before the first
+    }
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchLines{static_cast<Line const*>(memory.device()), count,
+                            early_for(stage.device, form), kernel.station()});
+    write_versions(stage, time, [&](std::uint32_t version) {
+        if (form.storing == Storing::columns) return store_words(lines, version);
+        if (form.storing == Storing::batches) return store_batch(far, lines, version);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            far.store_line(lines + i, versioned_line(version), version - 1);
+            far.commit(lines + i, sizeof(Line));
+            if (!form.used) X86::store_fence();
+        }
+    });
+    return kernel.end();
+}
+
+Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseconds time) {
+    Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
+    auto* const first = static_cast<Line*>(memory.host());
+    auto const* const on_device = static_cast<Line const*>(memory.device());
+    // In one step: the fence between two steps would order the lines as well.
+    HostMapped const far =
+        stage.device.access(memory, {stage.device.stores().kind, PublishMode::one_step});
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchPairs{on_device, on_device + watched, watched, kernel.station()});
+    write_versions(stage, time, [&](std::uint32_t version) {
+        Line const line = versioned_line(version);
+        for (std::uint32_t i = 0; i < watched; ++i) {
+            Line* const second = first + watched + i;
+            far.store_line(first + i, line, version - 1);
+            if (release) far.release();
+            far.store_line(second, line, version - 1);
+            far.commit(second, sizeof(Line));
+        }
+    });
+    return kernel.end();
+}
+
+Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nanoseconds time) {
+    Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
+    auto* const first = static_cast<Line*>(memory.host());
+    auto const* const on_device = static_cast<Line const*>(memory.device());
+    // In two parts, which a write-combining buffer does not let go of by itself.
+    StoreKind const kind =
+        stage.device.traits().write_combining ? StoreKind::sse2 : StoreKind::cached;
+    HostMapped const far = stage.device.access(memory, {kind, PublishMode::one_step});
+    std::atomic<std::uint32_t> written{0};   // versions of the first lines; the last one ends it
+    std::atomic<std::uint32_t> followed{0};  // and of the second
+    constexpr std::uint32_t over = 0xffff'ffffU;
+    auto const await = [](std::atomic<std::uint32_t> const& word, std::uint32_t unlike) {
+        std::uint32_t now = unlike;
+        for (std::uint32_t polls = 0; now == unlike; ++polls) {
+            now = word.load(std::memory_order_acquire);
+            if (now == unlike) cpu::pause_or_yield(polls, false);
+        }
+        return now;
+    };
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchPairs{on_device, on_device + watched, watched, kernel.station()});
+    std::thread second([&] {
+        for (std::uint32_t version = 0; (version = await(written, version)) != over;) {
+            Line const line = versioned_line(version);
+            far.release();
+            for (std::uint32_t i = 0; i < watched; ++i) {
+                far.store_line(first + watched + i, line, version - 1);
+            }
+            far.commit(first + watched, watched * sizeof(Line));
+            followed.store(version, std::memory_order_release);
+        }
+    });
+    write_versions(stage, time, [&](std::uint32_t version) {
+        Line const line = versioned_line(version);
+        for (std::uint32_t i = 0; i < watched; ++i) far.store_line(first + i, line, version - 1);
+        if (fence) far.commit(first, watched * sizeof(Line));
+        written.store(version, std::memory_order_release);
+        (void)await(followed, version - 1);
+    });
+    written.store(over, std::memory_order_release);
+    second.join();
+    return kernel.end();
+}
+
+Findings run_flags(VerifyStage const& stage, FlagTest const& test, std::chrono::nanoseconds time) {
+    constexpr std::uint32_t words = WatchFlags::words;
+    std::size_t const bytes = std::size_t{watched} * words * sizeof(std::uint64_t);
+    Memory const data =
+        test.data_in_host_memory ? stage.device.allocate_host(bytes) : stage.device.allocate(bytes);
+    Memory const flags = stage.device.allocate(watched * sizeof(Line));
+    HostMapped const far = stage.device.access(flags);
+    LitmusKernel kernel(stage, stage.watchers(), time);
+    kernel.start(WatchFlags{static_cast<Line const*>(flags.device()),
+                            static_cast<std::uint64_t const*>(data.device()), watched,
+                            kernel.station()});
+    write_versions(stage, time, [&](std::uint32_t version) {
+        for (std::uint32_t i = 0; i < watched; ++i) {
+            std::uint64_t* const to =
+                static_cast<std::uint64_t*>(data.host()) + std::size_t{i} * words;
+            for (std::uint32_t w = 0; w < words; ++w)
+                store_data(to + w, versioned_word(version, w));
+            if (data.range_sync() != nullptr) {
+                data.range_sync()->flush(to, words * sizeof(*to));
+            }
+            std::uint64_t* const flag = &static_cast<Line*>(flags.host())[i].quads[0].low;
+            FlagWriter<std::uint32_t, HostMapped>(flag, far).set(version, test.order);
+        }
+    });
+    return kernel.end();
+}
+
+}  // namespace carillon::tool
