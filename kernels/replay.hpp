@@ -7,11 +7,20 @@
 #include <type_traits>
 
 #include "carillon/detail/wire/config.hpp"
-#include "replay/dbn.hpp"
 
 namespace carillon::tool {
 
-// A record without ts_recv. No byte of it is padding: it is sent as it lies in memory.
+// What an order was done to, in the feed's letters.
+enum class Action : char {
+    add = 'A',
+    cancel = 'C',
+    modify = 'M',
+    trade = 'T',
+    fill = 'F',
+    clear = 'R',
+};
+
+// A record of the feed without ts_recv. No byte of it is padding: it is sent as it lies in memory.
 struct MboCommand {
     std::uint64_t ts_event;
     std::uint64_t order_id;
@@ -49,23 +58,6 @@ struct MboTally {
 static_assert(sizeof(MboTally) == 40);
 static_assert(std::has_unique_object_representations_v<MboTally>);
 
-[[nodiscard]] inline MboCommand make_command(MboRecord const& record) {
-    return {
-        .ts_event = record.ts_event,
-        .order_id = record.order_id,
-        .price = record.price,
-        .instrument = record.instrument,
-        .size = record.size,
-        .ts_in_delta = record.ts_in_delta,
-        .sequence = record.sequence,
-        .publisher = record.publisher,
-        .flags = record.flags,
-        .channel = record.channel,
-        .action = record.action,
-        .side = record.side,
-    };
-}
-
 // The step of a checksum that depends on the order of what it is given.
 [[nodiscard]] CARILLON_HD constexpr std::uint64_t mix(std::uint64_t checksum, std::uint64_t word) {
     checksum = (checksum ^ word) * 0x9e3779b97f4a7c15U + 1;
@@ -76,8 +68,8 @@ static_assert(std::has_unique_object_representations_v<MboTally>);
     return low | (std::uint64_t{high} << 32U);
 }
 
-// Mixes in every field that a command has. `Fields` is MboCommand on the device and MboRecord in
-// the host's pass, which so does not depend on make_command.
+// Mixes in every field that a command has. `Fields` is MboCommand on the device and, in the host's
+// pass, the record, so that it does not depend on how commands are made.
 template <class Fields>
 [[nodiscard]] CARILLON_HD constexpr std::uint64_t mix_fields(std::uint64_t checksum,
                                                              Fields const& fields) {

@@ -8,16 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace carillon::tool {
+#include "kernels/replay.hpp"
 
-enum class Action : char {
-    add = 'A',
-    cancel = 'C',
-    modify = 'M',
-    trade = 'T',
-    fill = 'F',
-    clear = 'R',
-};
+namespace carillon::tool {
 
 // One record, but for its length and type, which are the same in all of them.
 struct MboRecord {
