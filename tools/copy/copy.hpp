@@ -5,10 +5,13 @@
 #include <carillon/device.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "command/command.hpp"
+#include "measure/progress.hpp"
 
 namespace carillon::tool {
 
@@ -26,12 +29,13 @@ struct CopyResult {
 };
 
 // Throws whatever the library throws.
-[[nodiscard]] std::vector<CopyResult> run_copy(
-    Device const& device, CopyOptions const& options,
-    std::function<void(double share_done)> const& progress);
+[[nodiscard]] std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& options,
+                                               Progress const& progress);
 
 [[nodiscard]] nlohmann::json to_json(CopyResult const& result);
 // For people: one row a copy and size.
 [[nodiscard]] std::string copy_table(std::vector<CopyResult> const& results);
+
+[[nodiscard]] std::unique_ptr<Command> make_copy_command();
 
 }  // namespace carillon::tool

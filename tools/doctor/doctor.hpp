@@ -6,10 +6,13 @@
 #include <carillon/device_info.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "command/command.hpp"
 
 namespace carillon::tool {
 
@@ -48,5 +51,7 @@ struct DoctorReport {
 [[nodiscard]] std::string doctor_text(DoctorReport const& report);
 // Throws Error, which names the errors, if there are any.
 void require_no_error(DoctorReport const& report);
+
+[[nodiscard]] std::unique_ptr<Command> make_doctor_command();
 
 }  // namespace carillon::tool

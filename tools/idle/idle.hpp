@@ -4,13 +4,15 @@
 #pragma once
 
 #include <carillon/persistent_kernel.hpp>
-#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command/command.hpp"
 #include "measure/latency.hpp"
+#include "measure/progress.hpp"
 
 namespace carillon::tool {
 
@@ -37,9 +39,11 @@ struct IdleReport {
 
 // Throws whatever the library throws.
 [[nodiscard]] IdleReport run_idle(Device const& device, IdleOptions const& options,
-                                  std::function<void(double share)> const& progress);
+                                  Progress const& progress);
 
 [[nodiscard]] nlohmann::json to_json(IdleResult const& result);
 [[nodiscard]] std::string idle_table(IdleReport const& report);
+
+[[nodiscard]] std::unique_ptr<Command> make_idle_command();
 
 }  // namespace carillon::tool

@@ -4,14 +4,16 @@
 
 #include <carillon/device.hpp>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command/command.hpp"
 #include "load/schedule.hpp"
 #include "measure/latency.hpp"
+#include "measure/progress.hpp"
 
 namespace carillon::tool {
 
@@ -38,9 +40,11 @@ struct LoadResult {
 
 // Throws whatever the library throws, and TimeoutError when replies stop coming.
 [[nodiscard]] LoadResult run_load(Device const& device, LoadOptions const& options,
-                                  std::function<void(double share)> const& progress);
+                                  Progress const& progress);
 
 [[nodiscard]] nlohmann::json to_json(LoadLevel const& level);
 [[nodiscard]] std::string load_table(LoadResult const& result);
+
+[[nodiscard]] std::unique_ptr<Command> make_load_command();
 
 }  // namespace carillon::tool

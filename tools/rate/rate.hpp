@@ -4,10 +4,13 @@
 
 #include <carillon/device.hpp>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "command/command.hpp"
+#include "measure/progress.hpp"
 
 namespace carillon::tool {
 
@@ -34,7 +37,7 @@ struct RateResult {
 // Throws whatever the library throws, TimeoutError when messages stop coming, and Error when what
 // came is not what was sent.
 [[nodiscard]] std::vector<RateResult> run_rate(Device const& device, RateOptions const& options,
-                                               std::function<void(double share)> const& progress);
+                                               Progress const& progress);
 
 // Rings between two CPU threads, ours and Boost's: rate and round trip.
 [[nodiscard]] std::vector<RateResult> measure_host_rings(RateOptions const& options);
@@ -45,5 +48,7 @@ struct RateResult {
 [[nodiscard]] nlohmann::json to_json(RateResult const& result);
 // A table for people: millions a second, or nanoseconds.
 [[nodiscard]] std::string rate_table(std::vector<RateResult> const& results);
+
+[[nodiscard]] std::unique_ptr<Command> make_rate_command();
 
 }  // namespace carillon::tool

@@ -5,14 +5,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "carillon/device.hpp"
+#include "command/command.hpp"
 #include "kernels/replay.hpp"
+#include "measure/progress.hpp"
 #include "replay/dbn.hpp"
 
 namespace carillon::tool {
@@ -52,7 +54,7 @@ struct ReplayResult {
 // the two tallies are equal is left to the caller to see.
 [[nodiscard]] ReplayResult run_replay(Device const& device, DbnFile const& file,
                                       ReplayOptions const& options = {},
-                                      std::function<void(double share_done)> const& progress = {});
+                                      Progress const& progress = {});
 
 // The tally that the device should come to, counted from the records themselves.
 [[nodiscard]] MboTally tally_on_host(std::span<MboRecord const> records);
@@ -67,5 +69,7 @@ void require_reply_to(std::size_t sent, MboTally const& reply);
 // A table for people: a line for each key, the device's value beside the host's, and a mark where
 // they differ.
 [[nodiscard]] std::string tally_table(MboTally const& device, MboTally const& host);
+
+[[nodiscard]] std::unique_ptr<Command> make_replay_command();
 
 }  // namespace carillon::tool

@@ -5,14 +5,16 @@
 #include <carillon/device.hpp>
 #include <carillon/wait.hpp>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "command/command.hpp"
 #include "measure/latency.hpp"
+#include "measure/progress.hpp"
 
 namespace carillon::tool {
 
@@ -30,10 +32,10 @@ struct RttResult {
     std::map<std::string, std::set<unsigned>> multiprocessors;
 };
 
-using Progress = std::function<void(double share_done)>;
-
 // Throws whatever the library throws, and TimeoutError when a round trip takes over a second.
 [[nodiscard]] RttResult run_rtt(Device const& device, RttOptions const& options,
                                 Progress const& progress);
+
+[[nodiscard]] std::unique_ptr<Command> make_rtt_command();
 
 }  // namespace carillon::tool

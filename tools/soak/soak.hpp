@@ -5,12 +5,14 @@
 
 #include <carillon/device.hpp>
 #include <cstdint>
-#include <functional>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "command/command.hpp"
+#include "measure/progress.hpp"
 #include "soak/check.hpp"
 
 namespace carillon::tool {
@@ -56,7 +58,7 @@ struct SoakResult {
 
 // Throws whatever the library throws until the kernel runs; what goes wrong later is in the result.
 [[nodiscard]] SoakResult run_soak(Device const& device, SoakOptions const& options,
-                                  std::function<void(double share)> const& progress);
+                                  Progress const& progress);
 
 struct CyclesResult {
     std::uint64_t cycles = 0;  // that went well
@@ -69,7 +71,7 @@ struct CyclesResult {
 // Starts a kernel, calls it, stops it and destroys it, `cycles` times; fewer when one after the
 // other fails.
 [[nodiscard]] CyclesResult run_cycles(Device const& device, std::uint64_t cycles,
-                                      std::function<void(double share)> const& progress);
+                                      Progress const& progress);
 
 [[nodiscard]] nlohmann::json to_json(SoakResult const& result);
 [[nodiscard]] nlohmann::json to_json(CyclesResult const& result);
@@ -79,5 +81,7 @@ struct CyclesResult {
 // Throw Error, which names what was lost, went wrong or grew, if anything did.
 void require_sound(SoakResult const& result);
 void require_sound(CyclesResult const& result);
+
+[[nodiscard]] std::unique_ptr<Command> make_soak_command();
 
 }  // namespace carillon::tool

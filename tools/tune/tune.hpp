@@ -3,9 +3,12 @@
 #pragma once
 
 #include <carillon/placement.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "command/command.hpp"
 
 namespace carillon::tool {
 
@@ -17,5 +20,7 @@ namespace carillon::tool {
                                      std::vector<unsigned> const& near);
 [[nodiscard]] nlohmann::json to_json(PlacementProfile const& profile,
                                      std::vector<unsigned> const& near);
+
+[[nodiscard]] std::unique_ptr<Command> make_tune_command();
 
 }  // namespace carillon::tool

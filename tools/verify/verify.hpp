@@ -6,12 +6,14 @@
 
 #include <carillon/device.hpp>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "command/command.hpp"
 #include "kernels/verify/findings.hpp"
+#include "measure/progress.hpp"
 
 namespace carillon::tool {
 
@@ -83,6 +85,8 @@ struct VerifyResult {
 
 // Throws whatever the library throws, and TimeoutError when a kernel does not start or end.
 [[nodiscard]] VerifyResult run_verify(Device const& device, VerifyOptions const& options,
-                                      std::function<void(double share_done)> const& progress);
+                                      Progress const& progress);
+
+[[nodiscard]] std::unique_ptr<Command> make_verify_command();
 
 }  // namespace carillon::tool

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command of `carillon`. To add one: a room with a class like this, and a line in main.cpp.
+#pragma once
+
+#include <memory>
+
+namespace CLI {
+class App;
+}
+
+namespace carillon::tool {
+
+class Command {
+   public:
+    Command() = default;
+    virtual ~Command() = default;
+    Command(Command const&) = delete;  // its options are bound where they are
+    Command& operator=(Command const&) = delete;
+
+    virtual void add_options(CLI::App& command_line) = 0;
+    // Does what it is for, once its options have been read. What it throws is told in one line.
+    virtual void run() = 0;
+};
+
+}  // namespace carillon::tool

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "command/common.hpp"
+#include "copy/copy.hpp"
+#include "report/environment.hpp"
+
+namespace carillon::tool {
+namespace {
+
+class CopyCommand final : public Command {
+   public:
+    void add_options(CLI::App& command_line) override {
+        common_.add_to(command_line);
+        command_line.add_option("--rounds", options_.rounds, "in which the measures take turns")
+            ->check(CLI::Range(1U, 1000U));
+        command_line.add_option("--largest", options_.largest, "copy, in bytes")
+            ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30));
+    }
+
+    void run() override {
+        Device const device = common_.open();
+        std::vector<CopyResult> const copies = run_copy(device, options_, show_progress);
+        common_.print(fmt::format("{}copies, each until its bytes are on their way or here\n{}",
+                                  headline(device.info()), copy_table(copies)));
+        if (!common_.wants_json()) return;
+        nlohmann::json env = environment(device.info());
+        env["rounds"] = options_.rounds;
+        common_.write({{"environment", env}, {"results", json_array(copies)}});
+    }
+
+   private:
+    CommonOptions common_;
+    CopyOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_copy_command() { return std::make_unique<CopyCommand>(); }
+
+}  // namespace carillon::tool

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "command/common.hpp"
+#include "doctor/doctor.hpp"
+#include "report/environment.hpp"
+
+namespace carillon::tool {
+namespace {
+
+class DoctorCommand final : public Command {
+   public:
+    void add_options(CLI::App& command_line) override { common_.add_to(command_line); }
+
+    void run() override {
+        DoctorReport const report = run_doctor(common_.selector());
+        common_.print(doctor_text(report));
+        if (common_.wants_json()) {
+            nlohmann::json all = to_json(report);
+            all["environment"] = environment(report.device);
+            common_.write(all);
+        }
+        require_no_error(report);
+    }
+
+   private:
+    CommonOptions common_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor_command() { return std::make_unique<DoctorCommand>(); }
+
+}  // namespace carillon::tool
