@@ -31,6 +31,8 @@ void expect_ok(Finding const& finding) { expect(finding, Severity::ok, "", ""); 
 
 GpuFacts some_gpu() { return {"NVIDIA H200", "GPU-1234", "0000:18:00.0", 0, 0}; }
 
+GpuFacts another_gpu() { return {"another", "GPU-5678", "", {}, {}}; }
+
 DriverFacts working_driver() {
     DriverFacts driver;
     driver.pci_gpus = {"0000:18:00.0"};
@@ -67,6 +69,33 @@ Facts working_facts() {
     facts.slot = {"32.0 GT/s PCIe", "32.0 GT/s PCIe", 16, 16, 0, {0, 1, 2, 3}, "identity"};
     facts.cpu = {true, {"movdir64b", "avx512"}, "one-step", true, {0, 1}, {"performance"}};
     facts.host.huge_pages = "always [madvise] never";
+    return facts;
+}
+
+void put(BuildFacts const& part, Facts& facts) { facts.build = part; }
+void put(DriverFacts const& part, Facts& facts) { facts.driver = part; }
+void put(Variables const& part, Facts& facts) { facts.driver.variables = part; }
+void put(GpuFacts const& part, Facts& facts) { facts.driver.gpus = {part}; }
+void put(VulkanFacts const& part, Facts& facts) { facts.vulkan = part; }
+void put(OpenFacts const& part, Facts& facts) { facts.open = part; }
+void put(DeviceInfo const& part, Facts& facts) { facts.open.info = part; }
+void put(CallFacts const& part, Facts& facts) { facts.call = part; }
+void put(MappingReport const& part, Facts& facts) { facts.mapping = part; }
+void put(NvmlFacts const& part, Facts& facts) { facts.nvml = part; }
+void put(nlohmann::json const& part, Facts& facts) { facts.clocks = part; }
+void put(SlotFacts const& part, Facts& facts) { facts.slot = part; }
+void put(CpuFacts const& part, Facts& facts) { facts.cpu = part; }
+void put(HostFacts const& part, Facts& facts) { facts.host = part; }
+void put(char const* const& selector, Facts& facts) { facts.selector = selector; }
+
+constexpr char const* emulated_vulkan = "emulated:vulkan";
+
+// Of a GPU that was asked for, these and nothing else.
+template <class... Parts>
+Facts with(Parts const&... parts) {
+    Facts facts;
+    facts.selector = "cuda:0";
+    (put(parts, facts), ...);
     return facts;
 }
 
@@ -118,73 +147,74 @@ TEST(DoctorTest, theEmulatedDeviceAsksForNoDriver) {
 }
 
 TEST(DoctorTest, aBuildWithoutCudaIsToldFromOneWithoutNvcc) {
-    expect(check_build({false, false}, bad), bad, "no CUDA support", "scripts/setup --cuda");
-    expect(check_build({true, false}, bad), bad, "no nvcc", "scripts/setup --cuda");
-    expect_ok(check_build({true, true}, bad));
+    expect(check_build(with(BuildFacts{false, false})), bad, "no CUDA support",
+           "scripts/setup --cuda");
+    expect(check_build(with(BuildFacts{true, false})), bad, "no nvcc", "scripts/setup --cuda");
+    expect_ok(check_build(with(BuildFacts{true, true})));
 }
 
 TEST(DoctorTest, aMissingKernelModuleIsExplainedByWhereItIsMissing) {
     DriverFacts driver;
-    expect(check_kernel_module(driver, bad), bad, "no NVIDIA GPU is on the PCI", "emulated");
+    expect(check_kernel_module(with(driver)), bad, "no NVIDIA GPU is on the PCI", "emulated");
     driver.pci_gpus = {"0000:18:00.0"};
-    expect(check_kernel_module(driver, bad), bad, "0000:18:00.0", "modprobe nvidia");
+    expect(check_kernel_module(with(driver)), bad, "0000:18:00.0", "modprobe nvidia");
     driver.container = true;
-    expect(check_kernel_module(driver, bad), bad, "container", "--gpus all");
+    expect(check_kernel_module(with(driver)), bad, "container", "--gpus all");
     driver.gpus = {some_gpu()};  // a sandbox may hide the module
-    expect_ok(check_kernel_module(driver, bad));
+    expect_ok(check_kernel_module(with(driver)));
 }
 
 TEST(DoctorTest, missingDeviceNodesAreNamed) {
     DriverFacts driver = working_driver();
-    expect_ok(check_device_nodes(driver, bad));
+    expect_ok(check_device_nodes(with(driver)));
     driver.gpus.clear();
     driver.nodes = {"/dev/nvidia0", "/dev/nvidiactl"};
-    expect(check_device_nodes(driver, bad), bad, "/dev/nvidia-uvm", "nvidia-modprobe");
+    expect(check_device_nodes(with(driver)), bad, "/dev/nvidia-uvm", "nvidia-modprobe");
     driver.nodes = {"/dev/nvidia-uvm", "/dev/nvidiactl"};
     driver.container = true;
-    expect(check_device_nodes(driver, bad), bad, "/dev/nvidia<N>", "--gpus all");
+    expect(check_device_nodes(with(driver)), bad, "/dev/nvidia<N>", "--gpus all");
 }
 
 TEST(DoctorTest, aMissingLibraryInAContainerIsACapability) {
     DriverFacts driver;
     driver.library_error = "libcuda.so.1: cannot open";
-    expect(check_library(driver, bad), bad, "libcuda.so.1", "apt-get install libcuda1");
+    expect(check_library(with(driver)), bad, "libcuda.so.1", "apt-get install libcuda1");
     driver.container = true;
     driver.variables = {{"NVIDIA_DRIVER_CAPABILITIES", "utility"}};
-    expect(check_library(driver, bad), bad, "libcuda.so.1", "is utility, and needs compute");
+    expect(check_library(with(driver)), bad, "libcuda.so.1", "is utility, and needs compute");
 }
 
 TEST(DoctorTest, anOldDriverIsWarnedOf) {
     DriverFacts driver = working_driver();
     driver.api_version = 12020;
-    expect(check_library(driver, bad), Severity::warning, "CUDA 12.2", "550");
+    expect(check_library(with(driver)), Severity::warning, "CUDA 12.2", "550");
 }
 
 TEST(DoctorTest, versionsThatDifferAreAnErrorIfTheDriverRefuses) {
     DriverFacts driver = working_driver();
     driver.library_version = "550.54.15";
-    expect(check_versions(driver, bad), Severity::note, "550.54.15", "compatibility");
+    expect(check_versions(with(driver)), Severity::note, "550.54.15", "compatibility");
     driver.init_error = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
     driver.gpus.clear();
-    expect(check_versions(driver, bad), bad, "kernel module 580.159.04", "reboot");
-    expect(check_gpus(driver, bad), bad, "SYSTEM_DRIVER_MISMATCH", "driver.versions");
+    expect(check_versions(with(driver)), bad, "kernel module 580.159.04", "reboot");
+    expect(check_gpus(with(driver)), bad, "SYSTEM_DRIVER_MISMATCH", "driver.versions");
     driver.container = true;
-    expect(check_versions(driver, bad), bad, "550.54.15", "start the container anew");
+    expect(check_versions(with(driver)), bad, "550.54.15", "start the container anew");
 }
 
 TEST(DoctorTest, gpusMayBeHiddenByAVariable) {
     DriverFacts driver = working_driver();
     driver.gpus.clear();
     driver.init_error = "CUDA_ERROR_NO_DEVICE";
-    expect(check_gpus(driver, bad), bad, "CUDA_ERROR_NO_DEVICE", "dmesg");
+    expect(check_gpus(with(driver)), bad, "CUDA_ERROR_NO_DEVICE", "dmesg");
     driver.variables = {{"CUDA_VISIBLE_DEVICES", ""}};
-    expect(check_gpus(driver, bad), bad, "CUDA_VISIBLE_DEVICES is \"\"",
+    expect(check_gpus(with(driver)), bad, "CUDA_VISIBLE_DEVICES is \"\"",
            "unset CUDA_VISIBLE_DEVICES");
 }
 
 TEST(DoctorTest, aSelectorChoosesItsGpu) {
     DriverFacts driver = working_driver();
-    driver.gpus.push_back({"another", "GPU-5678", "", {}, {}});
+    driver.gpus.push_back(another_gpu());
     EXPECT_EQ(chosen_gpu("best", driver), &driver.gpus[0]);
     EXPECT_EQ(chosen_gpu("cuda:1", driver), &driver.gpus[1]);
     EXPECT_EQ(chosen_gpu("1", driver), &driver.gpus[1]);
@@ -197,14 +227,14 @@ TEST(DoctorTest, aSelectorChoosesItsGpu) {
 TEST(DoctorTest, aMissingVulkanLoaderIsOnePackage) {
     VulkanFacts vulkan;
     vulkan.loader_error = "libvulkan.so.1: cannot open";
-    expect(check_loader(vulkan, bad), bad, "libvulkan.so.1", "apt-get install libvulkan1");
+    expect(check_loader(with(vulkan)), bad, "libvulkan.so.1", "apt-get install libvulkan1");
 }
 
 TEST(DoctorTest, aMissingIcdHasTheFixOfItsPlace) {
     VulkanFacts vulkan;
     DriverFacts driver;
     vulkan.egl_error = "libEGL_nvidia.so.0: cannot open";
-    auto const check = [&] { return check_icds(vulkan, driver, IcdKind::nvidia, bad); };
+    auto const check = [&] { return check_icds(with(vulkan, driver)); };
     expect(check(), bad, "no Vulkan driver (ICD) file was found", "nvidia-vulkan-icd");
     driver.container = true;
     driver.variables = {{"NVIDIA_DRIVER_CAPABILITIES", "compute,utility"}};
@@ -213,14 +243,14 @@ TEST(DoctorTest, aMissingIcdHasTheFixOfItsPlace) {
     expect(check(), bad, "no Vulkan driver", "libEGL_nvidia.so.0");
     vulkan.icds = {{"/usr/share/vulkan/icd.d/lvp_icd.json", "libvulkan_lvp.so", ""}};
     expect(check(), bad, "is NVIDIA's: /usr/share/vulkan/icd.d/lvp_icd.json", "VK_DRIVER_FILES");
-    expect_ok(check_icds(vulkan, driver, IcdKind::cpu, bad));
+    expect_ok(check_icds(with(vulkan, driver, emulated_vulkan)));
 }
 
 TEST(DoctorTest, aVariableThatNamesNoFileIsToBeUnset) {
     VulkanFacts vulkan;
     vulkan.variable = "VK_DRIVER_FILES";
     vulkan.icds = {{"/nowhere/icd.json", "", "there is no such file"}};
-    expect(check_icds(vulkan, {}, IcdKind::cpu, bad), bad, "/nowhere/icd.json",
+    expect(check_icds(with(vulkan, emulated_vulkan)), bad, "/nowhere/icd.json",
            "unset VK_DRIVER_FILES");
 }
 
@@ -228,7 +258,7 @@ TEST(DoctorTest, anIcdWhoseLibraryDoesNotLoadIsExplained) {
     VulkanFacts vulkan = working_vulkan();
     DriverFacts driver;
     vulkan.egl_error = "libEGL_nvidia.so.0: cannot open";
-    auto const check = [&] { return check_icd_libraries(vulkan, driver, IcdKind::nvidia, bad); };
+    auto const check = [&] { return check_icd_libraries(with(vulkan, driver)); };
     vulkan.icds[0].error = "libXext.so.6: cannot open shared object file";
     expect(check(), bad, "libXext.so.6", "apt-get install libxext6");
     vulkan.icds[0].error = "libGLX_nvidia.so.0: cannot open shared object file";
@@ -241,40 +271,41 @@ TEST(DoctorTest, anIcdWhoseLibraryDoesNotLoadIsExplained) {
 
 TEST(DoctorTest, theVulkanDeviceHasToBeTheSameAndMappable) {
     VulkanFacts vulkan = working_vulkan();
-    expect_ok(check_vulkan_device(vulkan, "GPU-1234", bad));
-    expect(check_vulkan_device(vulkan, "GPU-5678", bad), bad, "NVIDIA H200 (GPU-1234)",
+    expect_ok(check_vulkan_device(with(vulkan, working_driver())));
+    expect(check_vulkan_device(with(vulkan, another_gpu())), bad, "NVIDIA H200 (GPU-1234)",
            "VK_LOADER_DEBUG");
-    expect(check_vulkan_device(vulkan, "", bad), bad, "that is a CPU", "vulkan.icd");
+    expect(check_vulkan_device(with(vulkan, emulated_vulkan)), bad, "that is a CPU", "vulkan.icd");
     vulkan.devices[0].mappable = false;
-    expect(check_vulkan_device(vulkan, "GPU-1234", bad), bad, "mapped", "Resizable BAR");
+    expect(check_vulkan_device(with(vulkan, working_driver())), bad, "mapped", "Resizable BAR");
 }
 
 TEST(DoctorTest, aCallIsMadeFailsOrIsLeftOut) {
-    expect_ok(check_call({"", "", 1700}));
-    expect(check_call({"", "cuLaunchKernel: CUDA_ERROR", 0}), bad, "CUDA_ERROR", "driver");
-    expect(check_call({"CUDA_LAUNCH_BLOCKING is set", "", 0}), Severity::note, "not tried",
-           "carillon doctor");
+    expect_ok(check_call(with(CallFacts{"", "", 1700})));
+    expect(check_call(with(CallFacts{"", "cuLaunchKernel: CUDA_ERROR", 0})), bad, "CUDA_ERROR",
+           "driver");
+    expect(check_call(with(CallFacts{"CUDA_LAUNCH_BLOCKING is set", "", 0})), Severity::note,
+           "not tried", "carillon doctor");
 }
 
 TEST(DoctorTest, aSmallBarIsANoteAndAFullOneAWarning) {
     DeviceInfo info;
     info.bar_size = 256U << 20U;
-    expect(check_bar(info, {}), Severity::note, "256 MiB", "Resizable BAR");
-    expect(check_bar(info, {{}, {}, 256U << 20U, 1U << 20U}), Severity::warning, "free: 1 MiB",
-           "end other processes");
+    expect(check_bar(with(info)), Severity::note, "256 MiB", "Resizable BAR");
+    expect(check_bar(with(info, NvmlFacts{{}, {}, 256U << 20U, 1U << 20U})), Severity::warning,
+           "free: 1 MiB", "end other processes");
     info.bar_size.reset();
-    expect_ok(check_bar(info, {}));
+    expect_ok(check_bar(with(info)));
 }
 
 TEST(DoctorTest, aHeapWithoutBudgetIsWarnedOf) {
     DeviceInfo info;
-    expect_ok(check_heap(info));
+    expect_ok(check_heap(with(info)));
     info.memory_type = 0;
     info.memory_types = {{{"DeviceLocal", "HostVisible"}, 0}};
     info.heaps = {{std::uint64_t{2} << 30U, std::uint64_t{1} << 30U, true, true}};
-    expect_ok(check_heap(info));
+    expect_ok(check_heap(with(info)));
     info.heaps[0].budget = 1U << 20U;
-    expect(check_heap(info), Severity::warning, "1 MiB of it", "nvidia-smi");
+    expect(check_heap(with(info)), Severity::warning, "1 MiB of it", "nvidia-smi");
 }
 
 // A kernel works all the same: what Vulkan lacks is no error then.
@@ -294,148 +325,153 @@ TEST(DoctorTest, ringsInHostMemoryAreWarnedOfWithWhatIsMissing) {
 }
 
 TEST(DoctorTest, aMappingThatIsNotWriteCombiningIsToldOf) {
-    expect_ok(check_mapping({900, 150, 600, false}));
-    expect(check_mapping({900, 30, 30, false}), Severity::note, "uncached", "carillon verify");
-    expect(check_mapping({3, 40, 40, false}), Severity::warning, "cached", "carillon verify");
+    expect_ok(check_mapping(with(MappingReport{900, 150, 600, false})));
+    expect(check_mapping(with(MappingReport{900, 30, 30, false})), Severity::note, "uncached",
+           "carillon verify");
+    expect(check_mapping(with(MappingReport{3, 40, 40, false})), Severity::warning, "cached",
+           "carillon verify");
 }
 
 TEST(DoctorTest, aDeviceThatMayReorderWritesIsNoted) {
     DeviceInfo info;
     info.write_ordering = 0;
     info.data_order = DataOrder::read_back;
-    expect(check_order(info), Severity::note, "reads back", "48 bytes");
+    expect(check_order(with(info)), Severity::note, "reads back", "48 bytes");
 }
 
 TEST(DoctorTest, lazyModuleLoadingIsWarnedOf) {
     DeviceInfo info;
     info.module_loading = "lazy";
-    expect(check_module_loading({{"CUDA_MODULE_LOADING", "LAZY"}}, info), Severity::warning,
-           "lazy is in force", "CUDA_MODULE_LOADING=EAGER");
-    expect(check_module_loading({{"CUDA_MODULE_LOADING", "LAZY"}}, {}), Severity::warning, "LAZY",
-           "EAGER");
+    expect(check_module_loading(with(Variables{{"CUDA_MODULE_LOADING", "LAZY"}}, info)),
+           Severity::warning, "lazy is in force", "CUDA_MODULE_LOADING=EAGER");
+    expect(check_module_loading(with(Variables{{"CUDA_MODULE_LOADING", "LAZY"}})),
+           Severity::warning, "LAZY", "EAGER");
     info.module_loading = "eager";
-    expect_ok(check_module_loading({}, info));
+    expect_ok(check_module_loading(with(info)));
 }
 
 TEST(DoctorTest, blockingLaunchesAreAnErrorOnAGpu) {
-    expect(check_launch_blocking({{"CUDA_LAUNCH_BLOCKING", "1"}}, bad), bad,
+    expect(check_launch_blocking(with(Variables{{"CUDA_LAUNCH_BLOCKING", "1"}})), bad,
            "CUDA_LAUNCH_BLOCKING = 1", "unset CUDA_LAUNCH_BLOCKING");
-    expect_ok(check_launch_blocking({{"CUDA_LAUNCH_BLOCKING", "0"}}, bad));
+    expect_ok(check_launch_blocking(with(Variables{{"CUDA_LAUNCH_BLOCKING", "0"}})));
 }
 
 TEST(DoctorTest, variablesOfTheDriverAreShown) {
-    expect(check_connections({{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}}), Severity::warning, "= 1",
-           "CUDA_DEVICE_MAX_CONNECTIONS=32");
-    expect_ok(check_connections({{"CUDA_DEVICE_MAX_CONNECTIONS", "32"}}));
-    expect(check_visible_devices({{"CUDA_VISIBLE_DEVICES", "1"}}), Severity::note, "\"1\"",
-           "unset CUDA_VISIBLE_DEVICES");
+    expect(check_connections(with(Variables{{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}})),
+           Severity::warning, "= 1", "CUDA_DEVICE_MAX_CONNECTIONS=32");
+    expect_ok(check_connections(with(Variables{{"CUDA_DEVICE_MAX_CONNECTIONS", "32"}})));
+    expect(check_visible_devices(with(Variables{{"CUDA_VISIBLE_DEVICES", "1"}})), Severity::note,
+           "\"1\"", "unset CUDA_VISIBLE_DEVICES");
 }
 
 TEST(DoctorTest, aGpuThatMayNotBeUsedIsAnError) {
     GpuFacts gpu = some_gpu();
     gpu.compute_mode = 2;
-    expect(check_compute_mode(gpu, bad), bad, "prohibited", "nvidia-smi -c DEFAULT");
+    expect(check_compute_mode(with(gpu)), bad, "prohibited", "nvidia-smi -c DEFAULT");
     gpu.compute_mode = 3;
-    expect(check_compute_mode(gpu, bad), Severity::note, "exclusive", "nvidia-smi -c DEFAULT");
+    expect(check_compute_mode(with(gpu)), Severity::note, "exclusive", "nvidia-smi -c DEFAULT");
     gpu.run_time_limit = 1;
-    expect(check_watchdog(gpu, bad), bad, "time limit", "Interactive");
+    expect(check_watchdog(with(gpu)), bad, "time limit", "Interactive");
 }
 
 TEST(DoctorTest, migIsAnErrorUnlessTheDeviceOpened) {
     NvmlFacts nvml;
-    expect_ok(check_mig(nvml, false, bad));
+    expect_ok(check_mig(with(nvml, OpenFacts{"not opened", {}})));
     nvml.mig = true;
-    expect(check_mig(nvml, false, bad), bad, "on", "nvidia-smi -mig 0");
-    expect(check_mig(nvml, true, bad), Severity::note, "on", "nvidia-smi -mig 0");
+    expect(check_mig(with(nvml, OpenFacts{"not opened", {}})), bad, "on", "nvidia-smi -mig 0");
+    expect(check_mig(with(nvml)), Severity::note, "on", "nvidia-smi -mig 0");
 }
 
 TEST(DoctorTest, mpsIsNoted) {
     HostFacts host;
-    expect_ok(check_mps({}, host));
-    expect(check_mps({{"CUDA_MPS_PIPE_DIRECTORY", "/mps"}}, host), Severity::note, "/mps",
-           "nvidia-cuda-mps-control -d");
+    expect_ok(check_mps(with(host)));
+    expect(check_mps(with(host, Variables{{"CUDA_MPS_PIPE_DIRECTORY", "/mps"}})), Severity::note,
+           "/mps", "nvidia-cuda-mps-control -d");
     host.mps_control = true;
-    expect(check_mps({}, host), Severity::note, "control daemon", "echo quit");
+    expect(check_mps(with(host)), Severity::note, "control daemon", "echo quit");
 }
 
 TEST(DoctorTest, persistenceAndClocksAreNoted) {
     NvmlFacts nvml;
-    expect_ok(check_persistence(nvml));
+    expect_ok(check_persistence(with(nvml)));
     nvml.persistence = false;
-    expect(check_persistence(nvml), Severity::note, "off", "nvidia-smi -pm 1");
-    expect(check_clocks({{"gpu_clock_mhz", 345}, {"gpu_clock_max_mhz", 1980}}), Severity::note,
-           "345 MHz", "nvidia-smi -lgc 1980");
-    expect_ok(check_clocks(nlohmann::json::object()));
+    expect(check_persistence(with(nvml)), Severity::note, "off", "nvidia-smi -pm 1");
+    expect(check_clocks(with(nlohmann::json{{"gpu_clock_mhz", 345}, {"gpu_clock_max_mhz", 1980}})),
+           Severity::note, "345 MHz", "nvidia-smi -lgc 1980");
+    expect_ok(check_clocks(Facts()));
 }
 
 TEST(DoctorTest, aNarrowOrSlowLinkIsSeen) {
     SlotFacts slot = working_facts().slot;
     slot.link_speed = "2.5 GT/s PCIe";
-    expect(check_link(slot), Severity::note, "2.5 GT/s PCIe x16 now", "idle");
+    expect(check_link(with(slot)), Severity::note, "2.5 GT/s PCIe x16 now", "idle");
     slot.link_width = 8;
-    expect(check_link(slot), Severity::warning, "x8 now", "slot");
-    expect_ok(check_link({}));
+    expect(check_link(with(slot)), Severity::warning, "x8 now", "slot");
+    expect_ok(check_link(Facts()));
 }
 
 TEST(DoctorTest, coresFarFromTheGpuAreSeen) {
     SlotFacts slot = working_facts().slot;
     CpuFacts cpu = working_facts().cpu;
-    expect_ok(check_near_cores(slot, cpu));
+    expect_ok(check_near_cores(with(slot, cpu)));
     cpu.allowed = {3, 4, 5};
-    expect(check_near_cores(slot, cpu), Severity::note, "1 of the 3", "taskset -c 3 ");
+    expect(check_near_cores(with(slot, cpu)), Severity::note, "1 of the 3", "taskset -c 3 ");
     cpu.allowed = {4, 5};
-    expect(check_near_cores(slot, cpu), Severity::warning, "0 of the 2", "taskset -c 0,1,2,3 ");
+    expect(check_near_cores(with(slot, cpu)), Severity::warning, "0 of the 2",
+           "taskset -c 0,1,2,3 ");
 }
 
 TEST(DoctorTest, anIommuThatTranslatesIsNoted) {
     SlotFacts slot;
     HostFacts host;
-    expect_ok(check_iommu(slot, host));
+    expect_ok(check_iommu(with(slot, host)));
     host.iommu_groups = 40;
     slot.iommu_type = "DMA-FQ";
-    expect(check_iommu(slot, host), Severity::note, "DMA-FQ", "boot the kernel with iommu=pt");
+    expect(check_iommu(with(slot, host)), Severity::note, "DMA-FQ",
+           "boot the kernel with iommu=pt");
     host.kernel_arguments = "quiet intel_iommu=on iommu=pt";
-    expect(check_iommu(slot, host), Severity::note, "iommu=pt", "firmware");
+    expect(check_iommu(with(slot, host)), Severity::note, "iommu=pt", "firmware");
     slot.iommu_type = "identity";
-    expect_ok(check_iommu(slot, host));
+    expect_ok(check_iommu(with(slot, host)));
 }
 
 TEST(DoctorTest, aCpuWithoutAvxIsAnError) {
     CpuFacts cpu = working_facts().cpu;
     cpu.avx = false;
-    expect(check_stores(cpu, false), bad, "AVX", "-cpu host");
+    expect(check_stores(with(cpu)), bad, "AVX", "-cpu host");
 }
 
 TEST(DoctorTest, aCpuThatPublishesInTwoStepsIsNotedOnAGpu) {
     CpuFacts cpu = working_facts().cpu;
     cpu.stores = {"avx2", "sse2"};
     cpu.publish_mode = "two-step";
-    expect(check_stores(cpu, true), Severity::note, "avx2, sse2", "MOVDIR64B");
-    expect_ok(check_stores(cpu, false));
+    expect(check_stores(with(cpu, working_driver())), Severity::note, "avx2, sse2", "MOVDIR64B");
+    expect_ok(check_stores(with(cpu)));
     cpu.waitpkg = false;
-    expect_ok(check_waits(cpu));
+    expect_ok(check_waits(with(cpu)));
 }
 
 TEST(DoctorTest, slowClocksAndOneProcessorAreWarnedOf) {
     CpuFacts cpu = working_facts().cpu;
     cpu.governors = {"performance", "powersave"};
-    expect(check_governor(cpu), Severity::warning, "powersave", "cpupower");
+    expect(check_governor(with(cpu)), Severity::warning, "powersave", "cpupower");
     cpu.allowed = {3};
-    expect(check_processors(cpu), Severity::warning, "one for this process", "yield");
+    expect(check_processors(with(cpu)), Severity::warning, "one for this process", "yield");
 }
 
 TEST(DoctorTest, hugePagesAndLimitsAreSeen) {
     HostFacts host;
     host.huge_pages = "[always] madvise never";
-    expect(check_huge_pages(host), Severity::note, "[always]", "echo madvise");
-    expect_ok(check_locked_memory(host));
+    expect(check_huge_pages(with(host)), Severity::note, "[always]", "echo madvise");
+    expect_ok(check_locked_memory(with(host)));
     host.locked_bytes = 64U << 10U;
-    expect(check_locked_memory(host), Severity::note, "64 KiB", "ulimit -l");
+    expect(check_locked_memory(with(host)), Severity::note, "64 KiB", "ulimit -l");
     host.open_files = 64;
-    expect(check_open_files(host), Severity::warning, "64", "ulimit -n");
+    expect(check_open_files(with(host)), Severity::warning, "64", "ulimit -n");
     host.address_space = std::uint64_t{4} << 30U;
-    expect(check_address_space(host, true), Severity::warning, "4096 MiB", "ulimit -v");
-    expect_ok(check_address_space(host, false));
+    expect(check_address_space(with(host, working_driver())), Severity::warning, "4096 MiB",
+           "ulimit -v");
+    expect_ok(check_address_space(with(host)));
 }
 
 TEST(DoctorTest, theWorstComesFirst) {

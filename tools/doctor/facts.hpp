@@ -119,6 +119,9 @@ struct HostFacts {
     std::optional<std::uint64_t> address_space;
 };
 
+// The GPU that `selector` names, if CUDA sees it.
+[[nodiscard]] GpuFacts const* chosen_gpu(std::string_view selector, DriverFacts const& driver);
+
 struct Facts {
     std::string selector;
     BuildFacts build;
@@ -132,10 +135,18 @@ struct Facts {
     SlotFacts slot;
     CpuFacts cpu;
     HostFacts host;
+
+    // A GPU was asked for, or would have been taken.
+    [[nodiscard]] bool wants_gpu() const { return Device::names_gpu(selector); }
+    // The memory of no other emulated device comes from there.
+    [[nodiscard]] bool wants_lavapipe() const { return selector == "emulated:vulkan"; }
+    // The GPU that the selector names, if CUDA sees it.
+    [[nodiscard]] GpuFacts const* gpu() const { return chosen_gpu(selector, driver); }
 };
 
-// The GPU that the selector names, if CUDA sees it.
-[[nodiscard]] GpuFacts const* chosen_gpu(std::string_view selector, DriverFacts const& driver);
+// All that concerns the device that `selector` names. Throws UsageError for one that makes no
+// sense.
+[[nodiscard]] Facts read_facts(std::string const& selector);
 
 // Readers, each of its part.
 [[nodiscard]] Variables read_variables();

@@ -33,7 +33,8 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace
 
-Finding check_open(OpenFacts const& open, std::string const& selector) {
+Finding check_open(Facts const& facts) {
+    OpenFacts const& open = facts.open;
     if (open.error.empty()) {
         return open_subject.ok(
             fmt::format("{}{}", open.info.name, open.info.emulated ? ": the emulated device" : ""));
@@ -41,10 +42,11 @@ Finding check_open(OpenFacts const& open, std::string const& selector) {
     return open_subject.at(
         Severity::error, open.error,
         fmt::format("mend the errors below, if there are any; then: carillon info --device {}",
-                    selector));
+                    facts.selector));
 }
 
-Finding check_memory(DeviceInfo const& info) {
+Finding check_memory(Facts const& facts) {
+    DeviceInfo const& info = facts.open.info;
     if (info.why_host_memory.empty())
         return source_subject.ok(fmt::format("from {}", to_string(info.memory_source)));
     return source_subject.at(Severity::warning, "page-locked host memory: " + info.why_host_memory,
@@ -52,7 +54,8 @@ Finding check_memory(DeviceInfo const& info) {
                              "trip longer until then");
 }
 
-Finding check_call(CallFacts const& call) {
+Finding check_call(Facts const& facts) {
+    CallFacts const& call = facts.call;
     if (!call.skipped.empty()) {
         return call_subject.at(Severity::note, "not tried: " + call.skipped,
                                "mend what kept it from being tried, then: carillon doctor");
@@ -65,7 +68,8 @@ Finding check_call(CallFacts const& call) {
                            "with; if the kernel hung: nvidia-smi, dmesg | grep -i xid");
 }
 
-Finding check_heap(DeviceInfo const& info) {
+Finding check_heap(Facts const& facts) {
+    DeviceInfo const& info = facts.open.info;
     constexpr std::uint64_t little = 16U << 20U;
     if (info.memory_type < 0 || info.memory_types.empty()) {
         return heap_subject.ok("not from Vulkan");
@@ -82,7 +86,9 @@ Finding check_heap(DeviceInfo const& info) {
     return heap_subject.ok(found);
 }
 
-Finding check_bar(DeviceInfo const& info, NvmlFacts const& nvml) {
+Finding check_bar(Facts const& facts) {
+    DeviceInfo const& info = facts.open.info;
+    NvmlFacts const& nvml = facts.nvml;
     constexpr std::uint64_t small = 256U << 20U;
     constexpr std::uint64_t little = 16U << 20U;
     auto const size = info.bar_size ? info.bar_size : nvml.bar_bytes;
@@ -100,7 +106,8 @@ Finding check_bar(DeviceInfo const& info, NvmlFacts const& nvml) {
     return bar_subject.ok(found);
 }
 
-Finding check_mapping(MappingReport const& mapping) {
+Finding check_mapping(Facts const& facts) {
+    MappingReport const& mapping = *facts.mapping;
     std::string const times = fmt::format(
         "a load takes {:.0f} ns, eight stores to one line {:.0f}, to eight lines {:.0f}",
         mapping.load_ns, mapping.one_line_ns, mapping.eight_lines_ns);
@@ -118,7 +125,8 @@ Finding check_mapping(MappingReport const& mapping) {
     }
 }
 
-Finding check_order(DeviceInfo const& info) {
+Finding check_order(Facts const& facts) {
+    DeviceInfo const& info = facts.open.info;
     std::string const found =
         info.write_ordering
             ? fmt::format("GPU_DIRECT_RDMA_WRITES_ORDERING is {}: {}", *info.write_ordering,

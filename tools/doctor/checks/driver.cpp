@@ -47,39 +47,44 @@ std::string no_gpu_fix(DriverFacts const& driver) {
 
 }  // namespace
 
-Finding check_build(BuildFacts const& build, Severity lacking) {
+Finding check_build(Facts const& facts) {
+    BuildFacts const& build = facts.build;
     auto const& subject = build_subject;
     if (!build.gpu_memory) {
-        return subject.at(lacking, "this build of Carillon has no CUDA support",
+        return subject.at(lacking(facts), "this build of Carillon has no CUDA support",
                           "scripts/setup --cuda, then: cmake --preset release && cmake --build "
                           "--preset release");
     }
     if (!build.device_code) {
-        return subject.at(lacking, "this build has no kernels for GPUs: there was no nvcc",
+        return subject.at(lacking(facts), "this build has no kernels for GPUs: there was no nvcc",
                           "scripts/setup --cuda (or CUDA 12.4 or later), then: cmake --preset "
                           "release && cmake --build --preset release");
     }
     return subject.ok("built with nvcc");
 }
 
-Finding check_kernel_module(DriverFacts const& driver, Severity lacking) {
+Finding check_kernel_module(Facts const& facts) {
+    DriverFacts const& driver = facts.driver;
     auto const& subject = module_subject;
     if (!driver.kernel_module.empty()) return subject.ok("version " + driver.kernel_module);
     if (!driver.gpus.empty()) return subject.ok("its version is not shown here, but CUDA works");
     if (driver.container) {
-        return subject.at(lacking, "this container shows no NVIDIA kernel module", run_container);
+        return subject.at(lacking(facts), "this container shows no NVIDIA kernel module",
+                          run_container);
     }
     if (driver.pci_gpus.empty()) {
-        return subject.at(lacking, "not loaded, and no NVIDIA GPU is on the PCI bus",
+        return subject.at(lacking(facts), "not loaded, and no NVIDIA GPU is on the PCI bus",
                           "use a machine with an NVIDIA GPU, or: --device emulated");
     }
     return subject.at(
-        lacking, fmt::format("not loaded, but there is a GPU at {}", driver.pci_gpus.front()),
+        lacking(facts),
+        fmt::format("not loaded, but there is a GPU at {}", driver.pci_gpus.front()),
         "modprobe nvidia, or install the driver, 550 or later (Debian: apt-get install "
         "nvidia-driver; Ubuntu: ubuntu-drivers install)");
 }
 
-Finding check_device_nodes(DriverFacts const& driver, Severity lacking) {
+Finding check_device_nodes(Facts const& facts) {
+    DriverFacts const& driver = facts.driver;
     auto const& subject = nodes_subject;
     std::vector<std::string> missing;
     for (std::string const name : {"/dev/nvidiactl", "/dev/nvidia-uvm"}) {
@@ -94,20 +99,21 @@ Finding check_device_nodes(DriverFacts const& driver, Severity lacking) {
     if (missing.empty()) return subject.ok(fmt::format("{}", fmt::join(driver.nodes, " ")));
     std::string const found = fmt::format("missing: {}", fmt::join(missing, " "));
     if (!driver.gpus.empty()) return subject.ok(found + ", but CUDA works");
-    return subject.at(lacking, found,
+    return subject.at(lacking(facts), found,
                       driver.container ? run_container
                                        : "nvidia-modprobe -c 0 -u, once the kernel module is "
                                          "loaded (as root)");
 }
 
-Finding check_library(DriverFacts const& driver, Severity lacking) {
+Finding check_library(Facts const& facts) {
+    DriverFacts const& driver = facts.driver;
     auto const& subject = library_subject;
     constexpr int eager_loading = 12040;  // from here on it can be asked for, and told
     if (!driver.library_error.empty()) {
         auto const wanted = driver.variables.find("NVIDIA_DRIVER_CAPABILITIES");
         std::string const given = wanted == driver.variables.end() ? "unset" : wanted->second;
         return subject.at(
-            lacking, driver.library_error,
+            lacking(facts), driver.library_error,
             driver.container
                 ? fmt::format("NVIDIA_DRIVER_CAPABILITIES is {}, and needs compute: {}", given,
                               run_container)
@@ -124,7 +130,8 @@ Finding check_library(DriverFacts const& driver, Severity lacking) {
     return subject.ok(found);
 }
 
-Finding check_versions(DriverFacts const& driver, Severity lacking) {
+Finding check_versions(Facts const& facts) {
+    DriverFacts const& driver = facts.driver;
     auto const& subject = versions_subject;
     bool const refused = driver.init_error == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
     if (driver.kernel_module.empty() || driver.library_version.empty()) {
@@ -138,14 +145,15 @@ Finding check_versions(DriverFacts const& driver, Severity lacking) {
         return subject.at(Severity::note, found + ": the library works all the same",
                           "none if it is CUDA's compatibility package, else: reboot");
     }
-    return subject.at(lacking, found,
+    return subject.at(lacking(facts), found,
                       driver.container
                           ? "start the container anew: the host's driver was changed meanwhile"
                           : "reboot, or end all users of the GPU, then (as root): rmmod nvidia_uvm "
                             "nvidia_drm nvidia_modeset nvidia; modprobe nvidia");
 }
 
-Finding check_gpus(DriverFacts const& driver, Severity lacking) {
+Finding check_gpus(Facts const& facts) {
+    DriverFacts const& driver = facts.driver;
     auto const& subject = gpus_subject;
     if (!driver.gpus.empty()) {
         std::vector<std::string> names;
@@ -155,7 +163,7 @@ Finding check_gpus(DriverFacts const& driver, Severity lacking) {
         return subject.ok(fmt::format("{}", fmt::join(names, "; ")));
     }
     if (!driver.library_error.empty()) {
-        return subject.at(lacking, "none: there is no driver to ask",
+        return subject.at(lacking(facts), "none: there is no driver to ask",
                           "see driver.library and driver.kernel_module");
     }
     std::string found = "CUDA sees none";
@@ -164,7 +172,7 @@ Finding check_gpus(DriverFacts const& driver, Severity lacking) {
     if (visible != driver.variables.end()) {
         found += fmt::format(", and CUDA_VISIBLE_DEVICES is \"{}\"", visible->second);
     }
-    return subject.at(lacking, found, no_gpu_fix(driver));
+    return subject.at(lacking(facts), found, no_gpu_fix(driver));
 }
 
 }  // namespace carillon::tool

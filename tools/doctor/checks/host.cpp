@@ -30,7 +30,9 @@ constexpr Subject address_subject{
 
 }  // namespace
 
-Finding check_stores(CpuFacts const& cpu, bool gpu) {
+Finding check_stores(Facts const& facts) {
+    CpuFacts const& cpu = facts.cpu;
+    bool const gpu = facts.gpu() != nullptr;
     if (!cpu.avx) {
         return stores_subject.at(Severity::error, "this CPU, or its virtual machine, lacks AVX",
                                  "use a CPU with AVX; in a virtual machine, pass the host's CPU "
@@ -44,12 +46,14 @@ Finding check_stores(CpuFacts const& cpu, bool gpu) {
                              "pass the host's CPU through (QEMU: -cpu host)");
 }
 
-Finding check_waits(CpuFacts const& cpu) {
+Finding check_waits(Facts const& facts) {
+    CpuFacts const& cpu = facts.cpu;
     return waits_subject.ok(cpu.waitpkg ? "TPAUSE and UMWAIT are there"
                                         : "not there: spin, pause and yield are");
 }
 
-Finding check_governor(CpuFacts const& cpu) {
+Finding check_governor(Facts const& facts) {
+    CpuFacts const& cpu = facts.cpu;
     if (cpu.governors.empty()) return governor_subject.ok("not shown here");
     std::string const found = fmt::format("{}", fmt::join(cpu.governors, ", "));
     bool const all_fast =
@@ -59,7 +63,8 @@ Finding check_governor(CpuFacts const& cpu) {
                                "cpupower frequency-set -g performance (as root)");
 }
 
-Finding check_processors(CpuFacts const& cpu) {
+Finding check_processors(Facts const& facts) {
+    CpuFacts const& cpu = facts.cpu;
     if (cpu.allowed.size() > 1) {
         return processors_subject.ok(fmt::format("{} for this process", cpu.allowed.size()));
     }
@@ -69,7 +74,8 @@ Finding check_processors(CpuFacts const& cpu) {
                                  "with WaitStyle::yield");
 }
 
-Finding check_huge_pages(HostFacts const& host) {
+Finding check_huge_pages(Facts const& facts) {
+    HostFacts const& host = facts.host;
     if (host.huge_pages.empty()) return pages_subject.ok("not shown here");
     if (host.huge_pages.find("[always]") == std::string::npos) {
         return pages_subject.ok(host.huge_pages);
@@ -78,7 +84,8 @@ Finding check_huge_pages(HostFacts const& host) {
                             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
 }
 
-Finding check_locked_memory(HostFacts const& host) {
+Finding check_locked_memory(Facts const& facts) {
+    HostFacts const& host = facts.host;
     constexpr std::uint64_t little = 8U << 20U;
     if (!host.locked_bytes) return locked_subject.ok("unlimited");
     std::string const found = fmt::format("{} KiB", *host.locked_bytes >> 10U);
@@ -88,7 +95,8 @@ Finding check_locked_memory(HostFacts const& host) {
                              "--ulimit memlock=-1)");
 }
 
-Finding check_open_files(HostFacts const& host) {
+Finding check_open_files(Facts const& facts) {
+    HostFacts const& host = facts.host;
     constexpr std::uint64_t little = 256;
     if (!host.open_files) return files_subject.ok("unlimited");
     std::string const found = fmt::format("{}", *host.open_files);
@@ -96,7 +104,9 @@ Finding check_open_files(HostFacts const& host) {
     return files_subject.at(Severity::warning, found, "ulimit -n 1024");
 }
 
-Finding check_address_space(HostFacts const& host, bool gpu) {
+Finding check_address_space(Facts const& facts) {
+    HostFacts const& host = facts.host;
+    bool const gpu = facts.gpu() != nullptr;
     if (!host.address_space) return address_subject.ok("unlimited");
     std::string const found = fmt::format("{} MiB", *host.address_space >> 20U);
     if (!gpu) return address_subject.ok(found + ", and no GPU");

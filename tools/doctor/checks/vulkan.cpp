@@ -14,7 +14,7 @@ constexpr Subject loader_subject{
     "vulkan.loader", "The memory that both CPU and GPU address is allocated through Vulkan."};
 constexpr Subject icd_subject{
     "vulkan.icd", "The loader finds a Vulkan driver only through a JSON file that names it."};
-constexpr Subject library_subject{
+constexpr Subject icd_library_subject{
     "vulkan.icd_library", "A driver whose library, or one that this needs, is missing is skipped."};
 constexpr Subject device_subject{
     "vulkan.device", "The memory has to come from the very device that the kernel runs on."};
@@ -27,6 +27,12 @@ constexpr char const* own_icd =
     "echo '{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": "
     "\"libEGL_nvidia.so.0\", \"api_version\": \"1.3.0\"}}' > nvidia_icd.json; export "
     "VK_DRIVER_FILES=$PWD/nvidia_icd.json";
+
+enum class IcdKind : std::uint8_t { nvidia, cpu };
+
+IcdKind wanted_kind(Facts const& facts) {
+    return facts.wants_gpu() ? IcdKind::nvidia : IcdKind::cpu;
+}
 
 bool is_of(IcdFile const& icd, IcdKind kind) {
     auto const holds = [&](std::string_view part) {
@@ -70,13 +76,16 @@ IcdFile const* unreadable(VulkanFacts const& vulkan) {
 
 }  // namespace
 
-Finding check_loader(VulkanFacts const& vulkan, Severity lacking) {
+Finding check_loader(Facts const& facts) {
+    VulkanFacts const& vulkan = facts.vulkan;
     if (vulkan.loader_error.empty()) return loader_subject.ok("libvulkan.so.1 is there");
-    return loader_subject.at(lacking, vulkan.loader_error, "apt-get install libvulkan1");
+    return loader_subject.at(lacking(facts), vulkan.loader_error, "apt-get install libvulkan1");
 }
 
-Finding check_icds(VulkanFacts const& vulkan, DriverFacts const& driver, IcdKind kind,
-                   Severity lacking) {
+Finding check_icds(Facts const& facts) {
+    VulkanFacts const& vulkan = facts.vulkan;
+    DriverFacts const& driver = facts.driver;
+    IcdKind const kind = wanted_kind(facts);
     auto const& subject = icd_subject;
     bool const there = std::ranges::any_of(
         vulkan.icds, [&](IcdFile const& icd) { return is_of(icd, kind) && !icd.library.empty(); });
@@ -90,40 +99,44 @@ Finding check_icds(VulkanFacts const& vulkan, DriverFacts const& driver, IcdKind
     if (IcdFile const* const icd = unreadable(vulkan); icd != nullptr) {
         found += fmt::format("; {}: {}", icd->path, icd->error);
     }
-    return subject.at(lacking, found, no_icd_fix(vulkan, driver, kind));
+    return subject.at(lacking(facts), found, no_icd_fix(vulkan, driver, kind));
 }
 
-Finding check_icd_libraries(VulkanFacts const& vulkan, DriverFacts const& driver, IcdKind kind,
-                            Severity lacking) {
-    auto const& subject = library_subject;
+Finding check_icd_libraries(Facts const& facts) {
+    VulkanFacts const& vulkan = facts.vulkan;
+    DriverFacts const& driver = facts.driver;
+    IcdKind const kind = wanted_kind(facts);
+    auto const& subject = icd_library_subject;
     IcdFile const* broken = nullptr;
     for (IcdFile const& icd : vulkan.icds) {
         if (!is_of(icd, kind) || icd.library.empty()) continue;
         if (icd.error.empty()) return subject.ok(icd.library);
         broken = &icd;
     }
-    if (broken == nullptr) return subject.at(lacking, "no driver to load", "see vulkan.icd");
+    if (broken == nullptr) return subject.at(lacking(facts), "no driver to load", "see vulkan.icd");
     std::string const found =
         fmt::format("{} cannot be loaded: {}", broken->library, broken->error);
     if (kind == IcdKind::cpu) {
-        return subject.at(lacking, found, "apt-get install --reinstall mesa-vulkan-drivers");
+        return subject.at(lacking(facts), found, "apt-get install --reinstall mesa-vulkan-drivers");
     }
     if (broken->error.find("libX") != std::string::npos) {
-        return subject.at(lacking, found, "apt-get install libxext6");
+        return subject.at(lacking(facts), found, "apt-get install libxext6");
     }
-    if (vulkan.egl_error.empty()) return subject.at(lacking, found, own_icd);
+    if (vulkan.egl_error.empty()) return subject.at(lacking(facts), found, own_icd);
     if (driver.container) {
         return subject.at(
-            lacking,
+            lacking(facts),
             fmt::format("{}; NVIDIA_DRIVER_CAPABILITIES is {}", found, capabilities(driver)),
             graphics_capability);
     }
-    return subject.at(lacking, found,
+    return subject.at(lacking(facts), found,
                       "install the driver's graphics libraries (Debian: apt-get install "
                       "nvidia-vulkan-icd; Ubuntu: apt-get install libnvidia-gl-<version>)");
 }
 
-Finding check_vulkan_device(VulkanFacts const& vulkan, std::string const& uuid, Severity lacking) {
+Finding check_vulkan_device(Facts const& facts) {
+    VulkanFacts const& vulkan = facts.vulkan;
+    std::string const uuid = facts.wants_gpu() ? facts.gpu()->uuid : "";
     auto const& subject = device_subject;
     std::string const wanted = uuid.empty() ? "that is a CPU" : "with the UUID " + uuid;
     std::vector<std::string> seen;
@@ -131,7 +144,8 @@ Finding check_vulkan_device(VulkanFacts const& vulkan, std::string const& uuid, 
         bool const match = uuid.empty() ? each.cpu : each.uuid == uuid;
         if (match && each.mappable) return subject.ok(each.name);
         if (match) {
-            return subject.at(lacking, each.name + " has no device-local memory that can be mapped",
+            return subject.at(lacking(facts),
+                              each.name + " has no device-local memory that can be mapped",
                               "turn on Above 4G Decoding and Resizable BAR in the firmware");
         }
         seen.push_back(fmt::format("{} ({})", each.name, each.uuid));
@@ -139,7 +153,7 @@ Finding check_vulkan_device(VulkanFacts const& vulkan, std::string const& uuid, 
     std::string found = fmt::format("no Vulkan device {}", wanted);
     if (!seen.empty()) found += fmt::format("; there are: {}", fmt::join(seen, ", "));
     if (!vulkan.instance_error.empty()) found += ": " + vulkan.instance_error;
-    return subject.at(lacking, found,
+    return subject.at(lacking(facts), found,
                       "see vulkan.icd and vulkan.icd_library; what the loader does: "
                       "VK_LOADER_DEBUG=error,driver carillon info");
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the driver was told to treat kernels: variables of the environment, and MPS.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "doctor/checks.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr Subject loading_subject{
+    "cuda.module_loading",
+    "Loaded lazily, the first launch of another kernel waits until the persistent one ends."};
+constexpr Subject blocking_subject{
+    "cuda.launch_blocking",
+    "A launch that waits for its kernel never returns if the kernel never ends."};
+constexpr Subject connections_subject{
+    "cuda.max_connections",
+    "Streams that share a hardware queue with the persistent kernel's wait behind it."};
+constexpr Subject visible_subject{"cuda.visible_devices",
+                                  "CUDA counts only the GPUs that this variable names."};
+constexpr Subject mps_subject{
+    "gpu.mps", "Under MPS the clients share the GPU at once, and one that faults ends all."};
+
+std::string value_of(Variables const& variables, std::string const& name) {
+    auto const found = variables.find(name);
+    return found == variables.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+Finding check_module_loading(Facts const& facts) {
+    Variables const& variables = facts.driver.variables;
+    DeviceInfo const& info = facts.open.info;
+    std::string const variable = value_of(variables, "CUDA_MODULE_LOADING");
+    std::string const found =
+        fmt::format("{}CUDA_MODULE_LOADING {}",
+                    info.module_loading.empty() ? "" : info.module_loading + " is in force, ",
+                    variable.empty() ? "unset" : "= " + variable);
+    if (info.module_loading == "lazy" || (info.module_loading.empty() && variable == "LAZY")) {
+        return loading_subject.at(
+            Severity::warning, found,
+            "export CUDA_MODULE_LOADING=EAGER, or unset it: Carillon sets it");
+    }
+    return loading_subject.ok(found);
+}
+
+Finding check_launch_blocking(Facts const& facts) {
+    Variables const& variables = facts.driver.variables;
+    std::string const variable = value_of(variables, "CUDA_LAUNCH_BLOCKING");
+    if (variable.empty() || variable == "0") return blocking_subject.ok("not set");
+    return blocking_subject.at(lacking(facts), "CUDA_LAUNCH_BLOCKING = " + variable,
+                               "unset CUDA_LAUNCH_BLOCKING");
+}
+
+Finding check_connections(Facts const& facts) {
+    Variables const& variables = facts.driver.variables;
+    constexpr int driver_default = 8;
+    std::string const variable = value_of(variables, "CUDA_DEVICE_MAX_CONNECTIONS");
+    if (variable.empty()) return connections_subject.ok("not set: the driver takes 8");
+    std::string const found = "CUDA_DEVICE_MAX_CONNECTIONS = " + variable;
+    if (std::atoi(variable.c_str()) >= driver_default) return connections_subject.ok(found);
+    return connections_subject.at(Severity::warning, found,
+                                  "unset CUDA_DEVICE_MAX_CONNECTIONS, or export "
+                                  "CUDA_DEVICE_MAX_CONNECTIONS=32");
+}
+
+Finding check_visible_devices(Facts const& facts) {
+    Variables const& variables = facts.driver.variables;
+    if (!variables.contains("CUDA_VISIBLE_DEVICES")) return visible_subject.ok("not set: all");
+    return visible_subject.at(
+        Severity::note,
+        fmt::format("CUDA_VISIBLE_DEVICES = \"{}\"", value_of(variables, "CUDA_VISIBLE_DEVICES")),
+        "unset CUDA_VISIBLE_DEVICES if a GPU is missing; --device GPU-<uuid> names one whatever "
+        "the order");
+}
+
+Finding check_mps(Facts const& facts) {
+    Variables const& variables = facts.driver.variables;
+    HostFacts const& host = facts.host;
+    std::string const folder = value_of(variables, "CUDA_MPS_PIPE_DIRECTORY");
+    if (!host.mps_control) {
+        if (folder.empty()) return mps_subject.ok("no control daemon");
+        return mps_subject.at(Severity::note,
+                              fmt::format("CUDA_MPS_PIPE_DIRECTORY = {}, but no control daemon is "
+                                          "there",
+                                          folder),
+                              "unset CUDA_MPS_PIPE_DIRECTORY, or: nvidia-cuda-mps-control -d");
+    }
+    return mps_subject.at(Severity::note, "a control daemon's pipe is there",
+                          "to end MPS: echo quit | nvidia-cuda-mps-control");
+}
+
+}  // namespace carillon::tool
