@@ -7,14 +7,13 @@
 
 #include "copy/measures.hpp"
 #include "measure/latency.hpp"
+#include "measure/turns.hpp"
 
 namespace carillon::tool {
 namespace {
 
 constexpr std::size_t smallest = 64;
 constexpr std::size_t step = 4;
-
-using Samples = std::vector<std::uint32_t>;
 
 class StreamingCopy final : public CopyMeasure {
    public:
@@ -133,7 +132,7 @@ CopyResult result_of(CopyMeasure const& measure, std::size_t bytes, Samples& sam
 }  // namespace
 
 std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& options,
-                                 std::function<void(double share_done)> const& progress) {
+                                 Progress const& progress) {
     if (options.rounds == 0 || options.largest < smallest) {
         throw UsageError("copy", "one round and copies of up to 64 bytes are the least");
     }
@@ -147,13 +146,12 @@ std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& option
     std::vector<CopyResult> results;
     for (std::size_t s = 0; s < sizes.size(); ++s) {
         std::vector<Samples> samples(measures.size());
-        for (std::uint32_t round = 0; round < options.rounds; ++round) {
-            for (std::size_t m = 0; m < measures.size(); ++m) {
-                if (sizes[s] <= measures[m]->most_bytes()) measures[m]->run(sizes[s], samples[m]);
-            }
-            progress(static_cast<double>(s * options.rounds + round + 1) /
-                     static_cast<double>(sizes.size() * options.rounds));
-        }
+        take_turns(options.rounds, measures.size(), progress_of_stage(progress, s, sizes.size()),
+                   [&](std::size_t m) {
+                       if (sizes[s] <= measures[m]->most_bytes()) {
+                           measures[m]->run(sizes[s], samples[m]);
+                       }
+                   });
         for (std::size_t m = 0; m < measures.size(); ++m) {
             if (!samples[m].empty()) {
                 results.push_back(result_of(*measures[m], sizes[s], samples[m]));

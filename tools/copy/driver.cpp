@@ -13,7 +13,7 @@ class DriverCopy final : public CopyMeasure {
     DriverCopy(CopyStage const& stage, CopyDirection direction)
         : CopyMeasure("cuda-memcpy", direction), stage_(stage) {}
 
-    void run(std::size_t bytes, std::vector<std::uint32_t>& samples) override {
+    void run(std::size_t bytes, Samples& samples) override {
         bool const there = direction() == CopyDirection::to_device;
         void* const to = there ? stage_.there.device() : stage_.here.host();
         void const* const from = there ? stage_.here.host() : stage_.there.device();

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "measure/latency.hpp"
+
 namespace carillon::tool {
 
 enum class CopyDirection : bool { to_device, to_host };
@@ -39,7 +41,7 @@ class CopyMeasure {
     [[nodiscard]] virtual std::size_t most_bytes() const {
         return std::numeric_limits<std::size_t>::max();
     }
-    virtual void run(std::size_t bytes, std::vector<std::uint32_t>& samples) = 0;
+    virtual void run(std::size_t bytes, Samples& samples) = 0;
 
    private:
     std::string name_;
@@ -48,7 +50,7 @@ class CopyMeasure {
 
 // Times `copy()`, once it was made without looking, for about two milliseconds.
 template <class Copy>
-void time_copies(std::vector<std::uint32_t>& samples, Copy&& copy) {
+void time_copies(Samples& samples, Copy&& copy) {
     using Clock = std::chrono::steady_clock;
     constexpr int most = 200;
     copy();

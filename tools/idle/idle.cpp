@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "kernels/rtt.hpp"
+#include "measure/turns.hpp"
 #include "report/gpu_state.hpp"
 
 namespace carillon::tool {
@@ -53,33 +54,37 @@ LatencySummary time_calls_after(std::string name, Channel<Tick, Quote>& channel,
     return summarize(std::move(name), samples);
 }
 
+IdleResult measure_policy(Device const& device, IdleOptions const& options, unsigned blocks,
+                          NamedPolicy const& named) {
+    PersistentKernelOptions kernel_options;
+    kernel_options.blocks = blocks;
+    kernel_options.idle = named.policy;
+    kernel_options.lifetime = 10min;
+    PersistentKernel<Reprice> kernel(device, kernel_options);
+    auto& channel = kernel.channel();
+    IdleResult result{named.name, named.policy, {}, {}, {}};
+    (void)time_calls_after("warm-up", channel, options.calls, 0us);
+    result.busy = time_calls_after("busy", channel, 10 * options.calls, 0us);
+    result.woken = time_calls_after("woken", channel, options.calls,
+                                    std::chrono::microseconds(options.pause_us));
+    result.power = idle_power(device);
+    kernel.stop();
+    return result;
+}
+
 }  // namespace
 
-IdleReport run_idle(Device const& device, IdleOptions const& options,
-                    std::function<void(double share)> const& progress) {
+IdleReport run_idle(Device const& device, IdleOptions const& options, Progress const& progress) {
     IdleReport report;
     report.blocks =
         options.blocks != 0
             ? options.blocks
             : static_cast<unsigned>(std::max(device.info().multiprocessors.value_or(1), 1));
     report.power_without_kernel = idle_power(device);
-    for (NamedPolicy const& each : idle_policies) {
-        PersistentKernelOptions kernel_options;
-        kernel_options.blocks = report.blocks;
-        kernel_options.idle = each.policy;
-        kernel_options.lifetime = 10min;
-        PersistentKernel<Reprice> kernel(device, kernel_options);
-        auto& channel = kernel.channel();
-        IdleResult result{each.name, each.policy, {}, {}, {}};
-        (void)time_calls_after("warm-up", channel, options.calls, 0us);
-        result.busy = time_calls_after("busy", channel, 10 * options.calls, 0us);
-        result.woken = time_calls_after("woken", channel, options.calls,
-                                        std::chrono::microseconds(options.pause_us));
-        result.power = idle_power(device);
-        report.policies.push_back(std::move(result));
-        kernel.stop();
-        progress(static_cast<double>(report.policies.size()) / std::size(idle_policies));
-    }
+    take_turns(1, std::size(idle_policies), progress, [&](std::size_t policy) {
+        report.policies.push_back(
+            measure_policy(device, options, report.blocks, idle_policies[policy]));
+    });
     return report;
 }
 

@@ -17,7 +17,7 @@ class ChannelTarget final : public LoadTarget {
           shares_processors_(device.traits().shares_processors) {}
 
     LoadRun run(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
-                std::vector<std::uint32_t>& latencies) override {
+                Samples& latencies) override {
         return run_schedule(schedule, count, std::min<std::uint64_t>(window, tickets_.size()),
                             load_limit_ns, *this, now_ns, latencies);
     }

@@ -19,7 +19,7 @@ class LaunchTarget final : public LoadTarget {
         : flags_(device.allocate_host(slots * sizeof(Line))) {}
 
     LoadRun run(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
-                std::vector<std::uint32_t>& latencies) override {
+                Samples& latencies) override {
         LoadRun const run = run_schedule(schedule, count, std::min<std::uint64_t>(window, slots),
                                          load_limit_ns, *this, now_ns, latencies);
         check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");

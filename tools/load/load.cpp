@@ -7,14 +7,13 @@
 #include <carillon/error.hpp>
 
 #include "load/targets.hpp"
+#include "measure/turns.hpp"
 
 namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t gpu_samples = 200'000;
 constexpr std::uint32_t emulated_samples = 20'000;
-
-using Samples = std::vector<std::uint32_t>;
 
 // A level while it is measured.
 struct Running {
@@ -79,69 +78,48 @@ void finish(Running& running, std::vector<LoadLevel>& levels) {
     levels.push_back(std::move(running.level));
 }
 
+// By share of the highest rate of one channel, which is measured first.
+void load_channel(Device const& device, LoadOptions const& options, std::uint32_t samples,
+                  Progress const& progress, LoadResult& result) {
+    std::uint32_t const each = samples / options.rounds;
+    auto const channel = make_channel_target(device, options.capacity);
+    result.channel_per_second = highest_rate(*channel, each, options.capacity);
+    std::vector<Running> levels{make_level("idle", 0, 0, 1, samples)};
+    for (unsigned percent : {10U, 25U, 50U, 80U, 95U}) {
+        levels.push_back(make_level(fmt::format("load-{}", percent), percent,
+                                    result.channel_per_second, options.capacity, samples));
+    }
+    take_turns(options.rounds, levels.size(), progress,
+               [&](std::size_t level) { run_level(*channel, levels[level], each); });
+    for (Running& level : levels) finish(level, result.levels);
+}
+
+// The rival, where there is one, at half of what it can do.
+void load_launches(Device const& device, LoadOptions const& options, std::uint32_t samples,
+                   LoadResult& result) {
+    constexpr std::uint64_t window = 64;
+    std::uint32_t const each = samples / options.rounds;
+    auto const launches = make_launch_target(device);
+    if (!launches) return;
+    result.launch_per_second = highest_rate(*launches, each, window);
+    Running level = make_level("launch-50", 50, result.launch_per_second, window, samples);
+    take_turns(options.rounds, 1, no_progress,
+               [&](std::size_t /*turn*/) { run_level(*launches, level, each); });
+    finish(level, result.levels);
+}
+
 }  // namespace
 
-LoadResult run_load(Device const& device, LoadOptions const& options,
-                    std::function<void(double share)> const& progress) {
+LoadResult run_load(Device const& device, LoadOptions const& options, Progress const& progress) {
     std::uint32_t const samples = options.samples.value_or(
         device.traits().shares_processors ? emulated_samples : gpu_samples);
     if (options.rounds == 0 || samples < options.rounds) {
         throw UsageError("load", "as many samples as rounds are needed, and one round at least");
     }
-    std::uint32_t const each = samples / options.rounds;
     LoadResult result;
-    {
-        auto const channel = make_channel_target(device, options.capacity);
-        result.channel_per_second = highest_rate(*channel, each, options.capacity);
-        std::vector<Running> levels{make_level("idle", 0, 0, 1, samples)};
-        for (unsigned percent : {10U, 25U, 50U, 80U, 95U}) {
-            levels.push_back(make_level(fmt::format("load-{}", percent), percent,
-                                        result.channel_per_second, options.capacity, samples));
-        }
-        for (std::uint32_t round = 0; round < options.rounds; ++round) {
-            for (std::size_t i = 0; i < levels.size(); ++i) {
-                run_level(*channel, levels[(round + i) % levels.size()], each);
-            }
-            progress((round + 1.0) / options.rounds);
-        }
-        for (Running& level : levels) finish(level, result.levels);
-    }
-    if (auto const launches = make_launch_target(device)) {
-        constexpr std::uint64_t window = 64;
-        result.launch_per_second = highest_rate(*launches, each, window);
-        Running level = make_level("launch-50", 50, result.launch_per_second, window, samples);
-        for (std::uint32_t round = 0; round < options.rounds; ++round) {
-            run_level(*launches, level, each);
-        }
-        finish(level, result.levels);
-    }
+    load_channel(device, options, samples, progress, result);
+    load_launches(device, options, samples, result);
     return result;
-}
-
-nlohmann::json to_json(LoadLevel const& level) {
-    nlohmann::json json = to_json(level.latency);
-    json["percent"] = level.percent;
-    json["offered_per_second"] = level.offered;
-    json["achieved_per_second"] = level.achieved;
-    json["late"] = level.late;
-    return json;
-}
-
-std::string load_table(LoadResult const& result) {
-    std::vector<LatencySummary> latencies;
-    for (LoadLevel const& level : result.levels) latencies.push_back(level.latency);
-    std::string text = fmt::format(
-        "one channel takes {:.0f} calls a second{}\n", result.channel_per_second,
-        result.launch_per_second > 0 ? fmt::format(", {:.0f} launches", result.launch_per_second)
-                                     : "");
-    text += latency_table(latencies);
-    text += fmt::format("{:<14}{:>14}{:>14}{:>14}\n", "calls a second", "offered", "achieved",
-                        "sent late");
-    for (LoadLevel const& level : result.levels) {
-        text += fmt::format("{:<14}{:>14.0f}{:>14.0f}{:>14}\n", level.latency.name, level.offered,
-                            level.achieved, level.late);
-    }
-    return text;
 }
 
 }  // namespace carillon::tool

@@ -16,7 +16,7 @@ class LoadTarget {
    public:
     virtual ~LoadTarget() = default;
     virtual LoadRun run(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
-                        std::vector<std::uint32_t>& latencies) = 0;
+                        Samples& latencies) = 0;
 };
 
 inline constexpr std::int64_t load_limit_ns = 5'000'000'000;

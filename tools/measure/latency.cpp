@@ -17,7 +17,7 @@ std::vector<double> quantile_shares() {
     return shares;
 }
 
-LatencySummary summarize(std::string name, std::vector<std::uint32_t>& samples) {
+LatencySummary summarize(std::string name, Samples& samples) {
     LatencySummary summary;
     summary.name = std::move(name);
     summary.count = samples.size();
@@ -56,7 +56,7 @@ std::string latency_table(std::vector<LatencySummary> const& summaries) {
 
 double clock_cost_ns() {
     using Clock = std::chrono::steady_clock;
-    std::vector<std::uint32_t> samples(100'000);
+    Samples samples(100'000);
     for (auto& sample : samples) {
         auto const start = Clock::now();
         sample = static_cast<std::uint32_t>((Clock::now() - start).count());

@@ -10,6 +10,8 @@
 
 namespace carillon::tool {
 
+using Samples = std::vector<std::uint32_t>;  // in nanoseconds
+
 struct LatencySummary {
     std::string name;
     std::size_t count = 0;
@@ -26,7 +28,7 @@ struct LatencySummary {
 [[nodiscard]] std::vector<double> quantile_shares();
 
 // Exact order statistics (nearest rank) of samples in nanoseconds; sorts them. All 0 without any.
-[[nodiscard]] LatencySummary summarize(std::string name, std::vector<std::uint32_t>& samples);
+[[nodiscard]] LatencySummary summarize(std::string name, Samples& samples);
 
 [[nodiscard]] nlohmann::json to_json(LatencySummary const& summary);
 

@@ -158,8 +158,31 @@ struct HostRingResult {
     std::vector<HostQueueResult> queues;
 };
 
-// Throws TimeoutError when a thread does not get on, and Error when what came is not what was sent.
 // boost-spsc is left out of a build without Boost.
+class HostRingContest {
+   public:
+    static constexpr std::size_t queues = 1 + CARILLON_HAVE_BOOST_LOCKFREE;
+
+    explicit HostRingContest(HostRingOptions const& options) : options_(options) {}
+
+    // A round of one of them. Throws TimeoutError when a thread does not get on, and Error when
+    // what came is not what was sent.
+    void turn(std::size_t queue);
+    // Of all rounds.
+    [[nodiscard]] HostRingResult result();
+
+   private:
+    template <class Queue>
+    void pass(std::size_t queue);
+
+    HostRingOptions options_;
+    TwoCores cores_ = TwoCores::choose();
+    HostWait wait_ = HostWait::for_kernel(true, 1);
+    std::vector<HostQueueResult> results_ = std::vector<HostQueueResult>(queues);
+    std::array<Samples, queues> samples_;
+};
+
+// All rounds; throws what a turn throws.
 [[nodiscard]] HostRingResult run_host_ring(HostRingOptions const& options = {});
 
 }  // namespace carillon::tool

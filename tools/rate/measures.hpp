@@ -45,8 +45,10 @@ class RateMeasure {
 
 using RateMeasures = std::vector<std::unique_ptr<RateMeasure>>;
 
-// From the CPU to the device through shared rings, and the ring in page-locked memory.
+// From the CPU to the device through shared rings.
 void add_line_measures(RateStage const& stage, RateMeasures& measures);
+// And in page-locked memory.
+void add_pinned_measures(RateStage const& stage, RateMeasures& measures);
 // From the device to the CPU.
 void add_reply_measures(RateStage const& stage, RateMeasures& measures);
 // Bare stores.
