@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the measures of `carillon rtt` share, and where they are.
 #pragma once
 
 #include <carillon/carillon.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "kernels/rtt.hpp"
+#include "measure/latency.hpp"
 
 namespace carillon::tool {
-
-using Samples = std::vector<std::uint32_t>;
 
 // No single round trip may take longer.
 inline constexpr std::chrono::seconds round_trip_limit{1};
@@ -33,7 +31,6 @@ struct RttStage {
 class Measure {
    public:
     virtual ~Measure() = default;
-    [[nodiscard]] virtual std::string name() const = 0;
     virtual void run(std::uint32_t count, Samples& samples) = 0;
     // Where the block of the last run was; nothing to compare where there was none.
     [[nodiscard]] virtual int multiprocessor() const { return -1; }
@@ -51,6 +48,24 @@ void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Tr
     }
 }
 
+// No kernel takes longer to start or to end.
+inline constexpr std::chrono::seconds kernel_limit{5};
+
+// Waits until the one block of `kernel` runs. Throws TimeoutError.
+inline void await_started(RttStage const& stage, RunningKernel const& kernel) {
+    auto const started = [&] {
+        return HostCached().load_word(&stage.host().status->started) != 0 || kernel.finished();
+    };
+    if (!HostWait(HostWait::Style::yield).until(started, kernel_limit)) {
+        throw TimeoutError("rtt", "the kernel did not start");
+    }
+}
+
+// Where it is.
+[[nodiscard]] inline int place(RttStage const& stage) {
+    return static_cast<int>(HostCached().load_word(&stage.host().status->multiprocessor));
+}
+
 // Waits until `flag` reads `value`. Throws TimeoutError.
 inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
     auto const watched = [&] { return flag.address(); };
@@ -59,12 +74,9 @@ inline void await_flag(HostWait const& wait, Flag flag, std::uint32_t value) {
     }
 }
 
-// raw-flag, pinned-flag, line-echo, call-bare, call, call-64-rings, raw-flag-wide.
-[[nodiscard]] std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage);
-// call-tuned. It looks for good places first.
-[[nodiscard]] std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage);
-// launch-sync, launch-spin, graph-sync, stream-write; none on the emulated device or in a build
-// without nvcc.
-[[nodiscard]] std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage);
+// The factories of the table, which are in measures/. Nothing where a device has no such measure.
+#define MEASURE(name, make) [[nodiscard]] std::unique_ptr<Measure> make(RttStage const& stage);
+#include "rtt/measures.def"
+#undef MEASURE
 
 }  // namespace carillon::tool

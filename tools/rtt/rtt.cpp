@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "measure/turns.hpp"
 #include "rtt/measure.hpp"
 
 namespace carillon::tool {
@@ -19,6 +20,30 @@ RttStage make_stage(Device const& device, RttOptions const& options) {
             std::min<std::uint32_t>(1000, per_round / 10 + 1)};
 }
 
+struct NamedMeasure {
+    std::string name;
+    std::unique_ptr<Measure> measure;
+    Samples samples{};
+};
+
+std::vector<NamedMeasure> make_measures(RttStage const& stage, std::uint32_t iterations) {
+    struct Entry {
+        char const* name;
+        std::unique_ptr<Measure> (*make)(RttStage const& stage);
+    };
+    constexpr Entry entries[] = {
+#define MEASURE(name, make) {name, make},
+#include "rtt/measures.def"
+#undef MEASURE
+    };
+    std::vector<NamedMeasure> measures;
+    for (Entry const& each : entries) {
+        if (auto measure = each.make(stage)) measures.push_back({each.name, std::move(measure)});
+    }
+    for (NamedMeasure& each : measures) each.samples.reserve(iterations);
+    return measures;
+}
+
 }  // namespace
 
 RttResult run_rtt(Device const& device, RttOptions const& options, Progress const& progress) {
@@ -26,28 +51,17 @@ RttResult run_rtt(Device const& device, RttOptions const& options, Progress cons
         throw UsageError("rtt", "as many iterations as rounds are needed, and one round at least");
     }
     RttStage const stage = make_stage(device, options);
-    auto measures = make_ring_measures(stage);
-    if (device.info().memory_source != MemorySource::host)
-        measures.push_back(make_tuned_measure(stage));
-    for (auto& launched : make_launch_measures(stage)) measures.push_back(std::move(launched));
-
+    std::vector<NamedMeasure> measures = make_measures(stage, options.iterations);
     RttResult result;
     result.wait = stage.wait.style();
-    std::vector<Samples> samples(measures.size());
-    for (Samples& each : samples) each.reserve(options.iterations);
-    for (std::uint32_t round = 0; round < options.rounds; ++round) {
-        for (std::size_t m = 0; m < measures.size(); ++m) {
-            measures[m]->run(options.iterations / options.rounds, samples[m]);
-            int const place = measures[m]->multiprocessor();
-            if (place >= 0) {
-                result.multiprocessors[measures[m]->name()].insert(static_cast<unsigned>(place));
-            }
-            progress(static_cast<double>(round * measures.size() + m + 1) /
-                     static_cast<double>(options.rounds * measures.size()));
-        }
-    }
-    for (std::size_t m = 0; m < measures.size(); ++m) {
-        result.summaries.push_back(summarize(measures[m]->name(), samples[m]));
+    take_turns(options.rounds, measures.size(), progress, [&](std::size_t turn) {
+        auto& [name, measure, samples] = measures[turn];
+        measure->run(options.iterations / options.rounds, samples);
+        int const place = measure->multiprocessor();
+        if (place >= 0) result.multiprocessors[name].insert(static_cast<unsigned>(place));
+    });
+    for (NamedMeasure& each : measures) {
+        result.summaries.push_back(summarize(each.name, each.samples));
     }
     return result;
 }

@@ -1,103 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <carillon/carillon.hpp>
 
 #include "rtt/measure.hpp"
 
 namespace carillon::tool {
 namespace {
-
-constexpr std::chrono::seconds end_limit{5};
-
-int place(RttStage const& stage) {
-    return static_cast<int>(HostCached().load_word(&stage.host().status->multiprocessor));
-}
-
-void await_started(RttStage const& stage, RunningKernel const& kernel) {
-    auto const started = [&] {
-        return HostCached().load_word(&stage.host().status->started) != 0 || kernel.finished();
-    };
-    if (!HostWait(HostWait::Style::yield).until(started, end_limit)) {
-        throw TimeoutError("rtt", "the kernel did not start");
-    }
-}
-
-// A flag each way. The request's flag is in device memory (raw) or in host memory (pinned).
-class FlagMeasure : public Measure {
-   public:
-    FlagMeasure(RttStage stage, std::string name, bool pinned)
-        : stage_(std::move(stage)), name_(std::move(name)), capacity_(stage_.memory->capacity()) {
-        if (pinned) pinned_ = stage_.device.allocate_host(capacity_ * sizeof(Line));
-    }
-
-    std::string name() const override { return name_; }
-    int multiprocessor() const override { return place(stage_); }
-
-    void run(std::uint32_t count, Samples& samples) override {
-        stage_.memory->reset();
-        bool const pinned = pinned_.size() != 0;
-        if (pinned)
-            std::fill_n(static_cast<std::byte*>(pinned_.host()), pinned_.size(), std::byte{});
-        Flags const far{pinned ? pinned_.device() : stage_.on_device().requests.slots, capacity_};
-        Flags const near{pinned ? pinned_.host() : stage_.host().requests.slots, capacity_};
-        Flags const replies{stage_.host().replies.slots, capacity_};
-        auto const kernel =
-            launch(stage_.device, 1,
-                   FlagEcho{far, Flags{stage_.on_device().replies.slots, capacity_},
-                            stage_.on_device().status, stage_.warm_up + count, stage_.bound});
-        await_started(stage_, kernel);
-        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
-            near[i].write(i);
-            if (!pinned) X86::store_fence();
-            await_flag(stage_.wait, replies[i], i);
-        });
-        if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the flag kernel did not end");
-    }
-
-   private:
-    RttStage stage_;
-    std::string name_;
-    std::uint32_t capacity_;
-    Memory pinned_;
-};
-
-class LineMeasure : public Measure {
-   public:
-    explicit LineMeasure(RttStage stage) : stage_(std::move(stage)) {}
-
-    std::string name() const override { return "line-echo"; }
-    int multiprocessor() const override { return place(stage_); }
-
-    void run(std::uint32_t count, Samples& samples) override {
-        stage_.memory->reset();
-        ChannelView const host = stage_.host();
-        HostMapped const far = stage_.device.access(stage_.memory->device_memory());
-        HostProducer<Words> requests(host.requests, far, HostCached());
-        HostConsumer<Words> replies(host.replies, HostCached(), far);
-        auto const kernel =
-            launch(stage_.device, 1,
-                   LineEcho{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
-        await_started(stage_, kernel);
-        auto const watched = [&] { return replies.awaited(); };
-        Words words{};
-        Words answer{};
-        time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
-            words.word[i % std::size(words.word)] = i;
-            if (!requests.try_push(words) ||
-                !stage_.wait.until([&] { return replies.try_pop(answer); }, watched,
-                                   round_trip_limit)) {
-                throw TimeoutError("rtt", "a line was not answered");
-            }
-            if (answer.word[i % std::size(words.word)] != i) {
-                throw UsageError("rtt", "a line came back with another content");
-            }
-        });
-        if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the echo kernel did not end");
-    }
-
-   private:
-    RttStage stage_;
-};
 
 template <class ChannelOf>
 void time_calls(RttStage const& stage, std::uint32_t count, Samples& samples,
@@ -111,11 +18,10 @@ void time_calls(RttStage const& stage, std::uint32_t count, Samples& samples,
 }
 
 // Calls to a block that has nothing but its loop: what PersistentKernel adds is the rest.
-class BareCallMeasure : public Measure {
+class BareCallMeasure final : public Measure {
    public:
     explicit BareCallMeasure(RttStage stage) : stage_(std::move(stage)) {}
 
-    std::string name() const override { return "call-bare"; }
     int multiprocessor() const override { return place(stage_); }
 
     void run(std::uint32_t count, Samples& samples) override {
@@ -128,7 +34,7 @@ class BareCallMeasure : public Measure {
         await_started(stage_, kernel);
         time_calls(
             stage_, count, samples, [&](std::uint32_t) -> auto& { return *channel; });
-        if (!kernel.wait(end_limit)) throw TimeoutError("rtt", "the bare kernel did not end");
+        if (!kernel.wait(kernel_limit)) throw TimeoutError("rtt", "the bare kernel did not end");
     }
 
    private:
@@ -136,17 +42,15 @@ class BareCallMeasure : public Measure {
 };
 
 // Calls through one channel, or through the channels of one block in turn.
-class CallMeasure : public Measure {
+class CallMeasure final : public Measure {
    public:
-    CallMeasure(RttStage stage, std::string name, unsigned channels)
+    CallMeasure(RttStage stage, unsigned channels)
         : stage_(std::move(stage)),
-          name_(std::move(name)),
           channels_(channels),
           memory_(channels == 1 ? stage_.memory
                                 : std::make_shared<ChannelMemory>(stage_.device, channels,
                                                                   stage_.memory->capacity())) {}
 
-    std::string name() const override { return name_; }
     int multiprocessor() const override { return place_; }
 
     void run(std::uint32_t count, Samples& samples) override {
@@ -170,7 +74,6 @@ class CallMeasure : public Measure {
 
    private:
     RttStage stage_;
-    std::string name_;
     unsigned channels_;
     std::shared_ptr<ChannelMemory> memory_;
     int place_ = -1;
@@ -178,19 +81,16 @@ class CallMeasure : public Measure {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Measure>> make_ring_measures(RttStage const& stage) {
-    std::vector<std::unique_ptr<Measure>> measures;
-    measures.push_back(std::make_unique<FlagMeasure>(stage, "raw-flag", false));
-    measures.push_back(std::make_unique<FlagMeasure>(stage, "pinned-flag", true));
-    measures.push_back(std::make_unique<LineMeasure>(stage));
-    measures.push_back(std::make_unique<BareCallMeasure>(stage));
-    measures.push_back(std::make_unique<CallMeasure>(stage, "call", 1));
-    measures.push_back(std::make_unique<CallMeasure>(stage, "call-64-rings", 64));
-    // The other flags have one page each way, fast or slow by luck; this one has sixteen.
-    RttStage wide = stage;
-    wide.memory = std::make_shared<ChannelMemory>(stage.device, 1, 1024);
-    measures.push_back(std::make_unique<FlagMeasure>(wide, "raw-flag-wide", false));
-    return measures;
+std::unique_ptr<Measure> make_call_bare(RttStage const& stage) {
+    return std::make_unique<BareCallMeasure>(stage);
+}
+
+std::unique_ptr<Measure> make_call(RttStage const& stage) {
+    return std::make_unique<CallMeasure>(stage, 1);
+}
+
+std::unique_ptr<Measure> make_call_64_rings(RttStage const& stage) {
+    return std::make_unique<CallMeasure>(stage, 64);
 }
 
 }  // namespace carillon::tool

@@ -28,7 +28,6 @@ class DriverMeasure : public Measure {
 class LaunchSync final : public DriverMeasure {
    public:
     using DriverMeasure::DriverMeasure;
-    std::string name() const override { return "launch-sync"; }
     void run(std::uint32_t count, Samples& samples) override {
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t) {
             nothing<<<1, 1, 0, stream_.get()>>>();
@@ -40,7 +39,6 @@ class LaunchSync final : public DriverMeasure {
 class LaunchSpin final : public DriverMeasure {
    public:
     using DriverMeasure::DriverMeasure;
-    std::string name() const override { return "launch-spin"; }
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         std::uint32_t const capacity = stage_.memory->capacity();
@@ -69,7 +67,6 @@ class GraphSync final : public DriverMeasure {
     GraphSync(GraphSync const&) = delete;
     GraphSync& operator=(GraphSync const&) = delete;
 
-    std::string name() const override { return "graph-sync"; }
     void run(std::uint32_t count, Samples& samples) override {
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t) {
             check(cudaGraphLaunch(executable_, stream_.get()), "cudaGraphLaunch");
@@ -95,7 +92,6 @@ class StreamWrite final : public DriverMeasure {
         }
     }
 
-    std::string name() const override { return "stream-write"; }
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         std::uint32_t const capacity = stage_.memory->capacity();
@@ -123,17 +119,26 @@ class StreamWrite final : public DriverMeasure {
     decltype(&cuStreamWriteValue32) write_ = nullptr;
 };
 
+template <class M>
+std::unique_ptr<Measure> make_with_cuda(RttStage const& stage) {
+    if (!stage.device.traits().cuda) return nullptr;
+    use_in_runtime(stage.device.info());
+    return std::make_unique<M>(stage);
+}
+
 }  // namespace
 
-std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage) {
-    std::vector<std::unique_ptr<Measure>> measures;
-    if (!stage.device.traits().cuda) return measures;
-    use_in_runtime(stage.device.info());
-    measures.push_back(std::make_unique<LaunchSync>(stage));
-    measures.push_back(std::make_unique<LaunchSpin>(stage));
-    measures.push_back(std::make_unique<GraphSync>(stage));
-    measures.push_back(std::make_unique<StreamWrite>(stage));
-    return measures;
+std::unique_ptr<Measure> make_launch_sync(RttStage const& stage) {
+    return make_with_cuda<LaunchSync>(stage);
+}
+std::unique_ptr<Measure> make_launch_spin(RttStage const& stage) {
+    return make_with_cuda<LaunchSpin>(stage);
+}
+std::unique_ptr<Measure> make_graph_sync(RttStage const& stage) {
+    return make_with_cuda<GraphSync>(stage);
+}
+std::unique_ptr<Measure> make_stream_write(RttStage const& stage) {
+    return make_with_cuda<StreamWrite>(stage);
 }
 
 }  // namespace carillon::tool
@@ -142,7 +147,10 @@ std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& stage
 
 namespace carillon::tool {
 
-std::vector<std::unique_ptr<Measure>> make_launch_measures(RttStage const& /*stage*/) { return {}; }
+std::unique_ptr<Measure> make_launch_sync(RttStage const& /*stage*/) { return nullptr; }
+std::unique_ptr<Measure> make_launch_spin(RttStage const& /*stage*/) { return nullptr; }
+std::unique_ptr<Measure> make_graph_sync(RttStage const& /*stage*/) { return nullptr; }
+std::unique_ptr<Measure> make_stream_write(RttStage const& /*stage*/) { return nullptr; }
 
 }  // namespace carillon::tool
 

@@ -10,13 +10,12 @@
 namespace carillon::tool {
 namespace {
 
-class TunedCallMeasure : public Measure {
+class TunedCallMeasure final : public Measure {
    public:
     explicit TunedCallMeasure(RttStage stage)
         : stage_(std::move(stage)),
           profile_(std::make_shared<PlacementProfile>(tune(stage_.device))) {}
 
-    std::string name() const override { return "call-tuned"; }
     int multiprocessor() const override { return place_; }
 
     void run(std::uint32_t count, Samples& samples) override {
@@ -56,7 +55,9 @@ class TunedCallMeasure : public Measure {
 
 }  // namespace
 
-std::unique_ptr<Measure> make_tuned_measure(RttStage const& stage) {
+// It looks for good places first. In host memory there is no choice of pages.
+std::unique_ptr<Measure> make_call_tuned(RttStage const& stage) {
+    if (stage.device.info().memory_source == MemorySource::host) return nullptr;
     return std::make_unique<TunedCallMeasure>(stage);
 }
 
