@@ -21,8 +21,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 void send_all(Channel<MboCommand, MboTally>& channel, std::span<MboRecord const> records,
-              std::chrono::nanoseconds timeout, std::function<void(double)> const& progress,
-              ReplayResult& result) {
+              std::chrono::nanoseconds timeout, Progress const& progress, ReplayResult& result) {
     for (MboRecord const& record : records) {
         MboCommand const command = make_command(record);
         auto const start = Clock::now();
@@ -40,7 +39,7 @@ void send_all(Channel<MboCommand, MboTally>& channel, std::span<MboRecord const>
 }  // namespace
 
 ReplayResult run_replay(Device const& device, DbnFile const& file, ReplayOptions const& options,
-                        std::function<void(double)> const& progress) {
+                        Progress const& progress) {
     auto const records = file.records();
     ReplayResult result;
     result.host = tally_on_host(records);

@@ -26,8 +26,7 @@ void start_call_stop(Device const& device, std::uint64_t number) {
 
 }  // namespace
 
-CyclesResult run_cycles(Device const& device, std::uint64_t cycles,
-                        std::function<void(double share)> const& progress) {
+CyclesResult run_cycles(Device const& device, std::uint64_t cycles, Progress const& progress) {
     if (cycles == 0) throw UsageError("soak", "one cycle at least is needed");
     CyclesResult result;
     std::uint64_t const warm_after = (cycles + 9) / 10;

@@ -13,6 +13,11 @@ namespace carillon::tool {
 // How long the host waits at the end for what the device says it sent.
 inline constexpr std::chrono::seconds arrival_patience{5};
 
+// Lines of one ring before a thread turns to its next.
+inline constexpr std::uint32_t burst = 32;
+// How slow a slow consumer of the device is: looks at a word, at most.
+inline constexpr std::uint32_t slow_on_device = 7;
+
 class LitmusKernel {
    public:
     // Every thread reports, or the one that stands for a block's.

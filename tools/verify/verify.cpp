@@ -15,7 +15,7 @@ constexpr double control_share = 0.2;  // of a test's time
 // Runs the tests one after the other, each for its share of the time.
 class Verification {
    public:
-    Verification(VerifyStage stage, unsigned seconds, std::function<void(double)> const& progress)
+    Verification(VerifyStage stage, unsigned seconds, Progress const& progress)
         : stage_(std::move(stage)), seconds_(seconds), progress_(progress) {
         result_.seconds = seconds;
         result_.threads = stage_.threads;
@@ -183,7 +183,7 @@ class Verification {
 
     VerifyStage stage_;
     unsigned seconds_;
-    std::function<void(double)> const& progress_;
+    Progress const& progress_;
     double done_ = 0;
     VerifyResult result_;
 };
@@ -216,7 +216,7 @@ std::uint64_t VerifyResult::checks_of(std::string const& name) const {
 }
 
 VerifyResult run_verify(Device const& device, VerifyOptions const& options,
-                        std::function<void(double)> const& progress) {
+                        Progress const& progress) {
     unsigned const threads = options.threads != 0 ? options.threads : default_verify_threads();
     return Verification({device, threads}, options.seconds, progress).run();
 }
