@@ -101,9 +101,12 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
     return open_ordinal(selector, digits, on_host);
 }
 
-void require_size(std::string_view call, std::size_t size) {
+void prepare_to_allocate(std::string_view call, std::size_t size, Backend& backend) {
     if (size == 0) throw UsageError(call, "a memory of 0 bytes was asked for");
     detail::require_addressable(call, size);
+    backend.mark().require_own(call);
+    backend.residents().look_after_orphans();
+    backend.residents().free_retired();  // this may need it
 }
 
 // The device as open() finds it, or what open() says instead.
@@ -173,18 +176,12 @@ bool Device::oversubscribed(unsigned blocks) const {
 }
 
 Memory Device::allocate(std::size_t size) const {
-    require_size("Device::allocate", size);
-    backend_->mark().require_own("Device::allocate");
-    backend_->residents().look_after_orphans();
-    backend_->residents().free_retired();  // this may need it
+    prepare_to_allocate("Device::allocate", size, *backend_);
     return {backend_, backend_->allocate(size)};
 }
 
 Memory Device::allocate_host(std::size_t size) const {
-    require_size("Device::allocate_host", size);
-    backend_->mark().require_own("Device::allocate_host");
-    backend_->residents().look_after_orphans();
-    backend_->residents().free_retired();  // this may need it
+    prepare_to_allocate("Device::allocate_host", size, *backend_);
     return {backend_, backend_->allocate_host(size)};
 }
 
