@@ -23,6 +23,7 @@
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring.hpp"
 #include "carillon/device.hpp"
+#include "carillon/for_tests.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/wait.hpp"
 
@@ -31,9 +32,9 @@ namespace carillon {
 struct ChunkRingOptions {
     std::size_t chunk_bytes = 65536;  // under 4 GiB
     std::uint32_t chunks = 16;        // a power of two from 2 on
-    Sequence first = 1;               // number of the first chunk; tests place it before a wrap
     // How the CPU waits; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
+    ForTests for_tests{};
 };
 
 // The device's end for one thread. Trivially copyable: pass it to a kernel by value, once.

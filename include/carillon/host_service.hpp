@@ -23,6 +23,7 @@
 #include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "carillon/for_tests.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/wait.hpp"
 
@@ -51,9 +52,7 @@ struct HostServiceOptions {
     // Whether replies refer to device memory that the function has written (Memory::host), as
     // `out_of_line` says of a handler: that memory is complete then before the reply that names it.
     OutOfLine replies = OutOfLine::none;
-    // Number of the first request, and of each place's first call; tests place it before a wrap. 1
-    // more than a multiple of 16.
-    Sequence first = 1;
+    ForTests for_tests{};
 };
 
 namespace detail {
@@ -163,11 +162,11 @@ class HostService {
         if (!function) throw UsageError("HostService", "there is no function to serve requests");
         if constexpr (!std::is_void_v<Reply>) {
             check_host_message<Reply>();
-            replies_ =
-                std::make_shared<detail::ReplyMemory>(device, options.callers, options.first);
+            replies_ = std::make_shared<detail::ReplyMemory>(device, options.callers,
+                                                             options.for_tests.first);
         }
         server_ = std::make_unique<detail::RequestServer>(
-            "HostService", device, options.capacity, options.first, options.thread,
+            "HostService", device, options.capacity, options.for_tests.first, options.thread,
             [function = std::move(function), replies = replies_, data = options.replies](
                 auto const& payload, auto& failures) {
                 serve(function, replies.get(), data, payload, failures);

@@ -14,6 +14,7 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/device.hpp"
+#include "carillon/for_tests.hpp"
 #include "carillon/memory.hpp"
 #include "carillon/ring.hpp"
 
@@ -23,7 +24,7 @@ struct MailboxOptions {
     // Values that are there at once, a power of two from 2 on: while the writer writes one, a
     // reader has time to copy another. More of them are for slow readers of large values.
     std::uint32_t slots = 4;
-    Sequence first = 1;  // number of the first value; tests place it before a wrap
+    ForTests for_tests{};
 };
 
 // The device's end for all threads of a block, which all call refresh(value) and share the copy
@@ -97,7 +98,7 @@ class Mailbox {
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
         check_capacity("Mailbox", options.slots);
-        check_first("Mailbox", options.first);
+        check_first("Mailbox", options.for_tests.first);
         return options;
     }
     // A line for `newest`, and the slots.
@@ -107,7 +108,8 @@ class Mailbox {
 
     [[nodiscard]] MailboxView view_at(void* begin) const {
         auto* const lines = static_cast<Line*>(begin);
-        return {lines + 1, &lines->quads[0].low, options_.slots, mailbox_lines<T>, options_.first};
+        return {lines + 1, &lines->quads[0].low, options_.slots, mailbox_lines<T>,
+                options_.for_tests.first};
     }
 
     [[nodiscard]] HostEnd make_host_end(Device const& device, T const& initial) const {

@@ -14,6 +14,7 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "carillon/for_tests.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -22,9 +23,9 @@ enum class Direction : bool { to_device, to_host };
 
 struct RingOptions {
     std::uint32_t capacity = 256;  // slots; a power of two up to 2^20
-    Sequence first = 1;            // number of the first message; tests place it before a wrap
     // How the CPU waits; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
+    ForTests for_tests{};
 };
 
 // `T` is trivially copyable and at most 48 bytes. One thread at a time on each side. Neither copied
@@ -38,7 +39,7 @@ class Ring {
 
     // Throws UsageError for the capacity, and what Device::allocate throws.
     explicit Ring(Device const& device, RingOptions const& options = {})
-        : memory_(device, 1, options.capacity, options.first),
+        : memory_(device, 1, options.capacity, options.for_tests.first),
           wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)),
           host_(make_host_end(device)) {}
 

@@ -23,6 +23,7 @@
 #include "carillon/detail/protocol/shared_ring.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "carillon/for_tests.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/wait.hpp"
 
@@ -36,7 +37,7 @@ struct SharedRingOptions {
     // is fastest with 32 to 128; 1 spreads slow commands best.
     std::uint32_t stripe = 32;
     unsigned producers = 64;  // host threads that produce at the same time, at most
-    Sequence first = 1;       // number of the first message, 1 more than a multiple of a stripe
+    ForTests for_tests{};
 };
 
 // The end of a warp that takes messages, and of one that sends them. On a GPU all 32 lanes of the

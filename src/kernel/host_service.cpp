@@ -51,7 +51,7 @@ SharedRingOptions ring_options(std::string const& owner, std::uint32_t capacity,
     return {.capacity = capacity,
             .stripe = capacity > least_capacity ? stripe : 1,
             .producers = 1,
-            .first = first};
+            .for_tests = {.first = first}};
 }
 
 // Bytes of the places' lines, up to where the words begin.

@@ -25,7 +25,7 @@ ChunkRingOptions const& checked(ChunkRingOptions const& options) {
         throw UsageError("ChunkRing", fmt::format("chunks of {} bytes: they have 1 to {}",
                                                   options.chunk_bytes, largest));
     }
-    check_first("ChunkRing", options.first);
+    check_first("ChunkRing", options.for_tests.first);
     return options;
 }
 
@@ -52,10 +52,11 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
     }
     auto const view = [&](void* chunks, void* credit) {
         auto* const begin = static_cast<std::byte*>(chunks);
-        return ChunkRingView{{reinterpret_cast<Line*>(begin + data),
-                              static_cast<std::uint64_t*>(credit), options_.chunks, options_.first},
-                             begin,
-                             stride};
+        return ChunkRingView{
+            {reinterpret_cast<Line*>(begin + data), static_cast<std::uint64_t*>(credit),
+             options_.chunks, options_.for_tests.first},
+            begin,
+            stride};
     };
     Memory const& memory = arena == nullptr ? own_ : piece_.memory();
     ChunkRingView const host = view(arena == nullptr ? own_.host() : piece_.host(), credit_.host());

@@ -20,11 +20,11 @@ void check(SharedRingOptions const& options, Direction direction) {
                                            "the capacity, {}",
                                            options.stripe, options.capacity));
     }
-    check_first(call, options.first);
-    if ((options.first - 1) % options.stripe != 0) {
+    check_first(call, options.for_tests.first);
+    if ((options.for_tests.first - 1) % options.stripe != 0) {
         throw UsageError(call, fmt::format("the first message's number, {}, is not 1 more than a "
                                            "multiple of a stripe, {}",
-                                           options.first, options.stripe));
+                                           options.for_tests.first, options.stripe));
     }
     // A warp claims for all of its lanes at once, and of one stripe all but a slot may be in use.
     if (direction == Direction::to_host && options.capacity - options.stripe + 1 < lanes_per_warp) {
@@ -57,7 +57,7 @@ SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const
                               reinterpret_cast<std::uint64_t*>(here + at.credits),
                               options.capacity,
                               static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
-                              options.first};
+                              options.for_tests.first};
     };
     void* const device_here = in_device_memory_.host();
     void* const device_there = in_device_memory_.device();

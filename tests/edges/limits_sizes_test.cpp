@@ -84,9 +84,12 @@ TEST_P(LimitsOfSizesTest, rings) {
     using SharedOut = SharedRing<int, Direction::to_host>;
     using Box = Mailbox<int, Direction::to_device>;
     try_capacity("Ring", [&](auto slots) { return In(device(), {.capacity = slots}).try_push(1); });
-    try_first("Ring", [&](auto first) { return In(device(), {.first = first}).try_push(1); });
-    try_first("Ring to the host",
-              [&](auto first) { return !Out(device(), {.first = first}).try_pop(); });
+    try_first("Ring", [&](auto first) {
+        return In(device(), {.for_tests = {.first = first}}).try_push(1);
+    });
+    try_first("Ring to the host", [&](auto first) {
+        return !Out(device(), {.for_tests = {.first = first}}).try_pop();
+    });
     try_capacity("Channel", [&](auto slots) { Channel<int, int>(device(), slots); });
     try_capacity("HostRing", [&](auto slots) { return HostRing<int>(slots).try_push(1); });
     try_first("HostRing", [&](auto first) {
@@ -97,12 +100,15 @@ TEST_P(LimitsOfSizesTest, rings) {
         return Shared(device(), {.capacity = slots}).producer().try_push(1);
     });
     try_first("SharedRing", [&](auto first) {
-        return Shared(device(), {.stripe = 1, .first = first}).producer().try_push(1);
+        return Shared(device(), {.stripe = 1, .for_tests = {.first = first}})
+            .producer()
+            .try_push(1);
     });
     try_capacity("SharedRing to the host",
                  [&](auto slots) { (void)SharedOut(device(), {.capacity = slots}).consumer(); });
     try_capacity("Mailbox", [&](auto slots) { Box(device(), 1, {.slots = slots}).set(2); });
-    try_first("Mailbox", [&](auto first) { Box(device(), 1, {.first = first}).set(2); });
+    try_first("Mailbox",
+              [&](auto first) { Box(device(), 1, {.for_tests = {.first = first}}).set(2); });
 }
 
 TEST_P(LimitsOfSizesTest, sharedRings) {
@@ -135,7 +141,9 @@ TEST_P(LimitsOfSizesTest, chunkRings) {
         ChunkRing<>(device(), {.chunk_bytes = 64, .chunks = chunks});
     });
     try_first("ChunkRing", [&](auto first) {
-        return ChunkRing<>(device(), {.chunk_bytes = 64, .first = first}).try_claim().has_value();
+        return ChunkRing<>(device(), {.chunk_bytes = 64, .for_tests = {.first = first}})
+            .try_claim()
+            .has_value();
     });
     try_limit({"ChunkRing, most bytes of all", Expected::out_of_memory(" bytes"), [&] {
                    ChunkRing<>(device(), {.chunk_bytes = largest_number, .chunks = 1U << 20});
@@ -256,7 +264,7 @@ TEST_P(LimitsOfSizesTest, services) {
                               [&](auto slots) { make({.capacity = slots}); });
     try_values<Sequence>("HostService, first", Expected::usage("number"),
                          {0, 2, (Sequence{1} << 63) + 1, most<Sequence>},
-                         [&](auto first) { make({.first = first}); });
+                         [&](auto first) { make({.for_tests = {.first = first}}); });
 }
 
 TEST_P(LimitsOfSizesTest, launches) {

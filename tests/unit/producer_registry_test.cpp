@@ -140,10 +140,12 @@ TEST(SharedRingObjectTest, optionsThatMakeNoRingAreRefused) {
                           "half the capacity, 8");
     CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 0}), UsageError,
                           "a stripe of 0");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .first = 4}),
-                          UsageError, "number, 4,");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .first = 0}),
-                          UsageError, "a first number of 0");
+    CARILLON_EXPECT_ERROR(
+        SharedToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 4}}), UsageError,
+        "number, 4,");
+    CARILLON_EXPECT_ERROR(
+        SharedToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 0}}), UsageError,
+        "a first number of 0");
     CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .producers = 0}),
                           UsageError, "room for 0 threads");
     // A warp's 32 messages would never have room.

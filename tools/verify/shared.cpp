@@ -20,7 +20,7 @@ class SharedLines {
           window_(2 * test.capacity),
           sent_(std::max(2U, stage.threads)),
           ring_(stage.device,
-                {test.capacity, test.stripe, static_cast<unsigned>(sent_.size()), first_shared},
+                {test.capacity, test.stripe, static_cast<unsigned>(sent_.size()), {first_shared}},
                 Direction::to_device),
           arrivals_(stage.device.allocate(2 * sizeof(Line) +
                                           sent_.size() * window_ * sizeof(std::uint64_t))),

@@ -181,8 +181,8 @@ TEST_P(HostServiceTest, callersTakeTurnsAtFewerPlacesThanThereAreCallers) {
 
 // Fewer where each call is two changes of thread: beside other work one takes a millisecond.
 TEST_P(HostServiceTest, thousandsOfCallsGoAroundTheRingAndAcrossTheTagsWrap) {
-    expect_calls({.callers = 2, .capacity = 32, .first = (Sequence{1} << 32) - 63}, {},
-                 on_gpu() ? 20'000 : 2'000);
+    expect_calls({.callers = 2, .capacity = 32, .for_tests = {.first = (Sequence{1} << 32) - 63}},
+                 {}, on_gpu() ? 20'000 : 2'000);
 }
 
 TEST_P(HostServiceTest, threadThatSleepsOrNeverSleepsAnswersAllTheSame) {
@@ -279,7 +279,7 @@ TEST_P(HostServiceTest, noAnswerIsMistakenForAnother) {
             std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
             return 10 * value;
         },
-        {.callers = 2, .thread = {.sleep = 0ns}, .first = (Sequence{1} << 32) - 63});
+        {.callers = 2, .thread = {.sleep = 0ns}, .for_tests = {.first = (Sequence{1} << 32) - 63}});
     PersistentKernel<AskHostHandler> kernel(device(), {}, {service.device_handle()});
     std::uint64_t results[4]{};
     for (std::uint64_t i = 1; i <= 300; ++i) {

@@ -52,7 +52,7 @@ TEST_P(NonCoherentDeviceTest, anyRangeCanBeFlushedAndInvalidated) {
 }
 
 TEST_P(NonCoherentDeviceTest, ringsWorkThroughTheWrapOfTheTags) {
-    RingOptions const options{.capacity = 4, .first = just_below_the_tags_wrap};
+    RingOptions const options{.capacity = 4, .for_tests = {.first = just_below_the_tags_wrap}};
     NumbersIn in(device(), options);
     NumbersOut out(device(), options);
     auto const kernel = launch(device(), 1, EchoBody{in.device_handle(), out.device_handle(), 100});

@@ -178,10 +178,10 @@ TEST_P(ChunkRingDeviceTest, everyByteOfManyLapsComesThrough) {
 }
 
 TEST_P(ChunkRingDeviceTest, oddSizesTheSmallestRingAndTheTagsWrap) {
-    expect_stream(
-        ChunkRing<ChunkMeta>(device(),
-                             {.chunk_bytes = 1001, .chunks = 2, .first = (Sequence{1} << 32) - 3}),
-        60);
+    expect_stream(ChunkRing<ChunkMeta>(device(), {.chunk_bytes = 1001,
+                                                  .chunks = 2,
+                                                  .for_tests = {.first = (Sequence{1} << 32) - 3}}),
+                  60);
 }
 
 TEST_P(ChunkRingDeviceTest, chunksReleasedSeveralAtATime) {
@@ -305,7 +305,7 @@ TEST_P(ChunkRingDeviceTest, refusesWhatMakesNoSenseAndTheChunkIsUsableStill) {
     CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.chunk_bytes = std::size_t{1} << 32}), UsageError,
                           "4294967296 bytes");
     CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.chunks = 3}), UsageError, "capacity of 3");
-    CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.first = 0}), UsageError,
+    CARILLON_EXPECT_ERROR(ChunkRing<>(device(), {.for_tests = {.first = 0}}), UsageError,
                           "ChunkRing: a first number of 0 is not");
     CARILLON_EXPECT_ERROR(ChunkRing<>(Arena(device(), 4096), {.chunk_bytes = 65536}),
                           OutOfMemoryError, "Arena::allocate");

@@ -56,8 +56,8 @@ TEST_P(DeviceRingTest, tenThousandMessagesGoThereAndBackWholeAndInOrder) {
 TEST_P(DeviceRingTest, smallestRingWrapsAtItsLastSlot) { expect_echo(500, {.capacity = 2}); }
 
 TEST_P(DeviceRingTest, tagsWrapInBothDirections) {
-    expect_echo(200, {.capacity = 4, .first = just_below_the_tags_wrap});
-    expect_echo(200, {.capacity = 64, .first = just_below_the_tags_wrap});
+    expect_echo(200, {.capacity = 4, .for_tests = {.first = just_below_the_tags_wrap}});
+    expect_echo(200, {.capacity = 64, .for_tests = {.first = just_below_the_tags_wrap}});
 }
 
 TEST_P(DeviceRingTest, fullRingToTheDeviceRefusesAndGoesOnLater) {
@@ -93,7 +93,7 @@ TEST_P(DeviceRingTest, fullRingToTheHostRefusesAndGoesOnLater) {
 }
 
 TEST_P(DeviceRingTest, nothingComesFromAnEmptyRing) {
-    ToHost from(device(), {.capacity = 4, .first = just_below_the_tags_wrap});
+    ToHost from(device(), {.capacity = 4, .for_tests = {.first = just_below_the_tags_wrap}});
     EXPECT_FALSE(from.try_pop().has_value());
     EXPECT_THROW((void)from.pop(1ms), TimeoutError);
     EXPECT_EQ(from.capacity(), 4U);

@@ -125,7 +125,8 @@ TEST_P(DeviceSharedRingTest, oneWarpTakesWhatThreeThreadsPush) {
 }
 
 TEST_P(DeviceSharedRingTest, fourWarpsTakeEveryMessageOnceAndAcrossTheTagsWrap) {
-    expect_all_taken(3, 4, {.capacity = 256, .stripe = 4, .first = (Sequence{1} << 32) - 63});
+    expect_all_taken(
+        3, 4, {.capacity = 256, .stripe = 4, .for_tests = {.first = (Sequence{1} << 32) - 63}});
 }
 
 TEST_P(DeviceSharedRingTest, stripesOfOneSlotAndOfHalfTheRingWork) {
