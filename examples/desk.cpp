@@ -19,6 +19,7 @@ struct Fill {
 constexpr std::uint32_t over_the_limit = 1;
 
 struct Desk {
+    using Commands = carillon::Commands<SetLimit, Order, Total>;
     double limit = 0, total = 0;
 
     CARILLON_HD void operator()(SetLimit const& command) { limit = command.limit; }
@@ -34,9 +35,8 @@ struct Desk {
 int main() try {
     using namespace std::chrono_literals;
     auto const device = carillon::Device::open();
-    carillon::CommandKernel<Desk, carillon::Commands<SetLimit, Order, Total>> kernel(
-        device, {.express = true});
-    auto desk = kernel.channel();
+    carillon::PersistentKernel<Desk> kernel(device, carillon::Channels{.express = true});
+    auto& desk = kernel.channel();
 
     kernel.express().call(SetLimit{100}, 1s);
     Fill const fill = desk.call(Order{30, 3}, 1s);

@@ -52,7 +52,7 @@ std::string why_no_room(NoRoom where, std::uint32_t size) {
             return fmt::format(
                 "this client has {} requests that the kernel has not answered or "
                 "whose replies were not taken; take or abandon replies, or raise "
-                "PooledKernelOptions::replies",
+                "Pool::replies",
                 size);
         default:
             return fmt::format(

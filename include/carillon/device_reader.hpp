@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/kernel/reader_kernel.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/persistent_kernel.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -57,7 +57,7 @@ class ReaderHost {
         std::uint32_t owed = 0;  // lines that it has yet to send
     };
 
-    [[nodiscard]] PersistentKernelOptions kernel_options() const;
+    [[nodiscard]] KernelOptions kernel_options() const;
     void send(Block& block, ReadRequest const& request, std::uint32_t lines, OutOfLine data);
     void commit() const;
     std::span<std::byte const> read_lines(std::uintptr_t address, std::size_t size,
@@ -79,6 +79,16 @@ class ReaderHost {
     std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives the kernel
 };
 
+using LaunchReader = RunningKernel (*)(Device const&, LaunchShape, ReaderBody const&);
+
+inline namespace CARILLON_TOOLCHAIN {
+// A template: nvcc is to compile the kernel only where there is a reader.
+template <class Body = ReaderBody>
+RunningKernel launch_reader(Device const& device, LaunchShape shape, Body const& body) {
+    return launch(device, shape, body);
+}
+}  // namespace CARILLON_TOOLCHAIN
+
 }  // namespace detail
 
 // A small kernel that stays on the device and the host memory that it sends to. One thread at a
@@ -91,11 +101,10 @@ class DeviceReader {
 
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
     // and what Device::allocate throws.
-    template <detail::Toolchain toolchain = detail::this_toolchain>
+    template <detail::LaunchReader launch = &detail::launch_reader<>>
     explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
         : host_(std::make_unique<detail::ReaderHost>(device, options)) {
-        host_->kernel().run(
-            launch<detail::ReaderBody, toolchain>(device, host_->shape(), host_->body()));
+        host_->kernel().run(launch(device, host_->shape(), host_->body()));
     }
 
     // The bytes at an address of the device, of any alignment: what was there at some time during

@@ -16,7 +16,7 @@ struct DeviceTraits {
     // A thread of it loads a quad at once, and not word by word, the one with the tag first.
     bool loads_whole_quads = true;
     // Its kernels end with the process that started them, however that ends. Others end themselves
-    // when they hear nothing of their host (PersistentKernelOptions::host_limit).
+    // when they hear nothing of their host (KernelOptions::host_limit).
     bool kernels_end_with_process = false;
     // Its memory is mapped write-combining into the CPU: a store may linger, and leave in pieces.
     bool write_combining = true;

@@ -17,16 +17,18 @@
 #include <cuda_runtime_api.h>
 #endif
 
+// Which compiler sees this translation unit. What ends in a launch is in an inline namespace of
+// this name, so that a .cpp and a .cu of one program do not define the same function differently.
+#if CARILLON_DEVICE_CODE
+#define CARILLON_TOOLCHAIN with_nvcc
+#else
+#define CARILLON_TOOLCHAIN without_nvcc
+#endif
+
 namespace carillon {
 namespace detail {
 
 class Execution;
-
-// Which compiler sees this translation unit. A template that ends in a launch takes it as a
-// parameter, so that a .cpp and a .cu of one program do not define the same function differently.
-enum class Toolchain : bool { host, nvcc };
-inline constexpr Toolchain this_toolchain =
-    CARILLON_DEVICE_CODE != 0 ? Toolchain::nvcc : Toolchain::host;
 
 #if CARILLON_DEVICE_CODE
 template <class Body>
@@ -46,7 +48,9 @@ void* cuda_function() {
 }
 #endif
 
-template <class Body, Toolchain toolchain>
+inline namespace CARILLON_TOOLCHAIN {
+
+template <class Body>
 Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
     static_assert(std::is_trivially_copyable_v<Body>,
                   "carillon: a kernel body must be trivially copyable: it is passed by value");
@@ -60,10 +64,12 @@ Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
     program.threads = threads;
     program.lasting = lasting;
 #if CARILLON_DEVICE_CODE
-    if constexpr (toolchain == Toolchain::nvcc) program.cuda_function = &cuda_function<Body>;
+    program.cuda_function = &cuda_function<Body>;
 #endif
     return program;
 }
+
+}  // namespace CARILLON_TOOLCHAIN
 
 }  // namespace detail
 
@@ -102,23 +108,26 @@ struct LaunchShape {
     unsigned lasting = 0;
 };
 
+inline namespace CARILLON_TOOLCHAIN {
+
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
 // trivially copyable and its operator() is CARILLON_HD. On a GPU every kernel of the
 // module is loaded first, and the launch goes to a non-blocking stream of its own. Throws
 // ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a translation unit
 // that nvcc did not compile, and for a shape that no device has; CudaError.
-template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
-    return RunningKernel(device,
-                         detail::make_program<Body, toolchain>(body, shape.threads, shape.lasting),
+    return RunningKernel(device, detail::make_program(body, shape.threads, shape.lasting),
                          shape.blocks);
 }
 
 // The same with blocks of one thread, or of `threads`.
-template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body,
                                    unsigned threads = 1) {
-    return launch<Body, toolchain>(device, LaunchShape{blocks, threads}, body);
+    return launch(device, LaunchShape{blocks, threads}, body);
 }
+
+}  // namespace CARILLON_TOOLCHAIN
 
 }  // namespace carillon

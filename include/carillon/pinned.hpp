@@ -132,12 +132,15 @@ class Pins {
     Memory memory_;  // may go while the kernel lives: the free waits for its end
 };
 
+inline namespace CARILLON_TOOLCHAIN {
+
 // Starts `body` in the roles of `pins`, which serve for one launch.
-template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
     LaunchShape const shape{.blocks = pins.blocks(), .lasting = pins.roles()};
-    return launch<PinnedBody<Body>, toolchain>(device, shape,
-                                               PinnedBody<Body>{pins.on_device(), body});
+    return launch(device, shape, PinnedBody<Body>{pins.on_device(), body});
 }
+
+}  // namespace CARILLON_TOOLCHAIN
 
 }  // namespace carillon

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
@@ -93,10 +93,13 @@ struct ProbeBody {
 
 using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
 
-template <Toolchain toolchain>
-RunningKernel launch_probe(Device const& device, Pins const& pins, ProbeBody const& body) {
-    return launch_pinned<ProbeBody, toolchain>(device, pins, body);
+inline namespace CARILLON_TOOLCHAIN {
+// A template: nvcc is to compile the probe only where somebody measures.
+template <class Body = ProbeBody>
+RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& body) {
+    return launch_pinned(device, pins, body);
 }
+}  // namespace CARILLON_TOOLCHAIN
 
 [[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options,
                                     LaunchProbe launch);
@@ -109,9 +112,9 @@ RunningKernel launch_probe(Device const& device, Pins const& pins, ProbeBody con
 // Measures every multiprocessor, pages of both memories, and the cores that the calling thread may
 // run on, from the calling thread: it is moved about meanwhile. Throws UsageError, TimeoutError
 // when the device does not answer, and what Device::allocate and launch throw.
-template <detail::Toolchain toolchain = detail::this_toolchain>
+template <detail::LaunchProbe launch = &detail::launch_probe<>>
 [[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options = {}) {
-    return detail::tune(device, options, &detail::launch_probe<toolchain>);
+    return detail::tune(device, options, launch);
 }
 
 // Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
@@ -119,11 +122,10 @@ template <detail::Toolchain toolchain = detail::this_toolchain>
 // multiprocessor for are measured where they happen to run. The rings in the memory are made empty:
 // then arrange() it as the result says, and launch with Pins of the result. Throws UsageError for
 // fewer candidates than blocks or none, TimeoutError, and what launch throws.
-template <detail::Toolchain toolchain = detail::this_toolchain>
+template <detail::LaunchProbe launch = &detail::launch_probe<>>
 [[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
                                               unsigned blocks, PlacementProfile const& profile) {
-    return detail::place_channels(device, candidates, blocks, profile,
-                                  &detail::launch_probe<toolchain>);
+    return detail::place_channels(device, candidates, blocks, profile, launch);
 }
 
 }  // namespace carillon

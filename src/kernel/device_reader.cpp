@@ -61,7 +61,7 @@ ReaderBody ReaderHost::body() const {
             device_.oversubscribed(options_.blocks)};
 }
 
-PersistentKernelOptions ReaderHost::kernel_options() const {
+KernelOptions ReaderHost::kernel_options() const {
     return {.blocks = options_.blocks,
             .capacity = capacity,
             .start_timeout = options_.start_timeout,

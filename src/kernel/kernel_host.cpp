@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
+#include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/error.hpp"
@@ -15,66 +15,23 @@
 #include "os/keep_forever.hpp"
 #include "os/thread.hpp"
 
-namespace carillon {
-
-std::string_view to_string(KernelState state) {
-    static constexpr std::array<std::string_view, 5> names{"starting", "running", "draining",
-                                                           "stopped", "failed"};
-    return names.at(static_cast<std::size_t>(state));
-}
-
-std::string_view to_string(BlockActivity activity) {
-    static constexpr std::array<std::string_view, 4> names{"idle", "busy", "stuck", "ended"};
-    return names.at(static_cast<std::size_t>(activity));
-}
-
-namespace detail {
+namespace carillon::detail {
 namespace {
 
 // How often the host beats, and looks at the kernel's beats; ten times within its limit at least.
 constexpr std::chrono::milliseconds longest_beat_period{25};
 constexpr int beats_within_limit = 10;
 constexpr std::chrono::seconds longest_heart_wait{1};
-constexpr std::uint32_t longest_sleep_ns = 1'000'000;
 
 }  // namespace
 
-void check_options(std::string_view owner, PersistentKernelOptions const& options) {
-    constexpr std::chrono::milliseconds least_host_limit{10};
-    std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
-    if (options.blocks == 0) throw UsageError(owner, "0 blocks: a kernel has at least one block");
-    if (host_limit.count() != 0 && host_limit < least_host_limit) {
-        throw UsageError(owner, fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for "
-                                            "none",
-                                            host_limit.count()));
-    }
-    if (options.lifetime.count() < 0) {
-        throw UsageError(owner, fmt::format("a lifetime of {} ns: it is 0, for ever, or more",
-                                            options.lifetime.count()));
-    }
-    if (options.idle.longest_sleep_ns > longest_sleep_ns) {
-        throw UsageError(owner, fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
-                                            options.idle.longest_sleep_ns, longest_sleep_ns));
-    }
-}
-
-std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
-                                            DeviceTraits const& traits) {
-    if (options.host_limit) return *options.host_limit;
-    return std::chrono::seconds(traits.kernels_end_with_process ? 0 : 1);
-}
-
-BlockLimits block_limits(PersistentKernelOptions const& options, DeviceTraits const& traits) {
-    return {static_cast<std::uint64_t>(options.lifetime.count()),
-            static_cast<std::uint64_t>(host_silence_limit(options, traits).count()), options.idle};
-}
-
 KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                       PersistentKernelOptions const& options, std::string owner)
+                       KernelOptions const& options, std::string owner, unsigned channels_per_block)
     : device_(device),
       memory_(std::move(memory)),
       options_(options),
       owner_(std::move(owner)),
+      channels_per_block_(channels_per_block),
       host_limit_(host_silence_limit(options, device_.traits())),
       beats_(options.blocks, Beat{0, Clock::now()}),
       heart_(start_thread([this](std::stop_token const& stop) {
@@ -86,10 +43,11 @@ KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memo
 
 std::shared_ptr<KernelHost> KernelHost::make(Device const& device,
                                              std::shared_ptr<ChannelMemory> memory,
-                                             PersistentKernelOptions const& options,
-                                             std::string owner) {
-    return {new KernelHost(device, std::move(memory), options, std::move(owner)),
-            &KernelHost::let_go};
+                                             KernelOptions const& options, std::string owner,
+                                             unsigned channels_per_block) {
+    return {
+        new KernelHost(device, std::move(memory), options, std::move(owner), channels_per_block),
+        &KernelHost::let_go};
 }
 
 void KernelHost::let_go(KernelHost* host) noexcept {
@@ -170,7 +128,7 @@ void KernelHost::await_start() {
 }
 
 ChannelView KernelHost::leading_channel(unsigned block) const {
-    return memory_->on_host().channel(block * options_.channels_per_block);
+    return memory_->on_host().channel(block * channels_per_block_);
 }
 
 void KernelHost::keep_beating(std::stop_token const& stop) {
@@ -361,5 +319,4 @@ std::string KernelHost::why_ended() const {
     }
 }
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "carillon/persistent_kernel.hpp"
+#include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -14,12 +15,11 @@ constexpr std::size_t page = 4096;
 constexpr unsigned fewest_candidates = 32;  // pages of every kind, several times
 constexpr TuneOptions short_tune{.seconds = 1, .rounds = 6, .cores = false};
 
-std::optional<PlacementProfile> profile_for(Device const& device,
-                                            PersistentKernelOptions const& options,
+std::optional<PlacementProfile> profile_for(Device const& device, Channels const& requests,
                                             LaunchProbe launch, std::string& why_not) {
-    if (options.profile != nullptr) return *options.profile;
+    if (requests.profile != nullptr) return *requests.profile;
     auto found = find_placement_profile(device.info(), why_not);
-    if (!found && options.placement == Placement::tuned) return tune(device, short_tune, launch);
+    if (!found && requests.placement == Placement::tuned) return tune(device, short_tune, launch);
     return found;
 }
 
@@ -39,7 +39,7 @@ ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) 
 }
 
 PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
-                      PersistentKernelOptions const& options, LaunchProbe launch) {
+                      KernelOptions const& options, LaunchProbe launch) {
     bool const fits = options.capacity * sizeof(Line) <= page;
     unsigned const candidates =
         fits ? std::max(fewest_candidates, 2 * options.blocks) : options.blocks;
@@ -55,9 +55,9 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
 }
 
 // Why such a kernel is not placed, whatever is known of the device; empty if it can be.
-std::string why_not(Device const& device, PersistentKernelOptions const& options,
+std::string why_not(Device const& device, Channels const& requests, KernelOptions const& options,
                     unsigned threads) {
-    if (options.channels_per_block != 1 || options.express) {
+    if (requests.express) {
         return "a block of several channels is not placed";
     }
     if (threads != 1) return "a block of several threads is not placed";
@@ -71,28 +71,27 @@ std::string why_not(Device const& device, PersistentKernelOptions const& options
 
 }  // namespace
 
-PlacedMemory place_kernel(Device const& device, PersistentKernelOptions const& options,
-                          unsigned threads, LaunchProbe launch) {
+PlacedMemory place_kernel(Device const& device, Channels const& requests,
+                          KernelOptions const& options, unsigned threads, LaunchProbe launch) {
     constexpr char const* call = "PersistentKernel";
-    unsigned const channels =
-        channels_of(options, threads) + (options.express ? options.blocks : 0);
+    unsigned const channels = channels_of(requests, options);
     check_capacity(call, options.capacity);
     auto const anywhere = [&](std::string why) {
         return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, options.capacity),
                             {{}, std::move(why)}};
     };
-    if (options.placement == Placement::off) return anywhere("not asked for");
-    if (options.profile != nullptr && options.profile->uuid != device.info().uuid) {
+    if (requests.placement == Placement::off) return anywhere("not asked for");
+    if (requests.profile != nullptr && requests.profile->uuid != device.info().uuid) {
         throw UsageError(call, "the profile is of another device");
     }
-    bool const must = options.placement == Placement::tuned;
-    std::string why = why_not(device, options, threads);
+    bool const must = requests.placement == Placement::tuned;
+    std::string why = why_not(device, requests, options, threads);
     if (!why.empty()) {
         if (must) throw UsageError(call, why);
         return anywhere(std::move(why));
     }
     try {
-        auto const profile = profile_for(device, options, launch, why);
+        auto const profile = profile_for(device, requests, launch, why);
         if (profile) return place_by(*profile, device, options, launch);
     } catch (
         Error const& error) {  // the kernel may start all the same, or say more plainly why not

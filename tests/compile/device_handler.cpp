@@ -12,7 +12,7 @@ struct HostHandler {
 void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     carillon::PersistentKernel<DeviceHandler> const kernel(device);
-    carillon::PooledKernel<DeviceHandler> const pooled(device);
+    carillon::PersistentKernel<DeviceHandler, carillon::Pool> const pooled(device);
 #else
     carillon::PersistentKernel<HostHandler> const kernel(device);
 #endif

@@ -45,9 +45,27 @@ void use_kernel(carillon::Device const& device) {
 
 template <class H>
 void use_pool(carillon::Device const& device) {
-    carillon::PooledKernel<H> kernel(device);
+    carillon::PersistentKernel<H, carillon::Pool> kernel(device);
     (void)kernel.client().try_submit({});
 }
+
+struct SeveralThreads : Handler<int, int> {
+    static constexpr unsigned threads = 32;
+};
+
+template <class H>
+auto watched(carillon::Device const& device) {
+    return carillon::PersistentKernel<H, carillon::WatchedChannels>(device);
+}
+
+template <std::size_t bytes>
+struct CommandOf {
+    char byte[bytes];
+};
+template <std::size_t bytes>
+struct CommandToAPool : Handler<CommandOf<bytes>, int> {
+    using Commands = carillon::Commands<CommandOf<bytes>>;
+};
 
 template <int bytes>
 void use_mailbox(carillon::Device const& device) {
@@ -71,8 +89,13 @@ struct Desk {
 };
 
 template <class... Command>
+struct DeskOf : Desk {
+    using Commands = carillon::Commands<Command...>;
+};
+
+template <class... Command>
 auto commands(carillon::Device const& device) {
-    return carillon::CommandKernel<Desk, carillon::Commands<Command...>>(device);
+    return carillon::PersistentKernel<DeskOf<Command...>>(device);
 }
 
 void use(carillon::Device const& device) {
@@ -85,6 +108,9 @@ void use(carillon::Device const& device) {
     auto log = carillon::LogService(device).device_handle();
     carillon::log<"{{{:>8}}} of {:.3}">(log, 1, 2.5);
     (void)commands<Numbered>(device).channel().call(Numbered{}, {});
+    (void)watched<Handler<int, int>>(device).channel();
+    use_kernel<SeveralThreads>(device);
+    use_pool<CommandToAPool<36>>(device);
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2
@@ -125,5 +151,11 @@ void use(carillon::Device const& device) {
 #elif CARILLON_CASE == 19
     auto log = carillon::LogService(device).device_handle();
     carillon::log<"{:>{}}">(log, 1, 2);
+#elif CARILLON_CASE == 20
+    (void)watched<SeveralThreads>(device);
+#elif CARILLON_CASE == 21
+    use_pool<CommandToAPool<37>>(device);
+#elif CARILLON_CASE == 22
+    (void)watched<Handler<int, int>>(device).express();
 #endif
 }

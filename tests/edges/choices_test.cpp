@@ -14,7 +14,7 @@ class ChoicesTest : public KernelTest {};
 
 TEST_P(ChoicesTest, optionsThatNoKernelCanHaveAreUsageErrorsOfTheOneThatWasAsked) {
     struct Case {
-        PersistentKernelOptions options;
+        KernelOptions options;
         char const* cause;
     };
     for (Case const& each : {
@@ -29,8 +29,8 @@ TEST_P(ChoicesTest, optionsThatNoKernelCanHaveAreUsageErrorsOfTheOneThatWasAsked
         std::string const cause = std::string(": ") + each.cause;
         CARILLON_EXPECT_ERROR(PersistentKernel<Fourfold>(device(), each.options), UsageError,
                               "PersistentKernel" + cause);
-        CARILLON_EXPECT_ERROR(PooledKernel<Fourfold>(device(), {.kernel = each.options}),
-                              UsageError, "PooledKernel" + cause);
+        CARILLON_EXPECT_ERROR((PersistentKernel<Fourfold, Pool>(device(), each.options)),
+                              UsageError, "PersistentKernel" + cause);
     }
     PersistentKernel<Fourfold> kernel(device(), {.lifetime = 0ns, .host_limit = 0ns});
     EXPECT_EQ(kernel.channel().call(2, patience), 8);

@@ -12,7 +12,7 @@
 namespace carillon::test {
 namespace {
 
-using Client = PoolClient<GatedRequest, CountedReply>;
+using Client = PersistentKernel<GatedHandler, Pool>::Client;
 
 class DeadClientsTest : public KernelTest {
    protected:
@@ -37,11 +37,11 @@ CARILLON_ON_EVERY_DEVICE(DeadClientsTest);
 
 // Catches places that are never free again: there are those of one client only.
 TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 1, .replies = 4},
-                                      GatedHandler{gate_->on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 4}, {},
+                                                GatedHandler{gate_->on_device()});
     for (int i = 0; i < 20; ++i) die(kernel, 4, 0);
     auto client = kernel.client();
-    std::vector<PoolTicket> tickets;
+    std::vector<Ticket> tickets;
     for (std::uint64_t i = 0; i < 4; ++i) tickets.push_back(client.submit({i, 0}, patience));
     for (std::uint64_t i = 0; i < 4; ++i) {
         EXPECT_EQ(client.wait(tickets[i], patience).value, 3 * i + 1);
@@ -49,24 +49,26 @@ TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
 }
 
 TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 1, .replies = 2},
-                                      GatedHandler{gate_->on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2}, {},
+                                                GatedHandler{gate_->on_device()});
     die(kernel, 1, 1);
     auto client = kernel.client();
-    PoolTicket const behind = client.submit({5, 0}, patience);
+    Ticket const behind = client.submit({5, 0}, patience);
     gate_->open(1);
     EXPECT_EQ(client.wait(behind, patience).value, 16U);
 }
 
 TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 2}, GatedHandler{gate_->on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {},
+                                                GatedHandler{gate_->on_device()});
     die(kernel, 3, 0);
     kernel.drain(patience);
     EXPECT_EQ(kernel.state(), KernelState::stopped);
 }
 
 TEST_P(DeadClientsTest, clientThatAnotherThreadLetsGoLeavesItsRoom) {
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 1}, GatedHandler{gate_->on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1}, {},
+                                                GatedHandler{gate_->on_device()});
     for (std::uint64_t i = 0; i < 10; ++i) {
         auto client = std::make_unique<Client>(kernel.client());
         EXPECT_EQ(client->call({i, 0}, patience).value, 3 * i + 1);

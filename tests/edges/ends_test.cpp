@@ -27,7 +27,7 @@ TEST_P(EndsTest, takenTwiceIsAUsageError) {
     Ring<int, Direction::to_host> const out(device());
     expect_once("Ring::device_handle", [&] { (void)out.device_handle(); });
     Channel<int, int> const channel(device());
-    expect_once("Channel::device_handle", [&] { (void)channel.device_handle(); });
+    expect_once("Client::device_handle", [&] { (void)channel.device_handle(); });
     Doorbell<Direction::to_host> const bell(device());
     expect_once("Doorbell::device_handle", [&] { (void)bell.device_handle(); });
     Mailbox<int, Direction::to_host> const status(device(), 0);

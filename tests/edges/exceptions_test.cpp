@@ -20,7 +20,9 @@ struct ThrowsAt {
         return 10 * value;
     }
 };
-using Values = Commands<std::uint64_t>;
+struct ThrowsAtCommand : ThrowsAt {
+    using Commands = carillon::Commands<std::uint64_t>;
+};
 
 // Posts the numbers from 0 on, all at once.
 using CountingService = HostService<std::uint64_t, void>;
@@ -91,15 +93,15 @@ TEST_P(HandlerExceptionsTest, atAnyRequestOfAnyKindOfKernelReachWhoeverCalls) {
         SCOPED_TRACE(bad);
         ThrowsAt const handler{bad};
         expect_thrown_at(PersistentKernel(device(), {}, handler).channel(), bad);
-        PersistentKernel<ThrowsAt> express(device(), {.express = true}, handler);
+        PersistentKernel<ThrowsAt> express(device(), Channels{.express = true}, {}, handler);
         expect_thrown_at(express.express(), bad);
-        PersistentKernel<ThrowsAt> watching(device(), {.channels_per_block = 4}, handler);
+        PersistentKernel watching(device(), WatchedChannels{.per_block = 4}, {}, handler);
         expect_thrown_at(watching.channel(3), bad);
         CARILLON_EXPECT_ERROR(watching.channel(0).call(3, patience), std::domain_error, "bad");
-        CommandKernel<ThrowsAt, Values> commanded(device(), {}, handler);
+        PersistentKernel commanded(device(), {}, ThrowsAtCommand{handler});
         expect_thrown_at(commanded.channel(), bad);
         for (std::uint32_t const stripe : {1U, 32U}) {
-            PooledKernel<ThrowsAt> pooled(device(), {.stripe = stripe}, handler);
+            PersistentKernel pooled(device(), Pool{.stripe = stripe}, {}, handler);
             expect_thrown_at(pooled.client(), bad);
         }
     }

@@ -122,11 +122,11 @@ TEST_P(ForkTest, childThatExitsInOrderBesideAKernelInStaticStorageEnds) {
 
 TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
     Kernel kernel(device());
-    PooledKernel<GatedHandler> pool(device(), {.clients = 2});
+    PersistentKernel<GatedHandler, Pool> pool(device(), Pool{.clients = 2});
     auto client = pool.client();
     auto& channel = kernel.channel();
     Ticket const ticket = channel.submit({1, 0}, patience);
-    PoolTicket const asked = client.submit({2, 0}, patience);
+    Ticket const asked = client.submit({2, 0}, patience);
     EXPECT_EQ(in_child([&] {
                   return all_fork_errors(
                       [&] {

@@ -80,7 +80,7 @@ void try_end(std::string const& name, End& end) {
 // The same while a gate keeps the kernel from answering: until there is no room either.
 template <class End>
 void try_held_up_end(std::string const& name, End& end) {
-    auto const late = Expected::timeout(name + "::");
+    auto const late = Expected::timeout("Client::");
     auto const first = end.submit({1, 1}, patience);
     try_short_durations(name + "::wait, no reply", late,
                         [&](auto timeout) { return end.wait(first, timeout); });
@@ -101,26 +101,26 @@ TEST_P(LimitsOfDurationsTest, endsOfChannelsAndPools) {
     Gate gate(device());
     GatedHandler const handler{gate.on_device()};
     PersistentKernel<GatedHandler> kernel(device(), {.capacity = 8}, handler);
-    PooledKernel<GatedHandler> const pooled(device(), {.replies = 8}, handler);
+    PersistentKernel<GatedHandler, Pool> const pooled(device(), Pool{.replies = 8}, {}, handler);
     auto client = pooled.client();
-    try_end("Channel", kernel.channel());
-    try_end("PoolClient", client);
-    try_held_up_end("Channel", kernel.channel());
-    try_held_up_end("PoolClient", client);
+    try_end("Client of a channel", kernel.channel());
+    try_end("Client of a pool", client);
+    try_held_up_end("Client of a channel", kernel.channel());
+    try_held_up_end("Client of a pool", client);
     gate.open(1);
 }
 
 TEST_P(LimitsOfDurationsTest, endsOfKernels) {
     auto const either = Expected::behaves_or_times_out();
     using Kernel = PersistentKernel<GatedHandler>;
-    using Pooled = PooledKernel<GatedHandler>;
+    using Pooled = PersistentKernel<GatedHandler, Pool>;
     try_durations("PersistentKernel::stop", either,
                   [&](auto timeout) { Kernel(device()).stop(timeout); });
     try_durations("PersistentKernel::drain", either,
                   [&](auto timeout) { Kernel(device()).drain(timeout); });
-    try_durations("PooledKernel::stop", either,
+    try_durations("PersistentKernel::stop, of a pool", either,
                   [&](auto timeout) { Pooled(device()).stop(timeout); });
-    try_durations("PooledKernel::drain", either,
+    try_durations("PersistentKernel::drain, of a pool", either,
                   [&](auto timeout) { Pooled(device()).drain(timeout); });
     try_durations("DeviceReader::stop", either,
                   [&](auto timeout) { DeviceReader(device()).stop(timeout); });
@@ -159,9 +159,9 @@ bool is_silent(Call const& call) {
 TEST_P(LimitsOfDurationsTest, timeoutsOfAKernelsStartAndEnd) {
     using Kernel = PersistentKernel<GatedHandler>;
     auto const start = Expected::behaves_or_times_out();
-    try_durations("PersistentKernelOptions::start_timeout", start,
+    try_durations("KernelOptions::start_timeout", start,
                   [&](auto timeout) { Kernel(device(), {.start_timeout = timeout}); });
-    try_durations("PersistentKernelOptions::stop_timeout", Expected::behaves(), [&](auto timeout) {
+    try_durations("KernelOptions::stop_timeout", Expected::behaves(), [&](auto timeout) {
         return is_silent([&] { Kernel(device(), {.stop_timeout = timeout}); });
     });
     try_durations("DeviceReaderOptions::start_timeout", start,
@@ -184,7 +184,7 @@ TEST_P(LimitsOfDurationsTest, kernelIsWaitedForAsLongAsItTakes) {
             gate.open(1);
         });
     };
-    try_limit({"PersistentKernelOptions::stop_timeout, max, a busy kernel", Expected::behaves(),
+    try_limit({"KernelOptions::stop_timeout, max, a busy kernel", Expected::behaves(),
                [&] { return is_silent(wait_for_busy); }});
 }
 

@@ -16,7 +16,7 @@ namespace carillon::test {
 namespace {
 
 using Kernel = PersistentKernel<GatedHandler>;
-using Pooled = PooledKernel<GatedHandler>;
+using Pooled = PersistentKernel<GatedHandler, Pool>;
 using Service = HostService<int, int>;
 
 // Each is where its end is, or a handle of which none is ever empty.
@@ -76,35 +76,34 @@ TEST_P(LimitsOfObjectsTest, movedPools) {
     auto to_client = std::move(client);
     Pooled const to(std::move(kernel));
     auto const taken = Expected::usage("no reply is outstanding");
-    try_limits(
-        {moved("PooledKernel::client", [&] { (void)kernel.client(); }),
-         moved("PooledKernel::state", [&] { return kernel.state(); }),
-         moved("PooledKernel::activity", [&] { return kernel.activity(); }),
-         moved("PooledKernel::multiprocessor", [&] { return kernel.multiprocessor(); }),
-         moved("PooledKernel::blocks", [&] { return kernel.blocks(); }),
-         moved("PooledKernel::running", [&] { return kernel.running(); }),
-         moved("PooledKernel::drain", [&] { kernel.drain(patience); }),
-         moved("PooledKernel::stop", [&] { kernel.stop(); }),
-         moved("PoolClient::call",
-               [&] {
-                   return client.call({1, 0}, patience).value == 4;
-               }),
-         moved("PoolClient::try_submit",
-               [&] {
-                   (void)client.try_submit({1, 0});
-               }),
-         moved("PoolClient::submit",
-               [&] {
-                   (void)client.submit({1, 0}, patience);
-               }),
-         {"PoolClient::try_take, moved from", taken, [&] { (void)client.try_take(ticket); }},
-         {"PoolClient::wait, moved from", taken, [&] { (void)client.wait(ticket, patience); }},
-         {"PoolClient::abandon, moved from", taken, [&] { client.abandon(ticket); }},
-         {"PoolClient, moved to", Expected::behaves(),
-          [&] { return to_client.wait(ticket, patience).value == 4; }},
-         {"PooledKernel, moved to", Expected::behaves(), [&] {
-              return to.client().call({1, 0}, patience).value == 4;
-          }}});
+    try_limits({moved("PersistentKernel::client", [&] { (void)kernel.client(); }),
+                moved("PersistentKernel::state", [&] { return kernel.state(); }),
+                moved("PersistentKernel::activity", [&] { return kernel.activity(); }),
+                moved("PersistentKernel::multiprocessor", [&] { return kernel.multiprocessor(); }),
+                moved("PersistentKernel::blocks", [&] { return kernel.blocks(); }),
+                moved("PersistentKernel::running", [&] { return kernel.running(); }),
+                moved("PersistentKernel::drain", [&] { kernel.drain(patience); }),
+                moved("PersistentKernel::stop", [&] { kernel.stop(); }),
+                moved("Client::call",
+                      [&] {
+                          return client.call({1, 0}, patience).value == 4;
+                      }),
+                moved("Client::try_submit",
+                      [&] {
+                          (void)client.try_submit({1, 0});
+                      }),
+                moved("Client::submit",
+                      [&] {
+                          (void)client.submit({1, 0}, patience);
+                      }),
+                {"Client::try_take, moved from", taken, [&] { (void)client.try_take(ticket); }},
+                {"Client::wait, moved from", taken, [&] { (void)client.wait(ticket, patience); }},
+                {"Client::abandon, moved from", taken, [&] { client.abandon(ticket); }},
+                {"Client of a pool, moved to", Expected::behaves(),
+                 [&] { return to_client.wait(ticket, patience).value == 4; }},
+                {"PersistentKernel of a pool, moved to", Expected::behaves(), [&] {
+                     return to.client().call({1, 0}, patience).value == 4;
+                 }}});
 }
 
 TEST_P(LimitsOfObjectsTest, movedReadersAndServices) {
@@ -221,8 +220,8 @@ TEST_P(LimitsOfObjectsTest, null) {
     try_limits(
         {{"Channel, no memory", null, [&] { Channel<int, int>(device(), no_memory, 0, wait); }},
          {"PersistentKernel, no memory", null, [&] { Kernel(device(), no_memory, {}); }},
-         {"PersistentKernelOptions::profile, none", Expected::behaves(),
-          [&] { Kernel(device(), {.profile = nullptr}); }},
+         {"Channels::profile, none", Expected::behaves(),
+          [&] { Kernel(device(), Channels{.profile = nullptr}); }},
          {"HostService, no function", Expected::usage("HostService: there is no function"),
           [&] { Service(device(), nullptr); }},
          {"LogService, no sink", Expected::behaves(), [&] { LogService(device(), {.sink = {}}); }},

@@ -17,6 +17,9 @@ namespace carillon::test {
 struct TwiceHandler {
     CARILLON_HD std::uint64_t operator()(std::uint64_t const& value) const { return 2 * value; }
 };
+struct TwiceByCommand : TwiceHandler {
+    using Commands = carillon::Commands<std::uint64_t>;
+};
 
 namespace {
 
@@ -24,8 +27,8 @@ class LimitsOfRangesTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(LimitsOfRangesTest);
 
 TEST_P(LimitsOfRangesTest, channelsOfAKernel) {
-    PersistentKernel<TwiceHandler> kernel(device(), {.blocks = 2, .express = true});
-    CommandKernel<TwiceHandler, Commands<std::uint64_t>> commands(device(), {.blocks = 2});
+    PersistentKernel<TwiceHandler> kernel(device(), Channels{.express = true}, {.blocks = 2});
+    PersistentKernel<TwiceByCommand> commands(device(), {.blocks = 2});
     auto const usage = Expected::usage("PersistentKernel::");
     std::vector<unsigned> const outside{2, 1U << 31, largest_number};
     auto const channel = [&](auto index) { return kernel.channel(index).call(2, patience) == 4; };
@@ -39,9 +42,9 @@ TEST_P(LimitsOfRangesTest, channelsOfAKernel) {
     try_values("channel", usage, outside, channel);
     try_values<unsigned>("express", Expected::behaves(), {0, 1}, express);
     try_values("express", usage, outside, express);
-    try_values<unsigned>("CommandKernel::channel", Expected::behaves(), {0, 1}, command);
-    try_values("CommandKernel::channel", usage, outside, command);
-    try_values<unsigned>("CommandKernel::express", usage, {0, largest_number},
+    try_values<unsigned>("channel, of commands", Expected::behaves(), {0, 1}, command);
+    try_values("channel, of commands", usage, outside, command);
+    try_values<unsigned>("express, of commands", usage, {0, largest_number},
                          [&](auto index) { (void)commands.express(index); });
     try_values<unsigned>("activity", Expected::behaves(), {0, 1}, block);
     try_values("activity", usage, outside, block);

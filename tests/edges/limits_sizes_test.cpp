@@ -165,7 +165,7 @@ TEST_P(LimitsOfSizesTest, channelMemory) {
 
 TEST_P(LimitsOfSizesTest, kernels) {
     using Kernel = PersistentKernel<GatedHandler>;
-    auto const answers = [&](PersistentKernelOptions const& options) {
+    auto const answers = [&](KernelOptions const& options) {
         return Kernel(device(), options).channel().call({1, 0}, patience).value == 4;
     };
     try_values<unsigned>("PersistentKernel, blocks", Expected::behaves(), {1, 3},
@@ -174,52 +174,53 @@ TEST_P(LimitsOfSizesTest, kernels) {
                          {0, (1U << 31) - 1, 1U << 31, largest_number}, [&](auto blocks) {
                              return answers({.blocks = blocks, .capacity = 1U << 20});
                          });
-    try_values<unsigned>("PersistentKernel, channels_per_block", Expected::behaves(), {1, 3, 64},
-                         [&](auto each) { return answers({.channels_per_block = each}); });
-    try_values<unsigned>("PersistentKernel, channels_per_block",
-                         Expected::usage("PersistentKernel: "), {0, 65, 1U << 31, largest_number},
-                         [&](auto each) { return answers({.channels_per_block = each}); });
-    try_limit({"PersistentKernel, blocks times channels",
+    auto const watches = [&](unsigned each, KernelOptions const& options) {
+        PersistentKernel kernel(device(), WatchedChannels{each}, options, GatedHandler{});
+        return kernel.channel(each - 1).call({1, 0}, patience).value == 4;
+    };
+    try_values<unsigned>("WatchedChannels, per_block", Expected::behaves(), {2, 3, 64},
+                         [&](auto each) { return watches(each, {}); });
+    try_values<unsigned>("WatchedChannels, per_block", Expected::usage("PersistentKernel: "),
+                         {0, 1, 65, 1U << 31, largest_number},
+                         [&](auto each) { return watches(each, {}); });
+    try_limit({"WatchedChannels, blocks times channels",
                Expected::usage("PersistentKernel: 67108864 blocks are too many"),
-               [&] { return answers({.blocks = 1U << 26, .channels_per_block = 64}); }});
+               [&] { return watches(64, {.blocks = 1U << 26}); }});
     try_capacity("PersistentKernel", [&](auto slots) { return answers({.capacity = slots}); });
     try_limit({"PersistentKernel, express", Expected::behaves(), [&] {
-                   Kernel kernel(device(), {.express = true});
+                   Kernel kernel(device(), Channels{.express = true});
                    return kernel.express().call({1, 0}, patience).value == 4;
                }});
-    try_limit({"PersistentKernel, express of several", Expected::usage("PersistentKernel: "),
-               [&] { return answers({.channels_per_block = 2, .express = true}); }});
 }
 
 TEST_P(LimitsOfSizesTest, pools) {
-    auto const answers = [&](PooledKernelOptions const& options) {
-        PooledKernel<GatedHandler> const kernel(device(), options);
+    auto const answers = [&](Pool const& pool, KernelOptions const& options = {}) {
+        PersistentKernel const kernel(device(), pool, options, GatedHandler{});
         return kernel.client().call({1, 0}, patience).value == 4;
     };
     auto const sizes = [&](unsigned clients, std::uint32_t replies) {
-        return answers({.clients = clients, .replies = replies});
+        return answers(Pool{.clients = clients, .replies = replies});
     };
-    try_limits(
-        {{"PooledKernel, 1 client, 1 reply", Expected::behaves(), [&] { return sizes(1, 1); }},
-         {"PooledKernel, 3 clients, 5 replies", Expected::behaves(), [&] { return sizes(3, 5); }},
-         {"PooledKernel, 2^32 replies", Expected::usage("PooledKernel: places for 4294967296"),
-          [&] { return sizes(1U << 16, 1U << 16); }},
-         {"PooledKernel, 2^32 + 2^16 replies", Expected::usage("PooledKernel: places for "),
-          [&] { return sizes(1U << 16, (1U << 16) + 1); }}});
-    try_values<unsigned>("PooledKernel, clients", Expected::usage("PooledKernel: "),
+    try_limits({{"Pool, 1 client, 1 reply", Expected::behaves(), [&] { return sizes(1, 1); }},
+                {"Pool, 3 clients, 5 replies", Expected::behaves(), [&] { return sizes(3, 5); }},
+                {"Pool, 2^32 replies", Expected::usage("PersistentKernel: places for 4294967296"),
+                 [&] { return sizes(1U << 16, 1U << 16); }},
+                {"Pool, 2^32 + 2^16 replies", Expected::usage("PersistentKernel: places for "),
+                 [&] { return sizes(1U << 16, (1U << 16) + 1); }}});
+    try_values<unsigned>("Pool, clients", Expected::usage("PersistentKernel: "),
                          {0, (1U << 22) + 1, 1U << 31, largest_number},
                          [&](auto clients) { return sizes(clients, 1); });
-    try_values<std::uint32_t>("PooledKernel, replies", Expected::usage("PooledKernel: "),
+    try_values<std::uint32_t>("Pool, replies", Expected::usage("PersistentKernel: "),
                               {0, (1U << 24) + 1, 1U << 31, largest_number},
                               [&](auto replies) { return sizes(1, replies); });
     try_values<std::uint32_t>(
-        "PooledKernel, stripe", Expected::usage(" of "), {3, 64, 1U << 31, largest_number},
-        [&](auto stripe) { return answers({.kernel = {.capacity = 64}, .stripe = stripe}); });
-    try_values<unsigned>("PooledKernel, blocks", Expected::usage("PooledKernel: "),
+        "Pool, stripe", Expected::usage(" of "), {3, 64, 1U << 31, largest_number},
+        [&](auto stripe) { return answers(Pool{.stripe = stripe}, {.capacity = 64}); });
+    try_values<unsigned>("Pool, blocks", Expected::usage("PersistentKernel: "),
                          {257, 1U << 31, largest_number},
-                         [&](auto blocks) { return answers({.kernel = {.blocks = blocks}}); });
-    try_capacity("PooledKernel",
-                 [&](auto slots) { return answers({.kernel = {.capacity = slots}}); });
+                         [&](auto blocks) { return answers(Pool{}, {.blocks = blocks}); });
+    try_capacity("PersistentKernel",
+                 [&](auto slots) { return answers(Pool{}, {.capacity = slots}); });
 }
 
 TEST_P(LimitsOfSizesTest, readers) {

@@ -15,15 +15,15 @@ class LimitsTest : public KernelTest {};
 
 TEST_P(LimitsTest, blockThatIsNotThereIsAUsageError) {
     PersistentKernel<Twice> const kernel(device(), {.blocks = 2});
-    PooledKernel<Twice> const pooled(device(), {.kernel = {.blocks = 2}});
+    PersistentKernel<Twice, Pool> const pooled(device(), Pool{}, {.blocks = 2});
     for (unsigned const block : {2U, 3U, std::numeric_limits<unsigned>::max()}) {
         SCOPED_TRACE(block);
         CARILLON_EXPECT_ERROR(kernel.activity(block), UsageError, "PersistentKernel::activity");
         CARILLON_EXPECT_ERROR(kernel.multiprocessor(block), UsageError,
                               "PersistentKernel::multiprocessor: there is no block");
-        CARILLON_EXPECT_ERROR(pooled.activity(block), UsageError, "PooledKernel::activity");
+        CARILLON_EXPECT_ERROR(pooled.activity(block), UsageError, "PersistentKernel::activity");
         CARILLON_EXPECT_ERROR(pooled.multiprocessor(block), UsageError,
-                              "PooledKernel::multiprocessor");
+                              "PersistentKernel::multiprocessor");
     }
     EXPECT_EQ(kernel.activity(1), BlockActivity::idle);
 }

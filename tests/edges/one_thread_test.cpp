@@ -100,7 +100,7 @@ TEST_F(OneThreadTest, channel) {
     auto ends = channel.device_handle();
     Ticket const ticket = channel.submit(5, patience);
     expect_refused(
-        "Channel::try_take", [&] { EXPECT_EQ(channel.call(6, patience), 7); },
+        "Client::try_take", [&] { EXPECT_EQ(channel.call(6, patience), 7); },
         [&] { (void)channel.try_take(ticket); },
         [&] {
             int value = 0;
@@ -141,11 +141,11 @@ TEST_F(OneThreadTest, claimsOfAChunkRing) {
 
 TEST_F(OneThreadTest, clientOfAPooledKernel) {
     AnswersLater::gate = false;
-    PooledKernel<AnswersLater> kernel(device_);
+    PersistentKernel<AnswersLater, Pool> kernel(device_);
     auto client = kernel.client();
-    PoolTicket const ticket = client.submit(5, patience);
+    Ticket const ticket = client.submit(5, patience);
     expect_refused(
-        "PoolClient::try_take", [&] { EXPECT_EQ(client.call(6, patience), 6); },
+        "Client::try_take", [&] { EXPECT_EQ(client.call(6, patience), 6); },
         [&] { (void)client.try_take(ticket); }, [&] { AnswersLater::gate = true; });
 }
 

@@ -29,10 +29,10 @@ TEST_P(TicketTest, ticketOfAnotherChannelIsAUsageError) {
     auto& other = kernel.channel(1);
     Ticket const ones = one.submit({1, 0}, patience);
     Ticket const others = other.submit({2, 0}, patience);
-    EXPECT_EQ(ones.sequence(), others.sequence());
+    EXPECT_EQ(ones.number(), others.number());
     EXPECT_FALSE(ones == others);
-    expect_refused(one, others, "the ticket is another channel's");
-    expect_refused(other, ones, "the ticket is another channel's");
+    expect_refused(one, others, "the ticket is another client's");
+    expect_refused(other, ones, "the ticket is another client's");
     EXPECT_EQ(one.wait(ones, patience).value, 4U);
     EXPECT_EQ(other.wait(others, patience).value, 7U);
 }
@@ -47,15 +47,15 @@ TEST_P(TicketTest, ticketOfAKernelThatHasEndedIsNotTheNextOnes) {
     }
     PersistentKernel<GatedHandler> kernel(device(), memory, {}, GatedHandler{});
     (void)kernel.channel().submit({2, 0}, patience);
-    expect_refused(kernel.channel(), *old, "the ticket is another channel's");
+    expect_refused(kernel.channel(), *old, "the ticket is another client's");
 }
 
 TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 2}, GatedHandler{});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {}, GatedHandler{});
     auto one = kernel.client();
     auto other = kernel.client();
-    PoolTicket const ones = one.submit({1, 0}, patience);
-    PoolTicket const others = other.submit({2, 0}, patience);
+    Ticket const ones = one.submit({1, 0}, patience);
+    Ticket const others = other.submit({2, 0}, patience);
     EXPECT_FALSE(ones == others);
     expect_refused(one, others, "the ticket is another client's");
     EXPECT_EQ(one.wait(ones, patience).value, 4U);
@@ -65,12 +65,12 @@ TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
 // Catches a ticket by place: what was given up leaves its place to another request.
 TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
     Gate gate(device());
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 2, .replies = 2},
-                                      GatedHandler{gate.on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2, .replies = 2}, {},
+                                                GatedHandler{gate.on_device()});
     auto client = kernel.client();
-    PoolTicket const given_up = client.submit({1, 1}, patience);
+    Ticket const given_up = client.submit({1, 1}, patience);
     client.abandon(given_up);
-    PoolTicket const next = client.submit({2, 1}, patience);
+    Ticket const next = client.submit({2, 1}, patience);
     EXPECT_FALSE(given_up == next);
     gate.open(1);
     expect_refused(client, given_up, "no reply is outstanding");
@@ -79,9 +79,9 @@ TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
 }
 
 TEST_P(TicketTest, ticketsGoWithAClientThatIsMoved) {
-    PooledKernel<GatedHandler> kernel(device(), {.clients = 2}, GatedHandler{});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {}, GatedHandler{});
     auto client = kernel.client();
-    PoolTicket const ticket = client.submit({1, 0}, patience);
+    Ticket const ticket = client.submit({1, 0}, patience);
     auto moved = std::move(client);
     EXPECT_EQ(moved.wait(ticket, patience).value, 4U);
 }

@@ -43,40 +43,38 @@ TEST_P(TimeoutTest, callsThatWereSentAreThoseThatAreServed) {
     auto& channel = kernel.channel();
     std::uint64_t const sent = call_until_nothing_is_sent(channel);
     EXPECT_EQ(sent, 4U);
-    expect_timeout(false, "Channel::call: no slot came free",
-                   [&] { return channel.call({}, 1ms); });
+    expect_timeout(false, "Client::call: no slot came free", [&] { return channel.call({}, 1ms); });
     expect_timeout(false, "each of the channel's 4 slots", [&] { return channel.submit({}, 1ms); });
     gate.open(1);
     EXPECT_EQ(channel.call({7, 0}, patience).served, sent + 1);
     Ticket const late = channel.submit({7, 2}, patience);
-    expect_timeout(true, "Channel::wait: no reply", [&] { return channel.wait(late, 0ns); });
-    expect_timeout(true, "Channel::call: no reply", [&] { return channel.call({7, 2}, 0ns); });
+    expect_timeout(true, "Client::wait: no reply", [&] { return channel.wait(late, 0ns); });
+    expect_timeout(true, "Client::call: no reply", [&] { return channel.call({7, 2}, 0ns); });
     gate.open(2);
 }
 
 // One client alone, so that nothing else has a say in how many it may have outstanding.
 TEST_P(TimeoutTest, clientSaysThatItsRepliesHaveNoRoom) {
     Gate gate(device());
-    PooledKernel<GatedHandler> kernel(
-        device(), {.kernel = {.blocks = 1, .capacity = 4}, .clients = 1, .replies = 2},
-        GatedHandler{gate.on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2},
+                                                {.blocks = 1, .capacity = 4},
+                                                GatedHandler{gate.on_device()});
     auto client = kernel.client();
     EXPECT_EQ(call_until_nothing_is_sent(client), 2U);
-    expect_timeout(false, "PoolClient::call: no slot came free",
-                   [&] { return client.call({}, 1ms); });
+    expect_timeout(false, "Client::call: no slot came free", [&] { return client.call({}, 1ms); });
     expect_timeout(false, "this client has 2 requests", [&] { return client.submit({}, 1ms); });
     gate.open(1);
     EXPECT_EQ(client.call({7, 0}, patience).value, 22U);
-    PoolTicket const late = client.submit({7, 2}, patience);
-    expect_timeout(true, "PoolClient::wait: no reply", [&] { return client.wait(late, 0ns); });
+    Ticket const late = client.submit({7, 2}, patience);
+    expect_timeout(true, "Client::wait: no reply", [&] { return client.wait(late, 0ns); });
     gate.open(2);
 }
 
 TEST_P(TimeoutTest, clientSaysThatTheRingHasNoRoom) {
     Gate gate(device());
     Memory const entered = device().allocate_host(64);
-    PooledKernel<GatedHandler> kernel(
-        device(), {.kernel = {.blocks = 1, .capacity = 2}},
+    PersistentKernel<GatedHandler, Pool> kernel(
+        device(), Pool{}, {.blocks = 1, .capacity = 2},
         GatedHandler{gate.on_device(), static_cast<std::uint64_t*>(entered.device())});
     auto client = kernel.client();
     (void)client.submit({1, 1}, patience);

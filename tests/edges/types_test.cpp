@@ -16,6 +16,8 @@ struct Twice {
     CARILLON_HD int operator()(int const& value) const { return 2 * value; }
 };
 
+using Pooled = PersistentKernel<Twice, Pool>;
+
 // As the table says it.
 template <class T>
 constexpr char const* kind() {
@@ -41,14 +43,13 @@ Row const rows[] = {
     {"ArenaPiece", kind<ArenaPiece>()},
     {"FileDescriptor", kind<FileDescriptor>()},
     {"PersistentKernel", kind<PersistentKernel<Twice>>()},
-    {"CommandKernel", kind<CommandKernel<Twice, Commands<int>>>()},
-    {"CommandChannel", kind<CommandChannel<Twice, Commands<int>>>()},
-    {"PooledKernel", kind<PooledKernel<Twice>>()},
+    {"PersistentKernel<Handler, Pool>", kind<Pooled>()},
     {"RunningKernel", kind<RunningKernel>()},
     {"Channel", kind<Channel<int, int>>()},
-    {"PoolClient", kind<PoolClient<int, int>>()},
+    {"PersistentKernel::Client", kind<PersistentKernel<Twice>::Client>()},
+    {"PersistentKernel<Handler, Pool>::Client", kind<Pooled::Client>()},
     {"Ticket", kind<Ticket>()},
-    {"PoolTicket", kind<PoolTicket>()},
+    {"Ticket", kind<Ticket>()},
     {"CommandTicket", kind<CommandTicket<int>>()},
     {"Ring", kind<Ring<int, to_device>>()},
     {"SharedRing", kind<SharedRing<int, to_device>>()},
@@ -81,7 +82,7 @@ static_assert(!std::is_copy_constructible_v<Channel<int, int>>);
 static_assert(!std::is_move_constructible_v<Channel<int, int>>);
 static_assert(!std::is_copy_constructible_v<Ring<int, to_host>>);
 static_assert(!std::is_move_constructible_v<Ring<int, to_host>>);
-static_assert(!std::is_copy_constructible_v<PoolClient<int, int>>);
+static_assert(!std::is_copy_constructible_v<Pooled::Client>);
 static_assert(!std::is_copy_constructible_v<PersistentKernel<Twice>>);
 static_assert(!std::is_copy_constructible_v<HostSharedProducer<int>>);
 

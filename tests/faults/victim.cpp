@@ -54,7 +54,7 @@ struct Handler {
 
 namespace {
 
-using Kernel = PersistentKernel<Handler, Request, std::uint32_t>;
+using Kernel = PersistentKernel<Handler>;
 using Clock = std::chrono::steady_clock;
 
 constexpr char const* names[] = {"none", "trap", "address", "assertion", "loop"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU's ends of a channel whose kernel writes what it likes, under a table of commands.
-#include "carillon/command_kernel.hpp"
+#include "carillon/client.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/ring_memory.hpp"
@@ -13,10 +13,10 @@ constexpr std::uint32_t channel_slots = 4;
 struct Desk {
     Outcome<double> operator()(int const& /*command*/) { return 1.5; }
 };
-using Requests = CommandHandler<Desk, Commands<int>>;
+using Requests = detail::CommandHandler<Desk, Commands<int>>;
 using FuzzedChannel = HostChannel<Requests::Request, Requests::Reply, SeenNear, HostMapped>;
 
-// As CommandChannel reads a reply.
+// As a client reads a reply.
 void read_reply(Line const& line) {
     auto const reply = unpack<Requests::Reply>(line);
     if (reply.kind == static_cast<std::uint32_t>(ReplyStatus::answered)) {

@@ -14,11 +14,9 @@ constexpr unsigned status_blocks = 2;
 struct Watched {
     Device device = Device::open("emulated");
     std::shared_ptr<ChannelMemory> memory = std::make_shared<ChannelMemory>(device, 4, 4);
-    std::shared_ptr<detail::KernelHost> host =
-        detail::KernelHost::make(device, memory,
-                                 {.blocks = status_blocks,
-                                  .channels_per_block = 2,
-                                  .start_timeout = std::chrono::nanoseconds(0)});
+    std::shared_ptr<detail::KernelHost> host = detail::KernelHost::make(
+        device, memory, {.blocks = status_blocks, .start_timeout = std::chrono::nanoseconds(0)},
+        "PersistentKernel", 2);
 
     StatusLine& status(unsigned block) { return *memory->on_host().channel(2 * block).status; }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose PTX ptx_test.py looks at: each is one use of the protocol by a device thread.
+#include <carillon/detail/kernel/block_control.hpp>
 #include <carillon/detail/kernel/serve.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/endpoints.hpp>

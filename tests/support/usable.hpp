@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "carillon/persistent_kernel.hpp"
+#include "carillon/kernel.hpp"
 #include "support/eventually.hpp"
 
 namespace carillon::test {

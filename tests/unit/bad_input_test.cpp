@@ -151,10 +151,10 @@ TEST_F(EmulatedTest, storesThatThisCpuLacksAreUnsupported) {
 
 TEST_F(EmulatedTest, deadlineThatPassesIsATimeoutErrorThatNamesTheCall) {
     Channel<int, int> nobody_serves(device_, 2);
-    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError, "Channel::call: no reply");
-    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 0ns), TimeoutError, "Channel::call: no reply");
+    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError, "Client::call: no reply");
+    CARILLON_EXPECT_ERROR(nobody_serves.call(1, 0ns), TimeoutError, "Client::call: no reply");
     CARILLON_EXPECT_ERROR(nobody_serves.call(1, 1ms), TimeoutError,
-                          "Channel::call: no slot came free");
+                          "Client::call: no slot came free");
     Ring<int, Direction::to_host> empty(device_);
     CARILLON_EXPECT_ERROR(empty.pop(1ms), TimeoutError, "Ring::pop: ");
     Ring<int, Direction::to_device> full(device_, {.capacity = 2});
@@ -166,7 +166,7 @@ TEST_F(EmulatedTest, callAfterStopIsAStoppedError) {
     PersistentKernel<Triple> kernel(device_);
     kernel.stop(patience);
     CARILLON_EXPECT_ERROR(kernel.channel().call(1, 1s), StoppedError, "the kernel was stopped");
-    CARILLON_EXPECT_ERROR(kernel.channel().submit(1, 1s), StoppedError, "Channel::submit: the");
+    CARILLON_EXPECT_ERROR(kernel.channel().submit(1, 1s), StoppedError, "Client::submit: the");
 }
 
 TEST_F(EmulatedTest, channelThatIsNotThereIsAUsageError) {

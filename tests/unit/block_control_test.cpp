@@ -2,7 +2,9 @@
 // When a block of a persistent kernel ends, by a clock that stands still until told.
 #include <gtest/gtest.h>
 
+#include <carillon/detail/kernel/block_control.hpp>
 #include <carillon/detail/kernel/serve.hpp>
+#include <carillon/detail/kernel/watch.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <functional>
 #include <vector>

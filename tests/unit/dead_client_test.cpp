@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a pooled kernel whose threads end without a word: at which step decides whether a
+// Clients of a pool whose threads end without a word: at which step decides whether a
 // reply will come. The kernel is this test.
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "carillon/pooled_kernel.hpp"
+#include "carillon/detail/host/pool_state.hpp"
 
 namespace carillon::test {
 namespace {
@@ -70,8 +70,7 @@ class DeadClientTest : public testing::Test {
     }
 
     Device device_ = Device::open("emulated");
-    detail::PoolState pool_{
-        device_, {.kernel = {.capacity = 8}, .clients = 1, .replies = replies}, 1};
+    detail::PoolState pool_{device_, Pool{.clients = 1, .replies = replies}, {.capacity = 8}, 1};
     SharedConsumer<Asked, DeviceNear, DeviceFar, OneThread> kernel_{
         pool_.ring()->memory.on_device()};
     std::unique_ptr<HostSharedProducer<Asked>> dead_;

@@ -28,10 +28,9 @@ double call_often(Channel<std::uint64_t, std::uint64_t>& channel) {
 }  // namespace
 
 CallFacts try_call(Device const& device) try {
-    PersistentKernelOptions options;
-    options.placement = Placement::off;
+    KernelOptions options;
     options.lifetime = 10s;  // whatever becomes of this process
-    PersistentKernel<Doubled> kernel(device, options);
+    PersistentKernel<Doubled> kernel(device, Channels{.placement = Placement::off}, options);
     CallFacts facts;
     facts.p50_ns = call_often(kernel.channel());
     kernel.stop();

@@ -56,7 +56,7 @@ LatencySummary time_calls_after(std::string name, Channel<Tick, Quote>& channel,
 
 IdleResult measure_policy(Device const& device, IdleOptions const& options, unsigned blocks,
                           NamedPolicy const& named) {
-    PersistentKernelOptions kernel_options;
+    KernelOptions kernel_options;
     kernel_options.blocks = blocks;
     kernel_options.idle = named.policy;
     kernel_options.lifetime = 10min;

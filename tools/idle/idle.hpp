@@ -3,7 +3,7 @@
 // what power its waiting takes.
 #pragma once
 
-#include <carillon/persistent_kernel.hpp>
+#include <carillon/kernel.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -43,8 +43,8 @@ class ChannelTarget final : public LoadTarget {
     }
 
    private:
-    static PersistentKernelOptions options(std::uint32_t capacity) {
-        PersistentKernelOptions options;
+    static KernelOptions options(std::uint32_t capacity) {
+        KernelOptions options;
         options.capacity = capacity;
         options.lifetime = std::chrono::minutes(10);
         return options;

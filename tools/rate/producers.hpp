@@ -135,9 +135,9 @@ class RateKernel {
                 {bound_ns, device_.oversubscribed(shape_.blocks + 1)}};
     }
 
-    template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+    template <class Body>
     void start(Body const& body) {
-        kernel_ = launch<Body, toolchain>(device_, shape_, body);
+        kernel_ = launch(device_, shape_, body);
     }
 
     void order(Order order) const {

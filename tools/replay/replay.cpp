@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "carillon/persistent_kernel.hpp"
+#include "carillon/kernel.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -44,7 +44,7 @@ ReplayResult run_replay(Device const& device, DbnFile const& file, ReplayOptions
     ReplayResult result;
     result.host = tally_on_host(records);
     result.latencies_ns.reserve(records.size());
-    PersistentKernelOptions kernel_options;
+    KernelOptions kernel_options;
     kernel_options.lifetime = options.lifetime;
     PersistentKernel<TallyRecords> kernel(device, kernel_options);
     send_all(kernel.channel(), records, options.call_timeout, progress, result);

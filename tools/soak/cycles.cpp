@@ -13,7 +13,7 @@ constexpr std::uint64_t most_cycle_failures = 10;  // a broken device would take
 constexpr std::chrono::seconds cycle_limit{5};
 
 void start_call_stop(Device const& device, std::uint64_t number) {
-    PersistentKernelOptions options;
+    KernelOptions options;
     options.capacity = 16;
     options.lifetime = std::chrono::minutes(1);
     PersistentKernel<SoakHandler> kernel(device, options);

@@ -170,8 +170,8 @@ class SoakDriver {
     }
 
    private:
-    static PersistentKernelOptions kernel_options(SoakOptions const& soak, unsigned channels) {
-        PersistentKernelOptions options;
+    static KernelOptions kernel_options(SoakOptions const& soak, unsigned channels) {
+        KernelOptions options;
         options.blocks = channels;
         options.capacity = soak.capacity;
         options.lifetime = soak_seconds(soak.seconds) + std::chrono::minutes(10);

@@ -38,9 +38,9 @@ class LitmusKernel {
     }
 
     // Starts the blocks, and waits until all of them run.
-    template <class Body, detail::Toolchain toolchain = detail::this_toolchain>
+    template <class Body>
     void start(Body const& body) {
-        kernel_ = launch<Body, toolchain>(device_, shape_, body);
+        kernel_ = launch(device_, shape_, body);
         auto const running = [&] { return started() == reporters_ || kernel_.finished(); };
         if (!HostWait(HostWait::Style::yield).until(running, margin)) {
             throw TimeoutError("verify", "a litmus kernel did not start");

@@ -7,6 +7,7 @@
 
 #include "adversary/scenarios/ring_scenario.hpp"
 #include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 
 namespace carillon::test {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "adversary/scenarios/channel_scenario.hpp"
+#include "carillon/detail/kernel/watch.hpp"
 
 namespace carillon::test {
 

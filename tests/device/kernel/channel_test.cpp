@@ -68,8 +68,8 @@ TEST_P(ChannelTest, callIsAnsweredWhileEarlierTicketsAreHeld) {
 TEST_P(ChannelTest, ticketsAreNumberedInOrder) {
     Ticket const first = channel().submit({1, 0}, patience);
     Ticket const second = channel().submit({1, 0}, patience);
-    EXPECT_EQ(first.sequence(), 1U);
-    EXPECT_EQ(second.sequence(), 2U);
+    EXPECT_EQ(first.number(), 1U);
+    EXPECT_EQ(second.number(), 2U);
     EXPECT_FALSE(first == second);
 }
 

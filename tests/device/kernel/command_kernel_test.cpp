@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several commands over one channel, express channels, and handlers of several threads.
-#include "carillon/command_kernel.hpp"
-
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/bodies.hpp"
@@ -28,6 +28,7 @@ using Desk = Commands<Add, Reset, Ask, Largest>;
 inline constexpr std::uint32_t too_much = 41;
 
 struct DeskHandler {
+    using Commands = Desk;
     double sum = 0;
 
     CARILLON_HD Outcome<double> operator()(Add const& add) {
@@ -79,8 +80,8 @@ CARILLON_ON_EVERY_DEVICE(HandlerOfSeveralThreadsTest);
 
 // Catches a command that another's handler gets, and bytes of it that are lost.
 TEST_P(CommandKernelTest, everyCommandGetsItsOwnReply) {
-    CommandKernel<DeskHandler, Desk> kernel(device(), {.blocks = 2});
-    auto desk = kernel.channel();
+    PersistentKernel<DeskHandler> kernel(device(), {.blocks = 2});
+    auto& desk = kernel.channel();
     EXPECT_EQ(desk.call(Add{40}, patience), 40);
     EXPECT_EQ(desk.call(Add{2}, patience), 42);
     EXPECT_EQ(kernel.channel(1).call(Add{1}, patience), 1) << "a block has state of its own";
@@ -98,15 +99,15 @@ TEST_P(CommandKernelTest, everyCommandGetsItsOwnReply) {
 
 // Catches a refusal that is taken for a reply, and one that spoils the next.
 TEST_P(CommandKernelTest, refusalComesBackAsAnErrorWithItsCode) {
-    CommandKernel<DeskHandler, Desk> kernel(device());
-    auto desk = kernel.channel();
+    PersistentKernel<DeskHandler> kernel(device());
+    auto& desk = kernel.channel();
     try {
         (void)desk.call(Add{101}, patience);
         FAIL() << "nothing was thrown";
     } catch (HandlerError const& error) {
         EXPECT_EQ(error.code(), too_much);
         EXPECT_STREQ(error.what(),
-                     "Channel::call: the handler refused carillon::test::Add with code 41");
+                     "Client::call: the handler refused carillon::test::Add with code 41");
     }
     EXPECT_EQ(desk.call(Add{100}, patience), 100);
     auto const refused = desk.submit(Add{1}, patience);
@@ -117,23 +118,22 @@ TEST_P(CommandKernelTest, refusalComesBackAsAnErrorWithItsCode) {
 }
 
 TEST_P(CommandKernelTest, commandThatTheKernelDoesNotKnowIsAUsageError) {
-    CommandKernel<DeskHandler, Desk> kernel(device());
-    auto desk = kernel.channel();
-    auto& plain = desk.plain();
+    PersistentKernel<DeskHandler> kernel(device());
+    auto& desk = kernel.channel();
     auto request = Desk::pack(Ask{1});
     request.kind = Unknown::opcode;
-    auto const reply = plain.call(request, patience);
+    auto const reply = desk.call(request, patience);
     EXPECT_EQ(reply.kind, static_cast<std::uint32_t>(ReplyStatus::unknown_command));
     // As a host whose table has more commands than the kernel's sees it.
-    auto const ticket = CommandTicket<Ask>(plain.submit(request, patience));
+    auto const ticket = CommandTicket<Ask>(desk.submit(request, patience));
     CARILLON_EXPECT_ERROR(desk.wait(ticket, patience), UsageError,
                           "the kernel knows no command with the opcode of carillon::test::Ask");
     EXPECT_EQ(desk.call(Ask{1}, patience), Ask{2});
 }
 
 TEST_P(CommandKernelTest, ticketsMayBeTakenInAnyOrderOrGivenUp) {
-    CommandKernel<DeskHandler, Desk> kernel(device(), {.capacity = 8});
-    auto desk = kernel.channel();
+    PersistentKernel<DeskHandler> kernel(device(), {.capacity = 8});
+    auto& desk = kernel.channel();
     for (int round = 0; round < 100; ++round) {
         auto const reset = desk.submit(Reset{}, patience);
         auto const first = desk.submit(Add{2}, patience);
@@ -154,8 +154,8 @@ void express_overtakes(Device const& device) {
     Handler handler;
     handler.gate = gate.on_device();
     handler.entered = static_cast<std::uint64_t*>(word.device());
-    PersistentKernel<Handler, GatedRequest, CountedReply> kernel(
-        device, {.blocks = 2, .express = true, .capacity = 8}, handler);
+    PersistentKernel<Handler> kernel(device, Channels{.express = true},
+                                     {.blocks = 2, .capacity = 8}, handler);
     auto& normal = kernel.channel(1);
     auto& express = kernel.express(1);
     Ticket const held = normal.submit({0, 1}, patience);
@@ -191,17 +191,12 @@ TEST_P(CommandKernelTest, expressRequestOvertakesWhereAWarpServes) {
 }
 
 TEST_P(CommandKernelTest, shapesThatAreNotAreUsageErrors) {
-    CARILLON_EXPECT_ERROR(
-        PersistentKernel<GatedHandler>(device(), {.channels_per_block = 2, .express = true}),
-        UsageError, "a block that watches several has no express channel");
-    CARILLON_EXPECT_ERROR(PersistentKernel<GatedWarp>(device(), {.channels_per_block = 2}),
-                          UsageError, "a handler of one thread each");
     PersistentKernel<GatedHandler> kernel(device());
     CARILLON_EXPECT_ERROR((void)kernel.express(), UsageError, "there is no such channel");
     // Room for the channels of two blocks, but not for their express channels.
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 4);
     CARILLON_EXPECT_ERROR(
-        PersistentKernel<GatedHandler>(device(), memory, {.blocks = 2, .express = true}),
+        PersistentKernel<GatedHandler>(device(), memory, Channels{.express = true}, {.blocks = 2}),
         UsageError, "more blocks than the memory has channels");
 }
 

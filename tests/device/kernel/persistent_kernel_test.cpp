@@ -27,6 +27,8 @@ struct StatefulNoexcept {
     CARILLON_HD int operator()(int value) noexcept { return value + add++; }
 };
 struct Overloaded {
+    using Request = double;
+    using Reply = double;
     CARILLON_HD float operator()(float value) const { return value / 2; }
     CARILLON_HD double operator()(double value) const { return value / 4; }
 };
@@ -68,8 +70,8 @@ TEST_P(PersistentKernelTest, handlerMayBeConstOrNotAndNoexceptOrNot) {
     EXPECT_EQ(answer<StatefulNoexcept>(10), 15);
 }
 
-TEST_P(PersistentKernelTest, overloadedHandlerIsChosenByNamingItsTypes) {
-    PersistentKernel<Overloaded, double, double> kernel(device());
+TEST_P(PersistentKernelTest, overloadedHandlerNamesItsTypes) {
+    PersistentKernel<Overloaded> kernel(device());
     EXPECT_EQ(kernel.channel().call(8.0, patience), 2.0);
 }
 
@@ -123,7 +125,7 @@ TEST_P(PersistentKernelTest, kernelRunsOnTheCallersMemoryThroughTheWrapOfTheTags
     auto const memory = std::make_shared<ChannelMemory>(device(), 2, 4, just_below_the_tags_wrap);
     PersistentKernel<ByValue> kernel(device(), memory, {.blocks = 2});
     Ticket const first = kernel.channel(1).submit(0, patience);
-    EXPECT_EQ(first.sequence(), just_below_the_tags_wrap);
+    EXPECT_EQ(first.number(), just_below_the_tags_wrap);
     EXPECT_EQ(kernel.channel(1).wait(first, patience), 2);
     for (int i = 0; i < 50; ++i) {
         ASSERT_EQ(kernel.channel(0).call(i, patience), i + 2);

@@ -268,37 +268,40 @@ TEST_P(PlacedKernelTest, damagedProfileIsLeftAloneAndNamed) {
 
 TEST_P(PlacedKernelTest, placementThatIsOffLooksForNothing) {
     save(quick_profile());
-    PersistentKernel<Triple> kernel(device(), {.capacity = 64, .placement = Placement::off});
+    PersistentKernel<Triple> kernel(device(), Channels{.placement = Placement::off},
+                                    {.capacity = 64});
     EXPECT_TRUE(kernel.placement().blocks.empty());
     expect_answers(kernel);
 }
 
 TEST_P(PlacedKernelTest, tunedKernelNeedsNoProfile) {
-    PersistentKernel<Triple> kernel(device(), {.capacity = 64, .placement = Placement::tuned});
+    PersistentKernel<Triple> kernel(device(), Channels{.placement = Placement::tuned},
+                                    {.capacity = 64});
     EXPECT_EQ(kernel.placement().blocks.size(), 1U);
     expect_answers(kernel);
 }
 
 TEST_P(PlacedKernelTest, profileOfTheCallersIsTakenForTheOneThatIsKept) {
     auto profile = std::make_shared<PlacementProfile>(quick_profile());
-    PersistentKernel<Triple> kernel(device(), {.capacity = 64, .profile = profile});
+    PersistentKernel<Triple> kernel(device(), Channels{.profile = profile}, {.capacity = 64});
     EXPECT_EQ(kernel.placement().blocks.size(), 1U);
     expect_answers(kernel);
     auto other = std::make_shared<PlacementProfile>(*profile);
     other->uuid = "GPU-of-somebody-else";
-    PersistentKernelOptions const wrong{.capacity = 64, .profile = other};
-    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device(), wrong), UsageError, "another device");
+    CARILLON_EXPECT_ERROR(
+        PersistentKernel<Triple>(device(), Channels{.profile = other}, {.capacity = 64}),
+        UsageError, "another device");
 }
 
 TEST_P(PlacedKernelTest, blockOfSeveralChannelsIsNotPlaced) {
     save(quick_profile());
-    PersistentKernelOptions options{.channels_per_block = 2, .capacity = 64};
-    PersistentKernel<Triple> kernel(device(), options);
+    Channels requests{.express = true};
+    PersistentKernel<Triple> kernel(device(), requests, {.capacity = 64});
     EXPECT_TRUE(kernel.placement().blocks.empty());
     expect_answers(kernel);
-    options.placement = Placement::tuned;
-    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device(), options), UsageError,
-                          "several channels");
+    requests.placement = Placement::tuned;
+    CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device(), requests, {.capacity = 64}),
+                          UsageError, "several channels");
 }
 
 TEST_P(PlacedKernelTest, memoryOfTheCallersStaysAsItIs) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel whose blocks share one ring.
-#include "carillon/pooled_kernel.hpp"
-
 #include <array>
 #include <atomic>
 #include <memory>
@@ -20,6 +18,21 @@ struct PoolHandler {
     CARILLON_HD Message operator()(Message const& request) const {
         return Message::make(request.whole() ? ~request.number : 0);
     }
+};
+// Several types of command; what is over 100 it refuses.
+struct Halve {
+    double value;
+};
+struct Tell {
+    std::uint32_t words[9];  // as large as a command to a pool may be
+};
+struct PoolDesk {
+    using Commands = carillon::Commands<Halve, Tell>;
+    CARILLON_HD Outcome<double> operator()(Halve const& halve) const {
+        if (halve.value > 100) return Refusal{7};
+        return halve.value / 2;
+    }
+    CARILLON_HD std::uint32_t operator()(Tell const& tell) const { return tell.words[8]; }
 };
 struct PoolBlockHandler : PoolHandler {
     static constexpr unsigned threads = 64;
@@ -51,7 +64,7 @@ void everyone_gets_their_own(Kernel const& kernel, unsigned clients, std::uint64
             auto client = kernel.client();
             std::uint64_t number = 0;
             while (number < count) {
-                std::array<std::optional<PoolTicket>, outstanding> tickets;
+                std::array<std::optional<Ticket>, outstanding> tickets;
                 for (std::size_t i = 0; i < outstanding; ++i) {
                     tickets.at(i) = client.submit(asked_by(c, number + i), patience);
                 }
@@ -69,30 +82,45 @@ void everyone_gets_their_own(Kernel const& kernel, unsigned clients, std::uint64
 }
 
 TEST_P(PooledKernelTest, everyClientGetsItsOwnReplies) {
-    PooledKernel<PoolHandler> kernel(device(), {.kernel = {.blocks = 3, .capacity = 16}});
+    PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{}, {.blocks = 3, .capacity = 16});
     everyone_gets_their_own(kernel, 3, 2000);
     kernel.drain(patience);
     EXPECT_EQ(kernel.state(), KernelState::stopped);
 }
 
 TEST_P(PooledKernelTest, lanesThatTakeStripesAnswerAll) {
-    PooledKernel<PoolHandler> kernel(
-        device(), {.kernel = {.blocks = 2, .capacity = 256}, .replies = 16, .stripe = 32});
+    PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{.replies = 16, .stripe = 32},
+                                               {.blocks = 2, .capacity = 256});
     everyone_gets_their_own(kernel, 2, 2000);
 }
 
 TEST_P(PooledKernelTest, blocksOfSeveralThreadsAnswerAll) {
-    PooledKernel<PoolBlockHandler> kernel(device(), {.kernel = {.blocks = 2, .capacity = 8}});
+    PersistentKernel<PoolBlockHandler, Pool> kernel(device(), Pool{}, {.blocks = 2, .capacity = 8});
     everyone_gets_their_own(kernel, 2, 500);
+}
+
+TEST_P(PooledKernelTest, everyCommandGetsItsOwnReply) {
+    PersistentKernel const kernel(device(), Pool{.clients = 2}, {.blocks = 2}, PoolDesk{});
+    auto client = kernel.client();
+    for (std::uint32_t i = 0; i < 20; ++i) {
+        auto const told = client.submit(Tell{{0, 0, 0, 0, 0, 0, 0, 0, i}}, patience);
+        auto const refused = client.submit(Halve{101}, patience);
+        EXPECT_EQ(client.call(Halve{3}, patience), 1.5);
+        CARILLON_EXPECT_ERROR(
+            client.wait(refused, patience), HandlerError,
+            "Client::wait: the handler refused carillon::test::Halve with code 7");
+        EXPECT_EQ(client.wait(told, patience), i);
+        CARILLON_EXPECT_ERROR((void)client.try_take(told), UsageError, "no reply is outstanding");
+    }
 }
 
 // Catches a request that is given to a block which is busy.
 TEST_P(PooledKernelTest, blockThatTakesLongHoldsNobodyUp) {
     Gate gate(device());
-    PooledKernel<GatedHandler> kernel(device(), {.kernel = {.blocks = 2, .capacity = 8}},
-                                      GatedHandler{gate.on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{}, {.blocks = 2, .capacity = 8},
+                                                GatedHandler{gate.on_device()});
     auto client = kernel.client();
-    PoolTicket const slow = client.submit({1, 1}, patience);
+    Ticket const slow = client.submit({1, 1}, patience);
     for (std::uint64_t i = 0; i < 40; ++i) {
         EXPECT_EQ(client.call({i, 0}, patience).value, 3 * i + 1);
     }
@@ -106,12 +134,12 @@ TEST_P(PooledKernelTest, blockThatTakesLongHoldsNobodyUp) {
 // Catches a late reply that is taken for another's, and one that takes its room away for good.
 TEST_P(PooledKernelTest, lateRepliesAreDropped) {
     Gate gate(device());
-    PooledKernel<GatedHandler> kernel(
-        device(), {.kernel = {.blocks = 1, .capacity = 8}, .clients = 1, .replies = 4},
-        GatedHandler{gate.on_device()});
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 4},
+                                                {.blocks = 1, .capacity = 8},
+                                                GatedHandler{gate.on_device()});
     auto client = kernel.client();
     for (std::uint64_t round = 1; round <= 20; ++round) {
-        PoolTicket const held = client.submit({round, round}, patience);
+        Ticket const held = client.submit({round, round}, patience);
         for (std::uint64_t i = 0; i < 3; ++i) client.abandon(client.submit({i, 0}, patience));
         CARILLON_EXPECT_ERROR((void)client.wait(held, 1ms), TimeoutError, "no reply within");
         EXPECT_EQ(client.try_submit({0, 0}), std::nullopt) << "every place is taken";
@@ -129,13 +157,13 @@ TEST_P(PooledKernelTest, lateRepliesAreDropped) {
 
 TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
     Gate gate(device());
-    auto kernel = std::make_unique<PooledKernel<GatedHandler>>(
-        device(), PooledKernelOptions{.kernel = {.blocks = 2, .capacity = 32}},
+    auto kernel = std::make_unique<PersistentKernel<GatedHandler, Pool>>(
+        device(), Pool{}, KernelOptions{.blocks = 2, .capacity = 32},
         GatedHandler{gate.on_device()});
     auto client = kernel->client();
-    std::vector<PoolTicket> tickets;
+    std::vector<Ticket> tickets;
     for (std::uint64_t i = 0; i < 10; ++i) tickets.push_back(client.submit({i, 1}, patience));
-    CARILLON_EXPECT_ERROR(kernel->drain(1ms), TimeoutError, "PooledKernel::drain");
+    CARILLON_EXPECT_ERROR(kernel->drain(1ms), TimeoutError, "PersistentKernel::drain");
     CARILLON_EXPECT_ERROR((void)client.try_submit({1, 0}), StoppedError, "draining");
     gate.open(1);
     kernel->drain(patience);
@@ -148,8 +176,8 @@ TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
 
 // Catches a ring that a thread which died holds up.
 TEST_P(PooledKernelTest, clientWhoseThreadDiedIsForgotten) {
-    PooledKernel<PoolHandler> kernel(device(), {.kernel = {.capacity = 4}, .clients = 2});
-    std::optional<PoolClient<Message, Message>> left;
+    PersistentKernel<PoolHandler, Pool> kernel(device(), Pool{.clients = 2}, {.capacity = 4});
+    std::optional<PersistentKernel<PoolHandler, Pool>::Client> left;
     std::thread([&] {
         left.emplace(kernel.client());
         (void)left->submit(asked_by(1, 1), patience);
@@ -163,19 +191,16 @@ TEST_P(PooledKernelTest, clientWhoseThreadDiedIsForgotten) {
 }
 
 TEST_P(PooledKernelTest, whatCannotBeIsAUsageError) {
-    using Kernel = PooledKernel<PoolHandler>;
-    CARILLON_EXPECT_ERROR(Kernel(device(), {.kernel = {.channels_per_block = 2}}), UsageError,
-                          "have no channels of their own");
-    CARILLON_EXPECT_ERROR(Kernel(device(), {.kernel = {.express = true}}), UsageError,
-                          "have no channels of their own");
-    CARILLON_EXPECT_ERROR(Kernel(device(), {.clients = 0}), UsageError, "no client");
-    CARILLON_EXPECT_ERROR(Kernel(device(), {.kernel = {.blocks = 4, .capacity = 64}, .stripe = 32}),
+    using Kernel = PersistentKernel<PoolHandler, Pool>;
+    CARILLON_EXPECT_ERROR(Kernel(device(), Pool{.clients = 0}), UsageError, "no client");
+    CARILLON_EXPECT_ERROR(Kernel(device(), Pool{.stripe = 32}, {.blocks = 4, .capacity = 64}),
                           UsageError, "4 blocks that take 32 requests at a time");
-    CARILLON_EXPECT_ERROR(PooledKernel<PoolBlockHandler>(device(), {.stripe = 32}), UsageError,
-                          "take one request at a time");
-    Kernel const kernel(device(), {.clients = 1});
+    CARILLON_EXPECT_ERROR(PersistentKernel(device(), Pool{.stripe = 32}, {}, PoolBlockHandler{}),
+                          UsageError, "take one request at a time");
+    Kernel const kernel(device(), Pool{.clients = 1});
     auto const client = kernel.client();
-    CARILLON_EXPECT_ERROR((void)kernel.client(), UsageError, "PooledKernel::client: all 1 clients");
+    CARILLON_EXPECT_ERROR((void)kernel.client(), UsageError,
+                          "PersistentKernel::client: all 1 clients");
 }
 
 }  // namespace

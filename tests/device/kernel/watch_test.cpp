@@ -41,7 +41,7 @@ struct Dawdler {
 
 namespace {
 
-using Numbers = PersistentKernel<Doubled>;
+using Numbers = PersistentKernel<Doubled, WatchedChannels>;
 using Tickets = std::vector<Ticket>;
 
 class WatchTest : public KernelTest {};
@@ -59,7 +59,7 @@ void ask_all(Numbers& kernel, std::uint64_t round) {
 }
 
 TEST_P(WatchTest, oneBlockAnswers64Channels) {
-    Numbers kernel(device(), {.channels_per_block = 64, .capacity = 4});
+    Numbers kernel(device(), WatchedChannels{.per_block = 64}, {.capacity = 4});
     ASSERT_EQ(kernel.channels(), 64U);
     ASSERT_EQ(kernel.blocks(), 1U);
     for (std::uint64_t round = 0; round < 10; ++round) ask_all(kernel, round);
@@ -69,7 +69,7 @@ TEST_P(WatchTest, oneBlockAnswers64Channels) {
 // 1024 rings on a GPU; fewer where every block is a thread of this CPU.
 TEST_P(WatchTest, manyBlocksWatch64ChannelsEach) {
     unsigned const blocks = on_gpu() ? 16 : 4;
-    Numbers kernel(device(), {.blocks = blocks, .channels_per_block = 64, .capacity = 4});
+    Numbers kernel(device(), WatchedChannels{.per_block = 64}, {.blocks = blocks, .capacity = 4});
     ASSERT_EQ(kernel.channels(), blocks * 64);
     for (std::uint64_t round = 0; round < 3; ++round) ask_all(kernel, round);
 }
@@ -77,7 +77,7 @@ TEST_P(WatchTest, manyBlocksWatch64ChannelsEach) {
 // Catches an odd last channel, or one whose bell is a neighbour's.
 TEST_P(WatchTest, anyNumberOfChannelsPerBlockIsServed) {
     for (unsigned const each : {2U, 3U, 31U, 33U, 63U}) {
-        Numbers kernel(device(), {.blocks = 2, .channels_per_block = each, .capacity = 2});
+        Numbers kernel(device(), WatchedChannels{.per_block = each}, {.blocks = 2, .capacity = 2});
         ask_all(kernel, each);
         for (int i = 0; i < 5; ++i) {
             ASSERT_EQ(kernel.channel(2 * each - 1).call(7, patience), 14U) << each;
@@ -87,7 +87,7 @@ TEST_P(WatchTest, anyNumberOfChannelsPerBlockIsServed) {
 
 TEST_P(WatchTest, everyChannelMayHaveAThreadOfItsOwn) {
     constexpr unsigned threads = 4;
-    Numbers kernel(device(), {.channels_per_block = threads, .capacity = 4});
+    Numbers kernel(device(), WatchedChannels{.per_block = threads}, {.capacity = 4});
     std::vector<std::thread> callers;
     std::vector<int> wrong(threads, 0);
     for (unsigned t = 0; t < threads; ++t) {
@@ -109,8 +109,9 @@ TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
         return HostCached(served.range_sync())
             .load_word(static_cast<std::uint64_t const*>(served.host()));
     };
-    PersistentKernel<Dawdler> kernel(device(), {.channels_per_block = 2, .capacity = each},
-                                     Dawdler{static_cast<std::uint64_t*>(served.device())});
+    PersistentKernel<Dawdler, WatchedChannels> kernel(
+        device(), WatchedChannels{.per_block = 2}, {.capacity = each},
+        Dawdler{static_cast<std::uint64_t*>(served.device())});
     for (std::uint32_t i = 0; i < each; ++i) {
         (void)kernel.channel(0).submit(i, patience);
         (void)kernel.channel(1).submit(i, patience);
@@ -130,8 +131,8 @@ class TurnsTest : public KernelTest {
         if (IsSkipped()) return;
         gate_.emplace(device());
         turns_ = device().allocate(64);
-        kernel_.emplace(device(),
-                        PersistentKernelOptions{.channels_per_block = 64, .capacity = capacity},
+        kernel_.emplace(device(), WatchedChannels{.per_block = 64},
+                        KernelOptions{.capacity = capacity},
                         InTurn{gate_->on_device(), static_cast<std::uint64_t*>(turns_.device())});
         kernel_->channel(0).abandon(kernel_->channel(0).submit({0, 1}, patience));
     }
@@ -170,7 +171,7 @@ class TurnsTest : public KernelTest {
    private:
     std::optional<Gate> gate_;
     Memory turns_;
-    std::optional<PersistentKernel<InTurn>> kernel_;
+    std::optional<PersistentKernel<InTurn, WatchedChannels>> kernel_;
 };
 CARILLON_ON_EVERY_DEVICE(TurnsTest);
 
@@ -300,7 +301,7 @@ TEST_P(BareWatchTest, creditComesBackWhenAChannelHasNoNews) {
 }
 
 TEST_P(WatchTest, stopEndsABlockThatIsBusy) {
-    Numbers kernel(device(), {.channels_per_block = 64, .capacity = 4});
+    Numbers kernel(device(), WatchedChannels{.per_block = 64}, {.capacity = 4});
     for (unsigned i = 0; i < 64; ++i) {
         for (int request = 0; request < 4; ++request) {
             (void)kernel.channel(i).submit(1, patience);
@@ -312,7 +313,7 @@ TEST_P(WatchTest, stopEndsABlockThatIsBusy) {
 }
 
 TEST_P(WatchTest, abandonedReplyIsDropped) {
-    Numbers kernel(device(), {.channels_per_block = 3, .capacity = 2});
+    Numbers kernel(device(), WatchedChannels{.per_block = 3}, {.capacity = 2});
     for (std::uint64_t i = 0; i < 20; ++i) {
         kernel.channel(1).abandon(kernel.channel(1).submit(i, patience));
         ASSERT_EQ(kernel.channel(1).call(i + 1, patience), 2 * (i + 1));
@@ -324,23 +325,23 @@ TEST_P(WatchTest, abandonedReplyIsDropped) {
 TEST_P(WatchTest, callersMemoryServesOneKernelAfterAnotherThroughTheWrapOfTheTags) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 6, 4, just_below_the_tags_wrap);
     for (int round = 0; round < 2; ++round) {
-        Numbers kernel(device(), memory, {.blocks = 2, .channels_per_block = 3});
+        Numbers kernel(device(), memory, WatchedChannels{.per_block = 3}, {.blocks = 2});
         for (std::uint64_t i = 0; i < 10; ++i) ask_all(kernel, i);
         (void)kernel.channel(4).submit(99, patience);  // is not there for the next one
     }
 }
 
 TEST_P(WatchTest, numbersOfChannelsThatCannotBeAreUsageErrors) {
-    for (unsigned const each : {0U, 65U, ~0U}) {
-        CARILLON_EXPECT_ERROR(Numbers(device(), {.channels_per_block = each}), UsageError,
-                              "channels a block: there can be 1 to 64");
+    for (unsigned const each : {0U, 1U, 65U, ~0U}) {
+        CARILLON_EXPECT_ERROR(Numbers(device(), WatchedChannels{.per_block = each}), UsageError,
+                              "channels a block: one warp watches 2 to 64");
     }
-    CARILLON_EXPECT_ERROR(Numbers(device(), {.blocks = 1U << 30, .channels_per_block = 64}),
+    CARILLON_EXPECT_ERROR(Numbers(device(), WatchedChannels{.per_block = 64}, {.blocks = 1U << 30}),
                           UsageError, "1073741824 blocks are too many");
     auto const memory = std::make_shared<ChannelMemory>(device(), 5, 4);
-    CARILLON_EXPECT_ERROR(Numbers(device(), memory, {.blocks = 2, .channels_per_block = 3}),
+    CARILLON_EXPECT_ERROR(Numbers(device(), memory, WatchedChannels{.per_block = 3}, {.blocks = 2}),
                           UsageError, "more blocks than the memory has channels for");
-    Numbers kernel(device(), {.channels_per_block = 2});
+    Numbers kernel(device(), WatchedChannels{.per_block = 2});
     CARILLON_EXPECT_ERROR(kernel.channel(2), UsageError, "no such channel");
 }
 
@@ -355,7 +356,7 @@ class NonCoherentWatchTest : public KernelTest {
 CARILLON_ON_EVERY_DEVICE(NonCoherentWatchTest);
 
 TEST_P(NonCoherentWatchTest, bellsAreFlushed) {
-    Numbers kernel(device(), {.blocks = 2, .channels_per_block = 5, .capacity = 4});
+    Numbers kernel(device(), WatchedChannels{.per_block = 5}, {.blocks = 2, .capacity = 4});
     for (std::uint64_t round = 0; round < 20; ++round) ask_all(kernel, round);
 }
 

@@ -87,11 +87,12 @@ void expect_a_number(Kernel kernel, Call const& call) {
 
 TEST_P(FailingHandlerTest, whatIsThrownNeedNotBeAnException) {
     using Kernel = PersistentKernel<ThrowsANumber>;
-    using Pooled = PooledKernel<ThrowsANumber>;
+    using Watching = PersistentKernel<ThrowsANumber, WatchedChannels>;
+    using Pooled = PersistentKernel<ThrowsANumber, Pool>;
     expect_a_number(Kernel(device()),
                     [](Kernel& kernel) { return kernel.channel().call(7, patience); });
-    expect_a_number(Kernel(device(), {.channels_per_block = 2}),
-                    [](Kernel& kernel) { return kernel.channel(1).call(7, patience); });
+    expect_a_number(Watching(device(), WatchedChannels{.per_block = 2}),
+                    [](Watching& kernel) { return kernel.channel(1).call(7, patience); });
     expect_a_number(Pooled(device()),
                     [](Pooled& kernel) { return kernel.client().call(7, patience); });
     PersistentKernel<ThrowsANumber> next(device());

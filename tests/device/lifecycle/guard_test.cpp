@@ -36,7 +36,7 @@ class GuardTest : public KernelTest {
     // A kernel that ends by itself, so that a call which hangs behind it does not for ever.
     std::unique_ptr<PersistentKernel<GuardedHandler>> start() {
         auto kernel = std::make_unique<PersistentKernel<GuardedHandler>>(
-            device(), PersistentKernelOptions{.lifetime = 20s});
+            device(), KernelOptions{.lifetime = 20s});
         EXPECT_EQ(kernel->channel().call(4, patience), 8);
         return kernel;
     }

@@ -33,8 +33,9 @@ struct SilentBody {
 
 namespace {
 
-// Anywhere: a probe would be one more kernel.
-PersistentKernelOptions const mortal{.lifetime = 20s, .placement = Placement::off};
+// A probe would be one more kernel.
+Channels const anywhere{.placement = Placement::off};
+KernelOptions const mortal{.lifetime = 20s};
 
 // Destroyed when drivers have ended already: it was there before they were loaded.
 std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
@@ -42,10 +43,10 @@ std::unique_ptr<PersistentKernel<Sevenfold>> in_static_storage;
 // Runs in a process of its own, and leaves it with the kernel in full swing. Whoever waits for the
 // kernel waits for longer than a test may take.
 [[noreturn]] void exit_beside_a_kernel(Device const& device, bool destroyed) {
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.lifetime = 5min;
     options.host_limit = 0ns;
-    in_static_storage = std::make_unique<PersistentKernel<Sevenfold>>(device, options);
+    in_static_storage = std::make_unique<PersistentKernel<Sevenfold>>(device, anywhere, options);
     bool const right = in_static_storage->channel().call(6, patience) == 42;
     if (!destroyed) {
         // Where the leak checker finds it.
@@ -66,7 +67,7 @@ CARILLON_ON_EVERY_DEVICE(HazardTest);
 
 TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
     Gate gate(device());
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.start_timeout = 1ms;
     auto const host = detail::KernelHost::make(
         device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
@@ -82,29 +83,30 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
 // is told otherwise.
 TEST_P(HazardTest, moreKernelsThanHardwareQueuesLiveSideBySide) {
     std::vector<PersistentKernel<Sevenfold>> kernels;
-    for (int i = 0; i < 12; ++i) kernels.emplace_back(device(), mortal);
+    for (int i = 0; i < 12; ++i) kernels.emplace_back(device(), anywhere, mortal);
     for (auto& kernel : kernels) expect_answer(kernel);
 }
 
 // Catches a caller that waits for its own deadline though nobody is left to answer.
 TEST_P(HazardTest, requestThatIsOutstandingWhenTheKernelEndsIsAStoppedError) {
     Gate gate(device());
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.lifetime = 50ms;
-    PersistentKernel<GatedHandler> kernel(device(), options, GatedHandler{gate.on_device()});
+    PersistentKernel<GatedHandler> kernel(device(), anywhere, options,
+                                          GatedHandler{gate.on_device()});
     (void)kernel.channel().submit({1, 1}, patience);
     Ticket const second = kernel.channel().submit({2, 0}, patience);
     std::this_thread::sleep_for(100ms);
     gate.open(1);  // the block looks at the time before it takes the second
     CARILLON_EXPECT_ERROR(kernel.channel().wait(second, patience), StoppedError,
-                          "Channel::wait: the kernel has ended: its lifetime was over");
+                          "Client::wait: the kernel has ended: its lifetime was over");
 }
 
 // Catches a CUDA context that only the starting thread has.
 TEST_P(HazardTest, kernelOutlivesTheThreadThatStartedIt) {
     std::unique_ptr<PersistentKernel<Sevenfold>> kernel;
     std::thread([&] {
-        kernel = std::make_unique<PersistentKernel<Sevenfold>>(device(), mortal);
+        kernel = std::make_unique<PersistentKernel<Sevenfold>>(device(), anywhere, mortal);
     }).join();
     expect_answer(*kernel);
     kernel->stop(patience);
@@ -138,7 +140,7 @@ TEST_P(HazardTest, driverMayBeLoadedAfterTheFirstKernel) {
 
 // Catches an opening that takes memory to see whether it can be had, and frees it at once.
 TEST_P(HazardTest, deviceMayBeOpenedAndListedBesideAKernel) {
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     Device const again = Device::open(GetParam());
     EXPECT_EQ(again.info().memory_source, device().info().memory_source);
     EXPECT_FALSE(Device::list().empty());
@@ -256,7 +258,7 @@ class GpuHazardTest : public HazardTest {
 
 TEST_P(GpuHazardTest, kernelThatWasNeverLaunchedBeforeStarts) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     add<2><<<1, 1, 0, work.stream()>>>(work.word());
     EXPECT_EQ(work.read(), 2);
     expect_answer(kernel);
@@ -281,7 +283,7 @@ TEST_P(GpuHazardTest, blockingLaunchIsAnErrorInsteadOfAHang) {
 
 TEST_P(GpuHazardTest, legacyDefaultStreamDoesNotWaitForTheKernel) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     int seen = 0;
     EXPECT_EQ(cudaMemset(work.word(), 0, sizeof(int)), cudaSuccess);
     add<3><<<1, 1>>>(work.word());
@@ -293,7 +295,7 @@ TEST_P(GpuHazardTest, legacyDefaultStreamDoesNotWaitForTheKernel) {
 
 TEST_P(GpuHazardTest, copyOfAnotherThreadOnItsOwnStreamFinishes) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     auto seen = std::async(std::launch::async, [&] { return work.read(); });
     EXPECT_EQ(seen.get(), 0);
     expect_answer(kernel);
@@ -302,14 +304,14 @@ TEST_P(GpuHazardTest, copyOfAnotherThreadOnItsOwnStreamFinishes) {
 // More streams than a GPU can have hardware queues: some share the kernel's.
 TEST_P(GpuHazardTest, workOnAnyStreamFinishes) {
     std::vector<OwnWork> const works(40);
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     for (OwnWork const& work : works) add<4><<<1, 1, 0, work.stream()>>>(work.word());
     for (OwnWork const& work : works) EXPECT_EQ(work.read(), 4);
     expect_answer(kernel);
 }
 
 TEST_P(GpuHazardTest, memoryThatIsLetGoIsFreedOnceTheKernelHasEnded) {
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     std::optional<Memory> near = device().allocate(1U << 20);
     std::optional<Memory> far = device().allocate_host(1U << 20);
     void const* const addresses[] = {near->device(), far->host()};
@@ -325,9 +327,9 @@ TEST_P(GpuHazardTest, memoryThatIsLetGoIsFreedOnceTheKernelHasEnded) {
 // CUDA may wait for every kernel here, and Carillon cannot see it: the lifetime bounds that.
 TEST_P(GpuHazardTest, freeOfTheProgramsOwnMemoryComesBack) {
     OwnWork work;
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.lifetime = 500ms;
-    PersistentKernel<Sevenfold> const kernel(device(), options);
+    PersistentKernel<Sevenfold> const kernel(device(), anywhere, options);
     work.free_word();
     EXPECT_TRUE(eventually([&] { return !kernel.running(); }));
 }
@@ -340,9 +342,9 @@ TEST_P(GpuHazardTest, moduleThatIsLoadedMeanwhileIsThereInTheEnd) {
         reinterpret_cast<decltype(&cuModuleLoadData)>(::dlsym(driver, "cuModuleLoadData"));
     ASSERT_NE(load, nullptr);
     OwnWork const work;  // makes the context current
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.lifetime = 500ms;
-    PersistentKernel<Sevenfold> const kernel(device(), options);
+    PersistentKernel<Sevenfold> const kernel(device(), anywhere, options);
     CUmodule module = nullptr;
     EXPECT_EQ(load(&module,
                    ".version 6.4\n.target sm_70\n.address_size 64\n"
@@ -352,9 +354,9 @@ TEST_P(GpuHazardTest, moduleThatIsLoadedMeanwhileIsThereInTheEnd) {
 }
 
 TEST_P(GpuHazardTest, synchronizingTheDeviceLastsAsLongAsTheLifetime) {
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.lifetime = 500ms;
-    PersistentKernel<Sevenfold> kernel(device(), options);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, options);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_FALSE(kernel.running());
     CARILLON_EXPECT_ERROR(kernel.channel().call(6, patience), StoppedError,
@@ -364,7 +366,7 @@ TEST_P(GpuHazardTest, synchronizingTheDeviceLastsAsLongAsTheLifetime) {
 // Catches a look at the kernel that breaks the capture, or an error that is taken for its end.
 TEST_P(GpuHazardTest, graphMayBeCapturedMeanwhile) {
     OwnWork const work;
-    PersistentKernel<Sevenfold> kernel(device(), mortal);
+    PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     ASSERT_EQ(cudaStreamBeginCapture(work.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
     auto looked = std::async(std::launch::async, [&] { return kernel.state(); });
     EXPECT_EQ(looked.get(), KernelState::running);
@@ -405,27 +407,27 @@ TEST_P(GpuHazardTest, kernelThatFindsNoRoomSaysSo) {
         return std::all_of(words, words + blocks,
                            [](auto const& word) { return HostCached().load_word(&word) == 1; });
     }));
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.start_timeout = 200ms;
     options.stop_timeout = 100ms;
-    CARILLON_EXPECT_ERROR(PersistentKernel<Sevenfold>(device(), options), TimeoutError,
+    CARILLON_EXPECT_ERROR(PersistentKernel<Sevenfold>(device(), anywhere, options), TimeoutError,
                           "not every block had started within start_timeout");
     gate.open(1);  // and the kernel that was left behind starts, sees that it is to stop, and ends
     EXPECT_TRUE(finishes(work.stream()));
 }
 
 TEST_P(GpuHazardTest, handlerThatLeavesTheOnlyBlockIsAStoppedError) {
-    PersistentKernel<LeavesAtSeven> kernel(device(), mortal);
+    PersistentKernel<LeavesAtSeven> kernel(device(), anywhere, mortal);
     EXPECT_EQ(kernel.channel().call(6, patience), 6);
     CARILLON_EXPECT_ERROR(kernel.channel().call(7, patience), StoppedError,
-                          "Channel::call: the kernel has ended");
+                          "Client::call: the kernel has ended");
 }
 
 TEST_P(GpuHazardTest, handlerThatLeavesOneOfTwoBlocksLeavesItStuck) {
-    PersistentKernelOptions options = mortal;
+    KernelOptions options = mortal;
     options.blocks = 2;
     options.stuck_after = 200ms;
-    PersistentKernel<LeavesAtSeven> kernel(device(), options);
+    PersistentKernel<LeavesAtSeven> kernel(device(), anywhere, options);
     EXPECT_THROW((void)kernel.channel(0).call(7, 100ms), TimeoutError);
     EXPECT_TRUE(eventually([&] { return kernel.activity(0) == BlockActivity::stuck; }));
     EXPECT_EQ(kernel.channel(1).call(5, patience), 5);

@@ -49,7 +49,7 @@ TEST_P(KernelLifetimeTest, replyThatWasOutstandingAtTheStopIsRefusedOrGiven) {
     try {
         EXPECT_EQ(kernel.channel().wait(taken, patience).value, 4U);
     } catch (StoppedError const& error) {
-        EXPECT_EQ(error.call(), "Channel::wait");
+        EXPECT_EQ(error.call(), "Client::wait");
     }
 }
 
@@ -86,7 +86,7 @@ TEST_P(KernelLifetimeTest, kernelEndsByItselfAfterItsLifetime) {
     Kernel kernel(device(), {.lifetime = 20ms});
     ASSERT_TRUE(eventually([&] { return !kernel.running(); }));
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, patience), StoppedError,
-                          "Channel::call: the kernel has ended");
+                          "Client::call: the kernel has ended");
     // Catches a look that a short deadline comes before: the cause is the end, not the time.
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, 0ns), StoppedError, "the kernel has ended");
     EXPECT_NO_THROW(kernel.stop(patience));

@@ -20,8 +20,10 @@ class KernelStateTest : public KernelTest {
         if (!IsSkipped()) gate_.emplace(device());
     }
 
-    [[nodiscard]] Kernel make(PersistentKernelOptions const& options) {
-        return Kernel(device(), options, GatedHandler{gate_->on_device()});
+    template <class Requests = Channels>
+    [[nodiscard]] PersistentKernel<GatedHandler, Requests> make(KernelOptions const& options,
+                                                                Requests const& requests = {}) {
+        return {device(), requests, options, GatedHandler{gate_->on_device()}};
     }
     Gate& gate() { return *gate_; }
 
@@ -51,9 +53,9 @@ TEST_P(KernelStateTest, blockThatHasARequestIsBusyThenStuckThenIdle) {
 }
 
 TEST_P(KernelStateTest, drainAnswersWhatWasAcceptedAndRefusesMore) {
-    for (unsigned const each : {1U, 3U}) {
+    auto const drain = [this](auto const& requests) {
         gate().open(0);
-        Kernel kernel = make({.blocks = 2, .channels_per_block = each, .capacity = 8});
+        auto kernel = make({.blocks = 2, .capacity = 8}, requests);
         std::vector<Ticket> tickets;
         for (unsigned i = 0; i < 3 * kernel.channels(); ++i) {
             tickets.push_back(kernel.channel(i / 3).submit({i, 1}, patience));
@@ -68,7 +70,9 @@ TEST_P(KernelStateTest, drainAnswersWhatWasAcceptedAndRefusesMore) {
         for (unsigned i = 0; i < tickets.size(); ++i) {
             ASSERT_EQ(kernel.channel(i / 3).wait(tickets[i], 0ns).value, 3 * i + 1) << i;
         }
-    }
+    };
+    drain(Channels{});
+    drain(WatchedChannels{.per_block = 3});
 }
 
 TEST_P(KernelStateTest, replyThatComesWhileDrainingReachesItsWaiter) {
@@ -123,19 +127,20 @@ TEST_P(KernelStateTest, hostAndBlocksBeat) {
 }
 
 TEST_P(KernelStateTest, blocksThatSleepAnswerAndEnd) {
+    auto const call_and_stop = [](auto kernel) {
+        for (std::uint64_t i = 0; i < 5; ++i) {
+            std::this_thread::sleep_for(5ms);
+            for (unsigned c = 0; c < kernel.channels(); ++c) {
+                EXPECT_EQ(kernel.channel(c).call({i, 0}, patience).value, 3 * i + 1);
+            }
+        }
+        EXPECT_TRUE(eventually([&] { return kernel.activity() == BlockActivity::idle; }));
+        kernel.stop(patience);
+    };
     for (IdlePolicy const idle :
          {IdlePolicy::backoff(), IdlePolicy::park(), IdlePolicy{0, 500'000}}) {
-        for (unsigned const each : {1U, 3U}) {
-            Kernel kernel = make({.blocks = 2, .channels_per_block = each, .idle = idle});
-            for (std::uint64_t i = 0; i < 5; ++i) {
-                std::this_thread::sleep_for(5ms);
-                for (unsigned c = 0; c < kernel.channels(); ++c) {
-                    EXPECT_EQ(kernel.channel(c).call({i, 0}, patience).value, 3 * i + 1);
-                }
-            }
-            EXPECT_TRUE(eventually([&] { return kernel.activity() == BlockActivity::idle; }));
-            kernel.stop(patience);
-        }
+        call_and_stop(make({.blocks = 2, .idle = idle}));
+        call_and_stop(make({.blocks = 2, .idle = idle}, WatchedChannels{.per_block = 3}));
     }
     CARILLON_EXPECT_ERROR(make({.idle = {0, 1'000'001}}), UsageError, "a GPU sleeps for");
 }

@@ -90,14 +90,16 @@ TEST_P(HostMemoryTest, aGpuMayBeOpenedAHundredTimes) {
 }
 
 TEST_P(HostMemoryTest, channelsOfManyBlocksAnswer) {
-    for (unsigned const each : {1U, 8U}) {
-        PersistentKernel<GatedHandler> kernel(device(), {.blocks = 3, .channels_per_block = each});
+    auto const call_and_drain = [](auto kernel) {
         for (std::uint64_t i = 0; i < 3000; ++i) {
             auto& channel = kernel.channel(static_cast<unsigned>(i) % kernel.channels());
             ASSERT_EQ(channel.call({i, 0}, patience).value, 3 * i + 1);
         }
         kernel.drain(patience);
-    }
+    };
+    call_and_drain(PersistentKernel(device(), {.blocks = 3}, GatedHandler{}));
+    call_and_drain(
+        PersistentKernel(device(), WatchedChannels{.per_block = 8}, {.blocks = 3}, GatedHandler{}));
 }
 
 // Data outside a line, in the same memory: the handler sums what the request points at.

@@ -60,6 +60,9 @@ struct CountWrong {
         return count_wrong(from, block);
     }
 };
+struct CountWrongByCommand : CountWrong {
+    using Commands = carillon::Commands<Block>;
+};
 
 // Has the host look at a block and send one back; returns how many words are wrong.
 using BlockService = HostService<Block, Block>;
@@ -158,8 +161,8 @@ TEST_P(OutOfLineTest, everyWayToCallAKernelMayNameData) {
     Memory const there = device().allocate(block_words * 8);
     auto* const words = static_cast<std::uint64_t*>(there.host());
     CountWrong const handler{static_cast<std::uint64_t const*>(there.device())};
-    PooledKernel<CountWrong> pooled(device(), {}, handler);
-    CommandKernel<CountWrong, Commands<Block>> commanded(device(), {}, handler);
+    PersistentKernel<CountWrong, Pool> pooled(device(), {}, handler);
+    PersistentKernel<CountWrongByCommand> commanded(device(), {}, {handler});
     auto client = pooled.client();
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         for (std::uint64_t i = 0; i < block_words; ++i) words[i] = word_of(seed, i);

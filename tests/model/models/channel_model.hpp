@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"

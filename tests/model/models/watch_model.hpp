@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "carillon/detail/kernel/watch.hpp"
 #include "model/models/channel_model.hpp"
 
 namespace carillon::test {

@@ -54,11 +54,20 @@ class CallMeasure final : public Measure {
     int multiprocessor() const override { return place_; }
 
     void run(std::uint32_t count, Samples& samples) override {
-        PersistentKernelOptions options;
-        options.channels_per_block = channels_;
+        if (channels_ == 1) {
+            run(Channels{}, count, samples);
+        } else {
+            run(WatchedChannels{channels_}, count, samples);
+        }
+    }
+
+   private:
+    template <class Requests>
+    void run(Requests const& requests, std::uint32_t count, Samples& samples) {
+        KernelOptions options;
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
         options.wait = stage_.wait.style();
-        PersistentKernel<Reprice> kernel(stage_.device, memory_, options);
+        PersistentKernel<Reprice, Requests> kernel(stage_.device, memory_, requests, options);
         place_ = static_cast<int>(kernel.multiprocessor());
         if (channels_ == 1) {
             auto& channel = kernel.channel();
@@ -72,7 +81,6 @@ class CallMeasure final : public Measure {
         kernel.stop();
     }
 
-   private:
     RttStage stage_;
     unsigned channels_;
     std::shared_ptr<ChannelMemory> memory_;

@@ -20,19 +20,18 @@ class TunedCallMeasure final : public Measure {
 
     void run(std::uint32_t count, Samples& samples) override {
         constexpr std::uint32_t slots_of_a_page = 64;
-        PersistentKernelOptions options;
+        KernelOptions options;
         options.capacity = std::min(stage_.memory->capacity(), slots_of_a_page);
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
         options.wait = stage_.wait.style();
-        options.placement = Placement::tuned;
-        options.profile = profile_;
+        Channels const placed{.placement = Placement::tuned, .profile = profile_};
         // Which page is fast depends on the core too, so the choice is made from there. Blocks
         // that are threads would inherit it.
         std::optional<OnCore> here;
         if (!profile_->cores.empty() && !stage_.device.traits().shares_processors) {
             here.emplace(profile_->cores.front().id);
         }
-        PersistentKernel<Reprice> kernel(stage_.device, options);
+        PersistentKernel<Reprice> kernel(stage_.device, placed, options);
         place_ = static_cast<int>(kernel.multiprocessor());
         time_calls(count, samples, kernel.channel());
         kernel.stop();

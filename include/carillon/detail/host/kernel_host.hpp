@@ -19,97 +19,40 @@
 #include <thread>
 #include <vector>
 
-#include "carillon/channel.hpp"
 #include "carillon/channel_memory.hpp"
+#include "carillon/channel_peer.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/device.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/placement_profile.hpp"
-#include "carillon/wait.hpp"
 
-namespace carillon {
-
-enum class Placement : std::uint8_t {
-    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
-    off,        // anywhere
-    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
-};
-
-struct PersistentKernelOptions {
-    unsigned blocks = 1;
-    // 1: one thread polls the channel, the shortest round trip. 2 to 64: one warp watches them all
-    // by their bells, a round trip is one more look at memory longer, and where several have
-    // requests each waits for at most one of every other in turn (serve_watch).
-    unsigned channels_per_block = 1;
-    // Every block has a second channel, whose requests it serves before those of its first.
-    bool express = false;
-    std::uint32_t capacity = 256;  // slots of a channel, each way; a power of two up to 2^20
-    std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
-    // How long the destructor waits for the kernel to end.
-    std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
-    // The kernel ends by itself after so long; 0 for never.
-    std::chrono::nanoseconds lifetime{0};
-    // The kernel ends by itself when this process has not shown for so long that it is there, as it
-    // does ten times within it: the process is gone, stopped, or in a debugger. 10 ms or more, 0
-    // for never; none: a second on a GPU, never on the emulated device, whose threads go with the
-    // process.
-    std::optional<std::chrono::nanoseconds> host_limit = std::nullopt;
-    // A block that is at one request for longer is `stuck`.
-    std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);
-    // What its blocks do while nothing comes. A block that sleeps looks for a stop at every poll.
-    IdlePolicy idle = IdlePolicy::spin();
-    // How its channels wait; none: HostWait::for_kernel chooses.
-    std::optional<HostWait::Style> wait = std::nullopt;
-    // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
-    // shows to be fast. The start takes longer then. One channel a block only.
-    Placement placement = Placement::automatic;
-    // What is known of the device, instead of the profile that is kept for it.
-    std::shared_ptr<PlacementProfile const> profile = nullptr;
-};
-
-enum class KernelState : std::uint8_t {
-    starting,  // not every block runs yet
-    running,
-    draining,  // takes no more requests, and answers those that it has
-    stopped,   // every block has returned, or was told to and is about to
-    failed,    // the device, or a handler, ended it by an error: running() throws it
-};
-[[nodiscard]] std::string_view to_string(KernelState state);
-
-enum class BlockActivity : std::uint8_t {
-    idle,   // looks for requests and finds none
-    busy,   // has requests
-    stuck,  // has been at one request for longer than stuck_after
-    ended,
-};
-[[nodiscard]] std::string_view to_string(BlockActivity activity);
-
-namespace detail {
+namespace carillon::detail {
 
 class ExitHook;
 
 // Throws UsageError, in the name of `owner`, for options that no kernel can have. The capacity is
 // for whoever makes the rings.
-void check_options(std::string_view owner, PersistentKernelOptions const& options);
+void check_options(std::string_view owner, KernelOptions const& options);
 
 // How long a kernel may hear nothing from its host; 0: for ever.
-[[nodiscard]] std::chrono::nanoseconds host_silence_limit(PersistentKernelOptions const& options,
+[[nodiscard]] std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
                                                           DeviceTraits const& traits);
-[[nodiscard]] BlockLimits block_limits(PersistentKernelOptions const& options,
-                                       DeviceTraits const& traits);
+[[nodiscard]] BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits);
 
 // A running kernel and its memory: what PersistentKernel does not need its types for.
 class KernelHost final : public ChannelPeer {
    public:
     // All that may fail comes before the kernel is launched, which nothing could stop then.
-    // `owner`: the class whose name its errors have. Throws SystemError. Whoever has it last ends
-    // the kernel, and it stays where it is in a child that was forked, and where its thread sits in
-    // the driver.
+    // `owner`: the class whose name its errors have. The first of a block's channels in `memory`
+    // has its control and status lines. Throws SystemError. Whoever has it last ends the kernel,
+    // and it stays where it is in a child that was forked, and where its thread sits in the driver.
     [[nodiscard]] static std::shared_ptr<KernelHost> make(Device const& device,
                                                           std::shared_ptr<ChannelMemory> memory,
-                                                          PersistentKernelOptions const& options,
-                                                          std::string owner = "PersistentKernel");
+                                                          KernelOptions const& options,
+                                                          std::string owner = "PersistentKernel",
+                                                          unsigned channels_per_block = 1);
     KernelHost(KernelHost const&) = delete;
     KernelHost& operator=(KernelHost const&) = delete;
     ~KernelHost() override = default;
@@ -149,7 +92,7 @@ class KernelHost final : public ChannelPeer {
     };
 
     KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
-               PersistentKernelOptions const& options, std::string owner);
+               KernelOptions const& options, std::string owner, unsigned channels_per_block);
     // As the last one who had it goes.
     static void let_go(KernelHost* host) noexcept;
     // Before the process takes the memory away; an object with static storage is there still.
@@ -171,14 +114,14 @@ class KernelHost final : public ChannelPeer {
     [[nodiscard]] std::string why_ended() const;
     // Why one of its blocks ended by itself; none if none did.
     [[nodiscard]] EndReason end_reason() const;
-    // The first of a block's channels has its control and status lines.
     [[nodiscard]] ChannelView leading_channel(unsigned block) const;
 
     ProcessMark mark_;
     Device device_;
     std::shared_ptr<ChannelMemory> memory_;
-    PersistentKernelOptions options_;
+    KernelOptions options_;
     std::string owner_;
+    unsigned channels_per_block_;
     std::chrono::nanoseconds host_limit_;
     std::atomic<KernelState> state_ = KernelState::starting;
     mutable std::mutex mutex_;
@@ -193,5 +136,4 @@ class KernelHost final : public ChannelPeer {
     std::unique_ptr<ExitHook> at_exit_;
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "carillon/block.hpp"
-#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/machine/device_copy.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"

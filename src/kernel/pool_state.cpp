@@ -1,58 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/pooled_kernel.hpp"
+#include "carillon/detail/host/pool_state.hpp"
 
 #include <fmt/format.h>
 
+#include "carillon/error.hpp"
 #include "ring/sizes.hpp"
 
 namespace carillon::detail {
 namespace {
 
-constexpr char const* pooled_kernel = "PooledKernel";
+constexpr char const* owner = "PersistentKernel";
 constexpr std::uint32_t slots_of_a_block = 2;  // its channel's rings stay empty
 
-void require_pool(PooledKernelOptions const& options, unsigned threads) {
-    PersistentKernelOptions const& kernel = options.kernel;
-    check_options(pooled_kernel, kernel);
-    check_capacity(pooled_kernel, kernel.capacity);
-    if (kernel.channels_per_block != 1 || kernel.express) {
-        throw UsageError(pooled_kernel, "blocks that share a ring have no channels of their own");
+void require_pool(Pool const& pool, KernelOptions const& options, unsigned threads) {
+    check_options(owner, options);
+    check_capacity(owner, options.capacity);
+    if (pool.clients == 0 || pool.replies == 0) {
+        throw UsageError(owner, "no client, or no reply, could ever be outstanding");
     }
-    if (options.clients == 0 || options.replies == 0) {
-        throw UsageError(pooled_kernel, "no client, or no reply, could ever be outstanding");
-    }
-    require_senders(pooled_kernel, options.clients);
-    require_places(pooled_kernel, std::uint64_t{options.clients} * options.replies);
-    if (options.stripe > 1 && threads > 1) {
-        throw UsageError(pooled_kernel,
+    require_senders(owner, pool.clients);
+    require_places(owner, std::uint64_t{pool.clients} * pool.replies);
+    if (pool.stripe > 1 && threads > 1) {
+        throw UsageError(owner,
                          fmt::format("a stripe of {}: the threads of a block that run a handler "
                                      "together take one request at a time",
-                                     options.stripe));
+                                     pool.stripe));
     }
-    if (std::uint64_t{kernel.blocks} * options.stripe > kernel.capacity) {
-        throw UsageError(pooled_kernel,
+    if (std::uint64_t{options.blocks} * pool.stripe > options.capacity) {
+        throw UsageError(owner,
                          fmt::format("{} blocks that take {} requests at a time share a ring of "
                                      "{} slots",
-                                     kernel.blocks, options.stripe, kernel.capacity));
+                                     options.blocks, pool.stripe, options.capacity));
     }
 }
 
 }  // namespace
 
-PoolState::PoolState(Device const& device, PooledKernelOptions const& options, unsigned threads)
-    : replies_((require_pool(options, threads), options.replies)),
-      count_(options.clients * options.replies),
-      blocks_(std::make_shared<ChannelMemory>(device, options.kernel.blocks, slots_of_a_block)),
+PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
+                     unsigned threads)
+    : replies_((require_pool(pool, options, threads), pool.replies)),
+      count_(pool.clients * pool.replies),
+      blocks_(std::make_shared<ChannelMemory>(device, options.blocks, slots_of_a_block)),
       places_(device.allocate_host(count_ * (sizeof(Line) + sizeof(std::uint64_t)) +
                                    sizeof(std::uint64_t))),
-      records_(options.clients),
-      ring_(std::make_shared<SharedRingState>(device,
-                                              SharedRingOptions{.capacity = options.kernel.capacity,
-                                                                .stripe = options.stripe,
-                                                                .producers = options.clients},
-                                              Direction::to_device)),
-      wait_(HostWait::for_kernel(device.traits().shares_processors, options.kernel.blocks,
-                                 options.kernel.wait)) {
+      records_(pool.clients),
+      ring_(std::make_shared<SharedRingState>(
+          device,
+          SharedRingOptions{
+              .capacity = options.capacity, .stripe = pool.stripe, .producers = pool.clients},
+          Direction::to_device)),
+      wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait)) {
     format_places(places_on_host(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/command_kernel.hpp"
+#include "carillon/client.hpp"
 
 #include <cxxabi.h>
 #include <fmt/format.h>

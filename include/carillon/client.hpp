@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of a kernel: sends requests to the device and takes the reply to each.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+
+#include "carillon/commands.hpp"
+#include "carillon/detail/host/channel_transport.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/packet.hpp"
+#include "carillon/detail/wire/line.hpp"
+#include "carillon/error.hpp"
+#include "carillon/ticket.hpp"
+
+namespace carillon {
+
+namespace detail {
+
+// Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
+// the kernel does not know.
+[[noreturn]] void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
+                               std::type_info const& command);
+
+}  // namespace detail
+
+// One thread at a time. A kernel's channels and pools give it: PersistentKernel::Client. That of a
+// channel is neither copied nor moved: it numbers its requests, and two would number them apart.
+// That of a pool is made, used and let go by one thread; with it, what is outstanding is given up.
+template <class Messages, class Transport>
+class Client {
+   public:
+    // What travels: the handler's own types, or packets of a table of commands.
+    using Request = typename Messages::Request;
+    using Reply = typename Messages::Reply;
+
+    // An end of a transport that is made of these.
+    template <class... End>
+    requires std::constructible_from<Transport, End...>
+    explicit Client(End&&... end) : transport_(std::forward<End>(end)...) {}
+
+    // As its transport.
+    Client(Client&&) noexcept = default;
+    Client& operator=(Client&&) = delete;
+    Client(Client const&) = delete;
+    Client& operator=(Client const&) = delete;
+    ~Client() = default;
+
+    // Sends a request and waits for its reply: one round trip over the bus. Throws TimeoutError
+    // when none came within `timeout`, which says whether the request was sent: it may still be
+    // served then, and its reply is dropped. Throws StoppedError after a stop, CudaError when the
+    // kernel died. `data` says that the request refers to device memory that the caller has
+    // written (Memory::host).
+    [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
+                             OutOfLine data = OutOfLine::none) {
+        constexpr std::string_view call = "Client::call";
+        detail::OneThreadCall<> const one(this, call);
+        auto sent = try_send(call, request, data);
+        auto left = timeout;
+        if (!sent) {
+            Deadline const deadline(timeout);
+            sent = send(call, request, timeout, data);
+            left = deadline.left();
+        }
+        try {
+            return await(call, *sent, left);
+        } catch (...) {
+            transport_.give_up(*sent);
+            throw;
+        }
+    }
+
+    // Sends a request and returns at once, or returns nothing when there is no room: in the ring,
+    // or for one more reply that is outstanding.
+    [[nodiscard]] std::optional<Ticket> try_submit(Request const& request,
+                                                   OutOfLine data = OutOfLine::none) {
+        constexpr std::string_view call = "Client::try_submit";
+        detail::OneThreadCall<> const one(this, call);
+        auto const sent = try_send(call, request, data);
+        if (!sent) return {};
+        return transport_.ticket(issuer_, *sent);
+    }
+
+    // The same, waiting for room. Throws TimeoutError; the request was not sent then.
+    [[nodiscard]] Ticket submit(Request const& request, std::chrono::nanoseconds timeout,
+                                OutOfLine data = OutOfLine::none) {
+        constexpr std::string_view call = "Client::submit";
+        detail::OneThreadCall<> const one(this, call);
+        return transport_.ticket(issuer_, send(call, request, timeout, data));
+    }
+
+    // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
+    // when no reply is outstanding for it: it was taken or given up already.
+    [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) {
+        constexpr std::string_view call = "Client::try_take";
+        detail::OneThreadCall<> const one(this, call);
+        auto const sent = valid(call, ticket);
+        Line line;
+        if (!transport_.try_take(sent, line)) return {};
+        return unpack<Reply>(line);
+    }
+
+    // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
+    [[nodiscard]] Reply wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
+        constexpr std::string_view call = "Client::wait";
+        detail::OneThreadCall<> const one(this, call);
+        return await(call, valid(call, ticket), timeout);
+    }
+
+    // Gives a reply up: it is dropped when it comes.
+    void abandon(Ticket const& ticket) {
+        constexpr std::string_view call = "Client::abandon";
+        detail::OneThreadCall<> const one(this, call);
+        transport_.give_up(valid(call, ticket));
+    }
+
+    // The same five for the commands of a table, each with its own type of reply: Done for a
+    // handler that returns nothing. They throw HandlerError when the handler refused the command;
+    // the reply is taken then.
+    template <class Command>
+    requires(Messages::has_commands) auto call(Command const& command,
+                                               std::chrono::nanoseconds timeout,
+                                               OutOfLine data = OutOfLine::none) {
+        return reply_to<Command>("Client::call",
+                                 call(Messages::Table::pack(command), timeout, data));
+    }
+    template <class Command>
+    requires(Messages::has_commands) [[nodiscard]] std::optional<CommandTicket<Command>> try_submit(
+        Command const& command, OutOfLine data = OutOfLine::none) {
+        auto const ticket = try_submit(Messages::Table::pack(command), data);
+        if (!ticket) return {};
+        return CommandTicket<Command>(*ticket);
+    }
+    template <class Command>
+    requires(Messages::has_commands)
+        [[nodiscard]] CommandTicket<Command> submit(Command const& command,
+                                                    std::chrono::nanoseconds timeout,
+                                                    OutOfLine data = OutOfLine::none) {
+        return CommandTicket<Command>(submit(Messages::Table::pack(command), timeout, data));
+    }
+    template <class Command>
+    requires(Messages::has_commands)
+        [[nodiscard]] auto try_take(CommandTicket<Command> const& ticket) {
+        Ticket const& plain = ticket;
+        auto const reply = try_take(plain);
+        using Typed = decltype(reply_to<Command>("", *reply));
+        return reply ? std::optional<Typed>(reply_to<Command>("Client::try_take", *reply))
+                     : std::nullopt;
+    }
+    template <class Command>
+    requires(Messages::has_commands) auto wait(CommandTicket<Command> const& ticket,
+                                               std::chrono::nanoseconds timeout) {
+        Ticket const& plain = ticket;
+        return reply_to<Command>("Client::wait", wait(plain, timeout));
+    }
+
+    // Of a channel: whether the kernel has answered every request. Of a client's calls the only one
+    // that any thread may make.
+    [[nodiscard]] bool all_answered() const requires(Transport::is_channel) {
+        mark_.require_own("Client::all_answered");
+        return transport_.all_answered();
+    }
+    // Of a channel: how many requests have room.
+    [[nodiscard]] std::uint32_t capacity() const requires(Transport::is_channel) {
+        return transport_.capacity();
+    }
+    // The device's ends of a channel: pass them to a kernel that you write by value, once. Throws
+    // UsageError the second time.
+    [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
+        requires(Transport::is_channel) {
+        return transport_.device_handle("Client::device_handle", where);
+    }
+
+   private:
+    using Sent = typename Transport::Sent;  // names a request whose reply is outstanding
+
+    // What a ticket of this client names.
+    [[nodiscard]] Sent valid(std::string_view call, Ticket const& ticket) {
+        mark_.require_own(call);
+        if (ticket.issuer() != issuer_) [[unlikely]]
+            throw UsageError(call, "the ticket is another client's");
+        return transport_.find(call, ticket);
+    }
+
+    // Of these three `call` is what the user called, for errors.
+    [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
+                                               OutOfLine data) {
+        mark_.require_own(call);
+        transport_.require_open(call);
+        return transport_.try_send(request, data);
+    }
+
+    [[nodiscard]] Sent send(std::string_view call, Request const& request,
+                            std::chrono::nanoseconds timeout, OutOfLine data) {
+        std::optional<Sent> number;
+        auto const watched = [] { return nullptr; };  // a credit or a reply that was given up
+        auto const sent = [&] { return (number = try_send(call, request, data)).has_value(); };
+        if (!wait_for(sent, watched, timeout, call)) transport_.throw_not_sent(call);
+        return *number;
+    }
+
+    [[nodiscard]] Reply await(std::string_view call, Sent const& sent,
+                              std::chrono::nanoseconds timeout) {
+        Line line;
+        auto const watched = [&] { return transport_.awaited(); };
+        auto const taken = [&] { return transport_.try_take(sent, line); };
+        if (!wait_for(taken, watched, timeout, call)) detail::throw_no_reply(call);
+        return unpack<Reply>(line);
+    }
+
+    template <class Poll, class Watched>
+    bool wait_for(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
+                  std::string_view call) {
+        return transport_.wait_style(call).until(poll, watched, timeout,
+                                                 [&] { transport_.require_alive(call); });
+    }
+
+    template <class Command>
+    [[nodiscard]] static auto reply_to(std::string_view call, Reply const& reply) {
+        if (reply.kind != static_cast<std::uint32_t>(ReplyStatus::answered)) [[unlikely]]
+            detail::throw_status(call, reply.kind, reply.word[0], typeid(Command));
+        return detail::read_packet<typename Messages::template ReplyTo<Command>>(reply);
+    }
+
+    detail::ProcessMark mark_;
+    std::uint64_t issuer_ = detail::new_ticket_issuer();
+    Transport transport_;
+};
+
+// The client of a channel with one type of request and one of reply, at most 48 bytes each. By
+// itself it serves a kernel that the user writes: Channel<Request, Reply>(device, capacity), and
+// its device_handle() for the kernel.
+template <class Request, class Reply>
+using Channel =
+    Client<detail::OneRequest<Request, Reply>, detail::ChannelTransport<Request, Reply>>;
+
+}  // namespace carillon

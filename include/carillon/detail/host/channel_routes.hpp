@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that reach a block through channels of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/client.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/route.hpp"
+#include "carillon/detail/kernel/channel_bodies.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/watch_body.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/pinned.hpp"
+#include "carillon/placement.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon::detail {
+
+// How many channels a kernel has, the express ones among them. Throws UsageError for the options.
+[[nodiscard]] unsigned channels_of(Channels const& requests, KernelOptions const& options);
+[[nodiscard]] unsigned channels_of(WatchedChannels const& requests, KernelOptions const& options);
+
+// Memory for a kernel's channels, arranged as the placement says; `blocks` of that is empty for
+// blocks that may be anywhere.
+struct PlacedMemory {
+    std::shared_ptr<ChannelMemory> memory;
+    ChannelPlacement placement;
+};
+
+// `threads`: of its handler.
+[[nodiscard]] PlacedMemory place_kernel(Device const& device, Channels const& requests,
+                                        KernelOptions const& options, unsigned threads,
+                                        LaunchProbe launch);
+// The caller's memory, with room for so many channels, whose rings are made empty. Throws
+// UsageError.
+[[nodiscard]] std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
+                                                            std::shared_ptr<ChannelMemory> memory,
+                                                            unsigned channels);
+[[nodiscard]] std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,
+                                                                 WatchedChannels const& requests,
+                                                                 KernelOptions const& options);
+
+// The clients of a kernel's channels. Each stays where it is, and they are moved without memory: a
+// std::deque needs some.
+template <class Client>
+class ClientList {
+   public:
+    template <class... End>
+    void add(End&&... end) {
+        clients_.push_back(std::make_unique<Client>(std::forward<End>(end)...));
+    }
+    [[nodiscard]] std::size_t size() const { return clients_.size(); }
+    [[nodiscard]] Client& at(std::string_view call, unsigned index) const {
+        if (index >= clients_.size()) throw UsageError(call, "there is no such channel");
+        return *clients_[index];
+    }
+    // Of `count` from `first` on.
+    [[nodiscard]] bool all_answered(std::size_t first, std::size_t count) const {
+        return std::all_of(clients_.begin() + first, clients_.begin() + first + count,
+                           [](auto const& client) { return client->all_answered(); });
+    }
+    [[nodiscard]] bool all_answered() const { return all_answered(0, size()); }
+
+   private:
+    std::vector<std::unique_ptr<Client>> clients_;
+};
+
+template <class Messages>
+using ChannelClient =
+    Client<Messages, ChannelTransport<typename Messages::Request, typename Messages::Reply>>;
+
+inline namespace CARILLON_TOOLCHAIN {
+
+template <class Handler>
+class Route<Handler, Channels> {
+   public:
+    using Client = ChannelClient<MessagesOf<Handler>>;
+
+    Route(Device const& device, Channels const& requests, KernelOptions const& options)
+        : Route(requests,
+                place_kernel(device, requests, options, threads_of<Handler>(), &launch_probe<>)) {}
+    Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
+          KernelOptions const& options)
+        : Route(requests, PlacedMemory{callers_memory(device, std::move(memory),
+                                                      channels_of(requests, options)),
+                                       {{}, "the caller brought the memory"}}) {}
+
+    // Its first channels have the control and status lines of the blocks.
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
+    [[nodiscard]] static unsigned channels_per_block() { return 1; }
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handler const& handler) const {
+        FunctorOf<Handler> const functor(handler);
+        BlockLimits const limits = block_limits(options, device.traits());
+        bool const oversubscribed = device.oversubscribed(options.blocks);
+        ChannelTable const channels = memory_->on_device();
+        constexpr unsigned threads = threads_of<Handler>();
+        if constexpr (threads == 1) {
+            if (!express_wanted_) {
+                using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
+                return launch_pinned(device, pins(device, options.blocks),
+                                     Body{channels, functor, limits, oversubscribed});
+            }
+        }
+        using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
+        return launch(
+            device, LaunchShape{options.blocks, threads},
+            Body{channels, functor, limits, oversubscribed, express_wanted_ ? options.blocks : 0});
+    }
+
+    // Makes the clients of a kernel that runs.
+    void connect(Device const& device, KernelOptions const& options,
+                 std::shared_ptr<KernelHost> const& kernel) {
+        HostWait const wait =
+            HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
+        for (unsigned i = 0; i < options.blocks; ++i) {
+            channels_.add(device, memory_, i, wait, kernel);
+            if (express_wanted_) express_.add(device, memory_, options.blocks + i, wait, kernel);
+        }
+    }
+
+    [[nodiscard]] ClientList<Client> const& channels() const { return channels_; }
+    [[nodiscard]] Client& express(std::string_view call, unsigned block) const {
+        return express_.at(call, block);
+    }
+    [[nodiscard]] ChannelPlacement const& placement() const { return placement_; }
+
+    [[nodiscard]] bool all_answered() const {
+        return channels_.all_answered() && express_.all_answered();
+    }
+    // Whether a block has requests that it has not answered.
+    [[nodiscard]] bool outstanding(unsigned block) const {
+        if (!channels_.all_answered(block, 1)) return true;
+        return express_wanted_ && !express_.all_answered(block, 1);
+    }
+
+   private:
+    using Request = typename Client::Request;
+    using Reply = typename Client::Reply;
+
+    Route(Channels const& requests, PlacedMemory placed)
+        : express_wanted_(requests.express),
+          placement_(std::move(placed.placement)),
+          memory_(std::move(placed.memory)) {}
+
+    [[nodiscard]] Pins pins(Device const& device, unsigned blocks) const {
+        if (placement_.blocks.empty()) return Pins(blocks);
+        return {device, placement_.multiprocessors()};
+    }
+
+    bool express_wanted_;
+    ChannelPlacement placement_;
+    std::shared_ptr<ChannelMemory> memory_;
+    ClientList<Client> channels_;
+    ClientList<Client> express_;  // of every block, or none
+};
+
+template <class Handler>
+class Route<Handler, WatchedChannels> {
+    static_assert(threads_of<Handler>() == 1,
+                  "carillon: a block that watches several channels has a handler of one thread");
+
+   public:
+    using Client = ChannelClient<MessagesOf<Handler>>;
+
+    Route(Device const& device, WatchedChannels const& requests, KernelOptions const& options)
+        : per_block_(requests.per_block), memory_(make_watched_memory(device, requests, options)) {}
+    Route(Device const& device, std::shared_ptr<ChannelMemory> memory,
+          WatchedChannels const& requests, KernelOptions const& options)
+        : per_block_(requests.per_block),
+          memory_(callers_memory(device, std::move(memory), channels_of(requests, options))) {}
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
+    [[nodiscard]] unsigned channels_per_block() const { return per_block_; }
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handler const& handler) const {
+        using Body =
+            WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
+        bool const oversubscribed = device.oversubscribed(options.blocks);
+        return launch(device, LaunchShape{options.blocks, lanes_per_warp},
+                      Body{memory_->on_device(), FunctorOf<Handler>(handler), per_block_,
+                           block_limits(options, device.traits()), oversubscribed});
+    }
+
+    void connect(Device const& device, KernelOptions const& options,
+                 std::shared_ptr<KernelHost> const& kernel) {
+        HostWait const wait =
+            HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
+        for (unsigned i = 0; i < options.blocks * per_block_; ++i) {
+            unsigned const block = i / per_block_;
+            std::uint64_t* const bells =
+                memory_->on_host().bells(block, kernel->place_of_bells(block));
+            channels_.add(device, memory_, i, wait, kernel, bells + i % per_block_);
+        }
+    }
+
+    [[nodiscard]] ClientList<Client> const& channels() const { return channels_; }
+    [[nodiscard]] bool all_answered() const { return channels_.all_answered(); }
+    [[nodiscard]] bool outstanding(unsigned block) const {
+        return !channels_.all_answered(std::size_t{block} * per_block_, per_block_);
+    }
+
+   private:
+    unsigned per_block_;
+    std::shared_ptr<ChannelMemory> memory_;
+    ClientList<Client> channels_;
+};
+
+}  // namespace CARILLON_TOOLCHAIN
+}  // namespace carillon::detail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a client's requests travel through a channel of its own, and their replies, in order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/channel_peer.hpp"
+#include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/ticket.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon::detail {
+
+// Neither copied nor moved. Of its calls `call` is what the user called, for errors.
+template <class Request, class Reply>
+class ChannelTransport {
+   public:
+    static constexpr bool is_channel = true;
+    using Sent = Sequence;
+
+    // Channel `index` of `memory`, the device's. `peer` may be nullptr: nobody watches the kernel
+    // then. `bell` is what to ring, on the host, for a block that watches many channels; or
+    // nullptr.
+    ChannelTransport(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
+                     HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
+                     std::uint64_t* bell = nullptr)
+        : memory_(checked_memory("Channel", device, std::move(memory), index)),
+          index_(index),
+          peer_(std::move(peer)),
+          wait_(wait),
+          ends_(view().requests, view().replies, HostCached(),
+                device.access(memory_->device_memory()), bell) {}
+
+    // For a kernel that the user writes.
+    explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
+        : ChannelTransport(device, std::make_shared<ChannelMemory>(device, 1, capacity), 0,
+                           HostWait::for_kernel(device.traits().shares_processors, 1)) {}
+
+    ChannelTransport(ChannelTransport const&) = delete;
+    ChannelTransport& operator=(ChannelTransport const&) = delete;
+
+    [[nodiscard]] DeviceChannel<Request, Reply> device_handle(std::string_view call,
+                                                              CodeLocation const& where) const {
+        taken_.take(call, where);
+        ChannelView const device = memory_->on_device().channel(index_);
+        return {device.requests, device.replies};
+    }
+
+    void require_open(std::string_view call) const {
+        if (peer_) peer_->require_open(call);
+    }
+    void require_alive(std::string_view call) const {
+        if (peer_) peer_->require_alive(call);
+    }
+    [[nodiscard]] HostWait const& wait_style(std::string_view /*call*/) const { return wait_; }
+
+    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+        return ends_.try_submit(request, data);
+    }
+    [[nodiscard]] bool try_take(Sent number, Line& line) { return ends_.try_take(number, line); }
+    void give_up(Sent number) { ends_.abandon(number); }
+    [[nodiscard]] Line const* awaited() const { return ends_.awaited(); }
+
+    [[nodiscard]] Ticket ticket(std::uint64_t issuer, Sent number) const {
+        return {issuer, number};
+    }
+    // Throws UsageError when no reply is outstanding for the ticket.
+    [[nodiscard]] Sent find(std::string_view call, Ticket const& ticket) {
+        ends_.require_valid(call, ticket.number());
+        return ticket.number();
+    }
+    [[noreturn]] void throw_not_sent(std::string_view call) const {
+        detail::throw_not_sent(call, NoRoom::channel, capacity());
+    }
+
+    // From any thread.
+    [[nodiscard]] bool all_answered() const { return ends_.all_answered(); }
+    [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
+
+   private:
+    [[nodiscard]] ChannelView view() const { return memory_->on_host().channel(index_); }
+
+    std::shared_ptr<ChannelMemory> memory_;
+    unsigned index_;
+    std::shared_ptr<ChannelPeer> peer_;
+    HostWait wait_;
+    HostChannel<Request, Reply, HostCached, HostMapped> ends_;
+    mutable TakenOnce taken_;
+};
+
+}  // namespace carillon::detail

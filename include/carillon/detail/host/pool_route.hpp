@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that reach whichever block is free, through one ring.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/client.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/pool_state.hpp"
+#include "carillon/detail/host/pool_transport.hpp"
+#include "carillon/detail/host/route.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/pool_body.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/device.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon::detail {
+inline namespace CARILLON_TOOLCHAIN {
+
+// Its clients may outlive the kernel: they have what they need in common with it.
+template <class Handler>
+class Route<Handler, Pool> {
+    using Messages = MessagesOf<Handler>;
+    using Request = typename Messages::Request;
+    using Reply = typename Messages::Reply;
+    static_assert(!Messages::has_commands || sizeof(AddressedRequest<Request>) <= payload_bytes,
+                  "carillon: a command to a pool must be at most 36 bytes: it travels in one line, "
+                  "which also says its opcode and where its reply goes");
+
+   public:
+    using Client = carillon::Client<Messages, PoolTransport<Request, Reply>>;
+
+    Route(Device const& device, Pool const& pool, KernelOptions const& options)
+        : state_(std::make_shared<PoolState>(device, pool, options, threads_of<Handler>())) {}
+
+    // Moved, not assigned.
+    Route(Route&&) noexcept = default;
+    Route& operator=(Route&&) = delete;
+    Route(Route const&) = delete;
+    Route& operator=(Route const&) = delete;
+    ~Route() {
+        if (state_ && state_->has_kernel()) state_->kernel().end();
+    }
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return state_->blocks(); }
+    [[nodiscard]] static unsigned channels_per_block() { return 1; }
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handler const& handler) const {
+        using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
+        SharedRingView const ring = state_->ring()->memory.on_device();
+        unsigned const threads = ring.stripe() > 1 ? lanes_per_warp : threads_of<Handler>();
+        bool const oversubscribed = device.oversubscribed(options.blocks);
+        return launch(device, LaunchShape{options.blocks, threads},
+                      Body{state_->blocks()->on_device(), ring, state_->places_on_device(),
+                           FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                           oversubscribed});
+    }
+
+    void connect(Device const& /*device*/, KernelOptions const& /*options*/,
+                 std::shared_ptr<KernelHost> kernel) {
+        state_->own(std::move(kernel));
+    }
+
+    [[nodiscard]] Client client() const { return Client(state_); }
+
+    // What clients that died had is given up: the dead send no more.
+    [[nodiscard]] bool all_answered() const {
+        if (state_->all_answered()) return true;
+        state_->recover();
+        return false;
+    }
+    // Every block has what any of them has.
+    [[nodiscard]] bool outstanding(unsigned /*block*/) const { return !state_->all_answered(); }
+
+   private:
+    std::shared_ptr<PoolState> state_;
+};
+
+}  // namespace CARILLON_TOOLCHAIN
+}  // namespace carillon::detail

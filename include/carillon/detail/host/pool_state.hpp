@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/device.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/shared_ring.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon::detail {
+
+// What a client is at, for whoever has to know when its thread has died.
+struct alignas(64) ClientRecord {
+    std::atomic<std::uint32_t> sends_at =
+        0;  // 1 more than the place whose request it sends; 0: none
+    std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
+};
+
+// What a kernel and the clients of its pool have in common. Each client has places of its own for
+// replies, so that they are known when its thread has died.
+class PoolState {
+   public:
+    // Throws UsageError for what the options cannot be with a handler of so many threads.
+    PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
+              unsigned threads);
+    PoolState(PoolState const&) = delete;
+    PoolState& operator=(PoolState const&) = delete;
+
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
+    [[nodiscard]] std::shared_ptr<SharedRingState> const& ring() const { return ring_; }
+    [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.on_host().capacity; }
+    [[nodiscard]] HostWait const& wait() const { return wait_; }
+    [[nodiscard]] ReplyPlaces places_on_host() const { return places_at(places_.host()); }
+    [[nodiscard]] ReplyPlaces places_on_device() const { return places_at(places_.device()); }
+    // Of each client: as many places as it may have replies outstanding.
+    [[nodiscard]] std::uint32_t replies() const { return replies_; }
+    [[nodiscard]] std::uint32_t first_place(unsigned client) const { return client * replies_; }
+    [[nodiscard]] ClientRecord& record(unsigned client) { return records_[client]; }
+
+    // Whether every request that was sent has its reply; from any thread.
+    [[nodiscard]] bool all_answered() const;
+    // Gives up what clients whose threads have died had outstanding, and were at. Takes a lock.
+    void recover() { (void)ring_->recover(); }
+
+    [[nodiscard]] bool has_kernel() const { return kernel_ != nullptr; }
+    [[nodiscard]] KernelHost& kernel() const { return *kernel_; }
+    void own(std::shared_ptr<KernelHost> kernel) { kernel_ = std::move(kernel); }
+
+   private:
+    [[nodiscard]] ReplyPlaces places_at(void* begin) const;
+    void bury(unsigned client);
+    // Whether the request that a dead client was sending has been sent.
+    [[nodiscard]] bool was_sent(unsigned client) const;
+
+    std::uint32_t replies_;
+    std::uint32_t count_;
+    std::shared_ptr<ChannelMemory> blocks_;
+    Memory places_;  // in host memory: the device writes lines, clients claim
+    std::vector<ClientRecord> records_;
+    std::shared_ptr<SharedRingState> ring_;
+    HostWait wait_;
+    std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives it
+};
+
+}  // namespace carillon::detail

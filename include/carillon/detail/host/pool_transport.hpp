@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a client's requests travel through a ring that all have, and their replies, in any order.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/pool_state.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/error.hpp"
+#include "carillon/shared_ring.hpp"
+#include "carillon/ticket.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon::detail {
+
+// Moved, not assigned. Of its calls `call` is what the user called, for errors.
+template <class Request, class Reply>
+class PoolTransport {
+    // A reply that is outstanding, or room for one.
+    struct Slot {
+        Slot(ReplyPlaces const& places, std::uint32_t own) : place(places, own) {}
+        PlaceClaim<HostCached, true> place;
+        std::uint64_t awaited = 0;  // number of the request whose reply it is for; 0: none
+    };
+
+   public:
+    static constexpr bool is_channel = false;
+    using Sent = Slot*;
+
+    // Throws UsageError when Pool::clients have one.
+    explicit PoolTransport(std::shared_ptr<PoolState> state)
+        : state_(std::move(state)),
+          producer_(owned(state_, "PersistentKernel::client").ring(), "PersistentKernel::client",
+                    "clients of the kernel are in use (Pool::clients)"),
+          record_(&state_->record(producer_.index())) {
+        std::uint32_t const replies = state_->replies();
+        slots_.reserve(replies);
+        free_.reserve(replies);
+        for (std::uint32_t i = 0; i < replies; ++i) {
+            slots_.emplace_back(state_->places_on_host(),
+                                state_->first_place(producer_.index()) + i);
+            free_.push_back(replies - 1 - i);
+        }
+        record_->sends_at.store(0, std::memory_order_relaxed);
+    }
+    PoolTransport(PoolTransport&&) noexcept = default;
+    PoolTransport& operator=(PoolTransport&&) = delete;
+    PoolTransport(PoolTransport const&) = delete;
+    PoolTransport& operator=(PoolTransport const&) = delete;
+    ~PoolTransport() = default;
+
+    void require_open(std::string_view call) const {
+        owned(state_, call).kernel().require_open(call);
+    }
+    // Meanwhile, what clients that died had is given up.
+    void require_alive(std::string_view call) const {
+        state_->kernel().require_alive(call);
+        state_->recover();
+    }
+    [[nodiscard]] HostWait const& wait_style(std::string_view call) const {
+        return owned(state_, call).wait();
+    }
+
+    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+        full_ = NoRoom::client;
+        if (!claim()) return {};
+        Slot& slot = slots_[free_.back()];
+        bool const sent = push(slot, request, data);
+        if (!sent) slot.place.take_back();  // whoever buries this client is not to see it as sent
+        record_->sends_at.store(0, std::memory_order_relaxed);
+        if (!sent) {
+            full_ = NoRoom::pool;
+            return {};
+        }
+        free_.pop_back();
+        slot.awaited = ++submitted_;
+        return &slot;
+    }
+
+    [[nodiscard]] bool try_take(Sent slot, Line& line) {
+        if (!slot->place.look(line)) return false;
+        slot->place.give_back();
+        leave(*slot);
+        return true;
+    }
+
+    // Its place is the last to be tried: the reply is still to come.
+    void give_up(Sent slot) {
+        slot->place.give_up();
+        leave(*slot);
+        std::rotate(free_.begin(), free_.end() - 1, free_.end());
+    }
+
+    // The one that a wait is for comes among others.
+    [[nodiscard]] static Line const* awaited() { return nullptr; }
+
+    [[nodiscard]] Ticket ticket(std::uint64_t issuer, Sent slot) const {
+        return {issuer, slot->awaited, index_of(*slot)};
+    }
+    // Throws UsageError when no reply is outstanding for the ticket.
+    [[nodiscard]] Sent find(std::string_view call, Ticket const& ticket) {
+        if (ticket.place() < slots_.size()) {
+            Slot& slot = slots_[ticket.place()];
+            if (slot.awaited == ticket.number() && slot.awaited != 0) return &slot;
+        }
+        throw UsageError(call, "no reply is outstanding for this ticket");
+    }
+    [[noreturn]] void throw_not_sent(std::string_view call) const {
+        bool const own = full_ == NoRoom::client;
+        detail::throw_not_sent(call, full_, own ? state_->replies() : state_->capacity());
+    }
+
+   private:
+    [[nodiscard]] std::uint32_t index_of(Slot const& slot) const {
+        return static_cast<std::uint32_t>(&slot - slots_.data());
+    }
+
+    // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
+    [[nodiscard]] bool push(Slot& slot, Request const& request, OutOfLine data) {
+        try {
+            return producer_.try_push({slot.place.address(), request}, data);
+        } catch (...) {
+            slot.place.give_up();
+            record_->sends_at.store(0, std::memory_order_relaxed);
+            throw;
+        }
+    }
+
+    // Takes the place of a slot, the last of `free_` then; false where late replies are under way
+    // to all of them. What is sent from there is on record before.
+    [[nodiscard]] bool claim() {
+        for (std::size_t i = free_.size(); i-- > 0;) {
+            Slot& slot = slots_[free_[i]];
+            record_->claimed_before.store(producer_.record().end, std::memory_order_relaxed);
+            record_->sends_at.store(slot.place.address().place + 1, std::memory_order_relaxed);
+            if (slot.place.try_claim_own()) {
+                std::swap(free_[i], free_.back());
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void leave(Slot& slot) {
+        slot.awaited = 0;
+        free_.push_back(index_of(slot));
+    }
+
+    std::shared_ptr<PoolState> state_;
+    HostSharedProducer<AddressedRequest<Request>> producer_;
+    ClientRecord* record_;
+    std::uint64_t submitted_ = 0;  // the last one's number
+    NoRoom full_{};                // what had no room the last time
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_;  // of slots_
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block's side of its life: it says that it runs and that it has ended, hears a stop and its
+// host, and rests while nothing comes.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/idle_policy.hpp"
+
+namespace carillon {
+
+// A block's side of its control and status lines.
+template <class Near, class Far, class Clock>
+class BasicBlockControl {
+   public:
+    // `lifetime_ns`: the block ends by itself after so long; 0 for never.
+    CARILLON_HD BasicBlockControl(ControlLine* control, StatusLine* status,
+                                  std::uint64_t lifetime_ns, Clock clock, Near near = Near(),
+                                  Far far = Far())
+        : control_(control),
+          near_(near),
+          multiprocessor_(&status->multiprocessor, far),
+          started_(&status->started, far),
+          ended_(&status->ended, far),
+          beat_(&status->beat, far),
+          lifetime_ns_(lifetime_ns),
+          clock_(clock) {}
+
+    // The block also ends by itself when no beat of its host has come for so long; 0 for never.
+    CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
+    CARILLON_HD void rest_by(IdlePolicy const& policy) { rest_ = policy; }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void report_started() {
+        began_ns_ = heard_ns_ = beaten_ns_ = clock_.now_ns();
+        multiprocessor_.set(clock_.multiprocessor());
+        started_.set(true, OutOfLine::written);  // whoever sees it reads the multiprocessor
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void report_ended() { ended_.set(reason_); }
+
+    // Whether to end. Looks at the stop word at every so many calls: a look costs as much as a
+    // poll.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool should_stop() {
+        if (++looks_ % polls_before_look != 0) [[likely]]
+            return false;
+        return stop_now();
+    }
+    // The same, looking at once.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool stop_now() {
+        looked();
+        Quad const words = near_.load_pair(&control_->stop);
+        if (words.low != 0) {
+            reason_ = EndReason::told;
+            return true;
+        }
+        std::uint64_t const now = clock_.now_ns();
+        if (words.high != heard_) {
+            heard_ = words.high;
+            heard_ns_ = now;
+        }
+        if (now - beaten_ns_ >= beat_period_ns) {
+            beaten_ns_ = now;
+            beat_.set(now);
+        }
+        if (lifetime_ns_ != 0 && now - began_ns_ > lifetime_ns_) reason_ = EndReason::lifetime;
+        if (silence_ns_ != 0 && now - heard_ns_ > silence_ns_) reason_ = EndReason::host_silent;
+        return reason_ != EndReason::none;
+    }
+
+    // Of this thread: another has looked for it.
+    CARILLON_HD void looked() { looked_ticks_ = clock_.ticks(); }
+
+    // A request was served. True if it is a while since the last look at the stop word: a stop is
+    // not to wait for many requests, or for one that takes long. The next should_stop() looks then.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool busy() {
+        spins_ = 0;
+        idle_polls_ = 0;
+        sleep_ns_ = 0;
+        return clock_.ticks() - looked_ticks_ > long_ticks && look_next();
+    }
+    // A poll found nothing. True if it slept: beside a sleep a look at the stop word costs nothing.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool idle() {
+        spin();
+        return rest(1);
+    }
+    // The same in two parts, for a loop in which nothing but polls is to be: spin() after each that
+    // finds nothing, and rest(polls_before_rest()) after so many in a row.
+    CARILLON_HD void spin() { clock_.idle(++spins_); }
+    [[nodiscard]] CARILLON_HD std::uint32_t polls_before_rest() const {
+        if (!may_rest()) return polls_before_look;
+        std::uint32_t const left = rest_.polls - idle_polls_;
+        return left == 0 ? 1 : left < polls_before_look ? left : polls_before_look;
+    }
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool rest(std::uint32_t polls) {
+        if (!may_rest()) return false;
+        if (idle_polls_ < rest_.polls) {
+            idle_polls_ += polls;
+            return false;
+        }
+        sleep_ns_ = sleep_ns_ == 0 ? first_sleep_ns : 2 * sleep_ns_;
+        if (sleep_ns_ > rest_.longest_sleep_ns) sleep_ns_ = rest_.longest_sleep_ns;
+        clock_.sleep(sleep_ns_);
+        return look_next();
+    }
+    // Whether its policy ever lets it sleep.
+    [[nodiscard]] CARILLON_HD bool may_rest() const { return rest_.longest_sleep_ns != 0; }
+
+   private:
+    CARILLON_HD bool look_next() {
+        looks_ = polls_before_look - 1;
+        return true;
+    }
+
+    // A look at the stop word costs as much as a poll.
+    static constexpr std::uint32_t polls_before_look = 64;
+    static constexpr std::uint32_t first_sleep_ns = 100;
+    // Often enough for whoever waits, seldom enough for the bus.
+    static constexpr std::uint64_t beat_period_ns = 1'000'000;
+    static constexpr std::uint64_t long_ticks = 1'000'000;
+
+    ControlLine* control_;
+    Near near_;
+    FlagWriter<std::uint64_t, Far> multiprocessor_;
+    FlagWriter<bool, Far> started_;
+    FlagWriter<EndReason, Far> ended_;
+    FlagWriter<std::uint64_t, Far> beat_;
+    std::uint64_t lifetime_ns_;
+    std::uint64_t silence_ns_ = 0;
+    std::uint64_t began_ns_ = 0;
+    std::uint64_t heard_ = 0;
+    std::uint64_t heard_ns_ = 0;
+    std::uint64_t beaten_ns_ = 0;
+    std::uint64_t looked_ticks_ = 0;
+    EndReason reason_ = EndReason::none;
+    std::uint32_t looks_ = 0;
+    std::uint32_t spins_ = 0;       // a GPU needs no count of them
+    std::uint32_t idle_polls_ = 0;  // of a block that may rest
+    std::uint32_t sleep_ns_ = 0;    // the last one since the last request
+    IdlePolicy rest_;
+    Clock clock_;
+};
+
+using BlockControl = BasicBlockControl<DeviceNear, DeviceFar, DeviceClock>;
+
+// When a block ends by itself, 0 for never, and how it waits.
+struct BlockLimits {
+    std::uint64_t lifetime_ns;
+    std::uint64_t silence_ns;  // of its host
+    IdlePolicy idle{};
+
+    [[nodiscard]] CARILLON_HD BlockControl control(ChannelView const& view,
+                                                   DeviceClock clock) const {
+        BlockControl control(view.control, view.status, lifetime_ns, clock);
+        control.limit_silence(silence_ns);
+        control.rest_by(idle);
+        return control;
+    }
+};
+
+}  // namespace carillon

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel whose blocks share one ring.
+#pragma once
+
+#include <type_traits>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/sweep.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon::detail {
+
+template <class Handler, class Request, class Reply>
+struct PoolBody {
+    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    SharedRingView requests;
+    ReplyPlaces places;
+    Handler handler;
+    BlockLimits limits;
+    bool oversubscribed;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Asked = AddressedRequest<Request>;
+        constexpr bool alone = threads_of<Handler>() == 1;
+        ChannelView const view = blocks.channel(block);
+        auto control = limits.control(view, DeviceClock(oversubscribed));
+        ReplyWriter<DeviceFar> const replies(places);
+        Handler own = handler;
+        auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
+        auto const answer = [&](Asked const& asked, Reply const& reply) {
+            replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
+            return true;
+        };
+        if (requests.stripe() == 1) {
+            SharedConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
+            auto const take = [&](Asked& asked) {
+                return ring.poll([&](Asked const& next, Sequence /*number*/) { asked = next; });
+            };
+            using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
+            serve_by_turns<Asked>(control, Threads(), take, handle, answer);
+        } else if constexpr (alone) {
+            SharedConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
+            sweep_until_stopped(control, WarpLanes(), [&] {
+                return ring.poll([&](Asked const& next, Sequence /*number*/) {
+                    (void)answer(next, handle(next));
+                });
+            });
+        }
+    }
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a warp serves: it looks at everything that it watches, again and again.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon::detail {
+
+// Sweeps by `look()`, which tells whether it served anyone, until told to stop.
+CARILLON_POLICY_CODE
+template <class Control, VotingGroup Lanes, class Look>
+CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look) {
+    bool const leads = lanes.thread_rank() == 0;
+    if (leads) control.report_started();
+    do {
+        // As in serve(): nothing but sweeps, until what one has served took long.
+        control.looked();
+        std::uint32_t const sweeps = control.polls_before_rest();
+        bool served = false;
+        bool due = false;
+        // The vote brings the lanes together: apart, they would load their bells apart.
+        for (std::uint32_t sweep = 0; sweep < sweeps && !lanes.any(due); ++sweep) {
+            if (look()) {
+                served = true;
+                due = control.busy();
+            }
+            control.spin();
+        }
+        // Who may sleep decides it together: a warp is as slow as its slowest lane.
+        if (control.may_rest()) served = lanes.any(served);
+        if (served) {
+            control.busy();
+        } else {
+            control.rest(sweeps);
+        }
+    } while (!lanes.any(leads && control.stop_now()));
+    if (leads) control.report_ended();
+}
+
+}  // namespace carillon::detail

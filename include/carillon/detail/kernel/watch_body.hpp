@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel whose blocks watch many channels each.
+#pragma once
+
+#include <cstdint>
+#include <new>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/nearest_page.hpp"
+#include "carillon/detail/kernel/watch.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon::detail {
+
+template <class Handler, class Request, class Reply>
+struct WatchBody {
+    ChannelTable channels;
+    Handler handler;
+    unsigned channels_per_block;
+    BlockLimits limits;
+    bool oversubscribed;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Channel = DeviceChannel<Request, Reply>;
+        Room<Channel> own_room;
+        auto* const watched = reinterpret_cast<Channel*>(block::shared(own_room).bytes);
+        unsigned const first = block * channels_per_block;
+        for (unsigned i = block::thread(); i < channels_per_block; i += block::threads()) {
+            ChannelView const view = channels.channel(first + i);
+            ::new (watched + i) Channel(view.requests, view.replies);
+        }
+        block::barrier();
+        Handler own = handler;
+        ChannelView const leading = channels.channel(first);
+        DeviceClock const clock(oversubscribed);
+        serve_watch(watched, channels_per_block, nearest_bells(block, leading.status, clock), own,
+                    limits.control(leading, clock));
+    }
+
+   private:
+    // Those of the block's two places for bells that are nearer to it. The host reads in the status
+    // line which, once it sees there that the block has started.
+    CARILLON_HD std::uint64_t const* nearest_bells(unsigned block, StatusLine* status,
+                                                   DeviceClock const& clock) const {
+        WarpLanes const lanes;
+        std::uint64_t place = 0;
+        if (lanes.thread_rank() == 0) {
+            std::uint64_t* const bells = channels.bells(block, 0);
+            place = nearest_place(DeviceNear(), clock, bells, ChannelTable::page, 2);
+            FlagWriter<std::uint64_t, DeviceFar>(&status->bells).set(place);
+        }
+        return channels.bells(block, static_cast<unsigned>(lanes.broadcast(place)));
+    }
+
+    template <class Channel>
+    struct Room {
+        alignas(Channel) unsigned char bytes[bells_per_block * sizeof(Channel)];
+    };
+};
+
+}  // namespace carillon::detail

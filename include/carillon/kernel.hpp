@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that never stops: its blocks answer requests with a handler.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/client.hpp"
+#include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/pool_route.hpp"
+#include "carillon/device.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/kernel_state.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/placement.hpp"
+
+namespace carillon {
+inline namespace CARILLON_TOOLCHAIN {
+
+// `Handler` is a trivially copyable functor, its operator() CARILLON_HD, from a request to a
+// reply; it may keep state: every block has a copy of its own, used by one thread. Where the lanes
+// of a warp serve (WatchedChannels, a Pool with a stripe) every lane has a copy, and which requests
+// share one is not said. A handler with a `static constexpr unsigned threads` above 1 is run by so
+// many threads of a block together, each with a copy of its own: block::thread() says which one it
+// is, and the first one's result is the reply. On the emulated device one thread is all of them.
+//
+// A handler that declares `using Commands = carillon::Commands<A, B, C>` has an operator() for each
+// of them, which returns a reply, nothing, or an Outcome<Reply>. One that is overloaded or a
+// template otherwise declares `using Request` and `using Reply`.
+//
+// `Requests` says how requests reach the blocks: Channels, WatchedChannels or Pool.
+template <class Handler, class Requests = Channels>
+class PersistentKernel {
+    using Route = detail::Route<Handler, Requests>;
+    static constexpr bool pooled = std::same_as<Requests, Pool>;
+    static constexpr bool one_channel = std::same_as<Requests, Channels>;
+
+   public:
+    using Client = typename Route::Client;
+
+    // Allocates the rings, starts the kernel and returns when every block runs. Throws
+    // ResidencyError, UsageError, TimeoutError, CudaError, and what Device::allocate throws.
+    explicit PersistentKernel(Device const& device, KernelOptions const& options = {},
+                              Handler handler = {})
+        : PersistentKernel(device, Route(device, Requests{}, options), options, handler) {}
+    template <std::same_as<Requests> Chosen>
+    PersistentKernel(Device const& device, Chosen const& requests,
+                     KernelOptions const& options = {}, Handler handler = {})
+        : PersistentKernel(device, Route(device, requests, options), options, handler) {}
+
+    // The same in memory that the caller has: as many of its channels as the blocks have;
+    // options.capacity and the placement are not looked at. The rings in it are made empty first.
+    PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
+                     KernelOptions const& options, Handler handler = {}) requires(!pooled)
+        : PersistentKernel(device, Route(device, std::move(memory), Requests{}, options), options,
+                           handler) {}
+    template <std::same_as<Requests> Chosen>
+    PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
+                     Chosen const& requests, KernelOptions const& options = {},
+                     Handler handler = {}) requires(!pooled)
+        : PersistentKernel(device, Route(device, std::move(memory), requests, options), options,
+                           handler) {}
+
+    // One that was moved from has no channels, and all else throws UsageError. That of a pool is
+    // not assigned to.
+    PersistentKernel(PersistentKernel&&) noexcept = default;
+    PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
+    PersistentKernel(PersistentKernel const&) = delete;
+    PersistentKernel& operator=(PersistentKernel const&) = delete;
+    // Stops the kernel, waiting for at most options.stop_timeout; never throws.
+    ~PersistentKernel() = default;
+
+    // The client of a channel, for one thread at a time. Block b has the channel b, or of
+    // WatchedChannels the per_block ones from b * per_block on. Throws UsageError for a channel
+    // that is not.
+    [[nodiscard]] Client& channel(unsigned index = 0) requires(!pooled) {
+        return route_.channels().at("PersistentKernel::channel", index);
+    }
+    [[nodiscard]] unsigned channels() const requires(!pooled) {
+        return static_cast<unsigned>(route_.channels().size());
+    }
+    // The channel that a block serves first, if Channels::express says that there is one: a request
+    // waits for the one that the block is at, for no other of the block's. Throws UsageError.
+    [[nodiscard]] Client& express(unsigned block = 0) requires(one_channel) {
+        return route_.express("PersistentKernel::express", block);
+    }
+    // Where it was put, and what was left to chance.
+    [[nodiscard]] ChannelPlacement const& placement() const requires(one_channel) {
+        return route_.placement();
+    }
+    // The calling thread's client of a pool. It may outlive the kernel. Throws UsageError when
+    // Pool::clients have one.
+    [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
+
+    [[nodiscard]] unsigned blocks() const { return host("PersistentKernel::blocks").blocks(); }
+    // Which multiprocessor a block runs on. Throws UsageError for a block that is not.
+    [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
+        return host("PersistentKernel::multiprocessor").multiprocessor(block);
+    }
+
+    // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
+    // any request is unanswered. Throws UsageError for a block that is not.
+    [[nodiscard]] KernelState state() const { return host("PersistentKernel::state").state(); }
+    [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
+        host("PersistentKernel::activity").require_block("activity", block);
+        return host_->activity(block, route_.outstanding(block));
+    }
+
+    // Ends the kernel when it has answered what was accepted: from now on every submit throws
+    // StoppedError, and what was submitted before has its reply, which can be taken afterwards too.
+    // Throws TimeoutError if requests are unanswered after `timeout`, because a handler is still at
+    // one or because replies that nobody takes leave no room: the kernel goes on draining then,
+    // drain again or stop(). Throws CudaError if the kernel died.
+    void drain(std::chrono::nanoseconds timeout) {
+        host("PersistentKernel::drain").drain([this] { return route_.all_answered(); }, timeout);
+    }
+    // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
+    // client throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
+    // again, or let go: nothing that it may still touch is freed), CudaError if it had died.
+    void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
+        host("PersistentKernel::stop").stop(timeout);
+    }
+    // Whether the kernel is still there. Throws CudaError if it died.
+    [[nodiscard]] bool running() const { return host("PersistentKernel::running").running(); }
+
+   private:
+    PersistentKernel(Device const& device, Route route, KernelOptions const& options,
+                     Handler const& handler)
+        : route_(std::move(route)),
+          host_(detail::KernelHost::make(device, route_.blocks(), options, "PersistentKernel",
+                                         route_.channels_per_block())) {
+        static_assert(std::is_trivially_copyable_v<Handler>,
+                      "carillon: a handler must be trivially copyable: it is passed to the kernel "
+                      "by value");
+        host_->run(route_.start(device, options, handler));
+        route_.connect(device, options, host_);
+    }
+
+    [[nodiscard]] detail::KernelHost& host(std::string_view call) const {
+        return detail::owned(host_, call).of_this_process(call);
+    }
+
+    Route route_;
+    std::shared_ptr<detail::KernelHost> host_;  // goes first: the memory outlives the kernel
+};
+
+template <class Handler>
+PersistentKernel(Device const&, KernelOptions const&, Handler) -> PersistentKernel<Handler>;
+template <class Requests, class Handler>
+PersistentKernel(Device const&, Requests const&, KernelOptions const&, Handler)
+    -> PersistentKernel<Handler, Requests>;
+template <class Handler>
+PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, KernelOptions const&, Handler)
+    -> PersistentKernel<Handler>;
+template <class Requests, class Handler>
+PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, Requests const&,
+                 KernelOptions const&, Handler) -> PersistentKernel<Handler, Requests>;
+
+}  // namespace CARILLON_TOOLCHAIN
+}  // namespace carillon

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a PersistentKernel is to be: options of every one, and how requests reach its blocks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "carillon/idle_policy.hpp"
+#include "carillon/placement_profile.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon {
+
+struct KernelOptions {
+    unsigned blocks = 1;
+    // Slots of a channel, each way, or of the ring that a pool has; a power of two up to 2^20.
+    std::uint32_t capacity = 256;
+    std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
+    // How long the destructor waits for the kernel to end.
+    std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
+    // The kernel ends by itself after so long; 0 for never.
+    std::chrono::nanoseconds lifetime{0};
+    // The kernel ends by itself when this process has not shown for so long that it is there, as it
+    // does ten times within it: the process is gone, stopped, or in a debugger. 10 ms or more, 0
+    // for never; none: a second on a GPU, never on the emulated device, whose threads go with the
+    // process.
+    std::optional<std::chrono::nanoseconds> host_limit = std::nullopt;
+    // A block that is at one request for longer is `stuck`.
+    std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);
+    // What its blocks do while nothing comes. A block that sleeps looks for a stop at every poll.
+    IdlePolicy idle = IdlePolicy::spin();
+    // How its clients wait; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
+};
+
+enum class Placement : std::uint8_t {
+    automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
+    off,        // anywhere
+    tuned,      // by the profile, or without one by a short measurement; it throws if that fails
+};
+
+// A channel for each block, which one thread of the block polls: the shortest round trip.
+struct Channels {
+    // Every block has a second channel, whose requests it serves before those of its first.
+    bool express = false;
+    // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
+    // shows to be fast. The start takes longer then. Not with express channels, nor with a handler
+    // of several threads.
+    Placement placement = Placement::automatic;
+    // What is known of the device, instead of the profile that is kept for it.
+    std::shared_ptr<PlacementProfile const> profile = nullptr;
+};
+
+// Many channels for each block: one warp watches them all by their bells, with a handler of one
+// thread. A round trip is one more look at memory longer, and where several have requests each
+// waits for at most one of every other in turn (serve_watch).
+struct WatchedChannels {
+    unsigned per_block = 64;  // 2 to 64
+};
+
+// One ring for all blocks: whichever is free takes the next request. Any number of host threads
+// ask, each through a client of its own, and replies come in any order.
+struct Pool {
+    unsigned clients = 64;       // host threads that ask at the same time, at most
+    std::uint32_t replies = 64;  // outstanding of a client, at most
+    // How many requests a block takes at a time, a power of two. 1 spreads them best. With 32 to
+    // 128, and a handler of one thread, the lanes of a warp each serve some: the highest rates, but
+    // a request may wait for those that were taken with it.
+    std::uint32_t stripe = 1;
+};
+
+}  // namespace carillon

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/channel_routes.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* owner = "PersistentKernel";
+
+unsigned channels_of_blocks(KernelOptions const& options, unsigned each) {
+    if (options.blocks > std::numeric_limits<unsigned>::max() / 2 / each) {
+        throw UsageError(owner, fmt::format("{} blocks are too many", options.blocks));
+    }
+    return options.blocks * each;
+}
+
+}  // namespace
+
+unsigned channels_of(Channels const& requests, KernelOptions const& options) {
+    check_options(owner, options);
+    return channels_of_blocks(options, 1) * (requests.express ? 2 : 1);
+}
+
+unsigned channels_of(WatchedChannels const& requests, KernelOptions const& options) {
+    check_options(owner, options);
+    if (requests.per_block < 2 || requests.per_block > bells_per_block) {
+        throw UsageError(owner, fmt::format("{} channels a block: one warp watches 2 to {}",
+                                            requests.per_block, bells_per_block));
+    }
+    return channels_of_blocks(options, requests.per_block);
+}
+
+std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
+                                              std::shared_ptr<ChannelMemory> memory,
+                                              unsigned channels) {
+    auto checked = checked_memory(owner, device, std::move(memory), 0);
+    if (channels > checked->channels()) {
+        throw UsageError(owner, "more blocks than the memory has channels for them");
+    }
+    checked->reset();
+    return checked;
+}
+
+std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,
+                                                   WatchedChannels const& requests,
+                                                   KernelOptions const& options) {
+    unsigned const channels = channels_of(requests, options);
+    check_capacity(owner, options.capacity);
+    return std::make_shared<ChannelMemory>(device, channels, options.capacity);
+}
+
+}  // namespace carillon::detail

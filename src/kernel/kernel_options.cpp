@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/kernel_options.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/error.hpp"
+#include "carillon/kernel_state.hpp"
+
+namespace carillon {
+
+std::string_view to_string(KernelState state) {
+    static constexpr std::array<std::string_view, 5> names{"starting", "running", "draining",
+                                                           "stopped", "failed"};
+    return names.at(static_cast<std::size_t>(state));
+}
+
+std::string_view to_string(BlockActivity activity) {
+    static constexpr std::array<std::string_view, 4> names{"idle", "busy", "stuck", "ended"};
+    return names.at(static_cast<std::size_t>(activity));
+}
+
+namespace detail {
+
+void check_options(std::string_view owner, KernelOptions const& options) {
+    constexpr std::chrono::milliseconds least_host_limit{10};
+    constexpr std::uint32_t longest_sleep_ns = 1'000'000;
+    std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
+    if (options.blocks == 0) throw UsageError(owner, "0 blocks: a kernel has at least one block");
+    if (host_limit.count() != 0 && host_limit < least_host_limit) {
+        throw UsageError(owner, fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for "
+                                            "none",
+                                            host_limit.count()));
+    }
+    if (options.lifetime.count() < 0) {
+        throw UsageError(owner, fmt::format("a lifetime of {} ns: it is 0, for ever, or more",
+                                            options.lifetime.count()));
+    }
+    if (options.idle.longest_sleep_ns > longest_sleep_ns) {
+        throw UsageError(owner, fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
+                                            options.idle.longest_sleep_ns, longest_sleep_ns));
+    }
+}
+
+std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
+                                            DeviceTraits const& traits) {
+    if (options.host_limit) return *options.host_limit;
+    return std::chrono::seconds(traits.kernels_end_with_process ? 0 : 1);
+}
+
+BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits) {
+    return {static_cast<std::uint64_t>(options.lifetime.count()),
+            static_cast<std::uint64_t>(host_silence_limit(options, traits).count()), options.idle};
+}
+
+}  // namespace detail
+}  // namespace carillon
