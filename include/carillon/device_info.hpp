@@ -51,9 +51,9 @@ struct DeviceInfo {
     bool emulated = false;
     std::string why_emulated;  // why "best" did not find a GPU; empty otherwise
 
-    MemorySource memory_source = MemorySource::unknown;
     // Why a GPU's rings are in page-locked host memory; empty otherwise.
     std::string why_host_memory;
+    MemorySource memory_source = MemorySource::unknown;
     bool coherent = true;       // false: flush and invalidate are needed and made
     std::size_t atom_size = 1;  // bytes; ranges of flush and invalidate are widened to it
     std::vector<MemoryTypeInfo> memory_types;
