@@ -6,8 +6,8 @@ include(CMakePackageConfigHelpers)
 set(cmake_folder "${CMAKE_INSTALL_LIBDIR}/cmake/carillon")
 set(generated "${CMAKE_CURRENT_BINARY_DIR}/install")
 
-# What a program needs beside the library. A shared one brings its own.
-# Names of libfmt hold its major version.
+# What a program is linked with beside the library; a shared one brings its own. The names in libfmt
+# hold its major version.
 string(REGEX MATCH "^[0-9]+" fmt_major "${fmt_VERSION}")
 math(EXPR next_fmt_major "${fmt_major} + 1")
 get_target_property(library_type carillon TYPE)
