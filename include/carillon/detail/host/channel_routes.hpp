@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -69,8 +70,8 @@ class ClientList {
     }
     // Of `count` from `first` on.
     [[nodiscard]] bool all_answered(std::size_t first, std::size_t count) const {
-        return std::all_of(clients_.begin() + first, clients_.begin() + first + count,
-                           [](auto const& client) { return client->all_answered(); });
+        return std::ranges::all_of(std::span(clients_).subspan(first, count),
+                                   [](auto const& client) { return client->all_answered(); });
     }
     [[nodiscard]] bool all_answered() const { return all_answered(0, size()); }
 
