@@ -29,6 +29,7 @@ namespace carillon {
 namespace detail {
 
 class Execution;
+struct Launcher;
 
 #if CARILLON_DEVICE_CODE
 template <class Body>
@@ -78,8 +79,6 @@ Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
 class RunningKernel {
    public:
     RunningKernel() noexcept;  // none, as one that was moved from: it has finished
-    // Use launch().
-    RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
     RunningKernel(RunningKernel&&) noexcept;
     RunningKernel& operator=(RunningKernel&&) noexcept;
     RunningKernel(RunningKernel const&) = delete;
@@ -93,11 +92,25 @@ class RunningKernel {
     [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) const;
 
    private:
+    friend struct detail::Launcher;
+    RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
     void leave() noexcept;
 
     std::shared_ptr<detail::Backend> backend_;
     std::unique_ptr<detail::Execution> execution_;
 };
+
+namespace detail {
+
+// What launch() does with a program.
+struct Launcher {
+    [[nodiscard]] static RunningKernel start(Device const& device, Program const& program,
+                                             unsigned blocks) {
+        return RunningKernel(device, program, blocks);
+    }
+};
+
+}  // namespace detail
 
 // How many blocks, and how many threads in each. On the emulated device one thread stands for all
 // of a block: a body asks block.hpp which thread of how many it is.
@@ -117,8 +130,8 @@ inline namespace CARILLON_TOOLCHAIN {
 // that nvcc did not compile, and for a shape that no device has; CudaError.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
-    return RunningKernel(device, detail::make_program(body, shape.threads, shape.lasting),
-                         shape.blocks);
+    return detail::Launcher::start(device, detail::make_program(body, shape.threads, shape.lasting),
+                                   shape.blocks);
 }
 
 // The same with blocks of one thread, or of `threads`.

@@ -49,6 +49,8 @@ using DeviceSharedProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
 
 namespace detail {
 
+struct SharedProducerAccess;
+
 // The memory of a shared ring on both sides of the bus.
 class SharedRingMemory {
    public:
@@ -105,14 +107,6 @@ struct SharedRingState {
 template <class T>
 class HostSharedProducer {
    public:
-    explicit HostSharedProducer(std::shared_ptr<detail::SharedRingState> state,
-                                std::string_view call = "SharedRing::producer",
-                                std::string_view which =
-                                    "producers of the ring are in use "
-                                    "(SharedRingOptions::producers)")
-        : state_(std::move(state)),
-          number_(detail::owned(state_, call).enter(call, which)),
-          end_(state_->memory.on_host(), state_->far, HostCached(), ClaimRecord(&record())) {}
     HostSharedProducer(HostSharedProducer&&) noexcept = default;
     HostSharedProducer& operator=(HostSharedProducer&&) = delete;
     HostSharedProducer(HostSharedProducer const&) = delete;
@@ -156,6 +150,13 @@ class HostSharedProducer {
     [[nodiscard]] ProducerRecord& record() const { return *state_->registry.record(number_); }
 
    private:
+    friend struct detail::SharedProducerAccess;
+    HostSharedProducer(std::shared_ptr<detail::SharedRingState> state, std::string_view call,
+                       std::string_view which)
+        : state_(std::move(state)),
+          number_(detail::owned(state_, call).enter(call, which)),
+          end_(state_->memory.on_host(), state_->far, HostCached(), ClaimRecord(&record())) {}
+
     // `end_` is there still, in memory that may be gone.
     void require_state(std::string_view call) const { (void)detail::owned(state_, call); }
 
@@ -164,6 +165,21 @@ class HostSharedProducer {
     unsigned number_;
     SharedProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
+
+namespace detail {
+
+// Makes a producer of what has a ring; `call` and `which` are for errors.
+struct SharedProducerAccess {
+    template <class T>
+    [[nodiscard]] static HostSharedProducer<T> make(
+        std::shared_ptr<SharedRingState> state, std::string_view call = "SharedRing::producer",
+        std::string_view which =
+            "producers of the ring are in use (SharedRingOptions::producers)") {
+        return HostSharedProducer<T>(std::move(state), call, which);
+    }
+};
+
+}  // namespace detail
 
 // `T` is trivially copyable, at most 48 bytes, and for consumers default-constructible.
 template <class T, Direction direction>
@@ -191,7 +207,7 @@ class SharedRing {
 
     // The calling thread's end. Throws UsageError when SharedRingOptions::producers have one.
     [[nodiscard]] HostSharedProducer<T> producer() const requires to_device {
-        return HostSharedProducer<T>(state_);
+        return detail::SharedProducerAccess::make<T>(state_);
     }
     // A thread's end; one for each thread that takes messages. The ring has to outlive it.
     [[nodiscard]] HostConsumer consumer() const requires(!to_device) {

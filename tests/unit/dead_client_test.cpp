@@ -23,7 +23,8 @@ class DeadClientTest : public testing::Test {
     // Runs on a thread that ends afterwards, and whose end is not let go: as of a client that dies.
     void die(std::function<void(HostSharedProducer<Asked>&)> const& last_steps) {
         std::thread([&] {
-            dead_ = std::make_unique<HostSharedProducer<Asked>>(pool_.ring());
+            dead_ = std::make_unique<HostSharedProducer<Asked>>(
+                detail::SharedProducerAccess::make<Asked>(pool_.ring()));
             last_steps(*dead_);
         }).join();
     }
@@ -47,7 +48,7 @@ class DeadClientTest : public testing::Test {
     // How many places of its own a next client finds free.
     std::uint32_t free_places() {
         std::uint32_t free = 0;
-        HostSharedProducer<Asked> const next(pool_.ring());
+        auto const next = detail::SharedProducerAccess::make<Asked>(pool_.ring());
         for (std::uint32_t i = 0; i < replies; ++i) {
             Place claim(pool_.places_on_host(), pool_.first_place(next.index()) + i);
             if (!claim.try_claim_own()) continue;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/channel_peer.hpp"
+#include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/device.hpp"

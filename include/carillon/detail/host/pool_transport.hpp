@@ -40,8 +40,9 @@ class PoolTransport {
     // Throws UsageError when Pool::clients have one.
     explicit PoolTransport(std::shared_ptr<PoolState> state)
         : state_(std::move(state)),
-          producer_(owned(state_, "PersistentKernel::client").ring(), "PersistentKernel::client",
-                    "clients of the kernel are in use (Pool::clients)"),
+          producer_(SharedProducerAccess::make<AddressedRequest<Request>>(
+              owned(state_, "PersistentKernel::client").ring(), "PersistentKernel::client",
+              "clients of the kernel are in use (Pool::clients)")),
           record_(&state_->record(producer_.index())) {
         std::uint32_t const replies = state_->replies();
         slots_.reserve(replies);
