@@ -79,14 +79,14 @@ class ReaderHost {
     std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives the kernel
 };
 
-using LaunchReader = RunningKernel (*)(Device const&, LaunchShape, ReaderBody const&);
-
 inline namespace CARILLON_TOOLCHAIN {
-// A template: nvcc is to compile the kernel only where there is a reader.
-template <class Body = ReaderBody>
-RunningKernel launch_reader(Device const& device, LaunchShape shape, Body const& body) {
-    return launch(device, shape, body);
-}
+// A template: nvcc is to compile the kernel only where there is a reader (as ProbeLaunch).
+struct ReaderLaunch {
+    template <class Body>
+    static RunningKernel run(Device const& device, LaunchShape shape, Body const& body) {
+        return launch(device, shape, body);
+    }
+};
 }  // namespace CARILLON_TOOLCHAIN
 
 }  // namespace detail
@@ -101,10 +101,10 @@ class DeviceReader {
 
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
     // and what Device::allocate throws.
-    template <detail::LaunchReader launch = &detail::launch_reader<>>
+    template <class Launch = detail::ReaderLaunch>
     explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
         : host_(std::make_unique<detail::ReaderHost>(device, options)) {
-        host_->kernel().run(launch(device, host_->shape(), host_->body()));
+        host_->kernel().run(Launch::run(device, host_->shape(), host_->body()));
     }
 
     // The bytes at an address of the device, of any alignment: what was there at some time during

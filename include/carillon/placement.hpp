@@ -94,11 +94,14 @@ struct ProbeBody {
 using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
 
 inline namespace CARILLON_TOOLCHAIN {
-// A template: nvcc is to compile the probe only where somebody measures.
-template <class Body = ProbeBody>
-RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& body) {
-    return launch_pinned(device, pins, body);
-}
+// A template: nvcc is to compile the probe only where somebody measures. That is where a call names
+// it; of a function that is a default argument nvcc makes no device code.
+struct ProbeLaunch {
+    template <class Body>
+    static RunningKernel run(Device const& device, Pins const& pins, Body const& body) {
+        return launch_pinned(device, pins, body);
+    }
+};
 }  // namespace CARILLON_TOOLCHAIN
 
 [[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options,
@@ -112,9 +115,9 @@ RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& b
 // Measures every multiprocessor, pages of both memories, and the cores that the calling thread may
 // run on, from the calling thread: it is moved about meanwhile. Throws UsageError, TimeoutError
 // when the device does not answer, and what Device::allocate and launch throw.
-template <detail::LaunchProbe launch = &detail::launch_probe<>>
+template <class Launch = detail::ProbeLaunch>
 [[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options = {}) {
-    return detail::tune(device, options, launch);
+    return detail::tune(device, options, &Launch::template run<detail::ProbeBody>);
 }
 
 // Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
@@ -122,10 +125,11 @@ template <detail::LaunchProbe launch = &detail::launch_probe<>>
 // multiprocessor for are measured where they happen to run. The rings in the memory are made empty:
 // then arrange() it as the result says, and launch with Pins of the result. Throws UsageError for
 // fewer candidates than blocks or none, TimeoutError, and what launch throws.
-template <detail::LaunchProbe launch = &detail::launch_probe<>>
+template <class Launch = detail::ProbeLaunch>
 [[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
                                               unsigned blocks, PlacementProfile const& profile) {
-    return detail::place_channels(device, candidates, blocks, profile, launch);
+    return detail::place_channels(device, candidates, blocks, profile,
+                                  &Launch::template run<detail::ProbeBody>);
 }
 
 }  // namespace carillon

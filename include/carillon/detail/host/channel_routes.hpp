@@ -91,8 +91,8 @@ class Route<Handler, Channels> {
     using Client = ChannelClient<MessagesOf<Handler>>;
 
     Route(Device const& device, Channels const& requests, KernelOptions const& options)
-        : Route(requests,
-                place_kernel(device, requests, options, threads_of<Handler>(), &launch_probe<>)) {}
+        : Route(requests, place_kernel(device, requests, options, threads_of<Handler>(),
+                                       &ProbeLaunch::run<ProbeBody>)) {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
           KernelOptions const& options)
         : Route(requests, PlacedMemory{callers_memory(device, std::move(memory),
