@@ -106,7 +106,7 @@ namespace detail {
 struct Launcher {
     [[nodiscard]] static RunningKernel start(Device const& device, Program const& program,
                                              unsigned blocks) {
-        return RunningKernel(device, program, blocks);
+        return {device, program, blocks};
     }
 };
 

@@ -175,7 +175,7 @@ struct SharedProducerAccess {
         std::shared_ptr<SharedRingState> state, std::string_view call = "SharedRing::producer",
         std::string_view which =
             "producers of the ring are in use (SharedRingOptions::producers)") {
-        return HostSharedProducer<T>(std::move(state), call, which);
+        return {std::move(state), call, which};
     }
 };
 
