@@ -28,12 +28,12 @@ CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, 
     return clock.ticks() - began;
 }
 
-// Of `count` places in device memory, `apart` bytes from each other, the index of the nearest. At
+// Of `count` places in device memory, `stride` bytes from each other, the index of the nearest. At
 // each there are words that may be touched, and that nobody changes meanwhile; they keep their
 // values. It takes 24 atomics a place.
 template <class Near, class Clock>
 CARILLON_HD unsigned nearest_place(Near const& near, Clock const& clock, std::uint64_t* first,
-                                   std::size_t apart, unsigned count) {
+                                   std::size_t stride, unsigned count) {
     constexpr unsigned rounds = 3;  // the first one finds what must be found out about the address
     constexpr unsigned atomics = 8;
     unsigned nearest = 0;
@@ -41,7 +41,7 @@ CARILLON_HD unsigned nearest_place(Near const& near, Clock const& clock, std::ui
     for (unsigned round = 0; round < rounds; ++round) {
         for (unsigned place = 0; place < count; ++place) {
             std::uint64_t const time =
-                time_of_atomics(near, clock, first + place * (apart / sizeof(*first)), atomics);
+                time_of_atomics(near, clock, first + place * (stride / sizeof(*first)), atomics);
             if (time >= least) continue;
             least = time;
             nearest = place;
