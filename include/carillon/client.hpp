@@ -35,7 +35,7 @@ namespace detail {
 
 // One thread at a time. A kernel's channels and pools give it: PersistentKernel::Client. That of a
 // channel is neither copied nor moved: it numbers its requests, and two would number them apart.
-// That of a pool is made, used and let go by one thread; with it, what is outstanding is given up.
+// That of a pool is made and used by one thread; with it goes what is outstanding.
 template <class Messages, class Transport>
 class Client {
    public:

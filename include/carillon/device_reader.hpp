@@ -92,7 +92,7 @@ struct ReaderLaunch {
 }  // namespace detail
 
 // A small kernel that stays on the device and the host memory that it sends to. One thread at a
-// time.
+// time. A program of sources that nvcc compiles and others makes it in those alone.
 class DeviceReader {
    public:
     // Reads of so many bytes at most come back in the lines of one reply, without a fence: the

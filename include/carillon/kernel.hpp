@@ -68,8 +68,8 @@ class PersistentKernel {
         : PersistentKernel(device, Route(device, std::move(memory), requests, options), options,
                            handler) {}
 
-    // One that was moved from has no channels, and all else throws UsageError. That of a pool is
-    // not assigned to.
+    // One that was moved from has no channels, and all else but placement() throws UsageError.
+    // That of a pool is not assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
     PersistentKernel(PersistentKernel const&) = delete;
@@ -148,7 +148,7 @@ class PersistentKernel {
     }
 
     Route route_;
-    std::shared_ptr<detail::KernelHost> host_;  // goes first: the memory outlives the kernel
+    std::shared_ptr<detail::KernelHost> host_;  // shared with the clients; it holds the memory
 };
 
 template <class Handler>

@@ -91,6 +91,9 @@ struct Desk {
 template <class... Command>
 struct DeskOf : Desk {
     using Commands = carillon::Commands<Command...>;
+    // A table of commands goes before what a handler of its own may call so.
+    using Request = Large;
+    using Reply = Large;
 };
 
 template <class... Command>

@@ -83,6 +83,11 @@ template <class Messages>
 using ChannelClient =
     Client<Messages, ChannelTransport<typename Messages::Request, typename Messages::Reply>>;
 
+// How its clients wait. Made before memory is touched: it throws UnsupportedError.
+[[nodiscard]] inline HostWait wait_of_clients(Device const& device, KernelOptions const& options) {
+    return HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
+}
+
 inline namespace CARILLON_TOOLCHAIN {
 
 template <class Handler>
@@ -91,13 +96,15 @@ class Route<Handler, Channels> {
     using Client = ChannelClient<MessagesOf<Handler>>;
 
     Route(Device const& device, Channels const& requests, KernelOptions const& options)
-        : Route(requests, place_kernel(device, requests, options, threads_of<Handler>(),
-                                       &ProbeLaunch::run<ProbeBody>)) {}
+        : Route{wait_of_clients(device, options), requests,
+                place_kernel(device, requests, options, threads_of<Handler>(),
+                             &ProbeLaunch::run<ProbeBody>)} {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
           KernelOptions const& options)
-        : Route(requests, PlacedMemory{callers_memory(device, std::move(memory),
-                                                      channels_of(requests, options)),
-                                       {{}, "the caller brought the memory"}}) {}
+        : Route{wait_of_clients(device, options), requests,
+                PlacedMemory{
+                    callers_memory(device, std::move(memory), channels_of(requests, options)),
+                    {{}, "the caller brought the memory"}}} {}
 
     // Its first channels have the control and status lines of the blocks.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
@@ -126,11 +133,9 @@ class Route<Handler, Channels> {
     // Makes the clients of a kernel that runs.
     void connect(Device const& device, KernelOptions const& options,
                  std::shared_ptr<KernelHost> const& kernel) {
-        HostWait const wait =
-            HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
         for (unsigned i = 0; i < options.blocks; ++i) {
-            channels_.add(device, memory_, i, wait, kernel);
-            if (express_wanted_) express_.add(device, memory_, options.blocks + i, wait, kernel);
+            channels_.add(device, memory_, i, wait_, kernel);
+            if (express_wanted_) express_.add(device, memory_, options.blocks + i, wait_, kernel);
         }
     }
 
@@ -153,8 +158,9 @@ class Route<Handler, Channels> {
     using Request = typename Client::Request;
     using Reply = typename Client::Reply;
 
-    Route(Channels const& requests, PlacedMemory placed)
-        : express_wanted_(requests.express),
+    Route(HostWait const& wait, Channels const& requests, PlacedMemory placed)
+        : wait_(wait),
+          express_wanted_(requests.express),
           placement_(std::move(placed.placement)),
           memory_(std::move(placed.memory)) {}
 
@@ -163,6 +169,7 @@ class Route<Handler, Channels> {
         return {device, placement_.multiprocessors()};
     }
 
+    HostWait wait_;
     bool express_wanted_;
     ChannelPlacement placement_;
     std::shared_ptr<ChannelMemory> memory_;
@@ -179,10 +186,13 @@ class Route<Handler, WatchedChannels> {
     using Client = ChannelClient<MessagesOf<Handler>>;
 
     Route(Device const& device, WatchedChannels const& requests, KernelOptions const& options)
-        : per_block_(requests.per_block), memory_(make_watched_memory(device, requests, options)) {}
+        : wait_(wait_of_clients(device, options)),
+          per_block_(requests.per_block),
+          memory_(make_watched_memory(device, requests, options)) {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory,
           WatchedChannels const& requests, KernelOptions const& options)
-        : per_block_(requests.per_block),
+        : wait_(wait_of_clients(device, options)),
+          per_block_(requests.per_block),
           memory_(callers_memory(device, std::move(memory), channels_of(requests, options))) {}
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
@@ -200,13 +210,11 @@ class Route<Handler, WatchedChannels> {
 
     void connect(Device const& device, KernelOptions const& options,
                  std::shared_ptr<KernelHost> const& kernel) {
-        HostWait const wait =
-            HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
         for (unsigned i = 0; i < options.blocks * per_block_; ++i) {
             unsigned const block = i / per_block_;
             std::uint64_t* const bells =
                 memory_->on_host().bells(block, kernel->place_of_bells(block));
-            channels_.add(device, memory_, i, wait, kernel, bells + i % per_block_);
+            channels_.add(device, memory_, i, wait_, kernel, bells + i % per_block_);
         }
     }
 
@@ -217,6 +225,7 @@ class Route<Handler, WatchedChannels> {
     }
 
    private:
+    HostWait wait_;
     unsigned per_block_;
     std::shared_ptr<ChannelMemory> memory_;
     ClientList<Client> channels_;

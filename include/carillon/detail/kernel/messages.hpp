@@ -55,8 +55,7 @@ template <class Handler>
 requires requires {
     typename Handler::Request;
     typename Handler::Reply;
-}
-struct Served<Handler> {
+} &&(!requires { typename Handler::Commands; }) struct Served<Handler> {
     using Functor = Handler;
     using Messages = OneRequest<typename Handler::Request, typename Handler::Reply>;
 };
