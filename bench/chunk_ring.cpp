@@ -53,7 +53,7 @@ void through_chunks(benchmark::State& state, carillon::Device const& device) {
     carillon::ChunkRing<Meta> ring(device, {.chunk_bytes = size, .chunks = slots});
     auto const word = device.allocate_host(64);
     auto const kernel = carillon::launch(
-        device, 1, TakeBody{ring.device_handle(), static_cast<std::uint64_t*>(word.device())});
+        device, 1, TakeBody{ring.device_handle(), static_cast<std::uint64_t*>(word.device_ptr())});
     for (auto _ : state) {
         auto chunk = ring.claim(10s);
         chunk.fill(0, from);
@@ -70,7 +70,7 @@ void memcpy_and_fence(benchmark::State& state, carillon::Device const& device) {
     auto const memory = device.allocate(slots * size);
     std::size_t slot = 0;
     for (auto _ : state) {
-        std::memcpy(static_cast<std::byte*>(memory.host()) + slot++ % slots * size, from.data(),
+        std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + slot++ % slots * size, from.data(),
                     size);
         carillon::X86::store_fence();
     }

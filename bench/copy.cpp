@@ -38,7 +38,7 @@ void add(std::string const& name, Copy const& copy) {
 
 void register_all(carillon::Memory const& memory) {
     add("memcpy+fence", [&](std::span<std::byte const> from) {
-        std::memcpy(memory.host(), from.data(), from.size());
+        std::memcpy(memory.host_ptr(), from.data(), from.size());
         carillon::X86::store_fence();
     });
     for (carillon::StoreTraits const& each : carillon::store_table()) {

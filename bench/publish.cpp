@@ -21,7 +21,7 @@ constexpr std::uint32_t slots = 4096;
 
 void publish(benchmark::State& state, carillon::Memory const& memory, HostStores stores) {
     HostMapped const far(stores, memory.range_sync());
-    auto* const lines = static_cast<Line*>(memory.host());
+    auto* const lines = static_cast<Line*>(memory.host_ptr());
     std::uint32_t tag = 0;
     for (auto _ : state) {
         Line* const slot = lines + (++tag % slots);
@@ -32,7 +32,7 @@ void publish(benchmark::State& state, carillon::Memory const& memory, HostStores
 }
 
 void copy(benchmark::State& state, carillon::Memory const& memory) {
-    auto* const lines = static_cast<Line*>(memory.host());
+    auto* const lines = static_cast<Line*>(memory.host_ptr());
     std::uint32_t tag = 0;
     for (auto _ : state) {
         ++tag;

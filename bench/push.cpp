@@ -24,7 +24,7 @@ struct Message {
     std::uint64_t word[6];
 };
 
-RingView ring_of(ChannelMemory const& memory) { return memory.on_host().channel(0).requests; }
+RingView ring_of(ChannelMemory const& memory) { return memory.host_view().channel(0).requests; }
 
 // As a consumer would that is always done.
 void return_credit(ChannelMemory const& memory, carillon::Sequence last) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <carillon/block.hpp>
-#include <carillon/shared_ring.hpp>
+#include <carillon/mpmc_ring.hpp>
 #include <cstdint>
 
 #include "kernels/bounded_polls.hpp"
@@ -102,13 +102,13 @@ class Account {
     std::uint32_t idle_ = 0;
 };
 
-// Takes what comes through shared rings: block b from ring b mod rings, with all its warps. With
+// Takes what comes through MPMC rings: block b from ring b mod rings, with all its warps. With
 // `sums` off a message is only counted: an empty handler.
 template <bool sums>
-struct TakeShared {
+struct TakeMpmc {
     static constexpr unsigned most_rings = 8;
 
-    DeviceSharedConsumer<Payload> ends[most_rings];
+    DeviceMpmcConsumer<Payload> ends[most_rings];
     unsigned rings;
     Ledger ledger;
 
@@ -128,9 +128,9 @@ struct TakeShared {
     }
 };
 
-// Sends through a shared ring, every lane a message at a time, until it is stopped.
-struct SendShared {
-    DeviceSharedProducer<Payload> end;
+// Sends through an MPMC ring, every lane a message at a time, until it is stopped.
+struct SendMpmc {
+    DeviceMpmcProducer<Payload> end;
     Ledger ledger;
 
     CARILLON_HD void operator()(unsigned block) const {

@@ -49,9 +49,8 @@ struct Flags {
     }
 };
 
-CARILLON_HD inline void report_place(StatusLine* status) {
-    FlagWriter<std::uint64_t, DeviceFar>(&status->multiprocessor)
-        .set(DeviceClock::multiprocessor());
+CARILLON_HD inline void report_sm(StatusLine* status) {
+    FlagWriter<std::uint64_t, DeviceFar>(&status->sm).set(DeviceClock::sm());
     FlagWriter<bool, DeviceFar>(&status->started).set(true, OutOfLine::written);
 }
 
@@ -64,7 +63,7 @@ struct FlagEcho {
     Bound bound;
 
     CARILLON_HD void operator()(unsigned /*block*/) const {
-        report_place(status);
+        report_sm(status);
         BoundedPolls polls(bound);
         for (std::uint32_t i = 1; i <= count; ++i) {
             Flag const flag = requests[i];
@@ -91,7 +90,7 @@ struct LineEcho {
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
         DeviceChannel<Words, Words> channel(view.requests, view.replies);
-        report_place(view.status);
+        report_sm(view.status);
         BoundedPolls polls(bound);
         for (std::uint32_t i = 0; i < count; ++i) {
             bool answered = true;  // always: there is one line in flight
@@ -142,7 +141,7 @@ class CountedControl {
     CARILLON_HD CountedControl(StatusLine* status, std::uint32_t count, Bound bound)
         : status_(status), left_(count), polls_(bound) {}
 
-    CARILLON_HD void report_started() { report_place(status_); }
+    CARILLON_HD void report_started() { report_sm(status_); }
     CARILLON_HD void report_ended() {}
     [[nodiscard]] CARILLON_HD bool stop_now() const { return left_ == 0; }
     CARILLON_HD bool busy() {

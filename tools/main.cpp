@@ -51,7 +51,7 @@ constexpr Entry entries[] = {
      make_soak_command},
     {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
     {"tune",
-     "finds the multiprocessors and cores with the shortest calls, and keeps them in a profile "
+     "finds the SMs and cores with the shortest calls, and keeps them in a profile "
      "for later kernels",
      make_tune_command},
     {"verify", "litmus tests of the order that the rings rely on, each with a negative control",

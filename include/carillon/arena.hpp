@@ -32,8 +32,8 @@ class ArenaPiece {
     ArenaPiece& operator=(ArenaPiece const&) = delete;
     ~ArenaPiece();
 
-    [[nodiscard]] void* host() const;            // as Memory::host
-    [[nodiscard]] void* device() const;          // as Memory::device
+    [[nodiscard]] void* host_ptr() const;        // as Memory::host_ptr
+    [[nodiscard]] void* device_ptr() const;      // as Memory::device_ptr
     [[nodiscard]] std::size_t size() const;      // bytes, as asked for
     [[nodiscard]] std::size_t offset() const;    // from the arena's begin
     [[nodiscard]] Memory const& memory() const;  // the whole arena's

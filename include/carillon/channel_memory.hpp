@@ -33,15 +33,15 @@ class ChannelMemory {
 
     // Makes all rings empty again. No kernel may be using them.
     void reset();
-    // Lays channel i at places[i], and the channels beyond those in what is left, for ends that are
-    // made from now on; the rings are made empty. Throws UsageError for a part that is not there or
-    // is given twice.
-    void arrange(std::span<ChannelPlace const> places);
+    // Lays channel i at locations[i], and the channels beyond those in what is left, for ends that
+    // are made from now on; the rings are made empty. Throws UsageError for a part that is not
+    // there or is given twice.
+    void arrange(std::span<ChannelLocation const> locations);
 
     [[nodiscard]] unsigned channels() const { return channels_; }
     [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
-    [[nodiscard]] ChannelTable on_host() const;
-    [[nodiscard]] ChannelTable on_device() const;
+    [[nodiscard]] ChannelTable host_view() const;
+    [[nodiscard]] ChannelTable device_view() const;
     // The two blocks of memory, for whoever wants to put something of their own there.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     [[nodiscard]] Memory const& host_memory() const { return in_host_memory_; }
@@ -50,7 +50,7 @@ class ChannelMemory {
     unsigned channels_;
     std::uint32_t capacity_;
     Sequence first_;
-    std::vector<ChannelPlace> places_;  // of every channel; none unless arranged
+    std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged
     Memory in_device_memory_;
     Memory in_host_memory_;
 };

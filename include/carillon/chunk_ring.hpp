@@ -54,7 +54,7 @@ class ChunkRingState {
    public:
     ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
 
-    [[nodiscard]] ChunkRingView on_device() const { return device_; }
+    [[nodiscard]] ChunkRingView device_view() const { return device_; }
     // The device's end is.
     void take(std::string_view call, CodeLocation const& where) { taken_.take(call, where); }
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
@@ -204,11 +204,11 @@ class ChunkRing {
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         state_->take("ChunkRing::device_handle", where);
-        return DeviceEnd(state_->on_device());
+        return DeviceEnd(state_->device_view());
     }
     [[nodiscard]] BlockEnd block_handle(CodeLocation const& where = CodeLocation::current()) const {
         state_->take("ChunkRing::block_handle", where);
-        return BlockEnd(state_->on_device());
+        return BlockEnd(state_->device_view());
     }
 
     // The next chunk, or nothing when the kernel has not released one. Several can be had at once.

@@ -59,7 +59,7 @@ class Client {
     // when none came within `timeout`, which says whether the request was sent: it may still be
     // served then, and its reply is dropped. Throws StoppedError after a stop, CudaError when the
     // kernel died. `data` says that the request refers to device memory that the caller has
-    // written (Memory::host).
+    // written (Memory::host_ptr).
     [[nodiscard]] Reply call(Request const& request, std::chrono::nanoseconds timeout,
                              OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Client::call";

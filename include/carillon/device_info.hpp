@@ -63,7 +63,7 @@ struct DeviceInfo {
     std::optional<int> write_ordering;      // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
     DataOrder data_order = DataOrder::fence;
     std::optional<int> compute_capability;  // 90 for sm_90
-    std::optional<int> multiprocessors;     // none: no block is put on one
+    std::optional<int> sm_count;            // none: no block is put on one
     std::string pci_bus_id;
 
     std::string store_instruction;  // towards this device's memory

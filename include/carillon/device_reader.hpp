@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/kernel/reader_kernel.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -37,15 +37,15 @@ struct DeviceReaderOptions {
 namespace detail {
 
 // The CPU's side of a DeviceReader, for which no device code is needed.
-class ReaderHost {
+class ReaderClient {
    public:
-    ReaderHost(Device const& device, DeviceReaderOptions const& options);
+    ReaderClient(Device const& device, DeviceReaderOptions const& options);
 
     [[nodiscard]] LaunchShape shape() const { return {options_.blocks, options_.threads}; }
     [[nodiscard]] ReaderBody body() const;
     std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
                                     std::chrono::nanoseconds timeout);
-    KernelHost& kernel() { return *kernel_; }
+    KernelSupervisor& kernel() { return *kernel_; }
     // Throws UsageError for a range outside the memory, and for memory of another device.
     void require(Memory const& memory, std::size_t offset, std::size_t size) const;
 
@@ -74,9 +74,9 @@ class ReaderHost {
     HostMapped far_;
     HostWait wait_;
     std::vector<Block> blocks_;
-    std::vector<std::byte> lines_;        // what came back in lines
-    std::size_t arrived_ = 0;             // bytes of it
-    std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives the kernel
+    std::vector<std::byte> lines_;              // what came back in lines
+    std::size_t arrived_ = 0;                   // bytes of it
+    std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives the kernel
 };
 
 inline namespace CARILLON_TOOLCHAIN {
@@ -103,7 +103,7 @@ class DeviceReader {
     // and what Device::allocate throws.
     template <class Launch = detail::ReaderLaunch>
     explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
-        : host_(std::make_unique<detail::ReaderHost>(device, options)) {
+        : host_(std::make_unique<detail::ReaderClient>(device, options)) {
         host_->kernel().run(Launch::run(device, host_->shape(), host_->body()));
     }
 
@@ -129,13 +129,13 @@ class DeviceReader {
     [[nodiscard]] bool running() const { return host("DeviceReader::running").kernel().running(); }
 
    private:
-    [[nodiscard]] detail::ReaderHost& host(std::string_view call) const {
-        detail::ReaderHost& host = detail::owned(host_, call);
+    [[nodiscard]] detail::ReaderClient& host(std::string_view call) const {
+        detail::ReaderClient& host = detail::owned(host_, call);
         (void)host.kernel().of_this_process(call);
         return host;
     }
 
-    std::unique_ptr<detail::ReaderHost> host_;
+    std::unique_ptr<detail::ReaderClient> host_;
 };
 
 }  // namespace carillon

@@ -31,13 +31,13 @@ class OneWord {
 
     [[nodiscard]] HostEnd& host() { return host_; }
     [[nodiscard]] HostEnd const& host() const { return host_; }
-    [[nodiscard]] DeviceEnd device() const {
-        return DeviceEnd(static_cast<std::uint64_t*>(memory_.device()));
+    [[nodiscard]] DeviceEnd device_handle() const {
+        return DeviceEnd(static_cast<std::uint64_t*>(memory_.device_ptr()));
     }
 
    private:
     [[nodiscard]] HostEnd make_host_end(Device const& device) const {
-        auto* const word = static_cast<std::uint64_t*>(memory_.host());
+        auto* const word = static_cast<std::uint64_t*>(memory_.host_ptr());
         if constexpr (direction == Direction::to_device) {
             return HostEnd(word, device.access(memory_));
         } else {
@@ -66,7 +66,7 @@ class Flag {
     explicit Flag(Device const& device) : word_(device) {}
 
     // The device's end: pass it to a kernel by value.
-    [[nodiscard]] DeviceEnd device_handle() const { return word_.device(); }
+    [[nodiscard]] DeviceEnd device_handle() const { return word_.device_handle(); }
 
     // `data` says that the value refers to device memory that the caller has written.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
@@ -102,7 +102,7 @@ class Doorbell {
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         taken_.take("Doorbell::device_handle", where);
-        return word_.device();
+        return word_.device_handle();
     }
 
     // `data` says that the caller has written device memory for whoever hears this ring.

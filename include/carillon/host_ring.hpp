@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "carillon/detail/access/host_shared.hpp"
+#include "carillon/detail/access/host_coherent.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/protocol/ring.hpp"
@@ -44,9 +44,9 @@ class HostRingMemory {
 }  // namespace detail
 
 template <class T>
-using HostRingProducer = Producer<T, HostShared, HostShared>;
+using HostRingProducer = Producer<T, HostCoherent, HostCoherent>;
 template <class T>
-using HostRingConsumer = Consumer<T, HostShared, HostShared>;
+using HostRingConsumer = Consumer<T, HostCoherent, HostCoherent>;
 
 // `T` is trivially copyable and at most 48 bytes. One thread at a time pushes, one at a time pops.
 // The ring must outlive their calls.

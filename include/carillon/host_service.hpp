@@ -49,7 +49,7 @@ struct HostServiceOptions {
     std::uint32_t callers = 256;    // calls under way at the same time, at most
     std::uint32_t capacity = 1024;  // requests that the host has not taken; a power of two from 32
     ServiceThreadOptions thread{};
-    // Whether replies refer to device memory that the function has written (Memory::host), as
+    // Whether replies refer to device memory that the function has written (Memory::host_ptr), as
     // `out_of_line` says of a handler: that memory is complete then before the reply that names it.
     OutOfLine replies = OutOfLine::none;
     ForTests for_tests{};
@@ -89,7 +89,7 @@ class RequestServer {
     RequestServer& operator=(RequestServer const&) = delete;
     ~RequestServer();
 
-    [[nodiscard]] SharedRingView on_device() const;
+    [[nodiscard]] MpmcRingView device_view() const;
     // Waits until what was sent before is served. Throws TimeoutError.
     void flush(std::chrono::nanoseconds timeout) const;
     // How often the function threw; and the first that it threw, if there is one, thrown here.
@@ -105,19 +105,19 @@ class RequestServer {
     std::unique_ptr<ExitHook> at_exit_;
 };
 
-// The places for replies in device memory.
+// The slots for replies in device memory.
 class ReplyMemory {
    public:
     // Throws UsageError without any, and what Device::allocate throws.
-    ReplyMemory(Device const& device, std::uint32_t places, Sequence first);
+    ReplyMemory(Device const& device, std::uint32_t slots, Sequence first);
 
-    [[nodiscard]] ReplyPlaces on_device() const { return view_at(memory_.device()); }
+    [[nodiscard]] ReplySlots device_view() const { return view_at(memory_.device_ptr()); }
     [[nodiscard]] HostReplyWriter<HostMapped> const& writer() const { return writer_; }
 
    private:
-    [[nodiscard]] ReplyPlaces view_at(void* begin) const;
+    [[nodiscard]] ReplySlots view_at(void* begin) const;
 
-    std::uint32_t places_;
+    std::uint32_t slots_;
     Memory memory_;
     HostReplyWriter<HostMapped> writer_;
 };
@@ -174,11 +174,11 @@ class HostService {
     }
 
     [[nodiscard]] Caller device_handle() const {
-        SharedRingView const requests = server("HostService::device_handle").on_device();
+        MpmcRingView const requests = server("HostService::device_handle").device_view();
         if constexpr (std::is_void_v<Reply>) {
             return Caller(requests);
         } else {
-            return Caller(requests, replies_->on_device(), clock_);
+            return Caller(requests, replies_->device_view(), clock_);
         }
     }
 

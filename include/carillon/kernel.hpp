@@ -12,7 +12,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_route.hpp"
 #include "carillon/device.hpp"
@@ -100,9 +100,9 @@ class PersistentKernel {
     [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
 
     [[nodiscard]] unsigned blocks() const { return host("PersistentKernel::blocks").blocks(); }
-    // Which multiprocessor a block runs on. Throws UsageError for a block that is not.
-    [[nodiscard]] unsigned multiprocessor(unsigned block = 0) const {
-        return host("PersistentKernel::multiprocessor").multiprocessor(block);
+    // Which SM a block runs on. Throws UsageError for a block that is not.
+    [[nodiscard]] unsigned sm(unsigned block = 0) const {
+        return host("PersistentKernel::SM").sm(block);
     }
 
     // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
@@ -134,8 +134,8 @@ class PersistentKernel {
     PersistentKernel(Device const& device, Route route, KernelOptions const& options,
                      Handler const& handler)
         : route_(std::move(route)),
-          host_(detail::KernelHost::make(device, route_.blocks(), options, "PersistentKernel",
-                                         route_.channels_per_block())) {
+          host_(detail::KernelSupervisor::make(device, route_.blocks(), options, "PersistentKernel",
+                                               route_.channels_per_block())) {
         static_assert(std::is_trivially_copyable_v<Handler>,
                       "carillon: a handler must be trivially copyable: it is passed to the kernel "
                       "by value");
@@ -143,12 +143,13 @@ class PersistentKernel {
         route_.connect(device, options, host_);
     }
 
-    [[nodiscard]] detail::KernelHost& host(std::string_view call) const {
+    [[nodiscard]] detail::KernelSupervisor& host(std::string_view call) const {
         return detail::owned(host_, call).of_this_process(call);
     }
 
     Route route_;
-    std::shared_ptr<detail::KernelHost> host_;  // shared with the clients; it holds the memory
+    std::shared_ptr<detail::KernelSupervisor>
+        host_;  // shared with the clients; it holds the memory
 };
 
 template <class Handler>

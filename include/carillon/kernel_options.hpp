@@ -53,7 +53,7 @@ struct Channels {
     std::shared_ptr<PlacementProfile const> profile = nullptr;
 };
 
-// Many channels for each block: one warp watches them all by their bells, with a handler of one
+// Many channels for each block: one warp watches them all by their doorbells, with a handler of one
 // thread. A round trip is one more look at memory longer, and where several have requests each
 // waits for at most one of every other in turn (serve_watch).
 struct WatchedChannels {

@@ -20,7 +20,7 @@
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/host_service.hpp"
@@ -203,8 +203,7 @@ CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
 class DeviceLog {
    public:
     // `dropped`: a word of device memory that counts messages without room.
-    DeviceLog(SharedRingView const& ring, std::uint64_t* dropped)
-        : ring_(ring), dropped_(dropped) {}
+    DeviceLog(MpmcRingView const& ring, std::uint64_t* dropped) : ring_(ring), dropped_(dropped) {}
 
    private:
     CARILLON_POLICY_CODE

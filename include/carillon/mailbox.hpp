@@ -62,7 +62,7 @@ class Mailbox {
     // this throws UsageError.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        MailboxView view = view_at(memory_.device());
+        MailboxView view = view_at(memory_.device_ptr());
         if constexpr (!to_device) {
             writer_taken_.take("Mailbox::device_handle", where);
             ++view.first;  // after the initial value
@@ -71,7 +71,7 @@ class Mailbox {
     }
     // The reader for all threads of a block.
     [[nodiscard]] BlockEnd block_handle() const requires to_device {
-        return BlockEnd(view_at(memory_.device()));
+        return BlockEnd(view_at(memory_.device_ptr()));
     }
 
     // `data` says that the value refers to device memory that the caller has written.
@@ -89,7 +89,7 @@ class Mailbox {
     }
     // A reader of its own for another thread, while the mailbox lives.
     [[nodiscard]] HostEnd reader() const requires(!to_device) {
-        return HostEnd(view_at(memory_.host()));
+        return HostEnd(view_at(memory_.host_ptr()));
     }
 
    private:
@@ -113,7 +113,7 @@ class Mailbox {
     }
 
     [[nodiscard]] HostEnd make_host_end(Device const& device, T const& initial) const {
-        MailboxView const view = view_at(memory_.host());
+        MailboxView const view = view_at(memory_.host_ptr());
         format_mailbox(view);
         memory_.flush(0, memory_.size());
         // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).

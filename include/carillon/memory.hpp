@@ -33,10 +33,10 @@ class Memory {
 
     // The CPU's address. Device memory is write-combining as a rule: write whole lines, then
     // flush(); never read it on a fast path (each load is a bus round trip).
-    [[nodiscard]] void* host() const;
+    [[nodiscard]] void* host_ptr() const;
     // The device's address, to be passed to kernels. On the emulated device an address of this
     // process too, but a different one.
-    [[nodiscard]] void* device() const;
+    [[nodiscard]] void* device_ptr() const;
     [[nodiscard]] std::size_t size() const;       // bytes
     [[nodiscard]] bool coherent() const;          // flush and invalidate need no driver call
     [[nodiscard]] std::size_t atom_size() const;  // bytes

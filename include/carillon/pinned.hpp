@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks on chosen multiprocessors. CUDA gives no say in where a block runs, so more blocks are
-// launched than have work. One that finds itself on a wanted multiprocessor claims the role that
+// Blocks on chosen SMs. CUDA gives no say in where a block runs, so more blocks are
+// launched than have work. One that finds itself on a wanted SM claims the role that
 // wants it; the others return once every role is taken. A role that nobody came for goes to any
 // block that has waited for long enough, so every role is taken by exactly one block.
 #pragma once
@@ -19,7 +19,7 @@
 namespace carillon {
 
 // A role that does not care where it runs.
-inline constexpr std::uint32_t any_multiprocessor = 0xffffffff;
+inline constexpr std::uint32_t any_sm = 0xffffffff;
 
 // The roles as the blocks see them. Trivially copyable.
 class PinTable {
@@ -34,13 +34,13 @@ class PinTable {
     CARILLON_POLICY_CODE
     CARILLON_HD std::uint32_t claim(unsigned block) const {
         if (words_ == nullptr) return block;
-        std::uint32_t role = claim_one_for(DeviceClock::multiprocessor());
-        if (role == no_role) role = claim_one_for(any_multiprocessor);
+        std::uint32_t role = claim_one_for(DeviceClock::sm());
+        if (role == no_role) role = claim_one_for(any_sm);
         return role != no_role ? role : claim_one_left();
     }
 
     // Words of device memory, zeroed, for so many roles: how many are taken; then for each role
-    // whether it is taken, and the multiprocessor that it wants.
+    // whether it is taken, and the SM that it wants.
     [[nodiscard]] static constexpr std::size_t words_for(std::size_t roles) {
         return 1 + 2 * roles;
     }
@@ -53,9 +53,9 @@ class PinTable {
     static constexpr std::uint64_t patience_ns = 1'000'000;
 
     CARILLON_POLICY_CODE
-    CARILLON_HD std::uint32_t claim_one_for(std::uint32_t multiprocessor) const {
+    CARILLON_HD std::uint32_t claim_one_for(std::uint32_t sm) const {
         for (std::uint32_t role = 0; role < roles_; ++role) {
-            if (near_load(wanted_at(role)) == multiprocessor && try_claim(role)) return role;
+            if (near_load(wanted_at(role)) == sm && try_claim(role)) return role;
         }
         return no_role;
     }
@@ -109,22 +109,22 @@ struct PinnedBody {
     }
 };
 
-// Which multiprocessor each role of one launch wants. Neither copied nor moved.
+// Which SM each role of one launch wants. Neither copied nor moved.
 class Pins {
    public:
     // As many roles as blocks, wherever they run.
     explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
-    // Role i on multiprocessors[i], which may be any_multiprocessor. On the emulated device, which
+    // Role i on SMs[i], which may be any_sm. On the emulated device, which
     // has none, any block takes any role. Throws what Device::allocate throws.
-    Pins(Device const& device, std::span<std::uint32_t const> multiprocessors);
+    Pins(Device const& device, std::span<std::uint32_t const> sms);
 
     Pins(Pins const&) = delete;
     Pins& operator=(Pins const&) = delete;
 
     [[nodiscard]] unsigned roles() const { return roles_; }
-    // How many blocks to launch, so that some land on every multiprocessor.
+    // How many blocks to launch, so that some land on every SM.
     [[nodiscard]] unsigned blocks() const { return blocks_; }
-    [[nodiscard]] PinTable on_device() const;
+    [[nodiscard]] PinTable device_view() const;
 
    private:
     unsigned roles_;
@@ -138,7 +138,7 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
     LaunchShape const shape{.blocks = pins.blocks(), .lasting = pins.roles()};
-    return launch(device, shape, PinnedBody<Body>{pins.on_device(), body});
+    return launch(device, shape, PinnedBody<Body>{pins.device_view(), body});
 }
 
 }  // namespace CARILLON_TOOLCHAIN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a channel lies and where its block runs: nothing else decides as much about how long a call
-// takes. Which page of memory is fast for a multiprocessor shows only when one looks, and it is
-// another page in every process; which multiprocessors and cores are fast stays
+// takes. Which page of memory is fast for an SM shows only when one looks, and it is
+// another page in every process; which SMs and cores are fast stays
 // (placement_profile.hpp).
 #pragma once
 
@@ -23,8 +23,8 @@ namespace carillon {
 
 // Where one block and its channel are.
 struct BlockPlacement {
-    std::uint32_t multiprocessor = any_multiprocessor;
-    ChannelPlace place{};
+    std::uint32_t sm = any_sm;
+    ChannelLocation location{};
     double p50_ns = 0;  // of the probe's round trips there; 0 where none was made
 };
 
@@ -32,13 +32,13 @@ struct ChannelPlacement {
     std::vector<BlockPlacement> blocks;
     std::string why_not;  // what was left to chance, and why; empty when nothing was
 
-    [[nodiscard]] std::vector<ChannelPlace> places() const;
-    [[nodiscard]] std::vector<std::uint32_t> multiprocessors() const;
+    [[nodiscard]] std::vector<ChannelLocation> locations() const;
+    [[nodiscard]] std::vector<std::uint32_t> sms() const;
 };
 
 struct TuneOptions {
     unsigned seconds = 5;  // no longer
-    unsigned rounds = 40;  // of looks at every multiprocessor and page, while there is time
+    unsigned rounds = 40;  // of looks at every SM and page, while there is time
     bool cores = true;     // also which core is best to call from
 };
 
@@ -112,7 +112,7 @@ struct ProbeLaunch {
 
 }  // namespace detail
 
-// Measures every multiprocessor, pages of both memories, and the cores that the calling thread may
+// Measures every SM, pages of both memories, and the cores that the calling thread may
 // run on, from the calling thread: it is moved about meanwhile. Throws UsageError, TimeoutError
 // when the device does not answer, and what Device::allocate and launch throw.
 template <class Launch = detail::ProbeLaunch>
@@ -121,8 +121,8 @@ template <class Launch = detail::ProbeLaunch>
 }
 
 // Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
-// blocks on the profile's best multiprocessors. Blocks that the profile has no
-// multiprocessor for are measured where they happen to run. The rings in the memory are made empty:
+// blocks on the profile's best SMs. Blocks that the profile has no
+// SM for are measured where they happen to run. The rings in the memory are made empty:
 // then arrange() it as the result says, and launch with Pins of the result. Throws UsageError for
 // fewer candidates than blocks or none, TimeoutError, and what launch throws.
 template <class Launch = detail::ProbeLaunch>

@@ -13,28 +13,28 @@
 
 namespace carillon {
 
-// A multiprocessor or a core, and the median round trip from there, in nanoseconds.
-struct RankedPlace {
+// An SM or a core, and the median round trip from there, in nanoseconds.
+struct RankedProcessor {
     std::uint32_t id = 0;
     double p50_ns = 0;
 };
 
 // How far the medians of several places lie apart, in nanoseconds.
-struct PlaceSpread {
+struct LatencySpread {
     double best_ns = 0;
     double median_ns = 0;
     double worst_ns = 0;
 };
 
 struct PlacementProfile {
-    std::string uuid;                          // DeviceInfo::uuid; empty for the emulated device
-    std::vector<RankedPlace> multiprocessors;  // best first, each with its best page
-    std::vector<RankedPlace> cores;            // best first
-    PlaceSpread request_pages;                 // from the best multiprocessor
-    PlaceSpread reply_pages;                   // with its best request page
-    std::string device;                        // its name, for people
-    std::string driver;                        // DeviceInfo::kernel_driver
-    std::string date;                          // when it was measured, UTC
+    std::string uuid;                    // DeviceInfo::uuid; empty for the emulated device
+    std::vector<RankedProcessor> sms;    // best first, each with its best page
+    std::vector<RankedProcessor> cores;  // best first
+    LatencySpread request_pages;         // from the best SM
+    LatencySpread reply_pages;           // with its best request page
+    std::string device;                  // its name, for people
+    std::string driver;                  // DeviceInfo::kernel_driver
+    std::string date;                    // when it was measured, UTC
 };
 
 // Where the profile of a device is kept: in $CARILLON_PROFILES, or $XDG_CONFIG_HOME or ~/.config

@@ -50,11 +50,11 @@ class Ring {
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         taken_.take("Ring::device_handle", where);
-        return DeviceEnd(ring_of(memory_.on_device()));
+        return DeviceEnd(ring_of(memory_.device_view()));
     }
 
     // Publishes and returns true, or returns false at once when the ring is full. `data` says
-    // that the message refers to device memory that the caller has written (Memory::host).
+    // that the message refers to device memory that the caller has written (Memory::host_ptr).
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Ring::try_push");
         mark_.require_own("Ring::try_push");
@@ -100,9 +100,9 @@ class Ring {
     [[nodiscard]] HostEnd make_host_end(Device const& device) const {
         HostMapped const far = device.access(memory_.device_memory());
         if constexpr (to_device) {
-            return HostEnd(ring_of(memory_.on_host()), far, HostCached());
+            return HostEnd(ring_of(memory_.host_view()), far, HostCached());
         } else {
-            return HostEnd(ring_of(memory_.on_host()), HostCached(), far);
+            return HostEnd(ring_of(memory_.host_view()), HostCached(), far);
         }
     }
 

@@ -129,13 +129,13 @@ void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte co
         throw UnsupportedError("copy_to_device",
                                fmt::format("this CPU has no {} stores", to_string(kind)));
     }
-    stream_copy(kind, static_cast<std::byte*>(to.host()) + offset, from.data(), from.size());
+    stream_copy(kind, static_cast<std::byte*>(to.host_ptr()) + offset, from.data(), from.size());
     to.flush(offset, from.size());
 }
 
 void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from) {
     detail::require_range("copy_to_device", offset, from.size(), to.size());
-    stream_copy(best_copy_stores(), static_cast<std::byte*>(to.host()) + offset, from.data(),
+    stream_copy(best_copy_stores(), static_cast<std::byte*>(to.host_ptr()) + offset, from.data(),
                 from.size());
     to.flush(offset, from.size());
 }
@@ -144,7 +144,7 @@ void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t o
     detail::require_range("copy_from_device", offset, to.size(), from.size());
     if (to.empty()) return;
     from.invalidate(offset, to.size());
-    stream_load(to.data(), static_cast<std::byte const*>(from.host()) + offset, to.size());
+    stream_load(to.data(), static_cast<std::byte const*>(from.host_ptr()) + offset, to.size());
 }
 
 }  // namespace carillon

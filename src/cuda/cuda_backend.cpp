@@ -218,7 +218,7 @@ void CudaBackend::describe() {
                                            info_.name, *info_.compute_capability / 10,
                                            *info_.compute_capability % 10));
     }
-    info_.multiprocessors = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info_.sm_count = context_->attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     int version = 0;
     cuda.check(cuda.cuDriverGetVersion(&version), "cuDriverGetVersion");
     info_.cuda_driver = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
@@ -237,11 +237,11 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     ContextScope const scope(*context_);
     auto* const function = static_cast<CUfunction>(program.cuda_function());
     load_whole_module(function);
-    int per_multiprocessor = 0;
+    int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                   &per_multiprocessor, function, static_cast<int>(program.threads), 0),
+                   &per_sm, function, static_cast<int>(program.threads), 0),
                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    auto const limit = static_cast<unsigned>(per_multiprocessor * *info_.multiprocessors);
+    auto const limit = static_cast<unsigned>(per_sm * *info_.sm_count);
     auto execution = std::make_unique<StreamExecution>(shared_from_this(), context_);
     execution->launch(function, program, blocks, limit);
     return execution;

@@ -12,7 +12,7 @@ namespace {
 
 class DmaBufAllocation final : public Allocation {
    public:
-    DmaBufAllocation(SharedContext const& context, std::size_t bytes)
+    DmaBufAllocation(ContextPtr const& context, std::size_t bytes)
         : buffer_(context, bytes), fd_(export_buffer()) {
         void* const where =
             ::mmap(nullptr, buffer_.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
@@ -50,7 +50,7 @@ class DmaBufAllocation final : public Allocation {
 class DmaBufMapper final : public Mapper {
    public:
     void describe(DeviceInfo& info) const override { info.memory_source = MemorySource::dma_buf; }
-    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+    std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
         return std::make_unique<DmaBufAllocation>(context, size);
     }
@@ -58,7 +58,7 @@ class DmaBufMapper final : public Mapper {
 
 }  // namespace
 
-std::unique_ptr<Mapper> make_dma_buf_mapper(SharedContext const& context,
+std::unique_ptr<Mapper> make_dma_buf_mapper(ContextPtr const& context,
                                             DeviceOptions const& /*options*/) {
     if (CudaDriver::get().cuMemGetHandleForAddressRange == nullptr ||
         context->attribute(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) == 0) {

@@ -71,7 +71,7 @@ class GdrLibrary {
 
 class GdrAllocation final : public Allocation {
    public:
-    GdrAllocation(std::shared_ptr<GdrLibrary const> gdr, SharedContext const& context,
+    GdrAllocation(std::shared_ptr<GdrLibrary const> gdr, ContextPtr const& context,
                   std::size_t bytes)
         : gdr_(std::move(gdr)), buffer_(context, bytes) {
         std::lock_guard const lock(gdr_->mutex);
@@ -107,7 +107,7 @@ class GdrAllocation final : public Allocation {
 class GdrMapper final : public Mapper {
    public:
     void describe(DeviceInfo& info) const override { info.memory_source = MemorySource::gdrcopy; }
-    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+    std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
         return std::make_unique<GdrAllocation>(gdr_, context, size);
     }
@@ -118,7 +118,7 @@ class GdrMapper final : public Mapper {
 
 }  // namespace
 
-std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& /*context*/,
+std::unique_ptr<Mapper> make_gdrcopy_mapper(ContextPtr const& /*context*/,
                                             DeviceOptions const& /*options*/) {
     if (::access(device_file, R_OK | W_OK) != 0) throw SystemError(device_file, errno);
     return std::make_unique<GdrMapper>();

@@ -12,7 +12,7 @@ namespace {
 
 class PageLockedAllocation final : public Allocation {
    public:
-    PageLockedAllocation(SharedContext context, std::size_t bytes, std::string_view call)
+    PageLockedAllocation(ContextPtr context, std::size_t bytes, std::string_view call)
         : context_(std::move(context)) {
         auto const& cuda = CudaDriver::get();
         ContextScope const scope(*context_);
@@ -46,7 +46,7 @@ class PageLockedAllocation final : public Allocation {
     }
 
    private:
-    SharedContext context_;
+    ContextPtr context_;
 };
 
 class HostMapper final : public Mapper {
@@ -56,7 +56,7 @@ class HostMapper final : public Mapper {
         // The CPU's stores to its own memory become visible in their order, to devices as well.
         info.data_order = DataOrder::fence;
     }
-    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+    std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
         return allocate_page_locked(context, size, "Device::allocate");
     }
@@ -64,7 +64,7 @@ class HostMapper final : public Mapper {
 
 }  // namespace
 
-std::unique_ptr<Allocation> allocate_page_locked(SharedContext context, std::size_t size,
+std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
                                                  std::string_view call) {
     require_machine_memory(call, size);
     return std::make_unique<PageLockedAllocation>(std::move(context), size, call);

@@ -20,7 +20,7 @@ constexpr std::size_t trial_size = std::size_t{1} << 16U;
 
 struct Way {
     std::string_view name;
-    std::unique_ptr<Mapper> (*make)(SharedContext const&, DeviceOptions const&);
+    std::unique_ptr<Mapper> (*make)(ContextPtr const&, DeviceOptions const&);
 };
 constexpr std::array<Way, 3> ways{{{"Vulkan", &make_vulkan_mapper},
                                    {"dma-buf", &make_dma_buf_mapper},
@@ -32,7 +32,7 @@ struct Choice {
     std::string why_not;
 };
 
-std::shared_ptr<Mapper const> try_way(Way const& way, SharedContext const& context,
+std::shared_ptr<Mapper const> try_way(Way const& way, ContextPtr const& context,
                                       DeviceOptions const& options, Residents& residents,
                                       std::string& why_not) {
     try {
@@ -47,7 +47,7 @@ std::shared_ptr<Mapper const> try_way(Way const& way, SharedContext const& conte
     }
 }
 
-Choice try_ways(SharedContext const& context, DeviceOptions const& options, Residents& residents) {
+Choice try_ways(ContextPtr const& context, DeviceOptions const& options, Residents& residents) {
     std::string why_not;
     for (Way const& way : ways) {
         if (auto mapper = try_way(way, context, options, residents, why_not)) return {mapper, {}};
@@ -56,8 +56,7 @@ Choice try_ways(SharedContext const& context, DeviceOptions const& options, Resi
 }
 
 // What was found once holds for the process; what was not is tried again when no kernel lives.
-Choice find_mapper(SharedContext const& context, DeviceOptions const& options,
-                   Residents& residents) {
+Choice find_mapper(ContextPtr const& context, DeviceOptions const& options, Residents& residents) {
     static std::mutex mutex;
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): out of memory here is the end
     static auto& found = *new std::map<std::tuple<Uuid, bool>, Choice>;
@@ -69,7 +68,7 @@ Choice find_mapper(SharedContext const& context, DeviceOptions const& options,
     return choice;
 }
 
-Choice find_or_fall_back(SharedContext const& context, DeviceOptions const& options,
+Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options,
                          Residents& residents) {
     if (options.force_non_coherent) return {make_vulkan_mapper(context, options), {}};
     if (options.memory == DeviceMemory::host) return {make_host_mapper(), "it was asked for"};
@@ -90,9 +89,8 @@ Choice find_or_fall_back(SharedContext const& context, DeviceOptions const& opti
 
 }  // namespace
 
-std::shared_ptr<Mapper const> choose_mapper(SharedContext const& context,
-                                            DeviceOptions const& options, Residents& residents,
-                                            DeviceInfo& info) {
+std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context, DeviceOptions const& options,
+                                            Residents& residents, DeviceInfo& info) {
     Choice choice = find_or_fall_back(context, options, residents);
     choice.mapper->describe(info);
     info.why_host_memory = std::move(choice.why_not);

@@ -13,7 +13,7 @@
 
 namespace carillon::detail {
 
-using SharedContext = std::shared_ptr<CudaContext>;
+using ContextPtr = std::shared_ptr<CudaContext>;
 
 // A way to memory that one GPU and the CPU both address.
 class Mapper {
@@ -26,31 +26,30 @@ class Mapper {
     virtual void describe(DeviceInfo& info) const = 0;
     // Zeroed, for the kernels of `context`. Throws OutOfMemoryError, and whatever shows that this
     // way is closed here.
-    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(SharedContext const& context,
+    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                                                std::size_t size) const = 0;
 };
 
 // GPU memory from Vulkan, imported into CUDA.
-[[nodiscard]] std::unique_ptr<Mapper> make_vulkan_mapper(SharedContext const& context,
+[[nodiscard]] std::unique_ptr<Mapper> make_vulkan_mapper(ContextPtr const& context,
                                                          DeviceOptions const& options);
 // GPU memory from CUDA, mapped through its dma-buf: where the driver lets such a file be mapped.
-[[nodiscard]] std::unique_ptr<Mapper> make_dma_buf_mapper(SharedContext const& context,
+[[nodiscard]] std::unique_ptr<Mapper> make_dma_buf_mapper(ContextPtr const& context,
                                                           DeviceOptions const& options);
 // GPU memory from CUDA, mapped by gdrcopy's kernel module and its library, where both are there.
-[[nodiscard]] std::unique_ptr<Mapper> make_gdrcopy_mapper(SharedContext const& context,
+[[nodiscard]] std::unique_ptr<Mapper> make_gdrcopy_mapper(ContextPtr const& context,
                                                           DeviceOptions const& options);
 // Page-locked host memory: the GPU polls it across the bus.
 [[nodiscard]] std::unique_ptr<Mapper> make_host_mapper();
 
 // Page-locked host memory for `call`.
-[[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(SharedContext context,
-                                                               std::size_t size,
+[[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
                                                                std::string_view call);
 
 // The first of these ways that is open on this machine, as options.memory wants it; tells `info`.
 // A way is tried by taking memory: beside a kernel, which would hold up the free of it, what was
 // found before stands. Throws UnsupportedError with the reasons when there is none.
-[[nodiscard]] std::shared_ptr<Mapper const> choose_mapper(SharedContext const& context,
+[[nodiscard]] std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context,
                                                           DeviceOptions const& options,
                                                           Residents& residents, DeviceInfo& info);
 

@@ -10,7 +10,7 @@ namespace {
 
 class ImportedIntoCuda final : public VulkanAllocation {
    public:
-    ImportedIntoCuda(SharedContext context, VulkanDevice const& vulkan, std::size_t bytes,
+    ImportedIntoCuda(ContextPtr context, VulkanDevice const& vulkan, std::size_t bytes,
                      DeviceInfo const& info)
         : VulkanAllocation(vulkan.allocate(bytes), bytes, info), context_(std::move(context)) {
         ContextScope const scope(*context_);
@@ -47,7 +47,7 @@ class ImportedIntoCuda final : public VulkanAllocation {
         keep_from_children(host, block().allocated());
     }
 
-    SharedContext context_;
+    ContextPtr context_;
     CUexternalMemory imported_ = nullptr;
     CUdeviceptr pointer_ = 0;
 };
@@ -60,7 +60,7 @@ class VulkanMapper final : public Mapper {
     }
 
     void describe(DeviceInfo& info) const override { vulkan_->describe(info); }
-    std::unique_ptr<Allocation> allocate(SharedContext const& context,
+    std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
         return std::make_unique<ImportedIntoCuda>(context, *vulkan_, size, info_);
     }
@@ -72,7 +72,7 @@ class VulkanMapper final : public Mapper {
 
 }  // namespace
 
-std::unique_ptr<Mapper> make_vulkan_mapper(SharedContext const& context,
+std::unique_ptr<Mapper> make_vulkan_mapper(ContextPtr const& context,
                                            DeviceOptions const& options) {
     return std::make_unique<VulkanMapper>(context->uuid(), options);
 }

@@ -175,11 +175,11 @@ void ArenaPiece::give_back() noexcept {
     state_.reset();
 }
 
-void* ArenaPiece::host() const {
-    return state_ ? static_cast<std::byte*>(state_->memory().host()) + offset_ : nullptr;
+void* ArenaPiece::host_ptr() const {
+    return state_ ? static_cast<std::byte*>(state_->memory().host_ptr()) + offset_ : nullptr;
 }
-void* ArenaPiece::device() const {
-    return state_ ? static_cast<std::byte*>(state_->memory().device()) + offset_ : nullptr;
+void* ArenaPiece::device_ptr() const {
+    return state_ ? static_cast<std::byte*>(state_->memory().device_ptr()) + offset_ : nullptr;
 }
 std::size_t ArenaPiece::size() const { return size_; }
 std::size_t ArenaPiece::offset() const { return offset_; }

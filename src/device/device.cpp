@@ -200,7 +200,7 @@ HostMapped Device::access(Memory const& memory, HostStores stores) const {
     detail::require_supported(call, stores);
     bool const read_back = info().data_order == DataOrder::read_back;
     return HostMapped(stores, memory.range_sync(),
-                      read_back ? static_cast<std::uint64_t const*>(memory.host()) : nullptr);
+                      read_back ? static_cast<std::uint64_t const*>(memory.host_ptr()) : nullptr);
 }
 
 }  // namespace carillon

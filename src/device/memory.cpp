@@ -35,12 +35,12 @@ void Memory::retire() {
     }
 }
 
-void* Memory::host() const {
+void* Memory::host_ptr() const {
     if (!allocation_) return nullptr;
-    backend_->mark().require_own("Memory::host");
+    backend_->mark().require_own("Memory::host_ptr");
     return allocation_->host;
 }
-void* Memory::device() const { return allocation_ ? allocation_->device : nullptr; }
+void* Memory::device_ptr() const { return allocation_ ? allocation_->device : nullptr; }
 std::size_t Memory::size() const { return allocation_ ? allocation_->size : 0; }
 bool Memory::coherent() const { return !allocation_ || allocation_->coherent; }
 std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_size : 1; }
@@ -49,13 +49,13 @@ void Memory::flush(std::size_t offset, std::size_t size) const {
     detail::require_range("Memory::flush", offset, size, this->size());
     if (allocation_) backend_->mark().require_own("Memory::flush");
     X86::store_fence();
-    if (!coherent()) allocation_->flush(static_cast<std::byte*>(host()) + offset, size);
+    if (!coherent()) allocation_->flush(static_cast<std::byte*>(host_ptr()) + offset, size);
 }
 
 void Memory::invalidate(std::size_t offset, std::size_t size) const {
     detail::require_range("Memory::invalidate", offset, size, this->size());
     if (allocation_) backend_->mark().require_own("Memory::invalidate");
-    if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host()) + offset, size);
+    if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host_ptr()) + offset, size);
 }
 
 RangeSync const* Memory::range_sync() const {

@@ -23,15 +23,15 @@ struct StackFrame {
 
 StackFrame describe_frame(void* address) {
     // A return address may be the next function's first.
-    auto const place = reinterpret_cast<std::uintptr_t>(address) - 1;
+    auto const call = reinterpret_cast<std::uintptr_t>(address) - 1;
     Dl_info info{};
-    if (::dladdr(reinterpret_cast<void*>(place), &info) == 0 || info.dli_fname == nullptr) {
-        return {{}, fmt::format("{:#x}", place)};
+    if (::dladdr(reinterpret_cast<void*>(call), &info) == 0 || info.dli_fname == nullptr) {
+        return {{}, fmt::format("{:#x}", call)};
     }
     std::string_view const path = info.dli_fname;
     std::string object(path.substr(path.rfind('/') + 1));  // the whole path where there is no /
     auto const base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    std::string text = fmt::format("{}+{:#x}", object, place - base);
+    std::string text = fmt::format("{}+{:#x}", object, call - base);
     if (info.dli_sname != nullptr) {
         text = fmt::format("{} ({})", demangled(info.dli_sname), text);
     }

@@ -28,9 +28,9 @@ unsigned channels_of(Channels const& requests, KernelOptions const& options) {
 
 unsigned channels_of(WatchedChannels const& requests, KernelOptions const& options) {
     check_options(owner, options);
-    if (requests.per_block < 2 || requests.per_block > bells_per_block) {
+    if (requests.per_block < 2 || requests.per_block > doorbells_per_block) {
         throw UsageError(owner, fmt::format("{} channels a block: one warp watches 2 to {}",
-                                            requests.per_block, bells_per_block));
+                                            requests.per_block, doorbells_per_block));
     }
     return channels_of_blocks(options, requests.per_block);
 }

@@ -39,7 +39,7 @@ void check(DeviceReaderOptions const& options) {
 
 namespace detail {
 
-ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
+ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& options)
     : device_(device),
       options_((check(options), options)),
       channels_((check_options("DeviceReader", kernel_options()),
@@ -49,19 +49,19 @@ ReaderHost::ReaderHost(Device const& device, DeviceReaderOptions const& options)
       wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks)),
       lines_(DeviceReader::largest_in_lines) {
     for (unsigned i = 0; i < options.blocks; ++i) {
-        ChannelView const view = channels_->on_host().channel(i);
+        ChannelView const view = channels_->host_view().channel(i);
         blocks_.push_back({HostProducer<ReadRequest>(view.requests, far_, HostCached()),
                            HostConsumer<ReadReply>(view.replies, HostCached(), far_)});
     }
-    kernel_ = KernelHost::make(device_, channels_, kernel_options(), "DeviceReader");
+    kernel_ = KernelSupervisor::make(device_, channels_, kernel_options(), "DeviceReader");
 }
 
-ReaderBody ReaderHost::body() const {
-    return {channels_->on_device(), block_limits(kernel_options(), device_.traits()),
+ReaderBody ReaderClient::body() const {
+    return {channels_->device_view(), block_limits(kernel_options(), device_.traits()),
             device_.oversubscribed(options_.blocks)};
 }
 
-KernelOptions ReaderHost::kernel_options() const {
+KernelOptions ReaderClient::kernel_options() const {
     return {.blocks = options_.blocks,
             .capacity = capacity,
             .start_timeout = options_.start_timeout,
@@ -69,15 +69,15 @@ KernelOptions ReaderHost::kernel_options() const {
             .lifetime = options_.lifetime};
 }
 
-void ReaderHost::require(Memory const& memory, std::size_t offset, std::size_t size) const {
+void ReaderClient::require(Memory const& memory, std::size_t offset, std::size_t size) const {
     require_range(read_call, offset, size, memory.size());
     if (size != 0 && !device_.owns(memory)) {
         throw UsageError(read_call, "the memory is another device's");
     }
 }
 
-std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t size,
-                                            std::chrono::nanoseconds timeout) {
+std::span<std::byte const> ReaderClient::read(std::uintptr_t address, std::size_t size,
+                                              std::chrono::nanoseconds timeout) {
     OneThreadCall<> const call(this, read_call);
     kernel_->of_this_process(read_call).require_open(read_call);
     if (size > options_.largest) {
@@ -96,18 +96,18 @@ std::span<std::byte const> ReaderHost::read(std::uintptr_t address, std::size_t 
                                  : read_shares(address, size, timeout);
 }
 
-std::span<std::byte const> ReaderHost::read_lines(std::uintptr_t address, std::size_t size,
-                                                  std::chrono::nanoseconds timeout) {
+std::span<std::byte const> ReaderClient::read_lines(std::uintptr_t address, std::size_t size,
+                                                    std::chrono::nanoseconds timeout) {
     send(blocks_.front(), {address, 0, size}, lines_for(size), OutOfLine::written);
     commit();
     await_replies(timeout);
     return std::span(lines_).first(size);
 }
 
-std::span<std::byte const> ReaderHost::read_shares(std::uintptr_t address, std::size_t size,
-                                                   std::chrono::nanoseconds timeout) {
+std::span<std::byte const> ReaderClient::read_shares(std::uintptr_t address, std::size_t size,
+                                                     std::chrono::nanoseconds timeout) {
     std::size_t const phase = address % vector_bytes;
-    std::uintptr_t const to = reinterpret_cast<std::uintptr_t>(buffer_.device()) + phase;
+    std::uintptr_t const to = reinterpret_cast<std::uintptr_t>(buffer_.device_ptr()) + phase;
     std::size_t const even = (size + blocks_.size() - 1) / blocks_.size();
     std::size_t const share =
         std::max((even + share_unit - 1) / share_unit * share_unit, smallest_share);
@@ -120,11 +120,11 @@ std::span<std::byte const> ReaderHost::read_shares(std::uintptr_t address, std::
     }
     commit();
     await_replies(timeout);
-    return {static_cast<std::byte const*>(buffer_.host()) + phase, size};
+    return {static_cast<std::byte const*>(buffer_.host_ptr()) + phase, size};
 }
 
-void ReaderHost::send(Block& block, ReadRequest const& request, std::uint32_t lines,
-                      OutOfLine data) {
+void ReaderClient::send(Block& block, ReadRequest const& request, std::uint32_t lines,
+                        OutOfLine data) {
     // There is room while no more than one read is under way.
     if (!block.requests.try_push_uncommitted(request, data)) {
         throw TimeoutError(read_call, "no slot came free");
@@ -132,17 +132,17 @@ void ReaderHost::send(Block& block, ReadRequest const& request, std::uint32_t li
     block.owed = lines;
 }
 
-void ReaderHost::commit() const {
+void ReaderClient::commit() const {
     Memory const& memory = channels_->device_memory();
-    far_.commit(memory.host(), memory.size());
+    far_.commit(memory.host_ptr(), memory.size());
 }
 
-bool ReaderHost::none_owed() {
+bool ReaderClient::none_owed() {
     return std::all_of(blocks_.begin(), blocks_.end(),
                        [](Block const& block) { return block.owed == 0; });
 }
 
-void ReaderHost::await_replies(std::chrono::nanoseconds timeout) {
+void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
     auto const keep = [&](Line const& line) {
         if (arrived_ + payload_bytes > lines_.size()) return;
         auto const reply = unpack<ReadReply>(line);
@@ -176,7 +176,8 @@ std::span<std::byte const> DeviceReader::read(void const* device_address, std::s
 std::span<std::byte const> DeviceReader::read(Memory const& memory, std::size_t offset,
                                               std::size_t size, std::chrono::nanoseconds timeout) {
     host(read_call).require(memory, offset, size);
-    return host_->read(reinterpret_cast<std::uintptr_t>(memory.device()) + offset, size, timeout);
+    return host_->read(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) + offset, size,
+                       timeout);
 }
 
 }  // namespace carillon

@@ -16,7 +16,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/shared_ring.hpp"
+#include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
@@ -40,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t stripe = 16;
 constexpr std::uint32_t least_capacity = 32;
 
-SharedRingOptions ring_options(std::string const& owner, std::uint32_t capacity, Sequence first) {
+MpmcRingOptions ring_options(std::string const& owner, std::uint32_t capacity, Sequence first) {
     check_capacity(owner.c_str(), capacity);
     if (capacity < least_capacity) {
         throw UsageError(owner,
@@ -54,10 +54,10 @@ SharedRingOptions ring_options(std::string const& owner, std::uint32_t capacity,
             .for_tests = {.first = first}};
 }
 
-// Bytes of the places' lines, up to where the words begin.
-std::size_t lines_size(std::size_t places) {
+// Bytes of the slots' lines, up to where the words begin.
+std::size_t lines_size(std::size_t slots) {
     constexpr std::size_t page = 4096;
-    return (places * sizeof(Line) + page - 1) / page * page;
+    return (slots * sizeof(Line) + page - 1) / page * page;
 }
 
 }  // namespace
@@ -80,14 +80,14 @@ class RequestServer::State {
           ServiceThreadOptions const& options, Serve serve)
         : owner_(owner),
           memory_(device, ring_options(owner_, capacity, first), Direction::to_host),
-          consumer_(memory_.on_host(), HostCached(), device.access(memory_.device_memory())),
+          consumer_(memory_.host_view(), HostCached(), device.access(memory_.device_memory())),
           options_(options),
           wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)),
           serve_(std::move(serve)),
           served_(first - 1) {}
 
     [[nodiscard]] std::string const& owner() const { return owner_; }
-    [[nodiscard]] SharedRingMemory const& memory() const { return memory_; }
+    [[nodiscard]] MpmcRingMemory const& memory() const { return memory_; }
     [[nodiscard]] ServiceThreadOptions const& options() const { return options_; }
     [[nodiscard]] ServiceFailures const& failures() const { return failures_; }
 
@@ -129,7 +129,7 @@ class RequestServer::State {
     // time counts.
     [[nodiscard]] Sequence sent() const {
         return HostCached(memory_.device_memory().range_sync())
-            .load_word(memory_.on_host().claimed);
+            .load_word(memory_.host_view().claimed);
     }
     [[nodiscard]] Sequence served() const { return served_; }
 
@@ -163,8 +163,8 @@ class RequestServer::State {
     }
 
     std::string owner_;
-    SharedRingMemory memory_;
-    SharedConsumer<PayloadWords, HostCached, HostMapped, OneThread> consumer_;
+    MpmcRingMemory memory_;
+    MpmcConsumer<PayloadWords, HostCached, HostMapped, OneThread> consumer_;
     ServiceThreadOptions options_;
     HostWait wait_;
     Serve serve_;
@@ -195,7 +195,7 @@ RequestServer::~RequestServer() {
     thread_.detach();
 }
 
-SharedRingView RequestServer::on_device() const { return state_->memory().on_device(); }
+MpmcRingView RequestServer::device_view() const { return state_->memory().device_view(); }
 
 void RequestServer::flush(std::chrono::nanoseconds timeout) const {
     mark_.require_own(state_->owner() + "::flush");
@@ -216,23 +216,23 @@ void RequestServer::rethrow_failure() const {
     state_->failures().rethrow_first();
 }
 
-ReplyMemory::ReplyMemory(Device const& device, std::uint32_t places, Sequence first)
-    : places_(places),
+ReplyMemory::ReplyMemory(Device const& device, std::uint32_t slots, Sequence first)
+    : slots_(slots),
       memory_([&] {
-          require_places("HostService", places);
+          require_reply_slots("HostService", slots);
           // What the device writes lies on pages that the host flushes nothing to.
-          return device.allocate(lines_size(places) +
-                                 (std::size_t{places} + 1) * sizeof(std::uint64_t));
+          return device.allocate(lines_size(slots) +
+                                 (std::size_t{slots} + 1) * sizeof(std::uint64_t));
       }()),
-      writer_(view_at(memory_.host()), device.access(memory_)) {
-    format_places(view_at(memory_.host()), first);
+      writer_(view_at(memory_.host_ptr()), device.access(memory_)) {
+    format_reply_slots(view_at(memory_.host_ptr()), first);
     memory_.flush(0, memory_.size());
 }
 
-ReplyPlaces ReplyMemory::view_at(void* begin) const {
+ReplySlots ReplyMemory::view_at(void* begin) const {
     auto* const words =
-        reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(begin) + lines_size(places_));
-    return {static_cast<Line*>(begin), words, words + places_, places_};
+        reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(begin) + lines_size(slots_));
+    return {static_cast<Line*>(begin), words, words + slots_, slots_};
 }
 
 }  // namespace detail

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 #include "carillon/kernel_state.hpp"
 

@@ -118,14 +118,14 @@ LogService::LogService(Device const& device, LogOptions options)
 }
 
 DeviceLog LogService::device_handle() const {
-    return {server("LogService::device_handle").on_device(),
-            static_cast<std::uint64_t*>(dropped_.device())};
+    return {server("LogService::device_handle").device_view(),
+            static_cast<std::uint64_t*>(dropped_.device_ptr())};
 }
 
 std::uint64_t LogService::dropped() const {
     (void)server("LogService::dropped");
     return HostCached(dropped_.range_sync())
-        .load_word(static_cast<std::uint64_t const*>(dropped_.host()));
+        .load_word(static_cast<std::uint64_t const*>(dropped_.host_ptr()));
 }
 
 }  // namespace carillon

@@ -19,7 +19,7 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
         throw UsageError(owner, "no client, or no reply, could ever be outstanding");
     }
     require_senders(owner, pool.clients);
-    require_places(owner, std::uint64_t{pool.clients} * pool.replies);
+    require_reply_slots(owner, std::uint64_t{pool.clients} * pool.replies);
     if (pool.stripe > 1 && threads > 1) {
         throw UsageError(owner,
                          fmt::format("a stripe of {}: the threads of a block that run a handler "
@@ -41,20 +41,20 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
     : replies_((require_pool(pool, options, threads), pool.replies)),
       count_(pool.clients * pool.replies),
       blocks_(std::make_shared<ChannelMemory>(device, options.blocks, slots_of_a_block)),
-      places_(device.allocate_host(count_ * (sizeof(Line) + sizeof(std::uint64_t)) +
-                                   sizeof(std::uint64_t))),
+      slots_(device.allocate_host(count_ * (sizeof(Line) + sizeof(std::uint64_t)) +
+                                  sizeof(std::uint64_t))),
       records_(pool.clients),
-      ring_(std::make_shared<SharedRingState>(
+      ring_(std::make_shared<MpmcRingState>(
           device,
-          SharedRingOptions{
+          MpmcRingOptions{
               .capacity = options.capacity, .stripe = pool.stripe, .producers = pool.clients},
           Direction::to_device)),
       wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait)) {
-    format_places(places_on_host(), 1);
+    format_reply_slots(host_reply_slots(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };
 }
 
-ReplyPlaces PoolState::places_at(void* begin) const {
+ReplySlots PoolState::reply_slots_at(void* begin) const {
     auto* const lines = static_cast<Line*>(begin);
     auto* const words = reinterpret_cast<std::uint64_t*>(lines + count_);
     return {lines, words, words + count_, count_};
@@ -64,9 +64,9 @@ void PoolState::bury(unsigned client) {
     HostCached const near;
     std::uint32_t const sends_at = record(client).sends_at.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < replies_; ++i) {
-        std::uint32_t const place = first_place(client) + i;
-        bool const sent = sends_at != place + 1 || was_sent(client);
-        leave_for_the_dead(places_on_host(), place, sent, near);
+        std::uint32_t const slot = first_slot(client) + i;
+        bool const sent = sends_at != slot + 1 || was_sent(client);
+        leave_for_the_dead(host_reply_slots(), slot, sent, near);
     }
 }
 
@@ -80,16 +80,16 @@ bool PoolState::was_sent(unsigned client) const {
         return near.load_word(&claims.end) != before;
     }
     HostCached const far_as_well(ring_->memory.device_memory().range_sync());
-    return was_written(ring_->memory.on_host(), begin, far_as_well);
+    return was_written(ring_->memory.host_view(), begin, far_as_well);
 }
 
 bool PoolState::all_answered() const {
     HostCached const near;
-    ReplyPlaces const places = places_on_host();
+    ReplySlots const slots = host_reply_slots();
     for (std::uint32_t i = 0; i < count_; ++i) {
         // 2n when call n is over or given up, 2n - 1 while it is not.
-        std::uint64_t const number = (near.load_word(places.words + i) + 1) / 2;
-        if (!has_arrived(near.load_line(places.lines + i), tag_of(number))) return false;
+        std::uint64_t const number = (near.load_word(slots.words + i) + 1) / 2;
+        if (!has_arrived(near.load_line(slots.lines + i), tag_of(number))) return false;
     }
     return true;
 }

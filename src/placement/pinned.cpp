@@ -7,25 +7,25 @@
 
 namespace carillon {
 
-Pins::Pins(Device const& device, std::span<std::uint32_t const> multiprocessors)
-    : roles_(static_cast<unsigned>(multiprocessors.size())), blocks_(roles_) {
-    if (multiprocessors.empty()) throw UsageError("Pins", "at least one role is needed");
-    // Two rounds of the block scheduler: a multiprocessor that another kernel uses may be passed
+Pins::Pins(Device const& device, std::span<std::uint32_t const> sms)
+    : roles_(static_cast<unsigned>(sms.size())), blocks_(roles_) {
+    if (sms.empty()) throw UsageError("Pins", "at least one role is needed");
+    // Two rounds of the block scheduler: an SM that another kernel uses may be passed
     // over in the first.
-    auto const count = device.info().multiprocessors;  // none: there is nothing to choose
+    auto const count = device.info().sm_count;  // none: there is nothing to choose
     if (count) blocks_ = std::max(2U * static_cast<unsigned>(*count), 2 * roles_);
     std::size_t const size = PinTable::words_for(roles_) * sizeof(std::uint64_t);
     memory_ = device.allocate(size);
-    auto* const words = static_cast<std::uint64_t*>(memory_.host());
+    auto* const words = static_cast<std::uint64_t*>(memory_.host_ptr());
     for (std::uint32_t role = 0; role < roles_; ++role) {
-        words[PinTable::wanted_at(role)] = count ? multiprocessors[role] : any_multiprocessor;
+        words[PinTable::wanted_at(role)] = count ? sms[role] : any_sm;
     }
     memory_.flush(0, size);
 }
 
-PinTable Pins::on_device() const {
+PinTable Pins::device_view() const {
     if (memory_.size() == 0) return {};
-    return {static_cast<std::uint64_t*>(memory_.device()), roles_};
+    return {static_cast<std::uint64_t*>(memory_.device_ptr()), roles_};
 }
 
 }  // namespace carillon

@@ -12,15 +12,15 @@
 
 namespace carillon {
 
-std::vector<ChannelPlace> ChannelPlacement::places() const {
-    std::vector<ChannelPlace> all;
-    for (BlockPlacement const& block : blocks) all.push_back(block.place);
+std::vector<ChannelLocation> ChannelPlacement::locations() const {
+    std::vector<ChannelLocation> all;
+    for (BlockPlacement const& block : blocks) all.push_back(block.location);
     return all;
 }
 
-std::vector<std::uint32_t> ChannelPlacement::multiprocessors() const {
+std::vector<std::uint32_t> ChannelPlacement::sms() const {
     std::vector<std::uint32_t> all;
-    for (BlockPlacement const& block : blocks) all.push_back(block.multiprocessor);
+    for (BlockPlacement const& block : blocks) all.push_back(block.sm);
     return all;
 }
 
@@ -34,12 +34,12 @@ constexpr std::chrono::milliseconds time_limit{500};
 constexpr std::chrono::seconds kernel_limit{10};
 
 // Walks a role over all `places`, round by round, and returns which was fastest.
-std::size_t fastest(Prober& prober, unsigned role, std::vector<ChannelPlace> const& places,
+std::size_t fastest(Prober& prober, unsigned role, std::vector<ChannelLocation> const& locations,
                     Prober::Clock::time_point deadline, double& p50_ns) {
-    std::vector<ProbeSamples> samples(places.size());
+    std::vector<ProbeSamples> samples(locations.size());
     for (unsigned round = 0; round < trips_each; ++round) {
         if (round > 0 && Prober::Clock::now() >= deadline) break;
-        prober.walk(role, places, samples);
+        prober.walk(role, locations, samples);
     }
     std::vector<double> medians;
     medians.reserve(samples.size());
@@ -54,15 +54,15 @@ BlockPlacement place_block(Prober& prober, unsigned role, std::vector<std::uint3
                            std::vector<std::uint32_t>& host_parts,
                            Prober::Clock::time_point deadline) {
     BlockPlacement block;
-    std::vector<ChannelPlace> places;
-    places.reserve(std::max(device_parts.size(), host_parts.size()));
-    for (std::uint32_t part : device_parts) places.push_back({part, host_parts.front()});
-    std::size_t const device = fastest(prober, role, places, deadline, block.p50_ns);
-    places.clear();
-    for (std::uint32_t part : host_parts) places.push_back({device_parts[device], part});
-    std::size_t const host = fastest(prober, role, places, deadline, block.p50_ns);
-    block.place = places[host];
-    block.multiprocessor = prober.multiprocessor(role);
+    std::vector<ChannelLocation> locations;
+    locations.reserve(std::max(device_parts.size(), host_parts.size()));
+    for (std::uint32_t part : device_parts) locations.push_back({part, host_parts.front()});
+    std::size_t const device = fastest(prober, role, locations, deadline, block.p50_ns);
+    locations.clear();
+    for (std::uint32_t part : host_parts) locations.push_back({device_parts[device], part});
+    std::size_t const host = fastest(prober, role, locations, deadline, block.p50_ns);
+    block.location = locations[host];
+    block.sm = prober.sm(role);
     device_parts.erase(device_parts.begin() + static_cast<std::ptrdiff_t>(device));
     host_parts.erase(host_parts.begin() + static_cast<std::ptrdiff_t>(host));
     return block;
@@ -82,9 +82,9 @@ ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
         throw UsageError(call, fmt::format("{} candidates are too many: {} will do",
                                            candidates.channels(), most_candidates));
     }
-    std::vector<std::uint32_t> wanted(blocks, any_multiprocessor);
-    for (std::size_t i = 0; i < std::min(wanted.size(), profile.multiprocessors.size()); ++i) {
-        wanted[i] = profile.multiprocessors[i].id;
+    std::vector<std::uint32_t> wanted(blocks, any_sm);
+    for (std::size_t i = 0; i < std::min(wanted.size(), profile.sms.size()); ++i) {
+        wanted[i] = profile.sms[i].id;
     }
     std::vector<std::uint32_t> device_parts(candidates.channels());
     std::iota(device_parts.begin(), device_parts.end(), 0U);

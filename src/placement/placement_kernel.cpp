@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "carillon/detail/host/channel_routes.hpp"
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -23,18 +23,18 @@ std::optional<PlacementProfile> profile_for(Device const& device, Channels const
     return found;
 }
 
-// Multiprocessors alone: a ring of several pages has some of every kind.
+// SMs alone: a ring of several pages has some of every kind.
 ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) {
     ChannelPlacement placement;
     for (std::uint32_t i = 0; i < blocks; ++i) {
         BlockPlacement block;
-        block.place = {i, i};
-        if (i < profile.multiprocessors.size()) {
-            block.multiprocessor = profile.multiprocessors[i].id;
+        block.location = {i, i};
+        if (i < profile.sms.size()) {
+            block.sm = profile.sms[i].id;
         }
         placement.blocks.push_back(block);
     }
-    placement.why_not = "a ring is larger than a page: only its multiprocessor was chosen";
+    placement.why_not = "a ring is larger than a page: only its SM was chosen";
     return placement;
 }
 
@@ -50,7 +50,7 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
         return placed;
     }
     placed.placement = place_channels(device, *placed.memory, options.blocks, profile, launch);
-    placed.memory->arrange(placed.placement.places());
+    placed.memory->arrange(placed.placement.locations());
     return placed;
 }
 
@@ -62,7 +62,7 @@ std::string why_not(Device const& device, Channels const& requests, KernelOption
     }
     if (threads != 1) return "a block of several threads is not placed";
     if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";
-    auto const most = static_cast<unsigned>(device.info().multiprocessors.value_or(64));
+    auto const most = static_cast<unsigned>(device.info().sm_count.value_or(64));
     if (options.blocks > most) {
         return fmt::format("{} blocks are more than there are places", options.blocks);
     }

@@ -27,7 +27,7 @@ double median_of(ProbeSamples& samples) {
 Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, LaunchProbe launch,
                std::chrono::nanoseconds limit)
     : memory_(memory),
-      table_(memory.on_host()),
+      table_(memory.host_view()),
       far_(device.access(memory.device_memory())),
       wait_(HostWait::for_kernel(device.traits().shares_processors, pins.roles())),
       roles_(pins.roles()) {
@@ -35,12 +35,12 @@ Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, La
         throw UsageError("Prober", "more blocks than channels to probe");
     }
     // No trip has the tag 0.
-    std::memset(memory.device_memory().host(), 0, memory.device_memory().size());
-    std::memset(memory.host_memory().host(), 0, memory.host_memory().size());
+    std::memset(memory.device_memory().host_ptr(), 0, memory.device_memory().size());
+    std::memset(memory.host_memory().host_ptr(), 0, memory.host_memory().size());
     memory.device_memory().flush(0, memory.device_memory().size());
-    table_.places = nullptr;
-    ChannelTable on_device = memory.on_device();
-    on_device.places = nullptr;
+    table_.locations = nullptr;
+    ChannelTable on_device = memory.device_view();
+    on_device.locations = nullptr;
     for (unsigned i = 0; i < pins.roles(); ++i) roles_[i].tag = first_probe_tag(i);
     ProbeBody const body{on_device, static_cast<std::uint64_t>(limit.count()),
                          device.oversubscribed(pins.roles())};
@@ -76,9 +76,9 @@ bool Prober::started(unsigned role) const {
     return HostCached().load_word(&table_.channel(role).status->started) != 0;
 }
 
-std::uint32_t Prober::multiprocessor(unsigned role) const {
+std::uint32_t Prober::sm(unsigned role) const {
     StatusLine const* const status = table_.channel(role).status;
-    return static_cast<std::uint32_t>(HostCached().load_word(&status->multiprocessor));
+    return static_cast<std::uint32_t>(HostCached().load_word(&status->sm));
 }
 
 std::uint32_t Prober::line_of(std::uint32_t part, Tag trip) const {
@@ -105,18 +105,18 @@ std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) 
     return static_cast<std::uint32_t>((Clock::now() - start).count());
 }
 
-void Prober::walk(unsigned role, std::span<ChannelPlace const> places,
+void Prober::walk(unsigned role, std::span<ChannelLocation const> locations,
                   std::span<ProbeSamples> samples) {
     Role& walker = roles_[role];
     auto const request_line = [&](std::size_t i) {
-        return line_of(places[i].in_device_memory, walker.tag);
+        return line_of(locations[i].in_device_memory, walker.tag);
     };
-    if (places.empty()) return;
+    if (locations.empty()) return;
     // Where the walk begins is where the last trip led to: one more leads there.
-    (void)trip(walker, line_of(places[0].in_host_memory, walker.tag), request_line(0));
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        std::uint32_t const reply = line_of(places[i].in_host_memory, walker.tag);
-        std::uint32_t const next = i + 1 < places.size() ? request_line(i + 1) : walker.at;
+    (void)trip(walker, line_of(locations[0].in_host_memory, walker.tag), request_line(0));
+    for (std::size_t i = 0; i < locations.size(); ++i) {
+        std::uint32_t const reply = line_of(locations[i].in_host_memory, walker.tag);
+        std::uint32_t const next = i + 1 < locations.size() ? request_line(i + 1) : walker.at;
         samples[i].push_back(trip(walker, reply, next));
     }
 }

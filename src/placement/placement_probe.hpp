@@ -30,11 +30,12 @@ class Prober {
     ~Prober();
 
     [[nodiscard]] bool started(unsigned role) const;
-    [[nodiscard]] std::uint32_t multiprocessor(unsigned role) const;
+    [[nodiscard]] std::uint32_t sm(unsigned role) const;
 
-    // A round trip of a role by way of each place, in turn; its time is added to the samples that
-    // stand at the same index. Every trip uses another slot. Throws TimeoutError.
-    void walk(unsigned role, std::span<ChannelPlace const> places, std::span<ProbeSamples> samples);
+    // A round trip of a role by way of each location, in turn; its time is added to the samples
+    // that stand at the same index. Every trip uses another slot. Throws TimeoutError.
+    void walk(unsigned role, std::span<ChannelLocation const> locations,
+              std::span<ProbeSamples> samples);
 
     // Ends the blocks and makes the rings empty again. Throws TimeoutError if they do not end.
     void stop();

@@ -31,15 +31,15 @@ std::optional<std::filesystem::path> path_in(char const* variable) {
     return value;
 }
 
-json ranks_to_json(std::vector<RankedPlace> const& places) {
+json ranks_to_json(std::vector<RankedProcessor> const& locations) {
     json all = json::array();
-    for (RankedPlace const& place : places) {
-        all.push_back({{"id", place.id}, {"p50_ns", place.p50_ns}});
+    for (RankedProcessor const& location : locations) {
+        all.push_back({{"id", location.id}, {"p50_ns", location.p50_ns}});
     }
     return all;
 }
 
-json spread_to_json(PlaceSpread const& spread) {
+json spread_to_json(LatencySpread const& spread) {
     return {{"best_ns", spread.best_ns},
             {"median_ns", spread.median_ns},
             {"worst_ns", spread.worst_ns}};
@@ -55,9 +55,9 @@ double time_from_json(json const& value) {
     return ns;
 }
 
-std::vector<RankedPlace> ranks_from_json(json const& value, char const* what) {
+std::vector<RankedProcessor> ranks_from_json(json const& value, char const* what) {
     if (!value.is_array()) refuse(fmt::format("{} is no list", what));
-    std::vector<RankedPlace> places;
+    std::vector<RankedProcessor> locations;
     std::set<std::uint32_t> seen;
     for (json const& each : value) {
         json const& id = each.at("id");
@@ -65,15 +65,15 @@ std::vector<RankedPlace> ranks_from_json(json const& value, char const* what) {
             id.get<std::uint64_t>() > std::numeric_limits<std::uint16_t>::max()) {
             refuse(fmt::format("{} has an id that is no number up to 65535", what));
         }
-        places.push_back({id.get<std::uint32_t>(), time_from_json(each.at("p50_ns"))});
-        if (!seen.insert(places.back().id).second) {
-            refuse(fmt::format("{} has {} twice", what, places.back().id));
+        locations.push_back({id.get<std::uint32_t>(), time_from_json(each.at("p50_ns"))});
+        if (!seen.insert(locations.back().id).second) {
+            refuse(fmt::format("{} has {} twice", what, locations.back().id));
         }
     }
-    return places;
+    return locations;
 }
 
-PlaceSpread spread_from_json(json const& value) {
+LatencySpread spread_from_json(json const& value) {
     return {time_from_json(value.at("best_ns")), time_from_json(value.at("median_ns")),
             time_from_json(value.at("worst_ns"))};
 }
@@ -88,14 +88,14 @@ PlacementProfile from_json(json const& value) {
     }
     PlacementProfile profile;
     profile.uuid = value.at("uuid").get<std::string>();
-    profile.multiprocessors = ranks_from_json(value.at("multiprocessors"), "multiprocessors");
+    profile.sms = ranks_from_json(value.at("sms"), "sms");
     profile.cores = ranks_from_json(value.at("cores"), "cores");
     profile.request_pages = spread_from_json(value.at("request_pages"));
     profile.reply_pages = spread_from_json(value.at("reply_pages"));
     profile.device = value.at("device").get<std::string>();
     profile.driver = value.at("driver").get<std::string>();
     profile.date = value.at("date").get<std::string>();
-    if (profile.multiprocessors.empty()) refuse("it has no multiprocessors");
+    if (profile.sms.empty()) refuse("it has no SMs");
     return profile;
 }
 
@@ -147,7 +147,7 @@ void save_placement_profile(PlacementProfile const& profile, std::filesystem::pa
                      {"device", profile.device},
                      {"driver", profile.driver},
                      {"date", profile.date},
-                     {"multiprocessors", ranks_to_json(profile.multiprocessors)},
+                     {"sms", ranks_to_json(profile.sms)},
                      {"cores", ranks_to_json(profile.cores)},
                      {"request_pages", spread_to_json(profile.request_pages)},
                      {"reply_pages", spread_to_json(profile.reply_pages)}};

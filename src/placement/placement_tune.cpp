@@ -34,7 +34,7 @@ struct RolePages {
     [[nodiscard]] double best() const { return medians[best_page()]; }
 };
 
-PlaceSpread spread_of(std::vector<double> medians) {
+LatencySpread spread_of(std::vector<double> medians) {
     std::sort(medians.begin(), medians.end());
     return {medians.front(), medians[medians.size() / 2], medians.back()};
 }
@@ -57,14 +57,14 @@ std::vector<RolePages> measure_roles(Prober& prober, unsigned roles, unsigned ro
         all.back().role = role;
     }
     if (all.empty()) throw TimeoutError("tune", "no block of the probe has started");
-    std::vector<ChannelPlace> places(pages);
+    std::vector<ChannelLocation> locations(pages);
     for (unsigned round = 0; round < rounds; ++round) {
         for (std::uint32_t page = 0; page < pages; ++page) {
-            places[page] = {page, (page + round) % pages};
+            locations[page] = {page, (page + round) % pages};
         }
         for (RolePages& each : all) {
             if (round > 0 && Clock::now() >= deadline) break;
-            prober.walk(each.role, places, each.samples);
+            prober.walk(each.role, locations, each.samples);
         }
     }
     for (RolePages& each : all) each.medians = medians_of(each.samples);
@@ -76,19 +76,19 @@ std::vector<RolePages> measure_roles(Prober& prober, unsigned roles, unsigned ro
 // The medians of the reply pages, with one request page.
 std::vector<double> measure_reply_pages(Prober& prober, unsigned role, std::uint32_t request_page,
                                         Clock::time_point deadline) {
-    std::vector<ChannelPlace> places;
-    for (std::uint32_t page = 0; page < pages; ++page) places.push_back({request_page, page});
+    std::vector<ChannelLocation> locations;
+    for (std::uint32_t page = 0; page < pages; ++page) locations.push_back({request_page, page});
     std::vector<ProbeSamples> samples(pages);
     for (unsigned round = 0; round < reply_rounds; ++round) {
         if (round > 0 && Clock::now() >= deadline) break;
-        prober.walk(role, places, samples);
+        prober.walk(role, locations, samples);
     }
     return medians_of(samples);
 }
 
 // The cores that this thread may run on, best first; they take turns.
-std::vector<RankedPlace> measure_cores(Prober& prober, unsigned role, ChannelPlace place,
-                                       Clock::time_point deadline) {
+std::vector<RankedProcessor> measure_cores(Prober& prober, unsigned role, ChannelLocation location,
+                                           Clock::time_point deadline) {
     std::vector<unsigned> const cores = allowed_cores();
     std::vector<ProbeSamples> samples(cores.size());
     for (unsigned turn = 0; turn < core_turns; ++turn) {
@@ -96,28 +96,28 @@ std::vector<RankedPlace> measure_cores(Prober& prober, unsigned role, ChannelPla
             if (Clock::now() >= deadline) break;
             OnCore const here(cores[i]);
             ProbeSamples first;  // fetches what the core before had in its caches
-            prober.walk(role, {&place, 1}, {&first, 1});
+            prober.walk(role, {&location, 1}, {&first, 1});
             for (unsigned trip = 0; trip < trips_a_turn && Clock::now() < deadline; ++trip) {
-                prober.walk(role, {&place, 1}, {&samples[i], 1});
+                prober.walk(role, {&location, 1}, {&samples[i], 1});
             }
         }
     }
-    std::vector<RankedPlace> ranked;
+    std::vector<RankedProcessor> ranked;
     for (std::size_t i = 0; i < cores.size(); ++i) {
         if (!samples[i].empty()) ranked.push_back({cores[i], median_of(samples[i])});
     }
-    std::sort(ranked.begin(), ranked.end(),
-              [](RankedPlace const& a, RankedPlace const& b) { return a.p50_ns < b.p50_ns; });
+    std::sort(ranked.begin(), ranked.end(), [](RankedProcessor const& a, RankedProcessor const& b) {
+        return a.p50_ns < b.p50_ns;
+    });
     return ranked;
 }
 
 // Best first, each once.
-std::vector<RankedPlace> ranked_multiprocessors(Prober const& prober,
-                                                std::vector<RolePages> const& roles) {
-    std::vector<RankedPlace> ranked;
+std::vector<RankedProcessor> ranked_sms(Prober const& prober, std::vector<RolePages> const& roles) {
+    std::vector<RankedProcessor> ranked;
     for (RolePages const& each : roles) {
-        std::uint32_t const id = prober.multiprocessor(each.role);
-        auto const same = [&](RankedPlace const& place) { return place.id == id; };
+        std::uint32_t const id = prober.sm(each.role);
+        auto const same = [&](RankedProcessor const& location) { return location.id == id; };
         if (std::none_of(ranked.begin(), ranked.end(), same)) ranked.push_back({id, each.best()});
     }
     return ranked;
@@ -131,9 +131,8 @@ PlacementProfile tune(Device const& device, TuneOptions const& options, LaunchPr
         throw UsageError("tune", "1 to 86400 seconds and 1 to 10000 rounds are possible");
     }
     DeviceInfo const& info = device.info();
-    // One block for each multiprocessor: the scheduler spreads the first ones over all of them.
-    auto const roles =
-        std::min(static_cast<unsigned>(info.multiprocessors.value_or(1)), most_probe_roles);
+    // One block for each SM: the scheduler spreads the first ones over all of them.
+    auto const roles = std::min(static_cast<unsigned>(info.sm_count.value_or(1)), most_probe_roles);
     ChannelMemory memory(device, std::max(roles, pages), capacity);
     std::chrono::nanoseconds const limit = std::chrono::seconds(options.seconds);
     auto const start = Clock::now();
@@ -150,7 +149,7 @@ PlacementProfile tune(Device const& device, TuneOptions const& options, LaunchPr
     profile.device = info.name;
     profile.driver = info.kernel_driver;
     profile.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-    profile.multiprocessors = ranked_multiprocessors(prober, measured);
+    profile.sms = ranked_sms(prober, measured);
     profile.request_pages = spread_of(best.medians);
     profile.reply_pages = spread_of(replies);
     if (options.cores) {

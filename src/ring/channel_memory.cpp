@@ -37,13 +37,13 @@ std::size_t bytes_for(unsigned channels, std::uint32_t capacity) {
     return channels * ChannelTable::stride(capacity);
 }
 
-std::size_t bytes_with_bells(unsigned channels, std::uint32_t capacity) {
+std::size_t bytes_with_doorbells(unsigned channels, std::uint32_t capacity) {
     (void)bytes_for(channels, capacity);  // throws for what cannot be
-    return ChannelTable::bells_end(channels, capacity);
+    return ChannelTable::doorbells_end(channels, capacity);
 }
 
 std::size_t bytes_in_device_memory(unsigned channels, std::uint32_t capacity) {
-    return bytes_with_bells(channels, capacity) + channels * sizeof(ChannelPlace);
+    return bytes_with_doorbells(channels, capacity) + channels * sizeof(ChannelLocation);
 }
 
 // The parts of one memory, of `channels`, that channels lie in: those given and then the others.
@@ -76,53 +76,56 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, std::uint3
 }
 
 void ChannelMemory::reset() {
-    std::size_t const size = bytes_with_bells(channels_, capacity_);
-    auto* const places = static_cast<std::byte*>(in_device_memory_.host()) + size;
-    std::memset(in_device_memory_.host(), 0, size);
-    std::memset(in_host_memory_.host(), 0, bytes_for(channels_, capacity_));
+    std::size_t const size = bytes_with_doorbells(channels_, capacity_);
+    auto* const locations = static_cast<std::byte*>(in_device_memory_.host_ptr()) + size;
+    std::memset(in_device_memory_.host_ptr(), 0, size);
+    std::memset(in_host_memory_.host_ptr(), 0, bytes_for(channels_, capacity_));
     for (unsigned i = 0; i < channels_; ++i) {
-        ChannelView const view = on_host().channel(ChannelPlace{i, i});
+        ChannelView const view = host_view().channel(ChannelLocation{i, i});
         format_ring(view.requests);
         format_ring(view.replies);
     }
-    std::uint64_t* const bells = on_host().bells(0, 0);
-    std::size_t const bell_bytes = size - ChannelTable::bells_at(channels_, capacity_);
-    std::fill_n(bells, bell_bytes / sizeof(*bells), first_ - 1);
-    if (!places_.empty()) {
-        std::memcpy(places, places_.data(), places_.size() * sizeof(ChannelPlace));
+    std::uint64_t* const doorbells = host_view().doorbells(0, 0);
+    std::size_t const doorbell_bytes = size - ChannelTable::doorbells_at(channels_, capacity_);
+    std::fill_n(doorbells, doorbell_bytes / sizeof(*doorbells), first_ - 1);
+    if (!locations_.empty()) {
+        std::memcpy(locations, locations_.data(), locations_.size() * sizeof(ChannelLocation));
     }
     in_device_memory_.flush(0, in_device_memory_.size());
 }
 
-void ChannelMemory::arrange(std::span<ChannelPlace const> places) {
+void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
     std::vector<std::uint32_t> device;
     std::vector<std::uint32_t> host;
-    for (ChannelPlace const& place : places) {
-        device.push_back(place.in_device_memory);
-        host.push_back(place.in_host_memory);
+    for (ChannelLocation const& location : locations) {
+        device.push_back(location.in_device_memory);
+        host.push_back(location.in_host_memory);
     }
     device = all_parts(std::move(device), channels_);
     host = all_parts(std::move(host), channels_);
-    places_.clear();
-    for (unsigned i = 0; i < channels_; ++i) places_.push_back({device[i], host[i]});
+    locations_.clear();
+    for (unsigned i = 0; i < channels_; ++i) locations_.push_back({device[i], host[i]});
     reset();
 }
 
-ChannelTable ChannelMemory::on_host() const {
-    return {static_cast<std::byte*>(in_device_memory_.host()),
-            static_cast<std::byte*>(in_host_memory_.host()),
+ChannelTable ChannelMemory::host_view() const {
+    return {static_cast<std::byte*>(in_device_memory_.host_ptr()),
+            static_cast<std::byte*>(in_host_memory_.host_ptr()),
             channels_,
             capacity_,
             first_,
-            places_.empty() ? nullptr : places_.data()};
+            locations_.empty() ? nullptr : locations_.data()};
 }
 
-ChannelTable ChannelMemory::on_device() const {
-    auto* const device = static_cast<std::byte*>(in_device_memory_.device());
-    std::byte* const places = device + bytes_with_bells(channels_, capacity_);
-    return {device,    static_cast<std::byte*>(in_host_memory_.device()),
-            channels_, capacity_,
-            first_,    places_.empty() ? nullptr : reinterpret_cast<ChannelPlace const*>(places)};
+ChannelTable ChannelMemory::device_view() const {
+    auto* const device = static_cast<std::byte*>(in_device_memory_.device_ptr());
+    std::byte* const locations = device + bytes_with_doorbells(channels_, capacity_);
+    return {device,
+            static_cast<std::byte*>(in_host_memory_.device_ptr()),
+            channels_,
+            capacity_,
+            first_,
+            locations_.empty() ? nullptr : reinterpret_cast<ChannelLocation const*>(locations)};
 }
 
 namespace detail {

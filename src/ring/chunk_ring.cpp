@@ -59,8 +59,10 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
             stride};
     };
     Memory const& memory = arena == nullptr ? own_ : piece_.memory();
-    ChunkRingView const host = view(arena == nullptr ? own_.host() : piece_.host(), credit_.host());
-    device_ = view(arena == nullptr ? own_.device() : piece_.device(), credit_.device());
+    ChunkRingView const host =
+        view(arena == nullptr ? own_.host_ptr() : piece_.host_ptr(), credit_.host_ptr());
+    device_ =
+        view(arena == nullptr ? own_.device_ptr() : piece_.device_ptr(), credit_.device_ptr());
     format_ring(host.ring);
     memory.flush(piece_.offset() + data, size - data);
     producer_.emplace(host, device.access(memory), HostCached());

@@ -15,7 +15,7 @@ namespace carillon::detail {
 namespace {
 
 // Calls under way, beside the objects, whose layout does not depend on it: a word for each, of the
-// object's address and its thread's number, in one of a few places that the address says.
+// object's address and its thread's number, in one of a few entries that the address says.
 constexpr std::size_t words = 4096;
 constexpr std::size_t probes = 16;
 constexpr unsigned thread_bits = 22;  // Linux numbers no more threads than 2^22
@@ -31,7 +31,7 @@ std::uint64_t word_of(void const* end) {
     return end_bits(end) | thread;
 }
 
-std::atomic<std::uint64_t>& place(void const* end, std::size_t probe) {
+std::atomic<std::uint64_t>& entry(void const* end, std::size_t probe) {
     std::uint64_t const hash = (end_bits(end) >> thread_bits) * 0x9e3779b97f4a7c15U;
     return under_way[((hash >> 40) + probe) % words];
 }
@@ -57,11 +57,11 @@ bool found(std::uint64_t seen, std::uint64_t mine, std::string_view call) {
 bool enter_call(void const* end, std::string_view call) {
     std::uint64_t const mine = word_of(end);
     for (std::size_t probe = 0; probe < probes; ++probe) {
-        if (found(place(end, probe).load(std::memory_order_relaxed), mine, call)) return false;
+        if (found(entry(end, probe).load(std::memory_order_relaxed), mine, call)) return false;
     }
     for (std::size_t probe = 0; probe < probes; ++probe) {
         std::uint64_t seen = 0;
-        if (place(end, probe).compare_exchange_strong(seen, mine, std::memory_order_relaxed)) {
+        if (entry(end, probe).compare_exchange_strong(seen, mine, std::memory_order_relaxed)) {
             return true;
         }
         if (found(seen, mine, call)) return false;
@@ -72,7 +72,7 @@ bool enter_call(void const* end, std::string_view call) {
 void leave_call(void const* end) noexcept {
     for (std::size_t probe = 0; probe < probes; ++probe) {
         std::uint64_t seen = word_of(end);
-        if (place(end, probe).compare_exchange_strong(seen, 0, std::memory_order_relaxed)) return;
+        if (entry(end, probe).compare_exchange_strong(seen, 0, std::memory_order_relaxed)) return;
     }
 }
 

@@ -142,7 +142,7 @@ void ProducerRegistry::leave(unsigned number, std::function<void(unsigned)> cons
     if (!members_->lives[index]->let_go()) members_->leave_life(index);
 }
 
-void ProducerRegistry::give_up(unsigned number, SharedRingView const& view,
+void ProducerRegistry::give_up(unsigned number, MpmcRingView const& view,
                                HostMapped const& far) const noexcept {
     ProducerRecord* const own = record(number);
     if (own->begin == ProducerRecord::none || own->begin == ProducerRecord::claiming) return;
@@ -153,7 +153,7 @@ void ProducerRegistry::give_up(unsigned number, SharedRingView const& view,
     ClaimRecord(own).done(HostCached());
 }
 
-unsigned ProducerRegistry::recover(SharedRingView const& view, HostMapped const& far,
+unsigned ProducerRegistry::recover(MpmcRingView const& view, HostMapped const& far,
                                    HostCached const& near,
                                    std::function<void(unsigned)> const& bury) {
     std::lock_guard const lock(members_->mutex);

@@ -11,7 +11,7 @@ void TakenOnce::take(std::string_view call, CodeLocation const& taker) {
     if (first_.file != nullptr) {
         throw UsageError(call, fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
                                            "kernel, once; for several make a ring for each, or a "
-                                           "SharedRing",
+                                           "MpmcRing",
                                            taker.file, taker.line, first_.file, first_.line));
     }
     first_ = taker;

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "adversary/scenarios/flag_scenario.hpp"
+#include "adversary/scenarios/mpmc_ring_scenario.hpp"
 #include "adversary/scenarios/ring_scenario.hpp"
-#include "adversary/scenarios/shared_ring_scenario.hpp"
 
 namespace carillon::test {
 namespace {
@@ -190,8 +190,8 @@ TEST(AdversaryBreaksTest, dataOnABusThatFencesDoNotOrderWithoutReadBack) {
 TEST(AdversaryBreaksTest, claimsGivenUpWithoutRelease) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
         WithoutRelease<Policies::HostFar> const far{policies.host_far()};
-        return shared_to_device(policies, far, policies.host_near(), policies.device_near(),
-                                policies.device_far(), {.deaths = 1});
+        return mpmc_to_device(policies, far, policies.host_near(), policies.device_near(),
+                              policies.device_far(), {.deaths = 1});
     }));
 }
 
@@ -199,8 +199,8 @@ TEST(AdversaryBreaksTest, claimsGivenUpWithoutRelease) {
 TEST(AdversaryBreaksTest, aLineSkippedWithoutASecondLook) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "no progress", [](Policies const& policies) {
         WithoutSecondLook<Policies::DeviceNear> const near{policies.device_near()};
-        return shared_to_device(policies, policies.host_far(), policies.host_near(), near,
-                                policies.device_far(), {.deaths = 1});
+        return mpmc_to_device(policies, policies.host_far(), policies.host_near(), near,
+                              policies.device_far(), {.deaths = 1});
     }));
 }
 
@@ -208,8 +208,8 @@ TEST(AdversaryBreaksTest, aLineSkippedWithoutASecondLook) {
 TEST(AdversaryBreaksTest, aClaimThatAnotherThreadMadeToo) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
         BlindExchange<Policies::HostNear> const near{policies.host_near()};
-        return shared_to_device(policies, policies.host_far(), near, policies.device_near(),
-                                policies.device_far(), {});
+        return mpmc_to_device(policies, policies.host_far(), near, policies.device_near(),
+                              policies.device_far(), {});
     }));
 }
 
@@ -217,8 +217,8 @@ TEST(AdversaryBreaksTest, aClaimThatAnotherThreadMadeToo) {
 TEST(AdversaryBreaksTest, aClaimWithoutARecord) {
     EXPECT_TRUE(fails_for_some_seed(ordinary, "", [](Policies const& policies) {
         WithoutRecord<Policies::HostNear> const near{policies.host_near()};
-        return shared_to_device(policies, policies.host_far(), near, policies.device_near(),
-                                policies.device_far(), {.deaths = 1});
+        return mpmc_to_device(policies, policies.host_far(), near, policies.device_near(),
+                              policies.device_far(), {.deaths = 1});
     }));
 }
 

@@ -15,7 +15,7 @@ TEST_P(AdversaryHostServiceTest, everyAnswerIsWholeAndGoesToWhoAskedAndLateOnesT
     }));
 }
 
-// Two threads may both find the same place free. Claims in the ring, of its first word, are whole.
+// Two threads may both find the same slot free. Claims in the ring, of its first word, are whole.
 class TornClaimGpu : public AdversaryGpu {
    public:
     explicit TornClaimGpu(Machine& machine)

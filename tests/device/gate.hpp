@@ -11,14 +11,14 @@ class Gate {
    public:
     explicit Gate(Device const& device)
         : memory_(device.allocate(64)),
-          flag_(static_cast<std::uint64_t*>(memory_.host()), device.access(memory_)) {}
+          flag_(static_cast<std::uint64_t*>(memory_.host_ptr()), device.access(memory_)) {}
     ~Gate() { open(~std::uint64_t{0}); }  // a test that failed does not hold its kernel up
     Gate(Gate const&) = delete;
     Gate& operator=(Gate const&) = delete;
 
     void open(std::uint64_t until) { flag_.set(until); }
-    [[nodiscard]] std::uint64_t const* on_device() const {
-        return static_cast<std::uint64_t const*>(memory_.device());
+    [[nodiscard]] std::uint64_t const* device_view() const {
+        return static_cast<std::uint64_t const*>(memory_.device_ptr());
     }
 
    private:

@@ -17,7 +17,7 @@ class GatedKernelTest : public KernelTest {
         KernelTest::SetUp();
         if (IsSkipped()) return;
         gate_.emplace(device());
-        kernel_.emplace(device(), KernelOptions{.capacity = 4}, GatedHandler{gate_->on_device()});
+        kernel_.emplace(device(), KernelOptions{.capacity = 4}, GatedHandler{gate_->device_view()});
     }
     void TearDown() override {
         if (gate_) gate_->open(~std::uint64_t{0});

@@ -38,7 +38,7 @@ CARILLON_ON_EVERY_DEVICE(DeadClientsTest);
 // Catches places that are never free again: there are those of one client only.
 TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 4}, {},
-                                                GatedHandler{gate_->on_device()});
+                                                GatedHandler{gate_->device_view()});
     for (int i = 0; i < 20; ++i) die(kernel, 4, 0);
     auto client = kernel.client();
     std::vector<Ticket> tickets;
@@ -50,7 +50,7 @@ TEST_P(DeadClientsTest, clientAfterManyThatDiedHasAllItsReplies) {
 
 TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2}, {},
-                                                GatedHandler{gate_->on_device()});
+                                                GatedHandler{gate_->device_view()});
     die(kernel, 1, 1);
     auto client = kernel.client();
     Ticket const behind = client.submit({5, 0}, patience);
@@ -60,7 +60,7 @@ TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
 
 TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {},
-                                                GatedHandler{gate_->on_device()});
+                                                GatedHandler{gate_->device_view()});
     die(kernel, 3, 0);
     kernel.drain(patience);
     EXPECT_EQ(kernel.state(), KernelState::stopped);
@@ -68,7 +68,7 @@ TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
 
 TEST_P(DeadClientsTest, clientThatAnotherThreadLetsGoLeavesItsRoom) {
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1}, {},
-                                                GatedHandler{gate_->on_device()});
+                                                GatedHandler{gate_->device_view()});
     for (std::uint64_t i = 0; i < 10; ++i) {
         auto client = std::make_unique<Client>(kernel.client());
         EXPECT_EQ(client->call({i, 0}, patience).value, 3 * i + 1);

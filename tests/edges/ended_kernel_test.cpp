@@ -33,7 +33,7 @@ class EndedKernelTest : public testing::Test {
     Device device_ = Device::open("emulated");
     std::shared_ptr<ChannelMemory> memory_ = std::make_shared<ChannelMemory>(device_, 1, 8);
     Echo channel_{device_, memory_, 0, HostWait::for_kernel(true, 1),
-                  std::make_shared<AnswersAndEnds>(memory_->on_device().channel(0))};
+                  std::make_shared<AnswersAndEnds>(memory_->device_view().channel(0))};
 };
 
 TEST_F(EndedKernelTest, replyThatComesBesideTheEndIsTaken) {

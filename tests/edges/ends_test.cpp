@@ -28,8 +28,8 @@ TEST_P(EndsTest, takenTwiceIsAUsageError) {
     expect_once("Ring::device_handle", [&] { (void)out.device_handle(); });
     Channel<int, int> const channel(device());
     expect_once("Client::device_handle", [&] { (void)channel.device_handle(); });
-    Doorbell<Direction::to_host> const bell(device());
-    expect_once("Doorbell::device_handle", [&] { (void)bell.device_handle(); });
+    Doorbell<Direction::to_host> const doorbell(device());
+    expect_once("Doorbell::device_handle", [&] { (void)doorbell.device_handle(); });
     Mailbox<int, Direction::to_host> const status(device(), 0);
     expect_once("Mailbox::device_handle", [&] { (void)status.device_handle(); });
     ChunkRing<> const chunks(device());
@@ -40,7 +40,7 @@ TEST_P(EndsTest, takenTwiceIsAUsageError) {
 TEST_P(EndsTest, whatMayHaveManyReadersMayBeTakenOften) {
     Mailbox<int, Direction::to_device> const gains(device(), 0);
     Flag<int, Direction::to_device> const level(device());
-    SharedRing<int, Direction::to_device> const shared(device());
+    MpmcRing<int, Direction::to_device> const shared(device());
     for (int i = 0; i < 2; ++i) {
         EXPECT_NO_THROW((void)gains.device_handle());
         EXPECT_NO_THROW((void)gains.block_handle());

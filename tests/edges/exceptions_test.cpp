@@ -44,9 +44,9 @@ struct LogNumbersBody {
     }
 };
 
-using NumbersOut = SharedRing<std::uint64_t, Direction::to_host>;
+using NumbersOut = MpmcRing<std::uint64_t, Direction::to_host>;
 struct SendNumbersBody {
-    SharedRingView to;
+    MpmcRingView to;
     std::uint64_t count;
 
     CARILLON_HD void operator()(unsigned /*block*/) {

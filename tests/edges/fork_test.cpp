@@ -164,13 +164,13 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
     Memory const memory = device().allocate(4096);
     Ring<int, Direction::to_device> ring(device());
     Ring<int, Direction::to_host> back(device());
-    SharedRing<int, Direction::to_device> const shared(device());
+    MpmcRing<int, Direction::to_device> const shared(device());
     auto producer = shared.producer();
     Arena const arena(device(), 4096);
     auto piece = std::make_optional(arena.allocate(64));
     Flag<int, Direction::to_device> flag(device());
     Flag<int, Direction::to_host> const status(device());
-    Doorbell<Direction::to_device> bell(device());
+    Doorbell<Direction::to_device> doorbell(device());
     Mailbox<int, Direction::to_device> mailbox(device(), 1);
     ChunkRing<> chunks(device(), {.chunk_bytes = 64, .chunks = 2});
     auto chunk = chunks.try_claim();
@@ -185,7 +185,7 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
                       },
                       [&] { return status.get(); },
                       [&] {
-                          bell.ring();
+                          doorbell.ring();
                           return 0;
                       },
                       [&] {
@@ -197,7 +197,7 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
                           chunk->commit(1);
                           return 0;
                       },
-                      [&] { return memory.host(); },
+                      [&] { return memory.host_ptr(); },
                       [&] {
                           memory.flush(0, 1);
                           return 0;
@@ -263,7 +263,7 @@ TEST_P(ForkTest, addressThatTheChildKeptIsNoWayIntoTheParentsMemory) {
         GTEST_SKIP() << "its memory is Mesa's, which may share pages with other things";
     }
     Memory const memory = device().allocate(4096);
-    auto* const word = static_cast<std::uint64_t volatile*>(memory.host());
+    auto* const word = static_cast<std::uint64_t volatile*>(memory.host_ptr());
     *word = 1;
     EXPECT_EQ(in_child([&] {
                   ::signal(SIGSEGV, SIG_DFL);  // not a sanitizer's

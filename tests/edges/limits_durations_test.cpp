@@ -99,7 +99,7 @@ void try_held_up_end(std::string const& name, End& end) {
 
 TEST_P(LimitsOfDurationsTest, endsOfChannelsAndPools) {
     Gate gate(device());
-    GatedHandler const handler{gate.on_device()};
+    GatedHandler const handler{gate.device_view()};
     PersistentKernel<GatedHandler> kernel(device(), {.capacity = 8}, handler);
     PersistentKernel<GatedHandler, Pool> const pooled(device(), Pool{.replies = 8}, {}, handler);
     auto client = pooled.client();
@@ -128,7 +128,7 @@ TEST_P(LimitsOfDurationsTest, endsOfKernels) {
 
 TEST_P(LimitsOfDurationsTest, drainOfAKernelThatIsNotDone) {
     Gate gate(device());
-    PersistentKernel<GatedHandler> kernel(device(), {}, {gate.on_device()});
+    PersistentKernel<GatedHandler> kernel(device(), {}, {gate.device_view()});
     (void)kernel.channel().submit({1, 1}, patience);
     try_short_durations("PersistentKernel::drain, unanswered",
                         Expected::timeout("PersistentKernel::drain: "),
@@ -140,7 +140,7 @@ TEST_P(LimitsOfDurationsTest, drainOfAKernelThatIsNotDone) {
 
 TEST_P(LimitsOfDurationsTest, runningKernel) {
     Gate gate(device());
-    auto const kernel = launch(device(), 1, WaitBody{gate.on_device()});
+    auto const kernel = launch(device(), 1, WaitBody{gate.device_view()});
     try_short_durations("RunningKernel::wait", Expected::behaves(),
                         [&](auto timeout) { return !kernel.wait(timeout); });
     std::jthread const opener([&] { gate.open(1); });
@@ -177,7 +177,7 @@ TEST_P(LimitsOfDurationsTest, kernelIsWaitedForAsLongAsItTakes) {
     auto const wait_for_busy = [&] {
         std::jthread opener;
         PersistentKernel<GatedHandler> kernel(device(), {.stop_timeout = longest},
-                                              {gate.on_device()});
+                                              {gate.device_view()});
         (void)kernel.channel().submit({1, 1}, patience);
         opener = std::jthread([&] {
             std::this_thread::sleep_for(1300ms);
@@ -260,13 +260,13 @@ TEST_P(LimitsOfDurationsTest, reads) {
 TEST_P(LimitsOfDurationsTest, ringsAndChunks) {
     Ring<int, Direction::to_device> ring(device(), {.capacity = 8});
     Ring<int, Direction::to_host> empty(device());
-    SharedRing<int, Direction::to_device> const shared(device(), {.capacity = 8, .stripe = 1});
+    MpmcRing<int, Direction::to_device> const shared(device(), {.capacity = 8, .stripe = 1});
     auto producer = shared.producer();
     ChunkRing<> chunks(device(), {.chunk_bytes = 256, .chunks = 8});
     std::vector<Chunk<NoMeta>> held;
     auto const room = Expected::behaves();
     try_durations("Ring::push", room, [&](auto timeout) { ring.push(1, timeout); });
-    try_durations("SharedRing::push", room, [&](auto timeout) { producer.push(1, timeout); });
+    try_durations("MpmcRing::push", room, [&](auto timeout) { producer.push(1, timeout); });
     try_durations("ChunkRing::claim", room,
                   [&](auto timeout) { held.push_back(chunks.claim(timeout)); });
     while (ring.try_push(1)) {
@@ -278,7 +278,7 @@ TEST_P(LimitsOfDurationsTest, ringsAndChunks) {
                         [&](auto timeout) { ring.push(1, timeout); });
     try_short_durations("Ring::pop, empty", Expected::timeout("Ring::pop: "),
                         [&](auto timeout) { return empty.pop(timeout); });
-    try_short_durations("SharedRing::push, full", Expected::timeout("SharedRing::push: "),
+    try_short_durations("MpmcRing::push, full", Expected::timeout("MpmcRing::push: "),
                         [&](auto timeout) { producer.push(1, timeout); });
     try_short_durations("ChunkRing::claim, none free", Expected::timeout("ChunkRing::claim: "),
                         [&](auto timeout) { return chunks.claim(timeout); });

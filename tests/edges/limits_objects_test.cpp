@@ -50,7 +50,7 @@ TEST_P(LimitsOfObjectsTest, movedKernels) {
     auto const channel = Expected::usage("there is no such channel");
     try_limits({moved("PersistentKernel::state", [&] { return kernel.state(); }),
                 moved("PersistentKernel::activity", [&] { return kernel.activity(); }),
-                moved("PersistentKernel::multiprocessor", [&] { return kernel.multiprocessor(); }),
+                moved("PersistentKernel::SM", [&] { return kernel.sm(); }),
                 moved("PersistentKernel::blocks", [&] { return kernel.blocks(); }),
                 moved("PersistentKernel::running", [&] { return kernel.running(); }),
                 moved("PersistentKernel::drain", [&] { kernel.drain(patience); }),
@@ -79,7 +79,7 @@ TEST_P(LimitsOfObjectsTest, movedPools) {
     try_limits({moved("PersistentKernel::client", [&] { (void)kernel.client(); }),
                 moved("PersistentKernel::state", [&] { return kernel.state(); }),
                 moved("PersistentKernel::activity", [&] { return kernel.activity(); }),
-                moved("PersistentKernel::multiprocessor", [&] { return kernel.multiprocessor(); }),
+                moved("PersistentKernel::SM", [&] { return kernel.sm(); }),
                 moved("PersistentKernel::blocks", [&] { return kernel.blocks(); }),
                 moved("PersistentKernel::running", [&] { return kernel.running(); }),
                 moved("PersistentKernel::drain", [&] { kernel.drain(patience); }),
@@ -116,7 +116,7 @@ TEST_P(LimitsOfObjectsTest, movedReadersAndServices) {
     LogService const to_log(std::move(log));
     try_limits(
         {moved("DeviceReader::read", [&] { (void)reader.read(memory, 0, 8, patience); }),
-         moved("DeviceReader::read", [&] { (void)reader.read(memory.device(), 8, patience); }),
+         moved("DeviceReader::read", [&] { (void)reader.read(memory.device_ptr(), 8, patience); }),
          moved("DeviceReader::stop", [&] { reader.stop(); }),
          moved("DeviceReader::running", [&] { return reader.running(); }),
          moved("HostService::device_handle", [&] { (void)service.device_handle(); }),
@@ -139,8 +139,8 @@ TEST_P(LimitsOfObjectsTest, movedMemory) {
     FileDescriptor file = to.export_fd();
     FileDescriptor const to_file = std::move(file);
     std::array<std::byte, 1> byte{};
-    try_limits({none("Memory::host", [&] { return memory.host() == nullptr; }),
-                none("Memory::device", [&] { return memory.device() == nullptr; }),
+    try_limits({none("Memory::host_ptr", [&] { return memory.host_ptr() == nullptr; }),
+                none("Memory::device_ptr", [&] { return memory.device_ptr() == nullptr; }),
                 none("Memory::size", [&] { return memory.size() == 0; }),
                 none("Memory::coherent", [&] { return memory.coherent(); }),
                 none("Memory::atom_size", [&] { return memory.atom_size() == 1; }),
@@ -157,8 +157,8 @@ TEST_P(LimitsOfObjectsTest, movedMemory) {
                  [&] { copy_to_device(memory, 0, byte); }},
                 {"copy_from_device, moved from", Expected::usage("copy_from_device: "),
                  [&] { copy_from_device(byte, memory, 0); }},
-                none("ArenaPiece::host", [&] { return piece.host() == nullptr; }),
-                none("ArenaPiece::device", [&] { return piece.device() == nullptr; }),
+                none("ArenaPiece::host", [&] { return piece.host_ptr() == nullptr; }),
+                none("ArenaPiece::device", [&] { return piece.device_ptr() == nullptr; }),
                 none("ArenaPiece::size", [&] { return piece.size() + piece.offset() == 0; }),
                 none("ArenaPiece::memory", [&] { return piece.memory().size() == 0; }),
                 none("FileDescriptor::get", [&] { return file.get() < 0; }),
@@ -175,16 +175,16 @@ TEST_P(LimitsOfObjectsTest, movedHandlesAreCopies) {
     Arena const to_arena = std::move(arena);
     ChunkRing<> chunks(arena, {.chunk_bytes = 64, .chunks = 2});
     ChunkRing<> to_chunks = std::move(chunks);
-    SharedRing<int, Direction::to_device> ring(device());
-    SharedRing<int, Direction::to_device> const to_ring = std::move(ring);
+    MpmcRing<int, Direction::to_device> ring(device());
+    MpmcRing<int, Direction::to_device> const to_ring = std::move(ring);
     try_limits({none("Device", [&] { return opened.info().name == to_device.info().name; }),
                 none("Arena", [&] { return arena.allocate(8).size() == 8; }),
                 none("ChunkRing", [&] { return chunks.try_claim().has_value(); }),
-                none("SharedRing", [&] { return ring.producer().try_push(1); })});
+                none("MpmcRing", [&] { return ring.producer().try_push(1); })});
 }
 
 TEST_P(LimitsOfObjectsTest, movedEnds) {
-    SharedRing<int, Direction::to_device> const ring(device());
+    MpmcRing<int, Direction::to_device> const ring(device());
     auto producer = ring.producer();
     auto to_producer = std::move(producer);
     ChunkRing<> chunks(device(), {.chunk_bytes = 64, .chunks = 2});
@@ -194,10 +194,10 @@ TEST_P(LimitsOfObjectsTest, movedEnds) {
     RunningKernel const to_kernel = std::move(kernel);
     std::array<int, 2> const messages{1, 2};
     auto const gone = Expected::usage("the chunk was committed already, or moved away");
-    try_limits({moved("SharedRing::try_push", [&] { return producer.try_push(1); }),
-                moved("SharedRing::try_push_n", [&] { return producer.try_push_n(messages); }),
-                moved("SharedRing::push", [&] { producer.push(1, patience); }),
-                {"SharedRing::producer, moved to", Expected::behaves(),
+    try_limits({moved("MpmcRing::try_push", [&] { return producer.try_push(1); }),
+                moved("MpmcRing::try_push_n", [&] { return producer.try_push_n(messages); }),
+                moved("MpmcRing::push", [&] { producer.push(1, patience); }),
+                {"MpmcRing::producer, moved to", Expected::behaves(),
                  [&] { return to_producer.try_push_n(messages) == 2; }},
                 {"Chunk::bytes, moved from", gone, [&] { (void)chunk.bytes(); }},
                 {"Chunk::fill, moved from", gone, [&] { chunk.fill(0, {}); }},

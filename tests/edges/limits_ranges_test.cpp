@@ -37,7 +37,7 @@ TEST_P(LimitsOfRangesTest, channelsOfAKernel) {
         return commands.channel(index).call(std::uint64_t{2}, patience) == 4;
     };
     auto const block = [&](auto index) { (void)kernel.activity(index); };
-    auto const where = [&](auto index) { (void)kernel.multiprocessor(index); };
+    auto const where = [&](auto index) { (void)kernel.sm(index); };
     try_values<unsigned>("channel", Expected::behaves(), {0, 1}, channel);
     try_values("channel", usage, outside, channel);
     try_values<unsigned>("express", Expected::behaves(), {0, 1}, express);
@@ -48,8 +48,8 @@ TEST_P(LimitsOfRangesTest, channelsOfAKernel) {
                          [&](auto index) { (void)commands.express(index); });
     try_values<unsigned>("activity", Expected::behaves(), {0, 1}, block);
     try_values("activity", usage, outside, block);
-    try_values<unsigned>("multiprocessor", Expected::behaves(), {0, 1}, where);
-    try_values("multiprocessor", usage, outside, where);
+    try_values<unsigned>("sm", Expected::behaves(), {0, 1}, where);
+    try_values("sm", usage, outside, where);
 }
 
 TEST_P(LimitsOfRangesTest, channelsOfAMemory) {
@@ -57,12 +57,12 @@ TEST_P(LimitsOfRangesTest, channelsOfAMemory) {
     HostWait const wait;
     auto const channel = [&](unsigned index) { Channel<int, int>(device(), memory, index, wait); };
     auto const arrange = [&](std::uint32_t part) {
-        std::array const places{ChannelPlace{part, 0}};
-        memory->arrange(places);
+        std::array const locations{ChannelLocation{part, 0}};
+        memory->arrange(locations);
     };
     auto const arrange_host = [&](std::uint32_t part) {
-        std::array const places{ChannelPlace{0, part}};
-        memory->arrange(places);
+        std::array const locations{ChannelLocation{0, part}};
+        memory->arrange(locations);
     };
     auto const usage = Expected::usage("ChannelMemory::arrange: part ");
     try_values<unsigned>("Channel, index", Expected::behaves(), {0, 2}, channel);
@@ -72,7 +72,7 @@ TEST_P(LimitsOfRangesTest, channelsOfAMemory) {
     try_values<std::uint32_t>("ChannelMemory::arrange", usage, {3, largest_number}, arrange);
     try_values<std::uint32_t>("ChannelMemory::arrange, host", usage, {3, largest_number},
                               arrange_host);
-    std::vector<ChannelPlace> const twice{{1, 0}, {1, 1}};
+    std::vector<ChannelLocation> const twice{{1, 0}, {1, 1}};
     try_limits(
         {{"ChannelMemory::arrange, twice", usage, [&] { memory->arrange(twice); }},
          {"ChannelMemory::arrange, none", Expected::behaves(), [&] { memory->arrange({}); }}});
@@ -117,7 +117,7 @@ TEST_P(LimitsOfRangesTest, rangesOfReads) {
                 {"read, most bytes", usage, [&] { return read(1, largest); }},
                 {"read, from the largest offset", usage, [&] { return read(largest, 1); }},
                 {"read at an address, most bytes", usage,
-                 [&] { (void)reader.read(memory.device(), largest, patience); }}});
+                 [&] { (void)reader.read(memory.device_ptr(), largest, patience); }}});
 }
 
 TEST_P(LimitsOfRangesTest, rangesOfChunks) {
@@ -138,13 +138,13 @@ TEST_P(LimitsOfRangesTest, rangesOfChunks) {
 }
 
 TEST_P(LimitsOfRangesTest, batches) {
-    SharedRing<int, Direction::to_device> const shared(device(), {.capacity = 4, .stripe = 1});
+    MpmcRing<int, Direction::to_device> const shared(device(), {.capacity = 4, .stripe = 1});
     auto producer = shared.producer();
     HostRing<int> ring(4);
     std::vector<int> many(100, 1);
-    try_limits({{"SharedRing::try_push_n, none", Expected::behaves(),
+    try_limits({{"MpmcRing::try_push_n, none", Expected::behaves(),
                  [&] { return producer.try_push_n({}) == 0; }},
-                {"SharedRing::try_push_n, more than fit", Expected::behaves(),
+                {"MpmcRing::try_push_n, more than fit", Expected::behaves(),
                  [&] { return producer.try_push_n(many) == 4; }},
                 {"HostRing::try_push_n, more than fit", Expected::behaves(),
                  [&] { return ring.try_push_n(many.data(), many.size()) == 4; }},
@@ -156,13 +156,13 @@ TEST_P(LimitsOfRangesTest, batches) {
 
 TEST_P(LimitsOfRangesTest, placesAndCores) {
     ChannelMemory candidates(device(), 2, 64);
-    auto const place = [&](unsigned blocks) {
+    auto const location = [&](unsigned blocks) {
         (void)place_channels(device(), candidates, blocks, {});
     };
     auto const tuned = [&](TuneOptions const& options) { (void)tune(device(), options); };
     auto const usage = Expected::usage("tune: ");
     try_values<unsigned>("place_channels, blocks", Expected::usage("place_channels: "),
-                         {0, 3, largest_number}, place);
+                         {0, 3, largest_number}, location);
     try_values<unsigned>("tune, seconds", usage, {0, 86'401, largest_number},
                          [&](auto seconds) { tuned({.seconds = seconds}); });
     try_values<unsigned>("tune, rounds", usage, {0, 10'001, largest_number},

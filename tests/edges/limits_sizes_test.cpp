@@ -45,7 +45,7 @@ TEST_P(LimitsOfSizesTest, arenas) {
     Arena const arena(device(), 8192);
     auto const take = [&](std::size_t size) { return arena.allocate(size).size() == size; };
     auto const align = [&](std::size_t to) {
-        return reinterpret_cast<std::uintptr_t>(arena.allocate(1, to).device()) % to == 0;
+        return reinterpret_cast<std::uintptr_t>(arena.allocate(1, to).device_ptr()) % to == 0;
     };
     try_limit({"Arena, 0", Expected::usage("0 bytes"), [&] { return make(0); }});
     try_values<std::size_t>("Arena", Expected::behaves(), {1, 255, 257}, make);
@@ -80,8 +80,8 @@ void try_first(std::string const& what, Make const& make) {
 TEST_P(LimitsOfSizesTest, rings) {
     using In = Ring<int, Direction::to_device>;
     using Out = Ring<int, Direction::to_host>;
-    using Shared = SharedRing<int, Direction::to_device>;
-    using SharedOut = SharedRing<int, Direction::to_host>;
+    using Shared = MpmcRing<int, Direction::to_device>;
+    using MpmcOut = MpmcRing<int, Direction::to_host>;
     using Box = Mailbox<int, Direction::to_device>;
     try_capacity("Ring", [&](auto slots) { return In(device(), {.capacity = slots}).try_push(1); });
     try_first("Ring", [&](auto first) {
@@ -96,34 +96,34 @@ TEST_P(LimitsOfSizesTest, rings) {
         HostRing<int> ring(64, first);
         return !ring.try_pop() && ring.try_push(1) && ring.try_pop() == 1;
     });
-    try_capacity("SharedRing", [&](auto slots) {
+    try_capacity("MpmcRing", [&](auto slots) {
         return Shared(device(), {.capacity = slots}).producer().try_push(1);
     });
-    try_first("SharedRing", [&](auto first) {
+    try_first("MpmcRing", [&](auto first) {
         return Shared(device(), {.stripe = 1, .for_tests = {.first = first}})
             .producer()
             .try_push(1);
     });
-    try_capacity("SharedRing to the host",
-                 [&](auto slots) { (void)SharedOut(device(), {.capacity = slots}).consumer(); });
+    try_capacity("MpmcRing to the host",
+                 [&](auto slots) { (void)MpmcOut(device(), {.capacity = slots}).consumer(); });
     try_capacity("Mailbox", [&](auto slots) { Box(device(), 1, {.slots = slots}).set(2); });
     try_first("Mailbox",
               [&](auto first) { Box(device(), 1, {.for_tests = {.first = first}}).set(2); });
 }
 
-TEST_P(LimitsOfSizesTest, sharedRings) {
-    using Shared = SharedRing<int, Direction::to_device>;
+TEST_P(LimitsOfSizesTest, mpmcRings) {
+    using Shared = MpmcRing<int, Direction::to_device>;
     auto const stripe = [&](std::uint32_t each) {
         Shared(device(), {.capacity = 64, .stripe = each});
     };
     auto const producers = [&](unsigned count) {
         return Shared(device(), {.producers = count}).producer().try_push(1);
     };
-    try_values<std::uint32_t>("SharedRing, stripe", Expected::behaves(), {1, 32}, stripe);
-    try_values<std::uint32_t>("SharedRing, stripe", Expected::usage("SharedRing: a stripe of "),
+    try_values<std::uint32_t>("MpmcRing, stripe", Expected::behaves(), {1, 32}, stripe);
+    try_values<std::uint32_t>("MpmcRing, stripe", Expected::usage("MpmcRing: a stripe of "),
                               {0, 3, 64, 1U << 31, largest_number}, stripe);
-    try_values<unsigned>("SharedRing, producers", Expected::behaves(), {1, 3}, producers);
-    try_values<unsigned>("SharedRing, producers", Expected::usage("SharedRing: room for "),
+    try_values<unsigned>("MpmcRing, producers", Expected::behaves(), {1, 3}, producers);
+    try_values<unsigned>("MpmcRing, producers", Expected::usage("MpmcRing: room for "),
                          {0, (1U << 22) + 1, 1U << 31, largest_number}, producers);
 }
 
@@ -201,12 +201,13 @@ TEST_P(LimitsOfSizesTest, pools) {
     auto const sizes = [&](unsigned clients, std::uint32_t replies) {
         return answers(Pool{.clients = clients, .replies = replies});
     };
-    try_limits({{"Pool, 1 client, 1 reply", Expected::behaves(), [&] { return sizes(1, 1); }},
-                {"Pool, 3 clients, 5 replies", Expected::behaves(), [&] { return sizes(3, 5); }},
-                {"Pool, 2^32 replies", Expected::usage("PersistentKernel: places for 4294967296"),
-                 [&] { return sizes(1U << 16, 1U << 16); }},
-                {"Pool, 2^32 + 2^16 replies", Expected::usage("PersistentKernel: places for "),
-                 [&] { return sizes(1U << 16, (1U << 16) + 1); }}});
+    try_limits(
+        {{"Pool, 1 client, 1 reply", Expected::behaves(), [&] { return sizes(1, 1); }},
+         {"Pool, 3 clients, 5 replies", Expected::behaves(), [&] { return sizes(3, 5); }},
+         {"Pool, 2^32 replies", Expected::usage("PersistentKernel: reply slots for 4294967296"),
+          [&] { return sizes(1U << 16, 1U << 16); }},
+         {"Pool, 2^32 + 2^16 replies", Expected::usage("PersistentKernel: reply slots for "),
+          [&] { return sizes(1U << 16, (1U << 16) + 1); }}});
     try_values<unsigned>("Pool, clients", Expected::usage("PersistentKernel: "),
                          {0, (1U << 22) + 1, 1U << 31, largest_number},
                          [&](auto clients) { return sizes(clients, 1); });
@@ -254,9 +255,9 @@ TEST_P(LimitsOfSizesTest, services) {
     };
     try_values<std::uint32_t>("HostService, callers", Expected::behaves(), {1, 3},
                               [&](auto callers) { make({.callers = callers}); });
-    try_values<std::uint32_t>("HostService, callers", Expected::usage("HostService: places for "),
-                              {0, (1U << 24) + 1, largest_number},
-                              [&](auto callers) { make({.callers = callers}); });
+    try_values<std::uint32_t>(
+        "HostService, callers", Expected::usage("HostService: reply slots for "),
+        {0, (1U << 24) + 1, largest_number}, [&](auto callers) { make({.callers = callers}); });
     try_capacity("HostService", [&](auto slots) { make({.capacity = slots}); });
     try_capacity("LogService",
                  [&](auto slots) { LogService(device(), {.capacity = slots}).flush(patience); });

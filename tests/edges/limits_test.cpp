@@ -19,11 +19,10 @@ TEST_P(LimitsTest, blockThatIsNotThereIsAUsageError) {
     for (unsigned const block : {2U, 3U, std::numeric_limits<unsigned>::max()}) {
         SCOPED_TRACE(block);
         CARILLON_EXPECT_ERROR(kernel.activity(block), UsageError, "PersistentKernel::activity");
-        CARILLON_EXPECT_ERROR(kernel.multiprocessor(block), UsageError,
-                              "PersistentKernel::multiprocessor: there is no block");
+        CARILLON_EXPECT_ERROR(kernel.sm(block), UsageError,
+                              "PersistentKernel::SM: there is no block");
         CARILLON_EXPECT_ERROR(pooled.activity(block), UsageError, "PersistentKernel::activity");
-        CARILLON_EXPECT_ERROR(pooled.multiprocessor(block), UsageError,
-                              "PersistentKernel::multiprocessor");
+        CARILLON_EXPECT_ERROR(pooled.sm(block), UsageError, "PersistentKernel::SM");
     }
     EXPECT_EQ(kernel.activity(1), BlockActivity::idle);
 }

@@ -74,7 +74,7 @@ TEST_P(SignalTest, interruptedSystemCallsAreNoErrors) {
         PlacementProfile profile;
         profile.device = device().info().name;
         profile.uuid = device().info().uuid;
-        profile.multiprocessors = {{0, 1}};
+        profile.sms = {{0, 1}};
         profile.cores = {{0, 1}};
         save_placement_profile(profile, path);
         EXPECT_EQ(load_placement_profile(path, device().info()).device, profile.device);

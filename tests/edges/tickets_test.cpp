@@ -66,7 +66,7 @@ TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
 TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2, .replies = 2}, {},
-                                                GatedHandler{gate.on_device()});
+                                                GatedHandler{gate.device_view()});
     auto client = kernel.client();
     Ticket const given_up = client.submit({1, 1}, patience);
     client.abandon(given_up);

@@ -39,7 +39,7 @@ CARILLON_ON_EVERY_DEVICE(TimeoutTest);
 TEST_P(TimeoutTest, callsThatWereSentAreThoseThatAreServed) {
     Gate gate(device());
     PersistentKernel<GatedHandler> kernel(device(), {.capacity = 4},
-                                          GatedHandler{gate.on_device()});
+                                          GatedHandler{gate.device_view()});
     auto& channel = kernel.channel();
     std::uint64_t const sent = call_until_nothing_is_sent(channel);
     EXPECT_EQ(sent, 4U);
@@ -58,7 +58,7 @@ TEST_P(TimeoutTest, clientSaysThatItsRepliesHaveNoRoom) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2},
                                                 {.blocks = 1, .capacity = 4},
-                                                GatedHandler{gate.on_device()});
+                                                GatedHandler{gate.device_view()});
     auto client = kernel.client();
     EXPECT_EQ(call_until_nothing_is_sent(client), 2U);
     expect_timeout(false, "Client::call: no slot came free", [&] { return client.call({}, 1ms); });
@@ -75,11 +75,11 @@ TEST_P(TimeoutTest, clientSaysThatTheRingHasNoRoom) {
     Memory const entered = device().allocate_host(64);
     PersistentKernel<GatedHandler, Pool> kernel(
         device(), Pool{}, {.blocks = 1, .capacity = 2},
-        GatedHandler{gate.on_device(), static_cast<std::uint64_t*>(entered.device())});
+        GatedHandler{gate.device_view(), static_cast<std::uint64_t*>(entered.device_ptr())});
     auto client = kernel.client();
     (void)client.submit({1, 1}, patience);
     ASSERT_TRUE(eventually([&] {  // the only block takes no more
-        return HostCached().load_word(static_cast<std::uint64_t*>(entered.host())) == 1;
+        return HostCached().load_word(static_cast<std::uint64_t*>(entered.host_ptr())) == 1;
     }));
     EXPECT_GE(call_until_nothing_is_sent(client), 1U);
     expect_timeout(false, "the 2 slots of the kernel's ring",

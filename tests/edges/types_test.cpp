@@ -52,8 +52,8 @@ Row const rows[] = {
     {"Ticket", kind<Ticket>()},
     {"CommandTicket", kind<CommandTicket<int>>()},
     {"Ring", kind<Ring<int, to_device>>()},
-    {"SharedRing", kind<SharedRing<int, to_device>>()},
-    {"HostSharedProducer", kind<HostSharedProducer<int>>()},
+    {"MpmcRing", kind<MpmcRing<int, to_device>>()},
+    {"HostMpmcProducer", kind<HostMpmcProducer<int>>()},
     {"HostRing", kind<HostRing<int>>()},
     {"ChunkRing", kind<ChunkRing<>>()},
     {"Chunk", kind<Chunk<NoMeta>>()},
@@ -70,7 +70,7 @@ Row const rows[] = {
     {"DeviceConsumer", kind<DeviceConsumer<int>>()},
     {"DeviceProducer", kind<DeviceProducer<int>>()},
     {"DeviceChannel", kind<DeviceChannel<int, int>>()},
-    {"DeviceSharedConsumer", kind<DeviceSharedConsumer<int>>()},
+    {"DeviceMpmcConsumer", kind<DeviceMpmcConsumer<int>>()},
     {"BlockChunkReader", kind<BlockChunkReader<NoMeta>>()},
     {"HostCaller", kind<HostCaller<int, int>>()},
     {"DeviceLog", kind<DeviceLog>()},
@@ -84,7 +84,7 @@ static_assert(!std::is_copy_constructible_v<Ring<int, to_host>>);
 static_assert(!std::is_move_constructible_v<Ring<int, to_host>>);
 static_assert(!std::is_copy_constructible_v<Pooled::Client>);
 static_assert(!std::is_copy_constructible_v<PersistentKernel<Twice>>);
-static_assert(!std::is_copy_constructible_v<HostSharedProducer<int>>);
+static_assert(!std::is_copy_constructible_v<HostMpmcProducer<int>>);
 
 TEST(TypesTest, tableSaysWhatCanBeCopiedAndMoved) {
     std::ifstream file(CARILLON_DOCS "/threads.md");

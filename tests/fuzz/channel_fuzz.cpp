@@ -32,7 +32,7 @@ void read_reply(Line const& line) {
 // A channel, the kernel's side of its memory, and the requests whose replies are outstanding.
 class Fuzzed {
    public:
-    Fuzzed() : channel_(requests_.view(), replies_.view(), SeenNear(), seen_far, &bell_) {}
+    Fuzzed() : channel_(requests_.view(), replies_.view(), SeenNear(), seen_far, &doorbell_) {}
 
     void step(Input& input) {
         switch (input.below(7)) {
@@ -83,7 +83,7 @@ class Fuzzed {
 
     test::RingMemory requests_{channel_slots};
     test::RingMemory replies_{channel_slots};
-    std::uint64_t bell_ = 0;
+    std::uint64_t doorbell_ = 0;
     FuzzedChannel channel_;
     std::vector<Sequence> awaited_;
     Sequence next_reply_ = 1;

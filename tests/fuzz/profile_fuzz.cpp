@@ -12,7 +12,7 @@ CARILLON_FUZZ_TARGET(profile, input) {
     try {
         PlacementProfile const profile = load_placement_profile(file.path(), info);
         require(profile.uuid == info.uuid, "a profile that is loaded is this device's");
-        require(!profile.multiprocessors.empty(), "it has multiprocessors");
+        require(!profile.sms.empty(), "it has SMs");
     } catch (FormatError const&) {  // as it should be
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status lines of a kernel that writes what it likes: all that the host makes of them.
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 
 #include "carillon/error.hpp"
 #include "fuzz/fuzz.hpp"
@@ -14,22 +14,22 @@ constexpr unsigned status_blocks = 2;
 struct Watched {
     Device device = Device::open("emulated");
     std::shared_ptr<ChannelMemory> memory = std::make_shared<ChannelMemory>(device, 4, 4);
-    std::shared_ptr<detail::KernelHost> host = detail::KernelHost::make(
+    std::shared_ptr<detail::KernelSupervisor> host = detail::KernelSupervisor::make(
         device, memory, {.blocks = status_blocks, .start_timeout = std::chrono::nanoseconds(0)},
         "PersistentKernel", 2);
 
-    StatusLine& status(unsigned block) { return *memory->on_host().channel(2 * block).status; }
+    StatusLine& status(unsigned block) { return *memory->host_view().channel(2 * block).status; }
 };
 
-void look(detail::KernelHost& host, unsigned block) {
-    (void)host.multiprocessor(block);
-    require(host.place_of_bells(block) < 2, "a block has two places for bells");
+void look(detail::KernelSupervisor& host, unsigned block) {
+    (void)host.sm(block);
+    require(host.doorbell_page(block) < 2, "a block has two pages for doorbells");
     for (bool const outstanding : {false, true}) {
         (void)to_string(host.activity(block, outstanding));
     }
     (void)to_string(host.state());
-    for (auto const& call : {+[](detail::KernelHost& each) { each.run(RunningKernel()); },
-                             +[](detail::KernelHost& each) { each.require_alive("fuzz"); }}) {
+    for (auto const& call : {+[](detail::KernelSupervisor& each) { each.run(RunningKernel()); },
+                             +[](detail::KernelSupervisor& each) { each.require_alive("fuzz"); }}) {
         try {
             call(host);
         } catch (Error const&) {  // it has not started, or has ended: that is for the line to say

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "model/models/flag_model.hpp"
+#include "model/models/mpmc_ring_model.hpp"
 #include "model/models/ring_model.hpp"
-#include "model/models/shared_ring_model.hpp"
 
 namespace carillon::test {
 namespace {
@@ -105,7 +105,7 @@ struct RelaxedClaims : SharingCpu {
 
 // Its record may be seen later than its claim, which is then given up while it lives.
 TEST(DefectModelTest, claimThatDoesNotReleaseItsRecordIsGivenUp) {
-    using Model = SharedRingModel<stripes_of_one, RelaxedClaims>;
+    using Model = MpmcRingModel<stripes_of_one, RelaxedClaims>;
     EXPECT_NE(quiet_outcome<Model>(random_executions(60'000)), "SUCCESS");
 }
 
@@ -115,7 +115,7 @@ struct ReleaselessFar : BasicHostMapped<MortalCpu> {
 };
 
 TEST(DefectModelTest, dataThatAreNotReleasedAreARace) {
-    using Model = SharedRingModel<stripes_of_one, SharingCpu, ReleaselessFar>;
+    using Model = MpmcRingModel<stripes_of_one, SharingCpu, ReleaselessFar>;
     EXPECT_NE(quiet_outcome<Model>(random_executions(60'000)), "SUCCESS");
 }
 
@@ -125,7 +125,7 @@ struct FencelessClaimingGpu : ClaimingGpu {
 };
 
 TEST(DefectModelTest, dataThatTheDeviceDoesNotReleaseAreARace) {
-    using Model = SharedTrafficModel<SharedToHost<FencelessClaimingGpu>, one_each_with_data>;
+    using Model = MpmcTrafficModel<MpmcToHost<FencelessClaimingGpu>, one_each_with_data>;
     EXPECT_EQ(quiet_outcome<Model>(every_execution), "DATA RACE");
 }
 
@@ -139,7 +139,7 @@ struct TrustingGpu : ClaimingGpu {
 };
 
 TEST(DefectModelTest, numberThatTwoClaimIsSeen) {
-    using Model = SharedTrafficModel<SharedToHost<TrustingGpu>, one_and_two>;
+    using Model = MpmcTrafficModel<MpmcToHost<TrustingGpu>, one_and_two>;
     EXPECT_NE(quiet_outcome<Model>(switching_at_most(1)), "SUCCESS");
 }
 

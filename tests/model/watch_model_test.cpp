@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three calls through each of two watched channels. A bell is looked at like a flag: relaxed.
+// Three calls through each of two watched channels. A doorbell is looked at like a flag: relaxed.
 #include "model/models/watch_model.hpp"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <carillon/detail/kernel/serve.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/endpoints.hpp>
-#include <carillon/detail/protocol/shared_ring.hpp>
+#include <carillon/detail/protocol/mpmc_ring.hpp>
 
 namespace {
 
@@ -23,7 +23,7 @@ struct Clock {
     __device__ void sleep(std::uint32_t) const {}
     __device__ std::uint64_t now_ns() const { return 0; }
     __device__ std::uint64_t ticks() const { return 0; }
-    __device__ std::uint64_t multiprocessor() const { return 0; }
+    __device__ std::uint64_t sm() const { return 0; }
 };
 
 }  // namespace
@@ -62,16 +62,16 @@ extern "C" __global__ void set_flag_data(carillon::FlagWriter<int, carillon::Dev
     flag.set(1, OutOfLine::written);
 }
 
-// A warp's poll of a shared ring: a stripe is claimed, four lines a lane are looked at.
-extern "C" __global__ void poll_shared(
-    carillon::SharedConsumer<Words, carillon::DeviceNear, carillon::DeviceFar, carillon::WarpLanes>
+// A warp's poll of an MPMC ring: a stripe is claimed, four lines a lane are looked at.
+extern "C" __global__ void poll_mpmc(
+    carillon::MpmcConsumer<Words, carillon::DeviceNear, carillon::DeviceFar, carillon::WarpLanes>
         consumer,
     Words* out) {
     while (!consumer.poll([&](Words const& words, carillon::Sequence) { *out = words; })) {
     }
 }
 
-extern "C" __global__ void publish_shared(
+extern "C" __global__ void publish_mpmc(
     carillon::LanesProducer<Words, carillon::DeviceFar, carillon::DeviceNear, carillon::WarpLanes>
         producer,
     Words const* in, bool* done) {

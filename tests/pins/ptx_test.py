@@ -32,9 +32,9 @@ PINS = {
     "publish_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
     # A claim; four lines; once in a while a look whether the line was given up and at it again; the
     # credit of a stripe.
-    "poll_shared": [CLAIM_STRIPE] + 4 * LINE + [ACQUIRE_WORD] + LINE + [STORE_WORD],
+    "poll_mpmc": [CLAIM_STRIPE] + 4 * LINE + [ACQUIRE_WORD] + LINE + [STORE_WORD],
     # The look at what is claimed, at the credit, and the claim, come last in the code.
-    "publish_shared": 4 * [STORE_QUAD] + 2 * [ACQUIRE_WORD] + [CLAIM],
+    "publish_mpmc": 4 * [STORE_QUAD] + 2 * [ACQUIRE_WORD] + [CLAIM],
     "set_flag": [STORE_WORD],
     "set_flag_data": [FENCE, STORE_WORD],
 }
@@ -80,7 +80,7 @@ class Pins(unittest.TestCase):
     def test_lanes_meet_between_their_loads_and_the_credit(self):
         for path in self.files:
             with open(path, encoding="ascii") as file:
-                body = re.search(r"\.entry poll_shared\((.*?)\n}", file.read(), re.S)[1]
+                body = re.search(r"\.entry poll_mpmc\((.*?)\n}", file.read(), re.S)[1]
             sync, store = body.rindex("bar.warp.sync"), body.index(STORE_WORD)
             self.assertLess(body.rindex(ACQUIRE_QUAD), sync)
             self.assertLess(sync, store)

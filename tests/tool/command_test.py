@@ -20,7 +20,7 @@ RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-sin
          "lines-8p1r-mutex", "lines-8p1r-mutex-single", "commands-all-sms", "replies",
          "bare-stores", "bare-stores-8", "pinned-polling", "host-ring"}
 COSTS = {"try-push-single", "try-push-batched", "store-fence"}
-LITMUS_TESTS = {"lines_to_device", "lines_to_host", "lines_shared_to_device", "torn_lines",
+LITMUS_TESTS = {"lines_to_device", "lines_to_host", "lines_mpmc_to_device", "torn_lines",
                 "torn_batches", "two_lines_in_order", "two_threads_in_order",
                 "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
                 "slot_reuse_to_host", "flag_other_mapping", "store_fence"}
@@ -123,7 +123,7 @@ class CommandTest(unittest.TestCase):
             self.assertFalse(profiles.exists())
             report = json.loads(result.stdout)
             self.assertFalse(report["saved"])
-            self.assertEqual([place["id"] for place in report["multiprocessors"]], [0])
+            self.assertEqual([place["id"] for place in report["sms"]], [0])
             self.assertLessEqual({core["id"] for core in report["cores"]}, os.sched_getaffinity(0))
             for pages in ("request_pages", "reply_pages"):
                 self.assertLessEqual(report[pages]["best_ns"], report[pages]["worst_ns"])

@@ -68,15 +68,15 @@ TEST(VerifyReportTest, aViolationIsInTheJsonAndAnError) {
     EXPECT_NO_THROW(require_no_violation(VerifyResult{}));
 }
 
-TEST(VerifyReportTest, linesOfSharedRingsAreCountedAndTheirMessagesNamed) {
+TEST(VerifyReportTest, linesOfMpmcRingsAreCountedAndTheirMessagesNamed) {
     VerifyResult result;
-    TestReport shared{"lines_shared_to_device", "to_device", "once", {}, {}, {}};
+    TestReport shared{"lines_mpmc_to_device", "to_device", "once", {}, {}, {}};
     shared.findings.checks = 20;
     shared.findings.add({Fault::twice, 3, 4711, 0, 4703, 4711});
     result.tests = {shared};
-    EXPECT_EQ(to_json(result)["lines_shared_to_device"], 20);
+    EXPECT_EQ(to_json(result)["lines_mpmc_to_device"], 20);
     EXPECT_EQ(to_json(result)["tests"][0]["evidence"][0]["fault"], "twice");
-    EXPECT_EQ(to_json(broken_result())["lines_shared_to_device"], 0);
+    EXPECT_EQ(to_json(broken_result())["lines_mpmc_to_device"], 0);
     EXPECT_NE(verify_table(result, true).find("VIOLATION twice (to_device), ring 3, line 4711"),
               std::string::npos);
 }

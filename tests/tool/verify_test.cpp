@@ -7,7 +7,7 @@
 
 #include "kernels/verify/data.hpp"
 #include "kernels/verify/lines.hpp"
-#include "kernels/verify/shared.hpp"
+#include "kernels/verify/mpmc.hpp"
 #include "kernels/verify/watch.hpp"
 #include "support/ring_memory.hpp"
 #include "verify/litmus.hpp"
@@ -126,7 +126,7 @@ class ArrivalMemory {
     std::uint64_t told_ = 0;
 };
 
-class VerifySharedTest : public testing::Test {
+class VerifyMpmcTest : public testing::Test {
    protected:
     using Checker = ArrivalChecker;
 
@@ -152,7 +152,7 @@ class VerifySharedTest : public testing::Test {
     Sequence sequence_ = 0;
 };
 
-TEST_F(VerifySharedTest, messagesThatConsumersShareOutAreNoViolation) {
+TEST_F(VerifyMpmcTest, messagesThatConsumersShareOutAreNoViolation) {
     for (std::uint64_t n = ArrivalMemory::window; n < 50; n += 5) {
         take(first_, 0, n, n + 1);
         take(second_, 1, n, n + 4);
@@ -162,7 +162,7 @@ TEST_F(VerifySharedTest, messagesThatConsumersShareOutAreNoViolation) {
     EXPECT_GT(findings_.checks, 0U);
 }
 
-TEST_F(VerifySharedTest, aMessageOfPartsOfTwoIsReported) {
+TEST_F(VerifyMpmcTest, aMessageOfPartsOfTwoIsReported) {
     for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
         Line line = pack(Sealed::make(1, 8), 1);
         line.quads[quad] = pack(Sealed::make(0, 9), 1).quads[quad];
@@ -173,18 +173,18 @@ TEST_F(VerifySharedTest, aMessageOfPartsOfTwoIsReported) {
     }
 }
 
-TEST_F(VerifySharedTest, aMessageOfNobodyIsReported) {
+TEST_F(VerifyMpmcTest, aMessageOfNobodyIsReported) {
     take(first_, Sealed::make(2, 8));
     expect_only(Fault::content, 2, 1);
 }
 
-TEST_F(VerifySharedTest, aMessageThatComesToTwoConsumersIsReported) {
+TEST_F(VerifyMpmcTest, aMessageThatComesToTwoConsumersIsReported) {
     take(first_, 1, 8, 12);
     take(second_, 1, 12, 12);
     expect_only(Fault::twice, 1, 12);
 }
 
-TEST_F(VerifySharedTest, aMessageThatIsLeftOutIsReported) {
+TEST_F(VerifyMpmcTest, aMessageThatIsLeftOutIsReported) {
     take(first_, 1, 8, 11);
     take(first_, 1, 13, 19);
     EXPECT_EQ(findings_.violations, 0U);
@@ -192,7 +192,7 @@ TEST_F(VerifySharedTest, aMessageThatIsLeftOutIsReported) {
     expect_only(Fault::missing, 1, 12);
 }
 
-TEST_F(VerifySharedTest, aMessageAfterALaterOneOfItsProducerIsReported) {
+TEST_F(VerifyMpmcTest, aMessageAfterALaterOneOfItsProducerIsReported) {
     take(first_, 1, 8, 8);
     take(first_, 1, 10, 10);
     take(first_, 0, 8, 8);
@@ -201,22 +201,22 @@ TEST_F(VerifySharedTest, aMessageAfterALaterOneOfItsProducerIsReported) {
 }
 
 // The whole test: at most as many threads as told, and two at least.
-TEST(VerifySharedRunTest, threadsAndBlocksThatShareARingKeepTheDiscipline) {
+TEST(VerifyMpmcRunTest, threadsAndBlocksThatShareARingKeepTheDiscipline) {
     for (unsigned const threads : {1U, 3U}) {
         VerifyStage const stage{Device::open("emulated"), threads};
         for (bool const slow : {false, true}) {
             Findings const findings =
-                run_shared(stage, {64, 8, 1, slow}, std::chrono::milliseconds(50));
+                run_mpmc(stage, {64, 8, 1, slow}, std::chrono::milliseconds(50));
             EXPECT_EQ(findings.violations, 0U);
             EXPECT_GT(findings.checks, 64U) << "the ring was filled once at least";
         }
     }
 }
 
-TEST(VerifySharedRunTest, producersThatIgnoreTheRoomAreReported) {
+TEST(VerifyMpmcRunTest, producersThatIgnoreTheRoomAreReported) {
     VerifyStage const stage{Device::open("emulated"), 2};
     Findings const findings =
-        run_shared(stage, {64, 8, 1, true, true}, std::chrono::milliseconds(50));
+        run_mpmc(stage, {64, 8, 1, true, true}, std::chrono::milliseconds(50));
     EXPECT_GT(findings.violations, 0U);
     EXPECT_GT(findings.evidence_count(), 0U);
 }

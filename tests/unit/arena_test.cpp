@@ -27,9 +27,9 @@ TEST_F(ArenaTest, pieceHasTheSameBytesOnBothSides) {
     ArenaPiece const second = arena_.allocate(1000);
     EXPECT_EQ(second.size(), 1000U);
     EXPECT_EQ(second.offset(), 1024U);
-    EXPECT_EQ(static_cast<std::byte*>(second.host()) - second.offset(), first.host());
-    std::memcpy(second.host(), "through the arena", 18);
-    EXPECT_STREQ(static_cast<char const*>(second.device()), "through the arena");
+    EXPECT_EQ(static_cast<std::byte*>(second.host_ptr()) - second.offset(), first.host_ptr());
+    std::memcpy(second.host_ptr(), "through the arena", 18);
+    EXPECT_STREQ(static_cast<char const*>(second.device_ptr()), "through the arena");
 }
 
 TEST_F(ArenaTest, piecesAreAlignedAndShareNoLine) {
@@ -39,7 +39,7 @@ TEST_F(ArenaTest, piecesAreAlignedAndShareNoLine) {
     for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
         ArenaPiece const piece = arena_.allocate(10, alignment);
         EXPECT_EQ(piece.offset() % alignment, 0U);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece.host()) % alignment, 0U);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece.host_ptr()) % alignment, 0U);
     }
     EXPECT_EQ(arena_.used(), 128U);
 }
@@ -98,8 +98,8 @@ TEST_F(ArenaTest, movedFromPieceGivesNothingBack) {
     ArenaPiece first = arena_.allocate(256);
     ArenaPiece second = std::move(first);
     EXPECT_EQ(arena_.used(), 256U);
-    EXPECT_EQ(first.host(), nullptr);  // NOLINT(bugprone-use-after-move)
-    EXPECT_EQ(first.device(), nullptr);
+    EXPECT_EQ(first.host_ptr(), nullptr);  // NOLINT(bugprone-use-after-move)
+    EXPECT_EQ(first.device_ptr(), nullptr);
     EXPECT_EQ(first.size(), 0U);
     first = std::move(second);
     EXPECT_EQ(arena_.used(), 256U);
@@ -114,17 +114,17 @@ TEST_F(ArenaTest, pieceOutlivesItsArena) {
         Arena const arena(device_, 4096);
         piece = arena.allocate(100);
     }
-    std::memcpy(piece.host(), "still here", 11);
-    EXPECT_STREQ(static_cast<char const*>(piece.device()), "still here");
+    std::memcpy(piece.host_ptr(), "still here", 11);
+    EXPECT_STREQ(static_cast<char const*>(piece.device_ptr()), "still here");
 }
 
 TEST_F(ArenaTest, threadsShareIt) {
     auto const use = [&](unsigned char mark) {
         for (int i = 0; i < 200; ++i) {
             ArenaPiece const piece = arena_.allocate(64 + 64 * static_cast<std::size_t>(i % 7));
-            std::memset(piece.host(), mark, piece.size());
+            std::memset(piece.host_ptr(), mark, piece.size());
             std::this_thread::yield();
-            auto const* const bytes = static_cast<unsigned char const*>(piece.host());
+            auto const* const bytes = static_cast<unsigned char const*>(piece.host_ptr());
             for (std::size_t n = 0; n < piece.size(); ++n) ASSERT_EQ(bytes[n], mark);
         }
     };

@@ -66,7 +66,7 @@ TEST(GpuTest, kernelFromATranslationUnitWithoutDeviceCodeIsAUsageError) {
     if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
     Device const device = Device::open("cuda:0");
     CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device), UsageError, "nvcc");
-    EXPECT_NE(device.allocate(4096).host(), nullptr);
+    EXPECT_NE(device.allocate(4096).host_ptr(), nullptr);
 }
 
 TEST(SelectorTest, nonsenseIsAUsageErrorThatNamesWhatThereIs) {
@@ -177,8 +177,8 @@ TEST_F(EmulatedTest, channelThatIsNotThereIsAUsageError) {
 
 TEST_F(EmulatedTest, emptyMemoryHasNoDescriptor) {
     Memory const empty;
-    EXPECT_EQ(empty.host(), nullptr);
-    EXPECT_EQ(empty.device(), nullptr);
+    EXPECT_EQ(empty.host_ptr(), nullptr);
+    EXPECT_EQ(empty.device_ptr(), nullptr);
     EXPECT_EQ(empty.size(), 0U);
     CARILLON_EXPECT_ERROR(empty.export_fd(), UsageError, "Memory::export_fd: ");
     CARILLON_EXPECT_ERROR(empty.flush(0, 1), UsageError, "Memory::flush: ");

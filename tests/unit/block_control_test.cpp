@@ -31,7 +31,7 @@ class TestClock {
     }
     [[nodiscard]] std::uint64_t now_ns() const { return time_->ns; }
     [[nodiscard]] std::uint64_t ticks() const { return time_->ticks; }
-    [[nodiscard]] static std::uint32_t multiprocessor() { return 5; }
+    [[nodiscard]] static std::uint32_t sm() { return 5; }
 
    private:
     Time const* time_;
@@ -79,7 +79,7 @@ class BlockControlTest : public testing::Test {
 TEST_F(BlockControlTest, startSaysWhere) {
     (void)start(0, 0);
     EXPECT_EQ(status_.started, 1U);
-    EXPECT_EQ(status_.multiprocessor, 5U);
+    EXPECT_EQ(status_.sm, 5U);
     EXPECT_EQ(status_.ended, 0U);
 }
 

@@ -40,10 +40,10 @@ class Target {
     }
 
     [[nodiscard]] Memory const& memory() const { return memory_; }
-    void reset() { std::memset(memory_.host(), static_cast<int>(untouched), bytes_); }
+    void reset() { std::memset(memory_.host_ptr(), static_cast<int>(untouched), bytes_); }
     // Which byte is wrong after `from` was copied to `offset`; -1 for none.
     [[nodiscard]] long wrong(std::size_t offset, std::span<std::byte const> from) const {
-        auto const* const now = static_cast<std::byte const*>(memory_.device());
+        auto const* const now = static_cast<std::byte const*>(memory_.device_ptr());
         if (!from.empty() && std::memcmp(now + offset, from.data(), from.size()) == 0 &&
             std::all_of(now, now + offset, is_untouched) &&
             std::all_of(now + offset + from.size(), now + bytes_, is_untouched)) {
@@ -84,7 +84,7 @@ TEST_P(CopyTest, everyAlignmentAndLengthIsCopiedExactly) {
             std::span const from(source.data() + (offset * 7 + size) % 67, size);
             copy_to_device(target.memory(), offset, from, GetParam());
             ASSERT_EQ(target.wrong(offset, from), -1) << offset << " " << size;
-            std::memset(static_cast<std::byte*>(target.memory().host()) + offset,
+            std::memset(static_cast<std::byte*>(target.memory().host_ptr()) + offset,
                         static_cast<int>(untouched), size);
         }
     }
@@ -118,7 +118,7 @@ TEST_P(CopyTest, manyLinesAreCopiedExactly) {
 TEST(CopyFromDevice, everyAlignmentAndLengthIsCopiedExactly) {
     Memory const memory = Device::open("emulated").allocate(1000);
     std::vector<std::byte> const source = noise(1000, 4);
-    std::memcpy(memory.device(), source.data(), source.size());
+    std::memcpy(memory.device_ptr(), source.data(), source.size());
     std::vector<std::byte> expected(512, untouched);
     std::vector<std::byte> to(512, untouched);
     for (std::size_t offset = 0; offset < lines_of_alignments; ++offset) {

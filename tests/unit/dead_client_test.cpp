@@ -14,43 +14,43 @@ namespace carillon::test {
 namespace {
 
 using Asked = AddressedRequest<int>;
-using Place = PlaceClaim<HostCached, true>;
+using SlotClaim = ReplySlotClaim<HostCached, true>;
 
 class DeadClientTest : public testing::Test {
    protected:
     static constexpr std::uint32_t replies = 4;
 
     // Runs on a thread that ends afterwards, and whose end is not let go: as of a client that dies.
-    void die(std::function<void(HostSharedProducer<Asked>&)> const& last_steps) {
+    void die(std::function<void(HostMpmcProducer<Asked>&)> const& last_steps) {
         std::thread([&] {
-            dead_ = std::make_unique<HostSharedProducer<Asked>>(
-                detail::SharedProducerAccess::make<Asked>(pool_.ring()));
+            dead_ = std::make_unique<HostMpmcProducer<Asked>>(
+                detail::MpmcProducerAccess::make<Asked>(pool_.ring()));
             last_steps(*dead_);
         }).join();
     }
     // The steps of a client that sends, one by one.
-    Place claim_place(HostSharedProducer<Asked> const& end) {
-        std::uint32_t const place = pool_.first_place(end.index());
-        Place claim(pool_.places_on_host(), place);
+    SlotClaim claim_slot(HostMpmcProducer<Asked> const& end) {
+        std::uint32_t const slot = pool_.first_slot(end.index());
+        SlotClaim claim(pool_.host_reply_slots(), slot);
         pool_.record(end.index()).claimed_before = end.record().end;
-        pool_.record(end.index()).sends_at = place + 1;
+        pool_.record(end.index()).sends_at = slot + 1;
         EXPECT_TRUE(claim.try_claim_own());
         return claim;
     }
-    Sequence claim_number(HostSharedProducer<Asked> const& end) {
-        Claimer claimer(pool_.ring()->memory.on_host(), HostCached(), ClaimRecord(&end.record()));
+    Sequence claim_number(HostMpmcProducer<Asked> const& end) {
+        Claimer claimer(pool_.ring()->memory.host_view(), HostCached(), ClaimRecord(&end.record()));
         return claimer.try_claim(1, 1).first;
     }
     Line& slot(Sequence number) {
-        SharedRingView const ring = pool_.ring()->memory.on_host();
+        MpmcRingView const ring = pool_.ring()->memory.host_view();
         return ring.slots[ring.index(number)];
     }
-    // How many places of its own a next client finds free.
-    std::uint32_t free_places() {
+    // How many slots of its own a next client finds free.
+    std::uint32_t free_slots() {
         std::uint32_t free = 0;
-        auto const next = detail::SharedProducerAccess::make<Asked>(pool_.ring());
+        auto const next = detail::MpmcProducerAccess::make<Asked>(pool_.ring());
         for (std::uint32_t i = 0; i < replies; ++i) {
-            Place claim(pool_.places_on_host(), pool_.first_place(next.index()) + i);
+            SlotClaim claim(pool_.host_reply_slots(), pool_.first_slot(next.index()) + i);
             if (!claim.try_claim_own()) continue;
             claim.take_back();
             ++free;
@@ -60,7 +60,7 @@ class DeadClientTest : public testing::Test {
     // Answers what is in the ring; a number that was given up is passed over.
     unsigned serve() {
         unsigned served = 0;
-        ReplyWriter<DeviceFar> const replies(pool_.places_on_device());
+        ReplyWriter<DeviceFar> const replies(pool_.device_reply_slots());
         for (int i = 0; i < 1000; ++i) {
             (void)kernel_.poll([&](Asked const& asked, Sequence /*number*/) {
                 replies.answer(asked.reply_to, 1);
@@ -72,102 +72,102 @@ class DeadClientTest : public testing::Test {
 
     Device device_ = Device::open("emulated");
     detail::PoolState pool_{device_, Pool{.clients = 1, .replies = replies}, {.capacity = 8}, 1};
-    SharedConsumer<Asked, DeviceNear, DeviceFar, OneThread> kernel_{
-        pool_.ring()->memory.on_device()};
-    std::unique_ptr<HostSharedProducer<Asked>> dead_;
+    MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> kernel_{
+        pool_.ring()->memory.device_view()};
+    std::unique_ptr<HostMpmcProducer<Asked>> dead_;
 };
 
-TEST_F(DeadClientTest, betweenRequestsItLeavesAllItsPlaces) {
+TEST_F(DeadClientTest, betweenRequestsItLeavesAllItsSlots) {
     die([](auto&) {});
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
 }
 
-TEST_F(DeadClientTest, requestThatWasSentHoldsItsPlaceUntilTheReply) {
+TEST_F(DeadClientTest, requestThatWasSentHoldsItsSlotUntilTheReply) {
     die([&](auto& end) {
-        EXPECT_TRUE(end.try_push({claim_place(end).address(), 7}));
+        EXPECT_TRUE(end.try_push({claim_slot(end).address(), 7}));
         pool_.record(end.index()).sends_at = 0;
     });
-    EXPECT_EQ(free_places(), replies - 1);
+    EXPECT_EQ(free_slots(), replies - 1);
     EXPECT_FALSE(pool_.all_answered());
     EXPECT_EQ(serve(), 1U);
     EXPECT_TRUE(pool_.all_answered());
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
 }
 
-// Catches a place that is free too early: the late reply would be taken for the next one's.
+// Catches a slot that is free too early: the late reply would be taken for the next one's.
 TEST_F(DeadClientTest, requestThatWasSentButNotNotedIsAnswered) {
-    die([&](auto& end) { EXPECT_TRUE(end.try_push({claim_place(end).address(), 7})); });
-    EXPECT_EQ(free_places(), replies - 1);
+    die([&](auto& end) { EXPECT_TRUE(end.try_push({claim_slot(end).address(), 7})); });
+    EXPECT_EQ(free_slots(), replies - 1);
     EXPECT_EQ(serve(), 1U);
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
 }
 
-// Catches a place that waits for ever for the reply to a request that nobody has.
-TEST_F(DeadClientTest, placeWithoutARequestIsFree) {
-    die([&](auto& end) { (void)claim_place(end); });
+// Catches a slot that waits for ever for the reply to a request that nobody has.
+TEST_F(DeadClientTest, slotWithoutARequestIsFree) {
+    die([&](auto& end) { (void)claim_slot(end); });
     EXPECT_FALSE(pool_.all_answered());
     pool_.recover();
     EXPECT_TRUE(pool_.all_answered());
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
 }
 
-TEST_F(DeadClientTest, placeOfAClaimThatMayHaveFailedIsFree) {
+TEST_F(DeadClientTest, slotOfAClaimThatMayHaveFailedIsFree) {
     die([&](auto& end) {
-        (void)claim_place(end);
+        (void)claim_slot(end);
         ClaimRecord(&end.record()).claiming(HostCached());
     });
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
     EXPECT_TRUE(pool_.all_answered());
 }
 
-TEST_F(DeadClientTest, placeOfALineThatWasNotWrittenIsFree) {
+TEST_F(DeadClientTest, slotOfALineThatWasNotWrittenIsFree) {
     die([&](auto& end) {
-        (void)claim_place(end);
+        (void)claim_slot(end);
         (void)claim_number(end);
     });
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
     EXPECT_EQ(serve(), 0U);
     EXPECT_TRUE(pool_.all_answered());
 }
 
-TEST_F(DeadClientTest, placeOfALineThatWasWrittenHalfIsFree) {
+TEST_F(DeadClientTest, slotOfALineThatWasWrittenHalfIsFree) {
     die([&](auto& end) {
-        Asked const asked{claim_place(end).address(), 7};
+        Asked const asked{claim_slot(end).address(), 7};
         Sequence const number = claim_number(end);
         slot(number).quads[0] = pack(asked, tag_of(number)).quads[0];
     });
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
     EXPECT_EQ(serve(), 0U);
 }
 
-TEST_F(DeadClientTest, placeOfALineThatWasWrittenHoldsUntilTheReply) {
+TEST_F(DeadClientTest, slotOfALineThatWasWrittenHoldsUntilTheReply) {
     die([&](auto& end) {
-        Asked const asked{claim_place(end).address(), 7};
+        Asked const asked{claim_slot(end).address(), 7};
         Sequence const number = claim_number(end);
         slot(number) = pack(asked, tag_of(number));
     });
-    EXPECT_EQ(free_places(), replies - 1);
+    EXPECT_EQ(free_slots(), replies - 1);
     EXPECT_EQ(serve(), 1U);
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
 }
 
 // Its owner counts as dead, and its object is let go afterwards, by another thread.
 TEST_F(DeadClientTest, whatIsLetGoAfterItsThreadDiedIsLetGoOnce) {
-    std::optional<Place> left;
+    std::optional<SlotClaim> left;
     die([&](auto& end) {
-        left = claim_place(end);
+        left = claim_slot(end);
         EXPECT_TRUE(end.try_push({left->address(), 7}));
     });
     pool_.recover();
     left->give_up();
     EXPECT_EQ(serve(), 1U);
     EXPECT_TRUE(pool_.all_answered());
-    EXPECT_EQ(free_places(), replies);
+    EXPECT_EQ(free_slots(), replies);
 }
 
 // Others went on, and the ring has gone round since: the line that was whole is another's by now.
 TEST_F(DeadClientTest, lineThatWasTakenAndWrittenOverWasWritten) {
-    auto const view = pool_.ring()->memory.on_host();
+    auto const view = pool_.ring()->memory.host_view();
     slot(3) = pack(Asked{}, tag_of(3 + view.capacity));
     EXPECT_TRUE(was_written(view, 3, HostCached()));
     EXPECT_TRUE(was_written(view, 3 + view.capacity, HostCached()));

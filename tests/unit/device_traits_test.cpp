@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/device.hpp"
 #include "device/backend.hpp"
 

@@ -23,10 +23,10 @@ TEST_F(EmulatedMemoryTest, descriptorMapsTheSameBytesBothWays) {
     FileDescriptor const fd = memory.export_fd();
     void* const other = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
     ASSERT_NE(other, MAP_FAILED);
-    std::memcpy(memory.host(), "from the host", 14);
+    std::memcpy(memory.host_ptr(), "from the host", 14);
     EXPECT_STREQ(static_cast<char*>(other), "from the host");
     std::memcpy(static_cast<char*>(other) + 5000, "from elsewhere", 15);
-    EXPECT_STREQ(static_cast<char*>(memory.host()) + 5000, "from elsewhere");
+    EXPECT_STREQ(static_cast<char*>(memory.host_ptr()) + 5000, "from elsewhere");
     ::munmap(other, 8192);
 }
 
@@ -34,7 +34,7 @@ TEST_F(EmulatedMemoryTest, descriptorOutlivesTheMemory) {
     FileDescriptor fd;
     {
         Memory const memory = device_.allocate(4096);
-        std::memcpy(memory.host(), "still here", 11);
+        std::memcpy(memory.host_ptr(), "still here", 11);
         fd = memory.export_fd();
     }
     void* const other = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd.get(), 0);

@@ -11,62 +11,62 @@
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/shared_ring_memory.hpp"
 
 namespace carillon::test {
 namespace {
 
-class PlacesMemory {
+class ReplySlotsMemory {
    public:
-    explicit PlacesMemory(std::uint32_t count, Sequence first = 1)
+    explicit ReplySlotsMemory(std::uint32_t count, Sequence first = 1)
         : lines_(count), words_(count), view_{lines_.data(), words_.data(), &next_, count} {
-        format_places(view_, first);
+        format_reply_slots(view_, first);
     }
-    PlacesMemory(PlacesMemory const&) = delete;
-    PlacesMemory& operator=(PlacesMemory const&) = delete;
+    ReplySlotsMemory(ReplySlotsMemory const&) = delete;
+    ReplySlotsMemory& operator=(ReplySlotsMemory const&) = delete;
 
-    [[nodiscard]] ReplyPlaces const& view() const { return view_; }
-    [[nodiscard]] std::uint64_t word(std::size_t place) const { return words_.at(place); }
+    [[nodiscard]] ReplySlots const& view() const { return view_; }
+    [[nodiscard]] std::uint64_t word(std::size_t slot) const { return words_.at(slot); }
 
    private:
     std::vector<Line> lines_;
     std::vector<std::uint64_t> words_;
     std::uint64_t next_ = 0;
-    ReplyPlaces view_;
+    ReplySlots view_;
 };
 
-using HostPlace = PlaceClaim<DeviceNear>;
-using PlaceWriter = HostReplyWriter<HostMapped>;
+using HostClaim = ReplySlotClaim<DeviceNear>;
+using SlotWriter = HostReplyWriter<HostMapped>;
 
 HostMapped host_far(PublishMode mode = PublishMode::one_step) {
     return HostMapped({StoreKind::cached, mode});
 }
 
-bool reply_is(HostPlace const& claim, std::uint64_t value) {
+bool reply_is(HostClaim const& claim, std::uint64_t value) {
     Line line;
     return claim.look(line) && unpack<HostReply<std::uint64_t>>(line).value == value;
 }
 
-TEST(PlaceClaimTest, zeroedMemoryIsFreePlacesAndEveryCallerBeginsAtAnother) {
+TEST(ReplySlotClaimTest, zeroedMemoryIsFreeSlotsAndEveryCallerBeginsAtAnother) {
     std::vector<Line> lines(3);
     std::vector<std::uint64_t> words(4);
-    ReplyPlaces const places{lines.data(), words.data(), &words[3], 3};
-    std::vector<HostPlace> claims(3, HostPlace(places));
-    std::uint32_t place = 0;
-    for (HostPlace& claim : claims) {
+    ReplySlots const slots{lines.data(), words.data(), &words[3], 3};
+    std::vector<HostClaim> claims(3, HostClaim(slots));
+    std::uint32_t slot = 0;
+    for (HostClaim& claim : claims) {
         ASSERT_TRUE(claim.try_claim());
-        EXPECT_EQ(claim.address().place, place++);
+        EXPECT_EQ(claim.address().slot, slot++);
         EXPECT_EQ(claim.address().number, 1U);
     }
-    HostPlace one_more(places);
+    HostClaim one_more(slots);
     EXPECT_FALSE(one_more.try_claim());
 }
 
-TEST(PlaceClaimTest, callsAtAPlaceAreNumberedAcrossTheTagsWrap) {
-    PlacesMemory memory(1, just_below_the_tags_wrap);
-    PlaceWriter const writer(memory.view(), host_far(PublishMode::two_step));
-    HostPlace claim(memory.view());
+TEST(ReplySlotClaimTest, callsAtAPlaceAreNumberedAcrossTheTagsWrap) {
+    ReplySlotsMemory memory(1, just_below_the_tags_wrap);
+    SlotWriter const writer(memory.view(), host_far(PublishMode::two_step));
+    HostClaim claim(memory.view());
     for (Tag number = tag_of(just_below_the_tags_wrap); number != 5; ++number) {
         ASSERT_TRUE(claim.try_claim());
         ASSERT_EQ(claim.address().number, number);
@@ -77,15 +77,15 @@ TEST(PlaceClaimTest, callsAtAPlaceAreNumberedAcrossTheTagsWrap) {
     }
 }
 
-// Catches a place whose next caller takes the late reply for its own.
-TEST(PlaceClaimTest, placeThatWasGivenUpIsFreeOnceTheLateReplyIsThere) {
-    PlacesMemory memory(1);
-    PlaceWriter const writer(memory.view(), host_far());
-    HostPlace first(memory.view());
+// Catches a slot whose next caller takes the late reply for its own.
+TEST(ReplySlotClaimTest, slotThatWasGivenUpIsFreeOnceTheLateReplyIsThere) {
+    ReplySlotsMemory memory(1);
+    SlotWriter const writer(memory.view(), host_far());
+    HostClaim first(memory.view());
     ASSERT_TRUE(first.try_claim());
     ReplyAddress const late = first.address();
     first.give_up();
-    HostPlace second(memory.view());
+    HostClaim second(memory.view());
     EXPECT_FALSE(first.try_claim());
     EXPECT_FALSE(second.try_claim());
     writer.answer(late, std::uint64_t{1});
@@ -97,9 +97,9 @@ TEST(PlaceClaimTest, placeThatWasGivenUpIsFreeOnceTheLateReplyIsThere) {
     EXPECT_TRUE(reply_is(second, 2));
 }
 
-TEST(PlaceClaimTest, callWhoseRequestWasNotSentNeverWas) {
-    PlacesMemory memory(1);
-    HostPlace claim(memory.view());
+TEST(ReplySlotClaimTest, callWhoseRequestWasNotSentNeverWas) {
+    ReplySlotsMemory memory(1);
+    HostClaim claim(memory.view());
     ASSERT_TRUE(claim.try_claim());
     claim.take_back();
     EXPECT_EQ(memory.word(0), 0U);
@@ -107,12 +107,12 @@ TEST(PlaceClaimTest, callWhoseRequestWasNotSentNeverWas) {
     EXPECT_EQ(claim.address().number, 1U);
 }
 
-// Catches a caller that trusts what it last knew of its place.
-TEST(PlaceClaimTest, placeThatAnotherHasUsedMeanwhileIsLookedAtAgain) {
-    PlacesMemory memory(1);
-    PlaceWriter const writer(memory.view(), host_far());
-    HostPlace first(memory.view());
-    HostPlace second(memory.view());
+// Catches a caller that trusts what it last knew of its slot.
+TEST(ReplySlotClaimTest, slotThatAnotherHasUsedMeanwhileIsLookedAtAgain) {
+    ReplySlotsMemory memory(1);
+    SlotWriter const writer(memory.view(), host_far());
+    HostClaim first(memory.view());
+    HostClaim second(memory.view());
     ASSERT_TRUE(first.try_claim());
     writer.answer(first.address(), std::uint64_t{1});
     first.give_back();
@@ -125,11 +125,11 @@ TEST(PlaceClaimTest, placeThatAnotherHasUsedMeanwhileIsLookedAtAgain) {
 }
 
 TEST(ReplyWriterTest, answersNobodyWhoIsNotThere) {
-    PlacesMemory memory(1);
-    PlaceWriter const writer(memory.view(), host_far());
+    ReplySlotsMemory memory(1);
+    SlotWriter const writer(memory.view(), host_far());
     writer.answer({ReplyAddress::nowhere, 1}, std::uint64_t{1});
     writer.fail({1, 1});
-    HostPlace claim(memory.view());
+    HostClaim claim(memory.view());
     ASSERT_TRUE(claim.try_claim());
     Line line;
     EXPECT_FALSE(claim.look(line));
@@ -196,14 +196,14 @@ class HostCallerTest : public testing::Test {
         return caller_.call(value, reply_, timeout);
     }
 
-    SharedRingSlots requests_{8, 1};
-    PlacesMemory places_{2};
+    MpmcRingSlots requests_{8, 1};
+    ReplySlotsMemory slots_{2};
     std::uint64_t now_ = 0;
     std::function<void()> meanwhile_;
     BasicHostCaller<std::uint64_t, std::uint64_t, DeviceFar, DeviceNear, PollCountingClock> caller_{
-        requests_.view(), places_.view(), PollCountingClock{&now_, &meanwhile_}};
-    SharedConsumer<Request, DeviceNear, DeviceFar, OneThread> consumer_{requests_.view()};
-    PlaceWriter writer_{places_.view(), host_far()};
+        requests_.view(), slots_.view(), PollCountingClock{&now_, &meanwhile_}};
+    MpmcConsumer<Request, DeviceNear, DeviceFar, OneThread> consumer_{requests_.view()};
+    SlotWriter writer_{slots_.view(), host_far()};
     std::uint64_t reply_ = untouched;
 };
 
@@ -215,7 +215,7 @@ TEST_F(HostCallerTest, isAnsweredOrToldThatTheFunctionFailed) {
     EXPECT_EQ(reply_, untouched);
     EXPECT_EQ(call(8), HostCallResult::answered);
     EXPECT_EQ(reply_, 80U);
-    EXPECT_EQ(places_.word(0), 6U);  // the same place for each
+    EXPECT_EQ(slots_.word(0), 6U);  // the same slot for each
 }
 
 TEST_F(HostCallerTest, givesUpAtItsDeadlineAndFindsARoomWhenTheLateAnswersAreThere) {
@@ -242,17 +242,17 @@ struct SlowClock {
 TEST_F(HostCallerTest, takesAnAnswerThatComesAtTheLastMoment) {
     meanwhile_ = [this] { serve_once(); };
     BasicHostCaller<std::uint64_t, std::uint64_t, DeviceFar, DeviceNear, SlowClock> caller(
-        requests_.view(), places_.view(), SlowClock{&meanwhile_});
+        requests_.view(), slots_.view(), SlowClock{&meanwhile_});
     EXPECT_EQ(caller.call(6, reply_, 0), HostCallResult::answered);
     EXPECT_EQ(reply_, 60U);
 }
 
-TEST_F(HostCallerTest, leavesItsPlaceAsItWasWhereItFindsNoSlot) {
+TEST_F(HostCallerTest, leavesItsSlotAsItWasWhereItFindsNoSlot) {
     for (int i = 0; i < 8; ++i) EXPECT_TRUE(caller_.post(5));
     EXPECT_FALSE(caller_.post(6));
     EXPECT_EQ(call(7), HostCallResult::no_room);
-    EXPECT_EQ(places_.word(0), 0U);
-    EXPECT_EQ(places_.word(1), 0U);
+    EXPECT_EQ(slots_.word(0), 0U);
+    EXPECT_EQ(slots_.word(1), 0U);
 }
 
 // Where a far policy stores a line, and where it releases.
@@ -273,13 +273,13 @@ class OrderedFar : public DeviceFar {
 // Catches a call, a post or an answer that cannot say that it names data, or says so too late; and
 // a fence that nobody needs.
 TEST(HostCallOrderTest, dataAreReleasedBeforeTheLineThatNamesThemAndOnlyThen) {
-    SharedRingSlots requests(8, 1);
-    PlacesMemory places(2);
+    MpmcRingSlots requests(8, 1);
+    ReplySlotsMemory slots(2);
     std::uint64_t now = 0;
     std::function<void()> const nothing;
     std::string order;
     BasicHostCaller<std::uint64_t, std::uint64_t, OrderedFar, DeviceNear, PollCountingClock> caller(
-        requests.view(), places.view(), PollCountingClock{&now, &nothing}, OrderedFar(&order));
+        requests.view(), slots.view(), PollCountingClock{&now, &nothing}, OrderedFar(&order));
     std::uint64_t reply = 0;
     EXPECT_EQ(caller.call(1, reply, 0), HostCallResult::timed_out);
     EXPECT_EQ(caller.call(2, reply, 0, OutOfLine::written), HostCallResult::timed_out);
@@ -287,7 +287,7 @@ TEST(HostCallOrderTest, dataAreReleasedBeforeTheLineThatNamesThemAndOnlyThen) {
     EXPECT_TRUE(caller.post(3));
     EXPECT_TRUE(caller.post(4, OutOfLine::written));
     EXPECT_EQ(std::exchange(order, {}), "line release line ");
-    HostReplyWriter<OrderedFar> const writer(places.view(), OrderedFar(&order));
+    HostReplyWriter<OrderedFar> const writer(slots.view(), OrderedFar(&order));
     writer.answer({0, 1}, std::uint64_t{1});
     writer.answer({1, 1}, std::uint64_t{2}, OutOfLine::written);
     EXPECT_EQ(order, "line release line ");

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-static_assert(NearAccess<HostShared> && FarAccess<HostShared>);
+static_assert(NearAccess<HostCoherent> && FarAccess<HostCoherent>);
 
 TEST(HostRingTest, emptyRingGivesNothing) {
     HostRing<Whole> ring(4);

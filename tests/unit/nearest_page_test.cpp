@@ -8,22 +8,22 @@
 namespace carillon::test {
 namespace {
 
-constexpr std::size_t words_per_place = 8;
+constexpr std::size_t words_per_page = 8;
 using Times = std::vector<std::uint64_t>;
 
-// Memory in which an atomic on a word of place p takes times[p] ticks, and `disturbance` more for
+// Memory in which an atomic on a word of page p takes times[p] ticks, and `disturbance` more for
 // the first ones.
 class SlowMemory {
    public:
     explicit SlowMemory(Times times, std::uint64_t disturbed = 0)
         : times_(std::move(times)),
           disturbed_(disturbed),
-          words_(times_.size() * words_per_place, 7) {}
+          words_(times_.size() * words_per_page, 7) {}
 
-    // It is Near and Clock of detail::nearest_place.
+    // It is Near and Clock of detail::nearest_page.
     std::uint64_t fetch_add(std::uint64_t* word, std::uint64_t addend) const {
-        auto const place = static_cast<std::size_t>(word - words_.data()) / words_per_place;
-        now_ += times_.at(place) + (atomics_++ < disturbed_ ? 1000 : 0);
+        auto const page = static_cast<std::size_t>(word - words_.data()) / words_per_page;
+        now_ += times_.at(page) + (atomics_++ < disturbed_ ? 1000 : 0);
         std::uint64_t const held = *word;
         *word += addend;
         return held;
@@ -31,9 +31,9 @@ class SlowMemory {
     [[nodiscard]] std::uint64_t ticks() const { return now_; }
 
     [[nodiscard]] unsigned nearest() {
-        return detail::nearest_place(*this, *this, words_.data(),
-                                     words_per_place * sizeof(std::uint64_t),
-                                     static_cast<unsigned>(times_.size()));
+        return detail::nearest_page(*this, *this, words_.data(),
+                                    words_per_page * sizeof(std::uint64_t),
+                                    static_cast<unsigned>(times_.size()));
     }
     void fill(std::uint64_t value) { words_.assign(words_.size(), value); }
     [[nodiscard]] std::vector<std::uint64_t> const& words() const { return words_; }
@@ -64,7 +64,7 @@ TEST(NearestPageTest, wordsKeepTheirValues) {
         SlowMemory memory({300, 500});
         memory.fill(value);
         EXPECT_EQ(memory.nearest(), 0U);
-        EXPECT_EQ(memory.words(), std::vector<std::uint64_t>(2 * words_per_place, value));
+        EXPECT_EQ(memory.words(), std::vector<std::uint64_t>(2 * words_per_page, value));
     }
 }
 

@@ -11,10 +11,10 @@
 #include "carillon/detail/protocol/chunk_ring.hpp"
 #include "carillon/detail/protocol/mailbox.hpp"
 #include "device/unflushed.hpp"
-#include "ring/shared_ring_layout.hpp"
+#include "ring/mpmc_ring_layout.hpp"
 #include "support/accesses.hpp"
+#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/shared_ring_memory.hpp"
 
 namespace carillon::test {
 namespace {
@@ -294,19 +294,19 @@ TEST_P(NonCoherentTest, chunkWhoseFlushThrowsIsStillItsOwnersUntilItsLineIsStore
 // Catches a claim that stays without its line for ever: nothing behind it would be taken.
 TEST_P(NonCoherentTest, claimOfAProducerThatCouldNotFlushIsSkippedOrTakenOnce) {
     for (int failing = 0; failing < (two_step() ? 2 : 1); ++failing) {
-        SharedRingSlots ring(8, 2);
+        MpmcRingSlots ring(8, 2);
         detail::ProducerRegistry registry(ring.record(0), 1);
         unsigned const number = registry.try_enter().value();
         FailingSync sync;
         HostMapped const far(GetParam().stores, &sync);
-        SharedTestProducer<Whole> producer(ring.view(), far, HostCached(),
-                                           ClaimRecord(registry.record(number)));
+        MpmcTestProducer<Whole> producer(ring.view(), far, HostCached(),
+                                         ClaimRecord(registry.record(number)));
         sync.fails_at = failing;
         EXPECT_THROW((void)producer.try_push(Whole::make(1)), std::domain_error);
         registry.give_up(number, ring.view(), far);
         EXPECT_EQ(ring.record(0)->begin, ProducerRecord::none);
         ASSERT_TRUE(producer.try_push(Whole::make(2)));
-        SharedTestConsumer<Whole> consumer(ring.view());
+        MpmcTestConsumer<Whole> consumer(ring.view());
         TakenMessages<Whole> taken;
         (void)taken.poll(consumer, 2);
         EXPECT_EQ(taken.messages.back(), Whole::make(2));
@@ -336,9 +336,9 @@ TEST(UnflushedTest, whatAFlushThatFailedLeftBehindLeavesWithTheNext) {
 }
 
 // Catches words of the device in an atom that the host flushes.
-TEST(SharedRingLayoutTest, partsShareNoAtomAndNoPairOfLines) {
+TEST(MpmcRingLayoutTest, partsShareNoAtomAndNoPairOfLines) {
     for (std::size_t const atom : {1U, 64U, 256U, 1024U}) {
-        detail::SharedRingLayout const at(64, 8, 3, atom);
+        detail::MpmcRingLayout const at(64, 8, 3, atom);
         std::size_t const unit = std::max<std::size_t>(atom, 128);
         for (std::size_t const part : {at.slots, at.given_up, at.taken, at.claimed, at.credits,
                                        at.records, at.of_producers.size()}) {

@@ -36,7 +36,7 @@ PlacementProfile some_profile() {
     profile.device = "Some GPU";
     profile.driver = "580.1";
     profile.date = "2026-11-21T00:00:00Z";
-    profile.multiprocessors = {{17, 1560.5}, {3, 1571}};
+    profile.sms = {{17, 1560.5}, {3, 1571}};
     profile.cores = {{5, 1595}};
     profile.request_pages = {1580, 1600, 1790};
     profile.reply_pages = {1804, 1808, 1874};
@@ -109,10 +109,10 @@ TEST_F(PlacementProfileTest, whatIsSavedComesBack) {
     EXPECT_EQ(loaded.device, "Some GPU");
     EXPECT_EQ(loaded.driver, "580.1");
     EXPECT_EQ(loaded.date, "2026-11-21T00:00:00Z");
-    ASSERT_EQ(loaded.multiprocessors.size(), 2U);
-    EXPECT_EQ(loaded.multiprocessors[0].id, 17U);
-    EXPECT_EQ(loaded.multiprocessors[0].p50_ns, 1560.5);
-    EXPECT_EQ(loaded.multiprocessors[1].id, 3U);
+    ASSERT_EQ(loaded.sms.size(), 2U);
+    EXPECT_EQ(loaded.sms[0].id, 17U);
+    EXPECT_EQ(loaded.sms[0].p50_ns, 1560.5);
+    EXPECT_EQ(loaded.sms[1].id, 3U);
     ASSERT_EQ(loaded.cores.size(), 1U);
     EXPECT_EQ(loaded.cores[0].id, 5U);
     EXPECT_EQ(loaded.request_pages.worst_ns, 1790);
@@ -163,7 +163,7 @@ TEST_F(PlacementProfileTest, diskThatIsFullIsASystemErrorAndTheOldFileStays) {
                               "save_placement_profile: write ");
     }
     EXPECT_EQ(files(), 1);
-    EXPECT_EQ(load().multiprocessors.size(), 2U);
+    EXPECT_EQ(load().sms.size(), 2U);
 }
 
 TEST_F(PlacementProfileTest, folderInTheWayIsASystemErrorAndNothingIsLeftBehind) {

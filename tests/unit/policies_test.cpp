@@ -7,12 +7,12 @@
 #include <carillon/detail/access/access.hpp>
 #include <carillon/detail/access/device.hpp>
 #include <carillon/detail/access/host_cached.hpp>
+#include <carillon/detail/access/host_coherent.hpp>
 #include <carillon/detail/access/host_mapped.hpp>
-#include <carillon/detail/access/host_shared.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/host_call.hpp>
+#include <carillon/detail/protocol/mpmc_ring.hpp>
 #include <carillon/detail/protocol/ring.hpp>
-#include <carillon/detail/protocol/shared_ring.hpp>
 #include <concepts>
 
 #include "support/accesses.hpp"
@@ -23,7 +23,7 @@ namespace carillon::test {
 namespace {
 
 static_assert(CpuLoads<X86> && CpuStores<X86> && CpuClaims<X86>);
-static_assert(CpuMappedStores<X86> && CpuBulkStores<X86> && CpuSharedStores<X86>);
+static_assert(CpuMappedStores<X86> && CpuBulkStores<X86> && CpuCoherentStores<X86>);
 static_assert(GpuLoads<DeviceInstructions> && GpuStores<DeviceInstructions>);
 static_assert(GpuClaims<DeviceInstructions>);
 
@@ -33,13 +33,13 @@ static_assert(NearAccess<DeviceNear> && ClaimAccess<DeviceNear> && PairAccess<De
 static_assert(!TellAccess<DeviceNear> && !FarAccess<DeviceNear>);
 static_assert(FarAccess<HostMapped> && !NearAccess<HostMapped>);
 static_assert(FarAccess<DeviceFar> && !NearAccess<DeviceFar>);
-static_assert(NearAccess<HostShared> && FarAccess<HostShared> && !ClaimAccess<HostShared>);
+static_assert(NearAccess<HostCoherent> && FarAccess<HostCoherent> && !ClaimAccess<HostCoherent>);
 
 static_assert(NearAccess<RecordingNear> && FarAccess<RecordingFar>);
 static_assert(NearAccess<AnyNear> && FarAccess<AnyFar>);
 
-static_assert(RingsThrough<NoBell, HostMapped> && RingsThrough<Bell, HostMapped>);
-static_assert(RingsThrough<Bell, DeviceFar> && !RingsThrough<HostMapped, HostMapped>);
+static_assert(DoorbellThrough<NoDoorbell, HostMapped> && DoorbellThrough<TailDoorbell, HostMapped>);
+static_assert(DoorbellThrough<TailDoorbell, DeviceFar> && !DoorbellThrough<HostMapped, HostMapped>);
 static_assert(RecordsThrough<NoRecord, DeviceNear> && RecordsThrough<NoRecord, HostCached>);
 static_assert(RecordsThrough<ClaimRecord, HostCached> && !RecordsThrough<ClaimRecord, DeviceNear>);
 static_assert(PollClock<DeviceClock>);

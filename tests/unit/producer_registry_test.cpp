@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who produces for a shared ring: threads that come, go, and end without a word.
+// Who produces for an MPMC ring: threads that come, go, and end without a word.
 #include "carillon/detail/host/producer_registry.hpp"
 
 #include <gtest/gtest.h>
@@ -9,17 +9,17 @@
 #include <thread>
 #include <utility>
 
-#include "carillon/shared_ring.hpp"
+#include "carillon/mpmc_ring.hpp"
 #include "support/expect_error.hpp"
+#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/shared_ring_memory.hpp"
 
 namespace carillon::test {
 namespace {
 
 using detail::ProducerRegistry;
-using SharedToDevice = SharedRing<Whole, Direction::to_device>;
-using SharedToHost = SharedRing<Whole, Direction::to_host>;
+using MpmcToDevice = MpmcRing<Whole, Direction::to_device>;
+using MpmcToHost = MpmcRing<Whole, Direction::to_host>;
 
 template <class Body>
 void on_thread(Body const& body) {
@@ -27,7 +27,7 @@ void on_thread(Body const& body) {
 }
 
 TEST(ProducerRegistryTest, recordsAreHandedOutUpToTheLimitAndAgain) {
-    SharedRingSlots ring(4, 1);
+    MpmcRingSlots ring(4, 1);
     ProducerRegistry registry(ring.record(0), 2);
     unsigned const one = registry.try_enter().value();
     unsigned const other = registry.try_enter().value();
@@ -39,18 +39,18 @@ TEST(ProducerRegistryTest, recordsAreHandedOutUpToTheLimitAndAgain) {
 }
 
 TEST(ProducerRegistryTest, threadThatEndedAtAClaimIsFoundAndItsClaimGivenUp) {
-    SharedRingSlots ring(8, 2);
+    MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     on_thread([&] {
         unsigned const index = registry.try_enter().value();
         Claimer claimer(ring.view(), HostCached(), ClaimRecord(registry.record(index)));
         EXPECT_EQ(claimer.try_claim(3, 3).count, 3U);
     });
-    auto living = shared_producer<Whole>(ring, registry.try_enter().value());
+    auto living = mpmc_producer<Whole>(ring, registry.try_enter().value());
     ASSERT_TRUE(living.try_push(Whole::make(1)));
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 1U);
     EXPECT_EQ(registry.recover(ring.view(), cached_stores, HostCached()), 0U);
-    SharedTestConsumer<Whole> consumer(ring.view());
+    MpmcTestConsumer<Whole> consumer(ring.view());
     TakenMessages<Whole> taken;
     ASSERT_TRUE(taken.poll(consumer, 1));
     EXPECT_EQ(taken.numbers[0], 4U);
@@ -59,7 +59,7 @@ TEST(ProducerRegistryTest, threadThatEndedAtAClaimIsFoundAndItsClaimGivenUp) {
 }
 
 TEST(ProducerRegistryTest, threadThatEndedBetweenItsClaimAndTheRecordIsFound) {
-    SharedRingSlots ring(8, 2);
+    MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     on_thread([&] {
         ClaimRecord(registry.record(registry.try_enter().value())).claiming(HostCached());
@@ -72,7 +72,7 @@ TEST(ProducerRegistryTest, threadThatEndedBetweenItsClaimAndTheRecordIsFound) {
 
 // Another thread lets go of what the dead one left: that must not hide the claim.
 TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
-    SharedRingSlots ring(8, 2);
+    MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     unsigned index = 0;
     on_thread([&] {
@@ -88,7 +88,7 @@ TEST(ProducerRegistryTest, claimOfTheDeadIsGivenUpThoughAnotherThreadLetGo) {
 
 // The record of the dead belongs to another by the time that their end is let go.
 TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecord) {
-    SharedRingSlots ring(8, 2);
+    MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     unsigned old = 0;
     on_thread([&] { old = registry.try_enter().value(); });
@@ -115,7 +115,7 @@ TEST(ProducerRegistryTest, endOfTheDeadThatIsLetGoLateLeavesTheNextOwnerItsRecor
 }
 
 TEST(ProducerRegistryTest, nothingIsGivenUpWhileALivingThreadIsClaimingAndThenAll) {
-    SharedRingSlots ring(8, 2);
+    MpmcRingSlots ring(8, 2);
     ProducerRegistry registry(ring.record(0), 2);
     ClaimRecord const living(registry.record(registry.try_enter().value()));
     on_thread([&] {
@@ -131,35 +131,34 @@ TEST(ProducerRegistryTest, nothingIsGivenUpWhileALivingThreadIsClaimingAndThenAl
     EXPECT_EQ(ring.view().given_up[0], 1U);
 }
 
-TEST(SharedRingObjectTest, optionsThatMakeNoRingAreRefused) {
+TEST(MpmcRingObjectTest, optionsThatMakeNoRingAreRefused) {
     Device const device = Device::open("emulated");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 12}), UsageError, "12");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 3}), UsageError,
+    CARILLON_EXPECT_ERROR(MpmcToDevice(device, {.capacity = 12}), UsageError, "12");
+    CARILLON_EXPECT_ERROR(MpmcToDevice(device, {.capacity = 8, .stripe = 3}), UsageError,
                           "a stripe of 3");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 8}), UsageError,
+    CARILLON_EXPECT_ERROR(MpmcToDevice(device, {.capacity = 8, .stripe = 8}), UsageError,
                           "half the capacity, 8");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 0}), UsageError,
+    CARILLON_EXPECT_ERROR(MpmcToDevice(device, {.capacity = 8, .stripe = 0}), UsageError,
                           "a stripe of 0");
     CARILLON_EXPECT_ERROR(
-        SharedToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 4}}), UsageError,
+        MpmcToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 4}}), UsageError,
         "number, 4,");
     CARILLON_EXPECT_ERROR(
-        SharedToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 0}}), UsageError,
+        MpmcToDevice(device, {.capacity = 8, .stripe = 4, .for_tests = {.first = 0}}), UsageError,
         "a first number of 0");
-    CARILLON_EXPECT_ERROR(SharedToDevice(device, {.capacity = 8, .stripe = 4, .producers = 0}),
+    CARILLON_EXPECT_ERROR(MpmcToDevice(device, {.capacity = 8, .stripe = 4, .producers = 0}),
                           UsageError, "room for 0 threads");
     // A warp's 32 messages would never have room.
-    CARILLON_EXPECT_ERROR(SharedToHost(device, {.capacity = 32, .stripe = 2}), UsageError,
+    CARILLON_EXPECT_ERROR(MpmcToHost(device, {.capacity = 32, .stripe = 2}), UsageError,
                           "of a warp, 32");
-    EXPECT_NO_THROW(SharedToHost(device, {.capacity = 32, .stripe = 1}));
+    EXPECT_NO_THROW(MpmcToHost(device, {.capacity = 32, .stripe = 1}));
 }
 
-TEST(SharedRingObjectTest, producersAreLimitedAndTakeEachOthersPlace) {
-    SharedToDevice const ring(Device::open("emulated"),
-                              {.capacity = 8, .stripe = 2, .producers = 1});
+TEST(MpmcRingObjectTest, producersAreLimitedAndTakeEachOthersPlace) {
+    MpmcToDevice const ring(Device::open("emulated"), {.capacity = 8, .stripe = 2, .producers = 1});
     {
         auto const producer = ring.producer();
-        CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "SharedRing::producer");
+        CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "MpmcRing::producer");
     }
     on_thread([&] { EXPECT_NO_THROW((void)ring.producer()); });
     auto moved = ring.producer();
@@ -167,8 +166,8 @@ TEST(SharedRingObjectTest, producersAreLimitedAndTakeEachOthersPlace) {
     CARILLON_EXPECT_ERROR(ring.producer(), UsageError, "all 1 producers");
 }
 
-TEST(SharedRingObjectTest, fullRingTimesOutAndThenTakesTheMessage) {
-    SharedToDevice ring(Device::open("emulated"), {.capacity = 4, .stripe = 2});
+TEST(MpmcRingObjectTest, fullRingTimesOutAndThenTakesTheMessage) {
+    MpmcToDevice ring(Device::open("emulated"), {.capacity = 4, .stripe = 2});
     auto producer = ring.producer();
     std::array<Whole, 6> messages{};
     for (std::size_t i = 0; i < messages.size(); ++i) messages[i] = Whole::make(i);
@@ -183,11 +182,11 @@ TEST(SharedRingObjectTest, fullRingTimesOutAndThenTakesTheMessage) {
 }
 
 // A thread that leaks its end, as one that is killed does, and a ring that others fill.
-TEST(SharedRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
-    SharedToDevice ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 2});
-    std::unique_ptr<HostSharedProducer<Whole>> leaked;
+TEST(MpmcRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
+    MpmcToDevice ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 2});
+    std::unique_ptr<HostMpmcProducer<Whole>> leaked;
     on_thread([&] {
-        leaked = std::make_unique<HostSharedProducer<Whole>>(ring.producer());
+        leaked = std::make_unique<HostMpmcProducer<Whole>>(ring.producer());
         EXPECT_TRUE(leaked->try_push(Whole::make(0)));
     });
     auto producer = ring.producer();
@@ -205,11 +204,10 @@ TEST(SharedRingObjectTest, ringGoesOnWhenAThreadEndsWithoutLettingGo) {
 }
 
 // Nobody has to call recover() for that.
-TEST(SharedRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
-    SharedToDevice const ring(Device::open("emulated"),
-                              {.capacity = 4, .stripe = 2, .producers = 1});
-    std::unique_ptr<HostSharedProducer<Whole>> leaked;
-    on_thread([&] { leaked = std::make_unique<HostSharedProducer<Whole>>(ring.producer()); });
+TEST(MpmcRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
+    MpmcToDevice const ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 1});
+    std::unique_ptr<HostMpmcProducer<Whole>> leaked;
+    on_thread([&] { leaked = std::make_unique<HostMpmcProducer<Whole>>(ring.producer()); });
     auto producer = ring.producer();
     EXPECT_TRUE(producer.try_push(Whole::make(1)));
     leaked.reset();
@@ -217,12 +215,11 @@ TEST(SharedRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
 }
 
 // Its thread lives on: the room must not wait for that thread's end.
-TEST(SharedRingObjectTest, endThatAnotherThreadLetsGoOfLeavesItsRoom) {
-    SharedToDevice const ring(Device::open("emulated"),
-                              {.capacity = 4, .stripe = 2, .producers = 2});
+TEST(MpmcRingObjectTest, endThatAnotherThreadLetsGoOfLeavesItsRoom) {
+    MpmcToDevice const ring(Device::open("emulated"), {.capacity = 4, .stripe = 2, .producers = 2});
     for (int i = 0; i < 10; ++i) {
-        auto mine = std::make_unique<HostSharedProducer<Whole>>(ring.producer());
-        auto other = std::make_unique<HostSharedProducer<Whole>>(ring.producer());
+        auto mine = std::make_unique<HostMpmcProducer<Whole>>(ring.producer());
+        auto other = std::make_unique<HostMpmcProducer<Whole>>(ring.producer());
         EXPECT_EQ(mine->index() + other->index(), 1U);
         on_thread([&] {
             mine.reset();

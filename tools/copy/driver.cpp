@@ -15,8 +15,8 @@ class DriverCopy final : public CopyMeasure {
 
     void run(std::size_t bytes, Samples& samples) override {
         bool const there = direction() == CopyDirection::to_device;
-        void* const to = there ? stage_.there.device() : stage_.here.host();
-        void const* const from = there ? stage_.here.host() : stage_.there.device();
+        void* const to = there ? stage_.there.device_ptr() : stage_.here.host_ptr();
+        void const* const from = there ? stage_.here.host_ptr() : stage_.there.device_ptr();
         auto const kind = there ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
         time_copies(samples, [&] {
             check(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()), "cudaMemcpyAsync");

@@ -22,8 +22,10 @@ struct CopyStage {
     Memory there;  // on the device, mapped
     Memory here;   // page-locked, lest cudaMemcpyAsync need a copy of its own
 
-    [[nodiscard]] std::byte* device_bytes() const { return static_cast<std::byte*>(there.host()); }
-    [[nodiscard]] std::byte* host_bytes() const { return static_cast<std::byte*>(here.host()); }
+    [[nodiscard]] std::byte* device_bytes() const {
+        return static_cast<std::byte*>(there.host_ptr());
+    }
+    [[nodiscard]] std::byte* host_bytes() const { return static_cast<std::byte*>(here.host_ptr()); }
 };
 
 // One way of copying. run() appends the times of some copies of `bytes`, in nanoseconds.

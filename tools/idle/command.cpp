@@ -18,7 +18,7 @@ class IdleCommand final : public Command {
             ->check(CLI::Range(1U, 1'000'000U));
         command_line.add_option("--pause", options_.pause_us, "before each, in microseconds")
             ->check(CLI::Range(1U, 10'000'000U));
-        command_line.add_option("--blocks", options_.blocks, "that wait; 0: one a multiprocessor")
+        command_line.add_option("--blocks", options_.blocks, "that wait; 0: one an SM")
             ->check(CLI::Range(0U, 1024U));
     }
 

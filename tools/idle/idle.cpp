@@ -76,10 +76,9 @@ IdleResult measure_policy(Device const& device, IdleOptions const& options, unsi
 
 IdleReport run_idle(Device const& device, IdleOptions const& options, Progress const& progress) {
     IdleReport report;
-    report.blocks =
-        options.blocks != 0
-            ? options.blocks
-            : static_cast<unsigned>(std::max(device.info().multiprocessors.value_or(1), 1));
+    report.blocks = options.blocks != 0
+                        ? options.blocks
+                        : static_cast<unsigned>(std::max(device.info().sm_count.value_or(1), 1));
     report.power_without_kernel = idle_power(device);
     take_turns(1, std::size(idle_policies), progress, [&](std::size_t policy) {
         report.policies.push_back(

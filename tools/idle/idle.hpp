@@ -19,7 +19,7 @@ namespace carillon::tool {
 struct IdleOptions {
     std::uint32_t calls = 200;  // of each policy, each after a pause
     std::uint32_t pause_us = 5000;
-    unsigned blocks = 0;  // 0: as many as a GPU has multiprocessors, 1 on the emulated device
+    unsigned blocks = 0;  // 0: as many as a GPU has SMs, 1 on the emulated device
 };
 
 struct IdleResult {

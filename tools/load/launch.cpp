@@ -29,14 +29,14 @@ class LaunchTarget final : public LoadTarget {
 
     bool try_send(std::uint64_t i) {
         std::uint32_t const number = number_of(i);
-        answer_load<<<1, 1, 0, stream_.get()>>>(Flags{flags_.device(), slots}[number], number);
+        answer_load<<<1, 1, 0, stream_.get()>>>(Flags{flags_.device_ptr(), slots}[number], number);
         check(cudaGetLastError(), "cudaLaunchKernel");
         return true;
     }
 
     bool try_take(std::uint64_t i) {
         std::uint32_t const number = number_of(i);
-        return Flags{flags_.host(), slots}[number].read() == number;
+        return Flags{flags_.host_ptr(), slots}[number].read() == number;
     }
 
     void idle() {}

@@ -60,13 +60,13 @@ class PushMeasure final : public RateMeasure {
 
     double run(std::chrono::nanoseconds duration) override {
         memory_->reset();
-        RingView const view = memory_->on_host().channel(0).requests;
+        RingView const view = memory_->host_view().channel(0).requests;
         // What Ring::try_push calls.
         HostProducer<Payload> ring(view, stage_.device.access(memory_->device_memory()),
                                    HostCached());
         RateKernel kernel(stage_.device, {});
         kernel.order(Order::report);
-        kernel.start(Drain{memory_->on_device().channel(0).requests, kernel.ledger()});
+        kernel.start(Drain{memory_->device_view().channel(0).requests, kernel.ledger()});
         Source source(1);
         std::vector<Line> ready(group);
         std::size_t pushed = group;

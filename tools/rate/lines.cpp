@@ -9,7 +9,7 @@
 namespace carillon::tool {
 namespace {
 
-using LineRing = SharedRing<Payload, Direction::to_device>;
+using LineRing = MpmcRing<Payload, Direction::to_device>;
 
 // How threads that push into one ring keep out of each other's way.
 enum class Sharing : bool { claims, mutex };
@@ -34,14 +34,14 @@ std::string lines_name(unsigned producers, unsigned rings) {
 }
 
 template <std::size_t... i>
-std::array<DeviceSharedConsumer<Payload>, sizeof...(i)> device_ends(
+std::array<DeviceMpmcConsumer<Payload>, sizeof...(i)> device_ends(
     std::vector<LineRing> const& rings, std::index_sequence<i...> /*indices*/) {
     return {rings[i % rings.size()].device_handle()...};
 }
 
 template <bool sums>
-TakeShared<sums> taker(std::vector<LineRing> const& rings, Ledger const& ledger) {
-    constexpr unsigned most = TakeShared<sums>::most_rings;
+TakeMpmc<sums> taker(std::vector<LineRing> const& rings, Ledger const& ledger) {
+    constexpr unsigned most = TakeMpmc<sums>::most_rings;
     auto const ends = device_ends(rings, std::make_index_sequence<most>());
     return {{ends[0], ends[1], ends[2], ends[3], ends[4], ends[5], ends[6], ends[7]},
             static_cast<unsigned>(rings.size()),
@@ -67,7 +67,7 @@ class LinesMeasure final : public RateMeasure {
 
     double run(std::chrono::nanoseconds duration) override {
         std::vector<LineRing> rings;
-        SharedRingOptions options;
+        MpmcRingOptions options;
         options.capacity = stage_.options.capacity;
         options.stripe = setup_.stripe;
         for (unsigned i = 0; i < setup_.rings; ++i) rings.emplace_back(stage_.device, options);
@@ -92,7 +92,7 @@ class LinesMeasure final : public RateMeasure {
     RateClock::time_point send(std::vector<LineRing>& rings, std::chrono::nanoseconds duration) {
         std::vector<Tally> sent(setup_.producers);
         std::mutex mutex;
-        std::optional<HostSharedProducer<Payload>> common;
+        std::optional<HostMpmcProducer<Payload>> common;
         if (setup_.sharing == Sharing::mutex) common.emplace(rings[0].producer());
         auto const start = on_producers(
             setup_.producers, !stage_.device.traits().shares_processors, [&](unsigned thread) {
@@ -156,8 +156,7 @@ void add_line_measures(RateStage const& stage, RateMeasures& measures) {
         add(one, lines_name(wanted, 1) + "-single");
     }
     LinesSetup all = base;
-    all.blocks =
-        one_thread ? 4 : static_cast<unsigned>(stage.device.info().multiprocessors.value_or(1));
+    all.blocks = one_thread ? 4 : static_cast<unsigned>(stage.device.info().sm_count.value_or(1));
     all.warps = 1;
     all.stripe = std::min(options.stripe, 32U);
     all.sums = false;

@@ -45,7 +45,7 @@ class RateMeasure {
 
 using RateMeasures = std::vector<std::unique_ptr<RateMeasure>>;
 
-// From the CPU to the device through shared rings.
+// From the CPU to the device through MPMC rings.
 void add_line_measures(RateStage const& stage, RateMeasures& measures);
 // And in page-locked memory.
 void add_pinned_measures(RateStage const& stage, RateMeasures& measures);

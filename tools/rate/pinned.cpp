@@ -33,9 +33,9 @@ class PinnedMeasure final : public RateMeasure {
             return PinnedRing{lines, reinterpret_cast<std::uint64_t*>(lines + capacity), capacity,
                               warps_};
         };
-        ring_ = ring(memory.host());
+        ring_ = ring(memory.host_ptr());
         next_ = 0;
-        kernel.start(PollPinned{ring(memory.device()), kernel.ledger()});
+        kernel.start(PollPinned{ring(memory.device_ptr()), kernel.ledger()});
         Tally sent;
         auto const start =
             on_producers(1, !stage_.device.traits().shares_processors, [&](unsigned /*thread*/) {

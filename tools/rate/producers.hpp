@@ -130,8 +130,8 @@ class RateKernel {
 
     [[nodiscard]] Ledger ledger() const {
         constexpr std::uint64_t bound_ns = 60'000'000'000;
-        return {static_cast<std::uint64_t const*>(order_.device()),
-                static_cast<Line*>(tallies_.device()),
+        return {static_cast<std::uint64_t const*>(order_.device_ptr()),
+                static_cast<Line*>(tallies_.device_ptr()),
                 {bound_ns, device_.oversubscribed(shape_.blocks + 1)}};
     }
 
@@ -141,7 +141,7 @@ class RateKernel {
     }
 
     void order(Order order) const {
-        auto* const word = static_cast<std::uint64_t*>(order_.host());
+        auto* const word = static_cast<std::uint64_t*>(order_.host_ptr());
         HostMapped const far = device_.access(order_);
         far.store_word(word, static_cast<std::uint64_t>(order));
         far.commit(word, sizeof(*word));
@@ -165,7 +165,7 @@ class RateKernel {
 
     [[nodiscard]] Tally tally() const {
         Tally all;
-        auto const* const lines = static_cast<Line const*>(tallies_.host());
+        auto const* const lines = static_cast<Line const*>(tallies_.host_ptr());
         for (std::size_t i = 0; i < std::size_t{shape_.blocks} * shape_.threads; ++i) {
             Line const line = HostCached().load_line(lines + i);
             if (has_arrived(line, line.quads[0].tag())) all += unpack<Tally>(line);

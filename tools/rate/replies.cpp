@@ -23,10 +23,10 @@ class RepliesMeasure final : public RateMeasure {
     }
 
     double run(std::chrono::nanoseconds duration) override {
-        SharedRing<Payload, Direction::to_host> const ring(stage_.device, options());
+        MpmcRing<Payload, Direction::to_host> const ring(stage_.device, options());
         auto consumer = ring.consumer();
         RateKernel kernel(stage_.device, shape_);
-        kernel.start(SendShared{ring.device_handle(), kernel.ledger()});
+        kernel.start(SendMpmc{ring.device_handle(), kernel.ledger()});
         Tally taken;
         auto const take = [&] {
             return consumer.poll(
@@ -57,8 +57,8 @@ class RepliesMeasure final : public RateMeasure {
 
    private:
     // What the CPU has not taken yet is long: its credits go across the bus, a stripe at a time.
-    [[nodiscard]] static SharedRingOptions options() {
-        SharedRingOptions options;
+    [[nodiscard]] static MpmcRingOptions options() {
+        MpmcRingOptions options;
         options.capacity = 65536;
         options.stripe = 256;
         return options;

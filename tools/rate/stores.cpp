@@ -26,7 +26,7 @@ class StoresMeasure final : public RateMeasure {
         std::vector<std::uint64_t> stored(producers_);
         auto const start = on_producers(
             producers_, !stage_.device.traits().shares_processors, [&](unsigned thread) {
-                auto* const first = static_cast<Line*>(memory.host()) + thread * lines();
+                auto* const first = static_cast<Line*>(memory.host_ptr()) + thread * lines();
                 stored[thread] = store_for(duration, memory, first);
             });
         auto const elapsed = RateClock::now() - start;

@@ -101,7 +101,7 @@ json to_json(DeviceInfo const& info) {
             {"write_ordering", or_null(info.write_ordering)},
             {"data_order", to_string(info.data_order)},
             {"compute_capability", or_null(info.compute_capability)},
-            {"multiprocessors", or_null(info.multiprocessors)},
+            {"sms", or_null(info.sm_count)},
             {"pci_bus_id", info.pci_bus_id},
             {"store_instruction", info.store_instruction},
             {"publish_mode", info.publish_mode},
@@ -119,8 +119,8 @@ std::string describe(DeviceInfo const& info) {
     if (info.compute_capability) {
         rows.add("compute capability", fmt::format("{}", *info.compute_capability));
     }
-    if (info.multiprocessors) {
-        rows.add("multiprocessors", fmt::format("{}", *info.multiprocessors));
+    if (info.sm_count) {
+        rows.add("sms", fmt::format("{}", *info.sm_count));
     }
     rows.add("PCI bus id", info.pci_bus_id);
     if (!info.store_instruction.empty()) {

@@ -37,9 +37,8 @@ class RttCommand final : public Command {
         common_.print(fmt::format("{}round trips, {:.0f} ns of each the clock's own cost\n{}",
                                   headline(device.info()), env["clock_cost_ns"].get<double>(),
                                   latency_table(result.summaries)));
-        common_.write({{"environment", env},
-                       {"results", json_array(result.summaries)},
-                       {"multiprocessors", result.multiprocessors}});
+        common_.write(
+            {{"environment", env}, {"results", json_array(result.summaries)}, {"sms", result.sms}});
     }
 
    private:

@@ -23,8 +23,8 @@ struct RttStage {
     Bound bound;  // of the kernels of one round
     std::uint32_t warm_up;
 
-    [[nodiscard]] ChannelView host() const { return memory->on_host().channel(0); }
-    [[nodiscard]] ChannelView on_device() const { return memory->on_device().channel(0); }
+    [[nodiscard]] ChannelView host_view() const { return memory->host_view().channel(0); }
+    [[nodiscard]] ChannelView device_view() const { return memory->device_view().channel(0); }
 };
 
 // One way of making a round trip. run() makes `count` of them and appends their times.
@@ -33,7 +33,7 @@ class Measure {
     virtual ~Measure() = default;
     virtual void run(std::uint32_t count, Samples& samples) = 0;
     // Where the block of the last run was; nothing to compare where there was none.
-    [[nodiscard]] virtual int multiprocessor() const { return -1; }
+    [[nodiscard]] virtual int sm() const { return -1; }
 };
 
 // Times `trip(i)`, i from 1: first `warm_up` times without looking, then `count` times.
@@ -54,7 +54,7 @@ inline constexpr std::chrono::seconds kernel_limit{5};
 // Waits until the one block of `kernel` runs. Throws TimeoutError.
 inline void await_started(RttStage const& stage, RunningKernel const& kernel) {
     auto const started = [&] {
-        return HostCached().load_word(&stage.host().status->started) != 0 || kernel.finished();
+        return HostCached().load_word(&stage.host_view().status->started) != 0 || kernel.finished();
     };
     if (!HostWait(HostWait::Style::yield).until(started, kernel_limit)) {
         throw TimeoutError("rtt", "the kernel did not start");
@@ -62,8 +62,8 @@ inline void await_started(RttStage const& stage, RunningKernel const& kernel) {
 }
 
 // Where it is.
-[[nodiscard]] inline int place(RttStage const& stage) {
-    return static_cast<int>(HostCached().load_word(&stage.host().status->multiprocessor));
+[[nodiscard]] inline int sm_of(RttStage const& stage) {
+    return static_cast<int>(HostCached().load_word(&stage.host_view().status->sm));
 }
 
 // Waits until `flag` reads `value`. Throws TimeoutError.

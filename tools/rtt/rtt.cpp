@@ -57,8 +57,8 @@ RttResult run_rtt(Device const& device, RttOptions const& options, Progress cons
     take_turns(options.rounds, measures.size(), progress, [&](std::size_t turn) {
         auto& [name, measure, samples] = measures[turn];
         measure->run(options.iterations / options.rounds, samples);
-        int const place = measure->multiprocessor();
-        if (place >= 0) result.multiprocessors[name].insert(static_cast<unsigned>(place));
+        int const sm = measure->sm();
+        if (sm >= 0) result.sms[name].insert(static_cast<unsigned>(sm));
     });
     for (NamedMeasure& each : measures) {
         result.summaries.push_back(summarize(each.name, each.samples));

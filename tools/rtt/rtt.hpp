@@ -28,8 +28,8 @@ struct RttOptions {
 struct RttResult {
     HostWait::Style wait = HostWait::Style::spin;
     std::vector<LatencySummary> summaries;
-    // The multiprocessors that each measure's block ran on: ratios hold only on the same ones.
-    std::map<std::string, std::set<unsigned>> multiprocessors;
+    // The SMs that each measure's block ran on: ratios hold only on the same ones.
+    std::map<std::string, std::set<unsigned>> sms;
 };
 
 // Throws whatever the library throws, and TimeoutError when a round trip takes over a second.

@@ -10,12 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-PlaceSpread spread_of(std::vector<RankedPlace> const& ranked) {
+LatencySpread spread_of(std::vector<RankedProcessor> const& ranked) {
     if (ranked.empty()) return {};
     return {ranked.front().p50_ns, ranked[ranked.size() / 2].p50_ns, ranked.back().p50_ns};
 }
 
-std::string row(char const* what, PlaceSpread const& spread) {
+std::string row(char const* what, LatencySpread const& spread) {
     return fmt::format("{:<18}{:>9.0f}{:>9.0f}{:>9.0f}", what, spread.best_ns, spread.median_ns,
                        spread.worst_ns);
 }
@@ -25,7 +25,8 @@ bool is_near(std::vector<unsigned> const& near, unsigned core) {
 }
 
 // The best of them, by number; near ones are marked.
-std::string leaders(std::vector<RankedPlace> const& ranked, std::vector<unsigned> const& marked) {
+std::string leaders(std::vector<RankedProcessor> const& ranked,
+                    std::vector<unsigned> const& marked) {
     constexpr std::size_t most = 8;
     std::string text;
     for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
@@ -34,15 +35,15 @@ std::string leaders(std::vector<RankedPlace> const& ranked, std::vector<unsigned
     return text + (ranked.size() > most ? " ..." : "");
 }
 
-json to_json(PlaceSpread const& spread) {
+json to_json(LatencySpread const& spread) {
     return {{"best_ns", spread.best_ns},
             {"median_ns", spread.median_ns},
             {"worst_ns", spread.worst_ns}};
 }
 
-json places_to_json(std::vector<RankedPlace> const& ranked) {
+json ranks_to_json(std::vector<RankedProcessor> const& ranked) {
     json all = json::array();
-    for (RankedPlace const& each : ranked) {
+    for (RankedProcessor const& each : ranked) {
         all.push_back({{"id", each.id}, {"p50_ns", each.p50_ns}});
     }
     return all;
@@ -53,8 +54,7 @@ json places_to_json(std::vector<RankedPlace> const& ranked) {
 std::string tune_table(PlacementProfile const& profile, std::vector<unsigned> const& near) {
     std::string text =
         fmt::format("{:<18}{:>9}{:>9}{:>9}   best first\n", "p50, ns", "best", "median", "worst");
-    text += fmt::format("{}  {}\n", row("multiprocessors", spread_of(profile.multiprocessors)),
-                        leaders(profile.multiprocessors, {}));
+    text += fmt::format("{}  {}\n", row("sms", spread_of(profile.sms)), leaders(profile.sms, {}));
     text += row("request pages", profile.request_pages) + '\n';
     text += row("reply pages", profile.reply_pages) + '\n';
     if (!profile.cores.empty()) {
@@ -65,9 +65,9 @@ std::string tune_table(PlacementProfile const& profile, std::vector<unsigned> co
 }
 
 json to_json(PlacementProfile const& profile, std::vector<unsigned> const& near) {
-    json cores = places_to_json(profile.cores);
+    json cores = ranks_to_json(profile.cores);
     for (json& core : cores) core["near"] = is_near(near, core["id"].get<unsigned>());
-    return {{"multiprocessors", places_to_json(profile.multiprocessors)},
+    return {{"sms", ranks_to_json(profile.sms)},
             {"request_pages", to_json(profile.request_pages)},
             {"reply_pages", to_json(profile.reply_pages)},
             {"cores", cores}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon tune`: which multiprocessors, pages and cores make calls short.
+// `carillon tune`: which SMs, pages and cores make calls short.
 #pragma once
 
 #include <carillon/placement.hpp>

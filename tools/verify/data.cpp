@@ -28,8 +28,8 @@ struct DataRings {
     [[nodiscard]] std::size_t bytes() const {
         return std::size_t{count()} * capacity * data_words * sizeof(std::uint64_t);
     }
-    [[nodiscard]] ChannelView on_host(unsigned ring) const {
-        return memory.on_host().channel(ring);
+    [[nodiscard]] ChannelView host_view(unsigned ring) const {
+        return memory.host_view().channel(ring);
     }
     // The rings of one thread.
     template <class Use>
@@ -42,9 +42,9 @@ struct DataRings {
 Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point deadline) {
     std::vector<DataSender<HostMapped, HostCached>> senders;
     rings.for_each(thread, [&](unsigned ring) {
-        ChannelView const view = rings.on_host(ring);
+        ChannelView const view = rings.host_view(ring);
         senders.emplace_back(view.requests, view.replies,
-                             data_of(rings.data.host(), ring, capacity), rings.test.order,
+                             data_of(rings.data.host_ptr(), ring, capacity), rings.test.order,
                              rings.far, HostCached());
     });
     RangeSync const* const sync = rings.data.range_sync();
@@ -75,9 +75,9 @@ struct HostReceiver {
     std::uint64_t const* end;
 
     HostReceiver(DataRings const& rings, unsigned ring)
-        : receiver(rings.on_host(ring).replies, rings.on_host(ring).requests,
-                   data_of(rings.data.host(), ring, capacity), ring, HostCached(), rings.far),
-          end(&rings.on_host(ring).status->ended) {}
+        : receiver(rings.host_view(ring).replies, rings.host_view(ring).requests,
+                   data_of(rings.data.host_ptr(), ring, capacity), ring, HostCached(), rings.far),
+          end(&rings.host_view(ring).status->ended) {}
 
     [[nodiscard]] bool at_end() const { return receiver.next() == HostCached().load_word(end); }
 };
@@ -104,11 +104,11 @@ Findings receive_data(DataRings const& rings, unsigned thread, Clock::time_point
 
 Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    ChannelTable const channels = rings.memory.on_device();
+    ChannelTable const channels = rings.memory.device_view();
     if (rings.test.relaxed_load) {
-        kernel.start(ReceiveData<RelaxedNear>{channels, rings.data.device(), kernel.station()});
+        kernel.start(ReceiveData<RelaxedNear>{channels, rings.data.device_ptr(), kernel.station()});
     } else {
-        kernel.start(ReceiveData<DeviceNear>{channels, rings.data.device(), kernel.station()});
+        kernel.start(ReceiveData<DeviceNear>{channels, rings.data.device_ptr(), kernel.station()});
     }
     auto const deadline = Clock::now() + time;
     Findings found = on_threads(
@@ -119,7 +119,7 @@ Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
 
 Findings data_to_host(DataRings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    kernel.start(SendData{rings.memory.on_device(), rings.data.device(), rings.test.order,
+    kernel.start(SendData{rings.memory.device_view(), rings.data.device_ptr(), rings.test.order,
                           kernel.station()});
     auto const deadline = Clock::now() + time;
     return on_threads_until(kernel, deadline, rings.stage.threads,

@@ -39,7 +39,7 @@ class Trials {
           time_(time),
           memory_(stage.device, 1, slots),
           kernel_(stage, 1, 2 * time) {
-        ChannelView const view = memory_.on_device().channel(0);
+        ChannelView const view = memory_.device_view().channel(0);
         kernel_.start(EchoTrials{view.requests.slots, slots, form.flag, &view.status->ended,
                                  kernel_.station()});
     }
@@ -73,7 +73,7 @@ class Trials {
     static constexpr std::size_t most = 1'000'000;
 
     void publish(std::uint32_t trial, bool fence) const {
-        Line* const slot = memory_.on_host().channel(0).requests.slots + trial % slots;
+        Line* const slot = memory_.host_view().channel(0).requests.slots + trial % slots;
         if (form_.flag) {
             X86::store_word(&slot->quads[0].high, std::uint64_t{trial} << 32U);
         } else {
@@ -85,7 +85,7 @@ class Trials {
         }
     }
     [[nodiscard]] std::uint64_t echo() const {
-        return HostCached().load_word(&memory_.on_host().channel(0).status->ended);
+        return HostCached().load_word(&memory_.host_view().channel(0).status->ended);
     }
     [[nodiscard]] bool came(std::chrono::nanoseconds limit) const {
         HostWait const wait(stage_.device.traits().shares_processors ? HostWait::Style::yield
@@ -135,7 +135,7 @@ MappingReport measure_mapping(Device const& device) {
     constexpr std::uint32_t lines = 8;
     constexpr std::uint32_t loads = 16;
     Memory const memory = device.allocate(lines * sizeof(Line));
-    auto* const words = static_cast<std::uint64_t*>(memory.host());
+    auto* const words = static_cast<std::uint64_t*>(memory.host_ptr());
     constexpr std::uint32_t words_per_line = sizeof(Line) / sizeof(*words);
     MappingReport report;
     report.load_ns = time_of([&] {

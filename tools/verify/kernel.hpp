@@ -33,8 +33,8 @@ class LitmusKernel {
         : LitmusKernel(stage, LaunchShape{blocks}, time) {}
 
     [[nodiscard]] Station station() const {
-        return {static_cast<Findings*>(findings_.device()),
-                static_cast<std::uint64_t const*>(stop_.device()), bound_};
+        return {static_cast<Findings*>(findings_.device_ptr()),
+                static_cast<std::uint64_t const*>(stop_.device_ptr()), bound_};
     }
 
     // Starts the blocks, and waits until all of them run.
@@ -48,7 +48,7 @@ class LitmusKernel {
     }
 
     void stop() const {
-        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(stop_.host()),
+        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(stop_.host_ptr()),
                                               device_.access(stop_))
             .set(1);
     }
@@ -68,7 +68,7 @@ class LitmusKernel {
     static constexpr std::chrono::nanoseconds margin = std::chrono::seconds(10);
 
     [[nodiscard]] Findings const& of_reporter(unsigned reporter) const {
-        return static_cast<Findings const*>(findings_.host())[reporter];
+        return static_cast<Findings const*>(findings_.host_ptr())[reporter];
     }
     [[nodiscard]] unsigned started() const {
         unsigned count = 0;

@@ -27,8 +27,8 @@ struct Rings {
     [[nodiscard]] unsigned first_of(unsigned thread) const {
         return thread * test.rings_per_thread;
     }
-    [[nodiscard]] ChannelView on_host(unsigned ring) const {
-        return memory.on_host().channel(ring);
+    [[nodiscard]] ChannelView host_view(unsigned ring) const {
+        return memory.host_view().channel(ring);
     }
 };
 
@@ -37,7 +37,7 @@ Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
     unsigned const first = rings.first_of(thread);
     std::vector<Producer<Numbered, HostMapped, Credit>> producers;
     for (unsigned i = 0; i < rings.test.rings_per_thread; ++i) {
-        producers.emplace_back(rings.on_host(first + i).requests, rings.far, Credit());
+        producers.emplace_back(rings.host_view(first + i).requests, rings.far, Credit());
     }
     do {
         bool sent = false;
@@ -51,7 +51,7 @@ Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
         if (!sent) rings.stage.rest();
     } while (Clock::now() < deadline);
     for (unsigned i = 0; i < producers.size(); ++i) {
-        FlagWriter<std::uint64_t, HostMapped>(&rings.on_host(first + i).control->stop, rings.far)
+        FlagWriter<std::uint64_t, HostMapped>(&rings.host_view(first + i).control->stop, rings.far)
             .set(producers[i].next());
     }
     return {};
@@ -60,8 +60,8 @@ Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
 class HostTaker {
    public:
     HostTaker(Rings const& rings, unsigned ring)
-        : consumer_(rings.on_host(ring).replies, ring, HostCached(), rings.far),
-          end_(&rings.on_host(ring).status->ended),
+        : consumer_(rings.host_view(ring).replies, ring, HostCached(), rings.far),
+          end_(&rings.host_view(ring).status->ended),
           dawdle_(rings.test.slow_consumer ? slow_on_host : 0) {}
 
     // Takes up to a burst; returns whether there was a line.
@@ -104,8 +104,8 @@ Findings take_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
 
 Findings lines_to_device(Rings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    kernel.start(TakeLines{rings.memory.on_device(), rings.test.slow_consumer ? slow_on_device : 0,
-                           kernel.station()});
+    kernel.start(TakeLines{rings.memory.device_view(),
+                           rings.test.slow_consumer ? slow_on_device : 0, kernel.station()});
     auto const deadline = Clock::now() + time;
     (void)on_threads(rings.stage.threads, [&](unsigned thread) {
         return rings.test.ignore_credit ? send_lines<IgnoredCredit>(rings, thread, deadline)
@@ -117,7 +117,7 @@ Findings lines_to_device(Rings const& rings, std::chrono::nanoseconds time) {
 template <class Credit>
 Findings lines_to_host(Rings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    kernel.start(SendLines<Credit>{rings.memory.on_device(), kernel.station()});
+    kernel.start(SendLines<Credit>{rings.memory.device_view(), kernel.station()});
     auto const deadline = Clock::now() + time;
     return on_threads_until(kernel, deadline, rings.stage.threads,
                             [&](unsigned thread) { return take_lines(rings, thread, deadline); });

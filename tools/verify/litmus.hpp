@@ -51,16 +51,16 @@ struct DataTest {
 [[nodiscard]] Findings run_data(VerifyStage const& stage, DataTest const& test,
                                 std::chrono::nanoseconds time);
 
-// lines_shared_to_device. Two threads at least; on the emulated device, two blocks.
-struct SharedTest {
+// lines_mpmc_to_device. Two threads at least; on the emulated device, two blocks.
+struct MpmcTest {
     std::uint32_t capacity;
     std::uint32_t stripe;
     unsigned blocks;  // of four warps
     bool slow_consumer = false;
     bool ignore_room = false;  // the control
 };
-[[nodiscard]] Findings run_shared(VerifyStage const& stage, SharedTest const& test,
-                                  std::chrono::nanoseconds time);
+[[nodiscard]] Findings run_mpmc(VerifyStage const& stage, MpmcTest const& test,
+                                std::chrono::nanoseconds time);
 
 // torn_lines, torn_batches.
 enum class Storing : std::uint8_t {

@@ -137,7 +137,7 @@ json to_json(VerifyResult const& result) {
             {"threads", result.threads},
             {"lines_to_device", result.checks_of("lines_to_device")},
             {"lines_to_host", result.checks_of("lines_to_host")},
-            {"lines_shared_to_device", result.checks_of("lines_shared_to_device")},
+            {"lines_mpmc_to_device", result.checks_of("lines_mpmc_to_device")},
             {"violations", result.violations()},
             {"tests", all_to_json(result.tests)},
             {"write_combining", to_json(result.mapping)},

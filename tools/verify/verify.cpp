@@ -24,7 +24,7 @@ class Verification {
     VerifyResult run() {
         lines(Direction::to_device, "lines_to_device", "control: store_fence", 0.24);
         lines(Direction::to_host, "lines_to_host", "no control: nothing to leave out", 0.24);
-        shared_lines(0.07);
+        mpmc_lines(0.07);
         torn_lines(0.14);
         two_lines(0.04);
         two_threads(0.02);
@@ -56,17 +56,17 @@ class Verification {
         done(share);
     }
 
-    void shared_lines(double share) {
+    void mpmc_lines(double share) {
         auto const kept = part(share / 2 * (1 - control_share));
-        Findings found = run_shared(stage_, {1024, 32, 4}, kept);
-        SharedTest full{64, 8, 1, true};
-        found += run_shared(stage_, full, kept);
+        Findings found = run_mpmc(stage_, {1024, 32, 4}, kept);
+        MpmcTest full{64, 8, 1, true};
+        found += run_mpmc(stage_, full, kept);
         full.ignore_room = true;
-        add({"lines_shared_to_device",
+        add({"lines_mpmc_to_device",
              "to_device",
              "each message of each thread once, whole, after those that it claimed before",
              found,
-             {control("the credit", run_shared(stage_, full, part(share * control_share)))}});
+             {control("the credit", run_mpmc(stage_, full, part(share * control_share)))}});
         done(share);
     }
 

@@ -100,13 +100,13 @@ std::vector<StoreForm> store_forms(Device const& device, Storing storing) {
 Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::nanoseconds time) {
     std::uint32_t const count = lines_of(form.storing);
     Memory const memory = stage.device.allocate(count * sizeof(Line));
-    auto* const lines = static_cast<Line*>(memory.host());
+    auto* const lines = static_cast<Line*>(memory.host_ptr());
     HostMapped const far = stage.device.access(memory, form.stores);
     if (form.storing == Storing::batches) {
         store_batch(stage.device.access(memory), lines, 0);  // the tags before the first
     }
     LitmusKernel kernel(stage, stage.watchers(), time);
-    kernel.start(WatchLines{static_cast<Line const*>(memory.device()), count,
+    kernel.start(WatchLines{static_cast<Line const*>(memory.device_ptr()), count,
                             early_for(stage.device, form), kernel.station()});
     write_versions(stage, time, [&](std::uint32_t version) {
         if (form.storing == Storing::columns) return store_words(lines, version);
@@ -122,8 +122,8 @@ Findings run_torn(VerifyStage const& stage, StoreForm const& form, std::chrono::
 
 Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseconds time) {
     Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
-    auto* const first = static_cast<Line*>(memory.host());
-    auto const* const on_device = static_cast<Line const*>(memory.device());
+    auto* const first = static_cast<Line*>(memory.host_ptr());
+    auto const* const on_device = static_cast<Line const*>(memory.device_ptr());
     // In one step: the fence between two steps would order the lines as well.
     HostMapped const far =
         stage.device.access(memory, {stage.device.stores().kind, PublishMode::one_step});
@@ -144,8 +144,8 @@ Findings run_pairs(VerifyStage const& stage, bool release, std::chrono::nanoseco
 
 Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nanoseconds time) {
     Memory const memory = stage.device.allocate(std::size_t{2} * watched * sizeof(Line));
-    auto* const first = static_cast<Line*>(memory.host());
-    auto const* const on_device = static_cast<Line const*>(memory.device());
+    auto* const first = static_cast<Line*>(memory.host_ptr());
+    auto const* const on_device = static_cast<Line const*>(memory.device_ptr());
     // In two parts, which a write-combining buffer does not let go of by itself.
     StoreKind const kind =
         stage.device.traits().write_combining ? StoreKind::sse2 : StoreKind::cached;
@@ -194,19 +194,19 @@ Findings run_flags(VerifyStage const& stage, FlagTest const& test, std::chrono::
     Memory const flags = stage.device.allocate(watched * sizeof(Line));
     HostMapped const far = stage.device.access(flags);
     LitmusKernel kernel(stage, stage.watchers(), time);
-    kernel.start(WatchFlags{static_cast<Line const*>(flags.device()),
-                            static_cast<std::uint64_t const*>(data.device()), watched,
+    kernel.start(WatchFlags{static_cast<Line const*>(flags.device_ptr()),
+                            static_cast<std::uint64_t const*>(data.device_ptr()), watched,
                             kernel.station()});
     write_versions(stage, time, [&](std::uint32_t version) {
         for (std::uint32_t i = 0; i < watched; ++i) {
             std::uint64_t* const to =
-                static_cast<std::uint64_t*>(data.host()) + std::size_t{i} * words;
+                static_cast<std::uint64_t*>(data.host_ptr()) + std::size_t{i} * words;
             for (std::uint32_t w = 0; w < words; ++w)
                 store_data(to + w, versioned_word(version, w));
             if (data.range_sync() != nullptr) {
                 data.range_sync()->flush(to, words * sizeof(*to));
             }
-            std::uint64_t* const flag = &static_cast<Line*>(flags.host())[i].quads[0].low;
+            std::uint64_t* const flag = &static_cast<Line*>(flags.host_ptr())[i].quads[0].low;
             FlagWriter<std::uint32_t, HostMapped>(flag, far).set(version, test.order);
         }
     });

@@ -110,7 +110,7 @@ class AdversaryGpu {
                                                  std::uint64_t desired) const {
         return detail::compare_exchange(*machine_, Side::device, to, expected, desired);
     }
-    // Each word by itself: no two bells are of one moment.
+    // Each word by itself: no two doorbells are of one moment.
     [[nodiscard]] Quad load_pair(std::uint64_t const* from) const {
         return {detail::load_word(*machine_, Side::device, from, Machine::LoadOrder::relaxed),
                 detail::load_word(*machine_, Side::device, from + 1, Machine::LoadOrder::relaxed)};
@@ -129,7 +129,7 @@ class AdversaryGpu {
 };
 
 static_assert(CpuLoads<AdversaryCpu> && CpuClaims<AdversaryCpu> && CpuMappedStores<AdversaryCpu>);
-static_assert(CpuBulkStores<AdversaryCpu> && CpuSharedStores<AdversaryCpu>);
+static_assert(CpuBulkStores<AdversaryCpu> && CpuCoherentStores<AdversaryCpu>);
 static_assert(GpuLoads<AdversaryGpu> && GpuStores<AdversaryGpu> && GpuClaims<AdversaryGpu>);
 
 class AdversarySync final : public RangeSync {

@@ -12,14 +12,14 @@
 
 namespace carillon::test {
 
-inline constexpr std::uint64_t multiprocessor_in_test = 7;
+inline constexpr std::uint64_t sm_in_test = 7;
 
 struct AdversaryClock {
     static void idle(std::uint32_t /*polls*/) {}
     static void sleep(std::uint32_t /*ns*/) {}
     [[nodiscard]] static std::uint64_t now_ns() { return 0; }
     [[nodiscard]] static std::uint64_t ticks() { return 0; }
-    [[nodiscard]] static std::uint32_t multiprocessor() { return multiprocessor_in_test; }
+    [[nodiscard]] static std::uint32_t sm() { return sm_in_test; }
 };
 
 // Request i names a word for the device; the reply to it names one for the host.
@@ -90,8 +90,8 @@ class ChannelScenario {
 
     void host() {
         wait_for(&view_.status->started);
-        auto const seen = reader<std::uint64_t>(&view_.status->multiprocessor).get();
-        machine_.require(seen == multiprocessor_in_test, "started on multiprocessor {}", seen);
+        auto const seen = reader<std::uint64_t>(&view_.status->sm).get();
+        machine_.require(seen == sm_in_test, "started on SM {}", seen);
         while (submitted_ != count_ || !outstanding_.empty()) {
             switch (machine_.random().below(8)) {
                 case 0:

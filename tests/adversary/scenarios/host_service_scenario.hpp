@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "adversary/scenarios/shared_ring_scenario.hpp"
+#include "adversary/scenarios/mpmc_ring_scenario.hpp"
 #include "carillon/detail/protocol/host_call.hpp"
 
 namespace carillon::test {
@@ -30,13 +30,13 @@ inline void ponder(Machine& machine, Side side, AskedOfHost const& question) {
     for (std::uint32_t i = machine.random().below(64); i != 0; --i) machine.pause(side);
 }
 
-// Up to three places in six lines. Words and lines in atoms of their own: the host flushes whole
+// Up to three slots in six lines. Words and lines in atoms of their own: the host flushes whole
 // ones.
-inline ReplyPlaces draw_reply_places(Random& random, Line* memory) {
+inline ReplySlots draw_reply_slots(Random& random, Line* memory) {
     std::uint32_t const count = 1 + random.below(3);
-    ReplyPlaces const places{memory, &memory[4].quads[0].low, &memory[5].quads[0].low, count};
-    format_places(places, random.one_in(2) ? 1 : (Sequence{1} << 32) - random.below(4));
-    return places;
+    ReplySlots const slots{memory, &memory[4].quads[0].low, &memory[5].quads[0].low, count};
+    format_reply_slots(slots, random.one_in(2) ? 1 : (Sequence{1} << 32) - random.below(4));
+    return slots;
 }
 
 // Time that passes with the polls of the thread that asks for it.
@@ -67,8 +67,8 @@ class HostServiceScenario {
         : policies_(policies),
           machine_(policies.machine()),
           requests_(
-              draw_shared_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
-          places_(draw_reply_places(machine_.random(), machine_.device_lines() + 4)),
+              draw_mpmc_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
+          slots_(draw_reply_slots(machine_.random(), machine_.device_lines() + 4)),
           asked_(policies, Side::device),
           answered_(policies, Side::host) {
         if (machine_.random().one_in(4)) machine_.drag();
@@ -96,7 +96,7 @@ class HostServiceScenario {
     }
 
     void ask(unsigned asker) {
-        Caller caller(requests_, places_, AskingClock(machine_), policies_.device_far(),
+        Caller caller(requests_, slots_, AskingClock(machine_), policies_.device_far(),
                       Near(Gpu(machine_)));
         for (std::uint64_t i = 0; i != questions; ++i) {
             asked_.write(word_of(asker, i), ~i);
@@ -135,10 +135,10 @@ class HostServiceScenario {
     }
 
     void serve() {
-        SharedConsumer<AddressedRequest<AskedOfHost>, Policies::HostNear, Policies::HostFar,
-                       OneThread>
+        MpmcConsumer<AddressedRequest<AskedOfHost>, Policies::HostNear, Policies::HostFar,
+                     OneThread>
             consumer(requests_, policies_.host_near(), policies_.host_far());
-        HostReplyWriter<Policies::HostFar> const writer(places_, policies_.host_far());
+        HostReplyWriter<Policies::HostFar> const writer(slots_, policies_.host_far());
         while (!finished_) {
             consumer.poll([&](AddressedRequest<AskedOfHost> const& request, Sequence /*number*/) {
                 AskedOfHost const& question = request.value;
@@ -162,8 +162,8 @@ class HostServiceScenario {
 
     Policies const& policies_;
     Machine& machine_;
-    SharedRingView requests_;
-    ReplyPlaces places_;
+    MpmcRingView requests_;
+    ReplySlots slots_;
     OutOfLineWords asked_;
     OutOfLineWords answered_;
     // Between the threads, past the machine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pooled kernel and its clients do: threads of the host send requests through a shared ring,
-// whichever thread of the device is free takes the next, replies come in any order to the places
+// What a pooled kernel and its clients do: threads of the host send requests through an MPMC ring,
+// whichever thread of the device is free takes the next, replies come in any order to the slots
 // that the requests name, and whoever asked may give up at any moment.
 #pragma once
 
@@ -17,9 +17,9 @@ class PoolScenario {
         : policies_(policies),
           machine_(policies.machine()),
           requests_(
-              draw_shared_ring(machine_.random(), machine_.device_lines(), machine_.host_lines())),
+              draw_mpmc_ring(machine_.random(), machine_.device_lines(), machine_.host_lines())),
           records_(reinterpret_cast<ProducerRecord*>(machine_.host_lines() + 2)),
-          places_(draw_reply_places(machine_.random(), machine_.host_lines() + 6)),
+          slots_(draw_reply_slots(machine_.random(), machine_.host_lines() + 6)),
           reply_far_(reply_far),
           data_(policies, Side::device) {
         if (machine_.random().one_in(4)) machine_.drag();
@@ -38,14 +38,14 @@ class PoolScenario {
 
    private:
     using Asked = AddressedRequest<AskedOfHost>;
-    using Place = PlaceClaim<Policies::HostNear>;
+    using SlotClaim = ReplySlotClaim<Policies::HostNear>;
     static constexpr unsigned clients = 2;
     static constexpr unsigned servers = 2;
     static constexpr std::uint64_t questions = 6;  // of each client
 
-    // A place, and what is awaited there.
+    // A slot, and what is awaited there.
     struct Slot {
-        Place place;
+        SlotClaim claim;
         std::uint64_t index = 0;
         bool awaited = false;
     };
@@ -56,9 +56,9 @@ class PoolScenario {
     }
 
     void ask(unsigned client) {
-        SharedProducer<Asked, Policies::HostFar, Policies::HostNear, ClaimRecord> producer(
+        MpmcProducer<Asked, Policies::HostFar, Policies::HostNear, ClaimRecord> producer(
             requests_, policies_.host_far(), policies_.host_near(), ClaimRecord(records_ + client));
-        std::vector<Slot> slots(2, Slot{Place(places_, policies_.host_near())});
+        std::vector<Slot> slots(2, Slot{SlotClaim(slots_, policies_.host_near())});
         std::uint64_t submitted = 0;
         std::uint64_t outstanding = 0;
         while (submitted != questions || outstanding != 0) {
@@ -81,9 +81,9 @@ class PoolScenario {
 
     template <class Producer>
     bool submit(Producer& producer, Slot& slot, unsigned client, std::uint64_t index) {
-        if (!slot.place.try_claim()) return false;
-        if (!producer.try_push({slot.place.address(), AskedOfHost::make(0, client, index)})) {
-            slot.place.take_back();
+        if (!slot.claim.try_claim()) return false;
+        if (!producer.try_push({slot.claim.address(), AskedOfHost::make(0, client, index)})) {
+            slot.claim.take_back();
             return false;
         }
         slot.index = index;
@@ -94,7 +94,7 @@ class PoolScenario {
     // The last of each client's is waited for: everything arrives without further stores.
     bool take_or_give_up(Slot& slot, unsigned client) {
         Line line;
-        if (slot.place.look(line)) {
+        if (slot.claim.look(line)) {
             auto const answer = unpack<AskedOfHost>(line);
             machine_.require(answer == AskedOfHost::make(1, client, slot.index),
                              "request {} of {} has the answer {} of {}, or a part of it",
@@ -102,9 +102,9 @@ class PoolScenario {
             machine_.require(data_.read(word_of(client, slot.index)) == ~slot.index,
                              "the answer to request {} of {} is ahead of its data", slot.index,
                              client);
-            slot.place.give_back();
+            slot.claim.give_back();
         } else if (slot.index + 1 != questions && machine_.random().one_in(64)) {
-            slot.place.give_up();
+            slot.claim.give_up();
         } else {
             return false;
         }
@@ -113,9 +113,9 @@ class PoolScenario {
     }
 
     void serve() {
-        SharedConsumer<Asked, Policies::DeviceNear, Policies::DeviceFar, OneThread> consumer(
+        MpmcConsumer<Asked, Policies::DeviceNear, Policies::DeviceFar, OneThread> consumer(
             requests_, policies_.device_near(), policies_.device_far());
-        ReplyWriter<ReplyFar> const replies(places_, reply_far_);
+        ReplyWriter<ReplyFar> const replies(slots_, reply_far_);
         while (!finished_) {
             consumer.poll([&](Asked const& asked, Sequence /*number*/) {
                 AskedOfHost const& question = asked.value;
@@ -130,9 +130,9 @@ class PoolScenario {
 
     Policies const& policies_;
     Machine& machine_;
-    SharedRingView requests_;
+    MpmcRingView requests_;
     ProducerRecord* records_;
-    ReplyPlaces places_;
+    ReplySlots slots_;
     ReplyFar reply_far_;
     OutOfLineWords data_;
     // Between the threads, past the machine.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several channels of one block: the host rings after each request, the device watches the bells.
+// Several channels of one block: the host rings after each request, the device watches the
+// doorbells.
 #pragma once
 
 #include <array>
@@ -58,7 +59,7 @@ class WatchScenario {
         for (std::uint32_t c = 0; c < count_; ++c) {
             requests_.push_back(4 + machine_.random().below(5));
             hosts_.push_back({Requests(view(c).requests, policies.host_far(), policies.host_near(),
-                                       Bell(bells() + c)),
+                                       TailDoorbell(doorbells() + c)),
                               Replies(view(c).replies, policies.host_near(), policies.host_far())});
         }
     }
@@ -71,7 +72,7 @@ class WatchScenario {
     using Near = Policies::DeviceNear;
     using Far = Policies::DeviceFar;
     using Device = DeviceChannel<Whole, Whole, Near, Far>;
-    using Requests = Producer<Whole, Policies::HostFar, Policies::HostNear, Bell>;
+    using Requests = Producer<Whole, Policies::HostFar, Policies::HostNear, TailDoorbell>;
     using Replies = Consumer<Whole, Policies::HostNear, Policies::HostFar>;
     // Unlike HostChannel it lets the reply ring fill.
     struct Host {
@@ -81,7 +82,7 @@ class WatchScenario {
         std::uint64_t taken = 0;
     };
 
-    // Two slots, so that three channels and their bells are within the machine's memory.
+    // Two slots, so that three channels and their doorbells are within the machine's memory.
     ChannelTable draw_table() {
         ChannelTable const table{reinterpret_cast<std::byte*>(machine_.device_lines()),
                                  reinterpret_cast<std::byte*>(machine_.host_lines()), count_, 2,
@@ -89,14 +90,14 @@ class WatchScenario {
         for (std::uint32_t c = 0; c < count_; ++c) {
             format_ring(table.channel(c).requests);
             format_ring(table.channel(c).replies);
-            bells()[c] = table.first - 1;
+            doorbells()[c] = table.first - 1;
         }
         return table;
     }
 
     [[nodiscard]] ChannelView view(std::uint32_t channel) const { return table_.channel(channel); }
     // Behind the channels, and nearer than their table has them.
-    [[nodiscard]] std::uint64_t* bells() const {
+    [[nodiscard]] std::uint64_t* doorbells() const {
         return reinterpret_cast<std::uint64_t*>(machine_.device_lines() + lines_per_memory - 1);
     }
 
@@ -110,7 +111,7 @@ class WatchScenario {
                                                                    0, {}, policies_.device_near(),
                                                                    policies_.device_far());
         auto const serve = [&](auto lanes) {
-            serve_watch(channels.data(), count_, bells(), handler_, control,
+            serve_watch(channels.data(), count_, doorbells(), handler_, control,
                         policies_.device_near(), lanes);
         };
         if (in_registers_) {

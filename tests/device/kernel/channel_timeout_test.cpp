@@ -94,10 +94,11 @@ TEST_P(ChannelTimeoutTest, abandoningAReplyThatHasArrivedFreesItsSlot) {
 TEST_P(ChannelTimeoutTest, stopGivesUpOnAHandlerThatDoesNotReturnAndMayBeAskedAgain) {
     Memory const word = device().allocate_host(64);
     PersistentKernel<GatedHandler> stuck(
-        device(), {}, GatedHandler{gate().on_device(), static_cast<std::uint64_t*>(word.device())});
+        device(), {},
+        GatedHandler{gate().device_view(), static_cast<std::uint64_t*>(word.device_ptr())});
     (void)stuck.channel().submit({1, 1}, patience);
     ASSERT_TRUE(eventually(
-        [&] { return HostCached().load_word(static_cast<std::uint64_t*>(word.host())) == 1; }));
+        [&] { return HostCached().load_word(static_cast<std::uint64_t*>(word.host_ptr())) == 1; }));
     CARILLON_EXPECT_ERROR(stuck.stop(1ms), TimeoutError, "PersistentKernel::stop: ");
     EXPECT_TRUE(stuck.running());
     EXPECT_THROW((void)stuck.channel().call({1, 0}, patience), StoppedError);

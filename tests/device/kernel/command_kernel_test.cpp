@@ -152,14 +152,14 @@ void express_overtakes(Device const& device) {
     Gate gate(device);
     Memory const word = device.allocate_host(sizeof(std::uint64_t));
     Handler handler;
-    handler.gate = gate.on_device();
-    handler.entered = static_cast<std::uint64_t*>(word.device());
+    handler.gate = gate.device_view();
+    handler.entered = static_cast<std::uint64_t*>(word.device_ptr());
     PersistentKernel<Handler> kernel(device, Channels{.express = true},
                                      {.blocks = 2, .capacity = 8}, handler);
     auto& normal = kernel.channel(1);
     auto& express = kernel.express(1);
     Ticket const held = normal.submit({0, 1}, patience);
-    auto const* const entered = static_cast<std::uint64_t const*>(word.host());
+    auto const* const entered = static_cast<std::uint64_t const*>(word.host_ptr());
     ASSERT_TRUE(eventually([&] { return HostCached().load_word(entered) == 1; }));
     std::vector<Ticket> behind;
     for (int i = 0; i < 6; ++i) behind.push_back(normal.submit({1, 0}, patience));
@@ -205,8 +205,8 @@ void every_thread_writes_before_the_reply(Device const& device) {
     using Handler = FillingHandler<threads>;
     Memory const words = device.allocate_host(Handler::words * sizeof(std::uint64_t));
     PersistentKernel<Handler> kernel(device, {},
-                                     Handler{static_cast<std::uint64_t*>(words.device())});
-    auto const* const seen = static_cast<std::uint64_t const*>(words.host());
+                                     Handler{static_cast<std::uint64_t*>(words.device_ptr())});
+    auto const* const seen = static_cast<std::uint64_t const*>(words.host_ptr());
     for (std::uint64_t request = 1; request < 300; ++request) {
         ASSERT_EQ(kernel.channel().call(request, patience), request);
         for (unsigned i = 0; i < Handler::words; ++i) ASSERT_EQ(seen[i], request + i) << i;

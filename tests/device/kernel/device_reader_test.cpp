@@ -80,7 +80,7 @@ TEST_P(DeviceReaderTest, everyAlignmentIsReadExactly) {
 
 TEST_P(DeviceReaderTest, addressIsReadAsMemoryIs) {
     DeviceReader reader(device(), options());
-    auto const* const address = static_cast<std::byte const*>(memory().device());
+    auto const* const address = static_cast<std::byte const*>(memory().device_ptr());
     EXPECT_TRUE(same(reader.read(address + 5, 20, patience), expected(5, 20)));
     EXPECT_TRUE(same(reader.read(address + 7, 2000, patience), expected(7, 2000)));
     EXPECT_TRUE(reader.read(nullptr, 0, patience).empty());

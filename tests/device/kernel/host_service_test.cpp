@@ -137,11 +137,12 @@ class HostServiceTest : public KernelTest {
         unsigned const threads =
             shape.blocks * (device().traits().one_thread_a_block ? 1 : shape.threads);
         Memory const memory = device().allocate_host(threads * sizeof(CallTally));
-        auto const kernel = launch(
-            device(), shape,
-            CallHostBody{service.device_handle(), static_cast<CallTally*>(memory.device()), count});
+        auto const kernel =
+            launch(device(), shape,
+                   CallHostBody{service.device_handle(),
+                                static_cast<CallTally*>(memory.device_ptr()), count});
         ASSERT_TRUE(kernel.wait(patience));
-        auto const* const tallies = static_cast<CallTally const*>(memory.host());
+        auto const* const tallies = static_cast<CallTally const*>(memory.host_ptr());
         for (unsigned i = 0; i < threads; ++i) {
             ASSERT_EQ(tallies[i].results[0], count) << i;
             ASSERT_EQ(tallies[i].wrong, 0U) << i;
@@ -157,10 +158,10 @@ class HostServiceTest : public KernelTest {
         auto const kernel =
             launch(device(), shape,
                    PostHostBody{service.device_handle(),
-                                static_cast<std::uint64_t*>(posted.device()), count, patient});
+                                static_cast<std::uint64_t*>(posted.device_ptr()), count, patient});
         EXPECT_TRUE(kernel.wait(patience_of_posts));
         return HostCached(posted.range_sync())
-            .load_word(static_cast<std::uint64_t const*>(posted.host()));
+            .load_word(static_cast<std::uint64_t const*>(posted.host_ptr()));
     }
     static constexpr auto patience_of_posts = patience;
 
@@ -175,7 +176,7 @@ TEST_P(HostServiceTest, threadsOfSeveralBlocksGetTheirOwnAnswers) {
     expect_calls({}, {.blocks = 4, .threads = 32}, 300);
 }
 
-TEST_P(HostServiceTest, callersTakeTurnsAtFewerPlacesThanThereAreCallers) {
+TEST_P(HostServiceTest, callersTakeTurnsAtFewerSlotsThanThereAreCallers) {
     expect_calls({.callers = 3, .capacity = 32}, {.blocks = 4, .threads = 8}, 200);
 }
 
@@ -247,7 +248,7 @@ TEST_P(HostServiceTest, postWithoutRoomIsRefusedAtOnce) {
     EXPECT_EQ(served, capacity);
 }
 
-TEST_P(HostServiceTest, lateAnswerIsDroppedAndItsPlaceTakenAfterIt) {
+TEST_P(HostServiceTest, lateAnswerIsDroppedAndItsSlotTakenAfterIt) {
     FunctionGate gate;
     std::vector<std::uint64_t> served;
     NumberService const service(device(),
@@ -376,7 +377,7 @@ TEST_P(HostServiceTest, refusesWhatMakesNoSense) {
     CARILLON_EXPECT_ERROR(NumberService(device(), nullptr), UsageError,
                           "HostService: there is no function");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.callers = 0}), UsageError,
-                          "HostService: places for 0 replies");
+                          "HostService: reply slots for 0 replies");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 100}), UsageError,
                           "HostService: a capacity of 100");
     CARILLON_EXPECT_ERROR(NumberService(device(), function, {.capacity = 16}), UsageError,

@@ -42,9 +42,9 @@ CARILLON_ON_EVERY_DEVICE(LaunchTest);
 TEST_P(LaunchTest, everyBlockRunsOnceUnderItsOwnNumber) {
     constexpr unsigned blocks = 8;
     Memory const out = device().allocate_host(2 * blocks * 8);
-    auto* const numbers = static_cast<std::uint64_t*>(out.host());
+    auto* const numbers = static_cast<std::uint64_t*>(out.host_ptr());
     auto const kernel =
-        launch(device(), blocks, NumberBody{static_cast<std::uint64_t*>(out.device())});
+        launch(device(), blocks, NumberBody{static_cast<std::uint64_t*>(out.device_ptr())});
     ASSERT_TRUE(kernel.wait(patience));
     for (unsigned i = 0; i < blocks; ++i) EXPECT_EQ(numbers[i], i + 100);
     for (unsigned i = blocks; i < 2 * blocks; ++i) EXPECT_EQ(numbers[i], 0U);
@@ -52,7 +52,7 @@ TEST_P(LaunchTest, everyBlockRunsOnceUnderItsOwnNumber) {
 
 TEST_P(LaunchTest, kernelIsFinishedWhenEveryBlockHasReturned) {
     Gate gate(device());
-    auto const kernel = launch(device(), 2, GateBody{gate.on_device()});
+    auto const kernel = launch(device(), 2, GateBody{gate.device_view()});
     EXPECT_FALSE(kernel.finished());
     EXPECT_FALSE(kernel.wait(1ms));
     EXPECT_FALSE(kernel.wait(-1s));
@@ -70,7 +70,7 @@ TEST_P(LaunchTest, kernelThatWasNeverStartedIsFinished) {
 
 TEST_P(LaunchTest, kernelIsMovedWhileItRuns) {
     Gate gate(device());
-    auto first = launch(device(), 1, GateBody{gate.on_device()});
+    auto first = launch(device(), 1, GateBody{gate.device_view()});
     RunningKernel second;
     second = std::move(first);
     EXPECT_FALSE(second.finished());
@@ -81,18 +81,18 @@ TEST_P(LaunchTest, kernelIsMovedWhileItRuns) {
 
 TEST_P(LaunchTest, noBlocksIsAUsageError) {
     Gate gate(device());
-    CARILLON_EXPECT_ERROR(launch(device(), 0, GateBody{gate.on_device()}), UsageError,
+    CARILLON_EXPECT_ERROR(launch(device(), 0, GateBody{gate.device_view()}), UsageError,
                           "at least one block");
     gate.open(1);
-    EXPECT_TRUE(launch(device(), 1, GateBody{gate.on_device()}).wait(patience));
+    EXPECT_TRUE(launch(device(), 1, GateBody{gate.device_view()}).wait(patience));
 }
 
 TEST_P(LaunchTest, everyThreadOfABlockRuns) {
     constexpr LaunchShape shape{.blocks = 2, .threads = 64};
     Memory const out = device().allocate_host(shape.blocks * shape.threads * 8);
-    auto* const numbers = static_cast<std::uint64_t*>(out.host());
+    auto* const numbers = static_cast<std::uint64_t*>(out.host_ptr());
     auto const kernel = launch(
-        device(), shape, ThreadsBody{static_cast<std::uint64_t*>(out.device()), shape.threads});
+        device(), shape, ThreadsBody{static_cast<std::uint64_t*>(out.device_ptr()), shape.threads});
     ASSERT_TRUE(kernel.wait(patience));
     for (unsigned i = 0; i < shape.blocks * shape.threads; ++i) {
         // One thread stands for a block of the emulated device.
@@ -112,8 +112,9 @@ TEST_P(LaunchTest, blockOfNoOrTooManyThreadsIsAUsageError) {
 TEST_P(LaunchTest, twoKernelsRunAtTheSameTime) {
     Gate gate(device());
     Memory const out = device().allocate_host(64);
-    auto const waiting = launch(device(), 1, GateBody{gate.on_device()});
-    auto const other = launch(device(), 1, NumberBody{static_cast<std::uint64_t*>(out.device())});
+    auto const waiting = launch(device(), 1, GateBody{gate.device_view()});
+    auto const other =
+        launch(device(), 1, NumberBody{static_cast<std::uint64_t*>(out.device_ptr())});
     EXPECT_TRUE(other.wait(patience));
     EXPECT_FALSE(waiting.finished());
     gate.open(1);
@@ -124,12 +125,12 @@ TEST_P(LaunchTest, twoKernelsRunAtTheSameTime) {
 TEST_P(LaunchTest, kernelMayOutliveItsOwner) {
     auto gate = std::make_unique<Gate>(device());
     testing::internal::CaptureStderr();
-    { auto const kernel = launch(device(), 1, GateBody{gate->on_device()}); }
+    { auto const kernel = launch(device(), 1, GateBody{gate->device_view()}); }
     EXPECT_NE(testing::internal::GetCapturedStderr().find("still running"), std::string::npos);
     gate.reset();  // opens it; the memory is kept until the kernel has ended
     Memory const out = device().allocate_host(64);
-    EXPECT_TRUE(
-        launch(device(), 1, NumberBody{static_cast<std::uint64_t*>(out.device())}).wait(patience));
+    EXPECT_TRUE(launch(device(), 1, NumberBody{static_cast<std::uint64_t*>(out.device_ptr())})
+                    .wait(patience));
 }
 
 }  // namespace

@@ -162,11 +162,11 @@ TEST_P(PersistentKernelTest, movedKernelGoesOnAnswering) {
     EXPECT_EQ(third.channel().call(2, patience), 4);
 }
 
-TEST_P(PersistentKernelTest, blocksSayWhichMultiprocessorTheyRunOn) {
+TEST_P(PersistentKernelTest, blocksSayWhichSmTheyRunOn) {
     PersistentKernel<ByValue> kernel(device(), {.blocks = 2});
-    unsigned const limit = static_cast<unsigned>(device().info().multiprocessors.value_or(1));
-    EXPECT_LT(kernel.multiprocessor(0), limit);
-    EXPECT_LT(kernel.multiprocessor(1), limit);
+    unsigned const limit = static_cast<unsigned>(device().info().sm_count.value_or(1));
+    EXPECT_LT(kernel.sm(0), limit);
+    EXPECT_LT(kernel.sm(1), limit);
 }
 
 }  // namespace

@@ -18,12 +18,12 @@ namespace carillon::test {
 // Counts who takes each role, in host memory.
 struct CountBody {
     std::uint64_t* counts;  // a word for each role
-    std::uint64_t* where;   // and which multiprocessor its block was on
+    std::uint64_t* where;   // and which SM its block was on
 
     CARILLON_HD void operator()(unsigned role) const {
         DeviceFar const far;
         far.store_word(counts + role, DeviceNear().load_word(counts + role) + 1);
-        far.store_word(where + role, DeviceClock::multiprocessor());
+        far.store_word(where + role, DeviceClock::sm());
     }
 };
 
@@ -34,7 +34,7 @@ class PlacementTest : public KernelTest {
     // Runs a CountBody under `pins`; afterwards counts and places are in words().
     void count(Pins const& pins) {
         words_ = device().allocate_host(2 * most_roles * sizeof(std::uint64_t));
-        auto* const on_device = static_cast<std::uint64_t*>(words_.device());
+        auto* const on_device = static_cast<std::uint64_t*>(words_.device_ptr());
         auto const kernel =
             launch_pinned<CountBody>(device(), pins, CountBody{on_device, on_device + most_roles});
         ASSERT_TRUE(kernel.wait(patience));
@@ -43,7 +43,7 @@ class PlacementTest : public KernelTest {
     [[nodiscard]] std::uint64_t count_of(unsigned role) const {
         return HostCached().load_word(words() + role);
     }
-    [[nodiscard]] std::uint64_t multiprocessor_of(unsigned role) const {
+    [[nodiscard]] std::uint64_t sm_of(unsigned role) const {
         return HostCached().load_word(words() + most_roles + role);
     }
 
@@ -61,7 +61,7 @@ class PlacementTest : public KernelTest {
 
    private:
     [[nodiscard]] std::uint64_t const* words() const {
-        return static_cast<std::uint64_t const*>(words_.host());
+        return static_cast<std::uint64_t const*>(words_.host_ptr());
     }
     Memory words_;
 };
@@ -73,38 +73,38 @@ TEST_P(PlacementTest, withoutPinsARoleIsABlock) {
 }
 
 TEST_P(PlacementTest, everyRoleIsTakenByOneBlock) {
-    std::vector<std::uint32_t> const anywhere(7, any_multiprocessor);
+    std::vector<std::uint32_t> const anywhere(7, any_sm);
     count(Pins(device(), anywhere));
     expect_each_taken_once(7);
 }
 
-TEST_P(PlacementTest, roleIsTakenOnTheMultiprocessorThatItWants) {
-    if (!on_gpu()) GTEST_SKIP() << "the emulated device has no multiprocessors";
-    auto const last = static_cast<std::uint32_t>(*device().info().multiprocessors - 1);
-    std::vector<std::uint32_t> const wanted{last, 0, any_multiprocessor, 1};
+TEST_P(PlacementTest, roleIsTakenOnTheSmThatItWants) {
+    if (!on_gpu()) GTEST_SKIP() << "the emulated device has no SMs";
+    auto const last = static_cast<std::uint32_t>(*device().info().sm_count - 1);
+    std::vector<std::uint32_t> const wanted{last, 0, any_sm, 1};
     count(Pins(device(), wanted));
     expect_each_taken_once(4);
-    for (unsigned role : {0U, 1U, 3U}) EXPECT_EQ(multiprocessor_of(role), wanted[role]);
+    for (unsigned role : {0U, 1U, 3U}) EXPECT_EQ(sm_of(role), wanted[role]);
 }
 
 TEST_P(PlacementTest, roleThatNobodyCanComeForIsTakenAllTheSame) {
     constexpr std::uint32_t nowhere = 60'000;
     std::vector<std::uint32_t> const wanted{nowhere, 0, nowhere};
-    // Past Pins, which asks nothing of the emulated device's only multiprocessor, number 0.
+    // Past Pins, which asks nothing of the emulated device's only SM, number 0.
     std::size_t const size = PinTable::words_for(wanted.size()) * sizeof(std::uint64_t);
     Memory const memory = device().allocate(size);
-    auto* const words = static_cast<std::uint64_t*>(memory.host());
+    auto* const words = static_cast<std::uint64_t*>(memory.host_ptr());
     for (std::uint32_t i = 0; i < wanted.size(); ++i) words[PinTable::wanted_at(i)] = wanted[i];
     memory.flush(0, size);
-    PinTable const table(static_cast<std::uint64_t*>(memory.device()), 3);
+    PinTable const table(static_cast<std::uint64_t*>(memory.device_ptr()), 3);
     Memory const counts = device().allocate_host(2 * most_roles * sizeof(std::uint64_t));
-    auto* const on_device = static_cast<std::uint64_t*>(counts.device());
+    auto* const on_device = static_cast<std::uint64_t*>(counts.device_ptr());
     unsigned const blocks = 8;  // five of them have nothing to do
     auto const kernel =
         launch(device(), blocks,
                PinnedBody<CountBody>{table, CountBody{on_device, on_device + most_roles}});
     ASSERT_TRUE(kernel.wait(patience));
-    auto const* const on_host = static_cast<std::uint64_t const*>(counts.host());
+    auto const* const on_host = static_cast<std::uint64_t const*>(counts.host_ptr());
     for (unsigned i = 0; i < 4; ++i) {
         EXPECT_EQ(HostCached().load_word(on_host + i), i < 3 ? 1U : 0U) << i;
     }
@@ -114,22 +114,22 @@ TEST_P(PlacementTest, noRolesAreAUsageError) {
     CARILLON_EXPECT_ERROR(Pins(device(), {}), UsageError, "at least one role");
 }
 
-TEST_P(PlacementTest, tuningRanksEveryMultiprocessorOnce) {
+TEST_P(PlacementTest, tuningRanksEverySmOnce) {
     PlacementProfile const profile = tune(device(), {.seconds = 1, .rounds = 2});
     EXPECT_EQ(profile.uuid, device().info().uuid);
     EXPECT_FALSE(profile.date.empty());
-    ASSERT_FALSE(profile.multiprocessors.empty());
+    ASSERT_FALSE(profile.sms.empty());
     std::set<std::uint32_t> ids;
-    for (RankedPlace const& each : profile.multiprocessors) {
+    for (RankedProcessor const& each : profile.sms) {
         EXPECT_TRUE(ids.insert(each.id).second) << each.id;
-        EXPECT_GE(each.p50_ns, profile.multiprocessors.front().p50_ns);
+        EXPECT_GE(each.p50_ns, profile.sms.front().p50_ns);
         EXPECT_GT(each.p50_ns, 0);
     }
-    EXPECT_LE(ids.size(), static_cast<std::size_t>(device().info().multiprocessors.value_or(1)));
+    EXPECT_LE(ids.size(), static_cast<std::size_t>(device().info().sm_count.value_or(1)));
     EXPECT_LE(profile.request_pages.best_ns, profile.request_pages.worst_ns);
     EXPECT_LE(profile.reply_pages.best_ns, profile.reply_pages.worst_ns);
     std::vector<unsigned> const cores = allowed_cores();
-    for (RankedPlace const& each : profile.cores) {
+    for (RankedProcessor const& each : profile.cores) {
         EXPECT_TRUE(std::find(cores.begin(), cores.end(), each.id) != cores.end()) << each.id;
     }
 }
@@ -155,14 +155,14 @@ TEST_P(PlacementTest, blocksGetPartsOfTheirOwn) {
         std::set<std::uint32_t> in_host;
         for (BlockPlacement const& block : placement.blocks) {
             EXPECT_GT(block.p50_ns, 0);
-            EXPECT_LT(block.place.in_device_memory, 8U);
-            EXPECT_LT(block.place.in_host_memory, 8U);
-            in_device.insert(block.place.in_device_memory);
-            in_host.insert(block.place.in_host_memory);
+            EXPECT_LT(block.location.in_device_memory, 8U);
+            EXPECT_LT(block.location.in_host_memory, 8U);
+            in_device.insert(block.location.in_device_memory);
+            in_host.insert(block.location.in_host_memory);
         }
         EXPECT_EQ(in_device.size(), 3U);
         EXPECT_EQ(in_host.size(), 3U);
-        memory.arrange(placement.places());  // throws if they were not
+        memory.arrange(placement.locations());  // throws if they were not
     }
 }
 
@@ -181,11 +181,11 @@ TEST_P(PlacementTest, fewerCandidatesThanBlocksAreAUsageError) {
 TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
     ChannelMemory memory(device(), 4, 64);
     std::size_t const stride = ChannelTable::stride(64);
-    memory.arrange(std::vector<ChannelPlace>{{2, 3}, {0, 2}});
-    auto const place_of = [&](unsigned channel) {
-        ChannelTable const table = memory.on_host();
+    memory.arrange(std::vector<ChannelLocation>{{2, 3}, {0, 2}});
+    auto const location_of = [&](unsigned channel) {
+        ChannelTable const table = memory.host_view();
         ChannelView const view = table.channel(channel);
-        return ChannelPlace{
+        return ChannelLocation{
             static_cast<std::uint32_t>(
                 (reinterpret_cast<std::byte*>(view.requests.slots) - table.in_device_memory) /
                 static_cast<std::ptrdiff_t>(stride)),
@@ -193,15 +193,15 @@ TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
                 (reinterpret_cast<std::byte*>(view.replies.slots) - table.in_host_memory) /
                 static_cast<std::ptrdiff_t>(stride))};
     };
-    EXPECT_EQ(place_of(0), (ChannelPlace{2, 3}));
-    EXPECT_EQ(place_of(1), (ChannelPlace{0, 2}));
-    EXPECT_EQ(place_of(2), (ChannelPlace{1, 0}));  // what was left
-    EXPECT_EQ(place_of(3), (ChannelPlace{3, 1}));
+    EXPECT_EQ(location_of(0), (ChannelLocation{2, 3}));
+    EXPECT_EQ(location_of(1), (ChannelLocation{0, 2}));
+    EXPECT_EQ(location_of(2), (ChannelLocation{1, 0}));  // what was left
+    EXPECT_EQ(location_of(3), (ChannelLocation{3, 1}));
     memory.reset();
-    EXPECT_EQ(place_of(0), (ChannelPlace{2, 3}));
-    CARILLON_EXPECT_ERROR(memory.arrange(std::vector<ChannelPlace>{{4, 0}}), UsageError,
+    EXPECT_EQ(location_of(0), (ChannelLocation{2, 3}));
+    CARILLON_EXPECT_ERROR(memory.arrange(std::vector<ChannelLocation>{{4, 0}}), UsageError,
                           "part 4 of 4 is not there");
-    CARILLON_EXPECT_ERROR(memory.arrange(std::vector<ChannelPlace>{{0, 1}, {2, 1}}), UsageError,
+    CARILLON_EXPECT_ERROR(memory.arrange(std::vector<ChannelLocation>{{0, 1}, {2, 1}}), UsageError,
                           "part 1 is given twice");
 }
 
@@ -242,14 +242,14 @@ TEST_P(PlacedKernelTest, withAProfileEveryBlockIsPlacedAndAnswers) {
     ASSERT_EQ(kernel.placement().blocks.size(), 2U);
     for (BlockPlacement const& block : kernel.placement().blocks) EXPECT_GT(block.p50_ns, 0);
     if (on_gpu()) {
-        EXPECT_EQ(kernel.multiprocessor(0), profile.multiprocessors[0].id);
-        EXPECT_EQ(kernel.multiprocessor(1), profile.multiprocessors[1].id);
+        EXPECT_EQ(kernel.sm(0), profile.sms[0].id);
+        EXPECT_EQ(kernel.sm(1), profile.sms[1].id);
     }
     expect_answers(kernel);
     kernel.stop(patience);
 }
 
-TEST_P(PlacedKernelTest, ringOfSeveralPagesHasItsMultiprocessorChosen) {
+TEST_P(PlacedKernelTest, ringOfSeveralPagesHasItsSmChosen) {
     save(quick_profile());
     PersistentKernel<Triple> kernel(device());
     ASSERT_EQ(kernel.placement().blocks.size(), 1U);
@@ -307,7 +307,7 @@ TEST_P(PlacedKernelTest, blockOfSeveralChannelsIsNotPlaced) {
 TEST_P(PlacedKernelTest, memoryOfTheCallersStaysAsItIs) {
     save(quick_profile());
     auto const memory = std::make_shared<ChannelMemory>(device(), 3, 64);
-    memory->arrange(std::vector<ChannelPlace>{{2, 1}});
+    memory->arrange(std::vector<ChannelLocation>{{2, 1}});
     PersistentKernel<Triple> kernel(device(), memory, {});
     EXPECT_TRUE(kernel.placement().blocks.empty());
     expect_answers(kernel);

@@ -118,7 +118,7 @@ TEST_P(PooledKernelTest, everyCommandGetsItsOwnReply) {
 TEST_P(PooledKernelTest, blockThatTakesLongHoldsNobodyUp) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{}, {.blocks = 2, .capacity = 8},
-                                                GatedHandler{gate.on_device()});
+                                                GatedHandler{gate.device_view()});
     auto client = kernel.client();
     Ticket const slow = client.submit({1, 1}, patience);
     for (std::uint64_t i = 0; i < 40; ++i) {
@@ -136,7 +136,7 @@ TEST_P(PooledKernelTest, lateRepliesAreDropped) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 4},
                                                 {.blocks = 1, .capacity = 8},
-                                                GatedHandler{gate.on_device()});
+                                                GatedHandler{gate.device_view()});
     auto client = kernel.client();
     for (std::uint64_t round = 1; round <= 20; ++round) {
         Ticket const held = client.submit({round, round}, patience);
@@ -159,7 +159,7 @@ TEST_P(PooledKernelTest, drainAnswersWhatWasSentAndStopRefusesTheRest) {
     Gate gate(device());
     auto kernel = std::make_unique<PersistentKernel<GatedHandler, Pool>>(
         device(), Pool{}, KernelOptions{.blocks = 2, .capacity = 32},
-        GatedHandler{gate.on_device()});
+        GatedHandler{gate.device_view()});
     auto client = kernel->client();
     std::vector<Ticket> tickets;
     for (std::uint64_t i = 0; i < 10; ++i) tickets.push_back(client.submit({i, 1}, patience));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that watch several channels by their bells.
+// Blocks that watch several channels by their doorbells.
 #include <algorithm>
 #include <thread>
 
@@ -74,7 +74,7 @@ TEST_P(WatchTest, manyBlocksWatch64ChannelsEach) {
     for (std::uint64_t round = 0; round < 3; ++round) ask_all(kernel, round);
 }
 
-// Catches an odd last channel, or one whose bell is a neighbour's.
+// Catches an odd last channel, or one whose doorbell is a neighbour's.
 TEST_P(WatchTest, anyNumberOfChannelsPerBlockIsServed) {
     for (unsigned const each : {2U, 3U, 31U, 33U, 63U}) {
         Numbers kernel(device(), WatchedChannels{.per_block = each}, {.blocks = 2, .capacity = 2});
@@ -107,11 +107,11 @@ TEST_P(WatchTest, stopIsSeenBetweenRequestsThatTakeLong) {
     Memory const served = device().allocate(64);
     auto const count = [&] {
         return HostCached(served.range_sync())
-            .load_word(static_cast<std::uint64_t const*>(served.host()));
+            .load_word(static_cast<std::uint64_t const*>(served.host_ptr()));
     };
     PersistentKernel<Dawdler, WatchedChannels> kernel(
         device(), WatchedChannels{.per_block = 2}, {.capacity = each},
-        Dawdler{static_cast<std::uint64_t*>(served.device())});
+        Dawdler{static_cast<std::uint64_t*>(served.device_ptr())});
     for (std::uint32_t i = 0; i < each; ++i) {
         (void)kernel.channel(0).submit(i, patience);
         (void)kernel.channel(1).submit(i, patience);
@@ -131,9 +131,9 @@ class TurnsTest : public KernelTest {
         if (IsSkipped()) return;
         gate_.emplace(device());
         turns_ = device().allocate(64);
-        kernel_.emplace(device(), WatchedChannels{.per_block = 64},
-                        KernelOptions{.capacity = capacity},
-                        InTurn{gate_->on_device(), static_cast<std::uint64_t*>(turns_.device())});
+        kernel_.emplace(
+            device(), WatchedChannels{.per_block = 64}, KernelOptions{.capacity = capacity},
+            InTurn{gate_->device_view(), static_cast<std::uint64_t*>(turns_.device_ptr())});
         kernel_->channel(0).abandon(kernel_->channel(0).submit({0, 1}, patience));
     }
     void TearDown() override {
@@ -205,25 +205,26 @@ TEST_P(TurnsTest, everySweepServesAtMostOneRequestOfEachOf64Channels) {
 
 // The host's ends of a channel without what HostChannel adds, which never lets a reply ring fill.
 struct BareEnds {
-    Producer<std::uint64_t, HostMapped, HostCached, Bell> requests;
+    Producer<std::uint64_t, HostMapped, HostCached, TailDoorbell> requests;
     HostConsumer<std::uint64_t> replies;
-    FlagWriter<std::uint64_t, HostMapped> bell;
+    FlagWriter<std::uint64_t, HostMapped> doorbell;
 
     BareEnds(Device const& device, ChannelMemory const& memory, unsigned index)
-        : BareEnds(memory.on_host().channel(index), device.access(memory.device_memory()),
-                   bells(memory.on_host()) + index) {}
+        : BareEnds(memory.host_view().channel(index), device.access(memory.device_memory()),
+                   doorbells(memory.host_view()) + index) {}
     BareEnds(ChannelView const& view, HostMapped const& far, std::uint64_t* word)
-        : requests(view.requests, far, HostCached(), Bell(word)),
+        : requests(view.requests, far, HostCached(), TailDoorbell(word)),
           replies(view.replies, HostCached(), far),
-          bell(word, far) {}
+          doorbell(word, far) {}
 
-    static std::uint64_t* bells(ChannelTable const& channels) {
+    static std::uint64_t* doorbells(ChannelTable const& channels) {
         StatusLine const* const status = channels.channel(0).status;
         EXPECT_TRUE(
             eventually([&] { return FlagReader<bool, HostCached>(&status->started).get(); }));
-        return channels.bells(0, static_cast<unsigned>(HostCached().load_word(&status->bells)));
+        return channels.doorbells(
+            0, static_cast<unsigned>(HostCached().load_word(&status->doorbell_page)));
     }
-    void ring(Sequence published) { bell.set(published); }
+    void ring(Sequence published) { doorbell.set(published); }
     std::uint64_t await_reply() {
         std::uint64_t reply = 0;
         EXPECT_TRUE(eventually([&] { return replies.try_pop(reply); }));
@@ -246,18 +247,18 @@ class BareWatchTest : public KernelTest {
         using Body = detail::WatchBody<Doubled, std::uint64_t, std::uint64_t>;
         bool const oversubscribed = device().oversubscribed(1);
         kernel_ = launch(device(), LaunchShape{1, lanes_per_warp},
-                         Body{memory_->on_device(), {}, 3, {20'000'000'000U, 0}, oversubscribed});
+                         Body{memory_->device_view(), {}, 3, {20'000'000'000U, 0}, oversubscribed});
     }
     void TearDown() override {
         if (!memory_) return;
-        std::uint64_t* const stop = &memory_->on_host().channel(0).control->stop;
+        std::uint64_t* const stop = &memory_->host_view().channel(0).control->stop;
         FlagWriter<bool, HostMapped>(stop, device().access(memory_->device_memory())).set(true);
         EXPECT_TRUE(kernel_.wait(patience));
         EXPECT_EQ(HostCached().load_word(&view(0).status->ended), 1U);
     }
 
     [[nodiscard]] ChannelView view(unsigned index) const {
-        return memory_->on_host().channel(index);
+        return memory_->host_view().channel(index);
     }
     [[nodiscard]] BareEnds ends(unsigned index) const { return {device(), *memory_, index}; }
 
@@ -282,8 +283,8 @@ TEST_P(BareWatchTest, fullReplyRingOfOneChannelDoesNotStopTheOthers) {
     for (std::uint64_t i = 0; i < 2 * capacity; ++i) ASSERT_EQ(stuck.await_reply(), 2 * i);
 }
 
-// Catches a block that takes a bell for a line, or waits for the line.
-TEST_P(BareWatchTest, bellBeforeItsLineIsRemembered) {
+// Catches a block that takes a doorbell for a line, or waits for the line.
+TEST_P(BareWatchTest, doorbellBeforeItsLineIsRemembered) {
     BareEnds early = ends(0);
     BareEnds other = ends(2);
     ASSERT_EQ(early.call(1), 2U);
@@ -321,7 +322,8 @@ TEST_P(WatchTest, abandonedReplyIsDropped) {
     }
 }
 
-// Catches a bell that is compared in 32 bits, and one that the memory's first number left behind.
+// Catches a doorbell that is compared in 32 bits, and one that the memory's first number left
+// behind.
 TEST_P(WatchTest, callersMemoryServesOneKernelAfterAnotherThroughTheWrapOfTheTags) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 6, 4, just_below_the_tags_wrap);
     for (int round = 0; round < 2; ++round) {
@@ -355,7 +357,7 @@ class NonCoherentWatchTest : public KernelTest {
 };
 CARILLON_ON_EVERY_DEVICE(NonCoherentWatchTest);
 
-TEST_P(NonCoherentWatchTest, bellsAreFlushed) {
+TEST_P(NonCoherentWatchTest, doorbellsAreFlushed) {
     Numbers kernel(device(), WatchedChannels{.per_block = 5}, {.blocks = 2, .capacity = 4});
     for (std::uint64_t round = 0; round < 20; ++round) ask_all(kernel, round);
 }

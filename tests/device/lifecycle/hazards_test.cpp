@@ -69,9 +69,9 @@ TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
     Gate gate(device());
     KernelOptions options = mortal;
     options.start_timeout = 1ms;
-    auto const host = detail::KernelHost::make(
+    auto const host = detail::KernelSupervisor::make(
         device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
-    CARILLON_EXPECT_ERROR(host->run(launch(device(), 1, SilentBody{gate.on_device()})),
+    CARILLON_EXPECT_ERROR(host->run(launch(device(), 1, SilentBody{gate.device_view()})),
                           TimeoutError,
                           "PersistentKernel: not every block had started within start_timeout");
     gate.open(1);
@@ -93,7 +93,7 @@ TEST_P(HazardTest, requestThatIsOutstandingWhenTheKernelEndsIsAStoppedError) {
     KernelOptions options = mortal;
     options.lifetime = 50ms;
     PersistentKernel<GatedHandler> kernel(device(), anywhere, options,
-                                          GatedHandler{gate.on_device()});
+                                          GatedHandler{gate.device_view()});
     (void)kernel.channel().submit({1, 1}, patience);
     Ticket const second = kernel.channel().submit({2, 0}, patience);
     std::this_thread::sleep_for(100ms);
@@ -314,7 +314,7 @@ TEST_P(GpuHazardTest, memoryThatIsLetGoIsFreedOnceTheKernelHasEnded) {
     PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     std::optional<Memory> near = device().allocate(1U << 20);
     std::optional<Memory> far = device().allocate_host(1U << 20);
-    void const* const addresses[] = {near->device(), far->host()};
+    void const* const addresses[] = {near->device_ptr(), far->host_ptr()};
     near.reset();
     far.reset();
     for (void const* address : addresses) EXPECT_TRUE(known_to_cuda(address));
@@ -398,11 +398,11 @@ TEST_P(GpuHazardTest, kernelThatFindsNoRoomSaysSo) {
     OwnWork const work;
     int each = 0;
     ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, hold, 1, 0), cudaSuccess);
-    auto const blocks = static_cast<unsigned>(each * *device().info().multiprocessors);
+    auto const blocks = static_cast<unsigned>(each * *device().info().sm_count);
     Memory const entered = device().allocate_host(blocks * sizeof(std::uint64_t));
-    hold<<<blocks, 1, 0, work.stream()>>>(gate.on_device(),
-                                          static_cast<std::uint64_t*>(entered.device()));
-    auto const* const words = static_cast<std::uint64_t const*>(entered.host());
+    hold<<<blocks, 1, 0, work.stream()>>>(gate.device_view(),
+                                          static_cast<std::uint64_t*>(entered.device_ptr()));
+    auto const* const words = static_cast<std::uint64_t const*>(entered.host_ptr());
     ASSERT_TRUE(eventually([&] {
         return std::all_of(words, words + blocks,
                            [](auto const& word) { return HostCached().load_word(&word) == 1; });

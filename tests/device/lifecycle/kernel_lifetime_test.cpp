@@ -38,7 +38,7 @@ TEST_P(KernelLifetimeTest, stopEndsTheKernelAndEveryLaterCallIsRefused) {
 
 TEST_P(KernelLifetimeTest, replyThatWasOutstandingAtTheStopIsRefusedOrGiven) {
     Gate gate(device());
-    Kernel kernel(device(), {}, GatedHandler{gate.on_device()});
+    Kernel kernel(device(), {}, GatedHandler{gate.device_view()});
     Ticket const taken = kernel.channel().submit({1, 1}, patience);
     try {
         kernel.stop(0ns);
@@ -162,7 +162,7 @@ TEST_P(KernelLifetimeTest, memoryIsFreedAtOnceWhereNoKernelLives) {
 // A free that waited for the kernel would never come back: the test would time out.
 TEST_P(KernelLifetimeTest, freeingMemoryDoesNotWaitForTheKernel) {
     Gate gate(device());
-    Kernel kernel(device(), {}, GatedHandler{gate.on_device()});
+    Kernel kernel(device(), {}, GatedHandler{gate.device_view()});
     Ticket const ticket = kernel.channel().submit({1, 1}, patience);
     { Memory const memory = device().allocate(1U << 20); }
     { Memory const host = device().allocate_host(1U << 20); }

@@ -23,7 +23,7 @@ class KernelStateTest : public KernelTest {
     template <class Requests = Channels>
     [[nodiscard]] PersistentKernel<GatedHandler, Requests> make(KernelOptions const& options,
                                                                 Requests const& requests = {}) {
-        return {device(), requests, options, GatedHandler{gate_->on_device()}};
+        return {device(), requests, options, GatedHandler{gate_->device_view()}};
     }
     Gate& gate() { return *gate_; }
 
@@ -106,9 +106,9 @@ TEST_P(KernelStateTest, blockEndsByItselfWhenItsHostIsSilent) {
     using Body = detail::ServeBody<RefusesSeven, int, int>;
     bool const oversubscribed = device().oversubscribed(1);
     auto const kernel =
-        launch(device(), 1, Body{memory.on_device(), {}, {0, 20'000'000}, oversubscribed});
+        launch(device(), 1, Body{memory.device_view(), {}, {0, 20'000'000}, oversubscribed});
     ASSERT_TRUE(kernel.wait(patience));
-    StatusLine const* const status = memory.on_host().channel(0).status;
+    StatusLine const* const status = memory.host_view().channel(0).status;
     EXPECT_EQ(HostCached().load_word(&status->ended),
               static_cast<std::uint64_t>(EndReason::host_silent));
 }
@@ -117,7 +117,7 @@ TEST_P(KernelStateTest, hostAndBlocksBeat) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 2, 4);
     Kernel kernel(device(), memory, {.blocks = 2, .host_limit = 20s}, GatedHandler{});
     for (unsigned block = 0; block < 2; ++block) {
-        ChannelView const view = memory->on_host().channel(block);
+        ChannelView const view = memory->host_view().channel(block);
         for (std::uint64_t const* word : {&view.control->host_beat, &view.status->beat}) {
             std::uint64_t const before = HostCached().load_word(word);
             EXPECT_TRUE(eventually([&] { return HostCached().load_word(word) != before; }));

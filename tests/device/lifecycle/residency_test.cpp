@@ -59,7 +59,7 @@ TEST_P(ResidencyTest, theNumberThatFitsReallyFits) {
 TEST_P(ResidencyTest, blocksThatLiveAlreadyTakeTheirPlaces) {
     unsigned const empty = fit(too_many);
     Gate gate(device());
-    auto const other = launch(device(), 3, WaitBody{gate.on_device()});
+    auto const other = launch(device(), 3, WaitBody{gate.device_view()});
     EXPECT_EQ(fit(too_many), empty - 3);
     gate.open(1);
     ASSERT_TRUE(other.wait(patience));
@@ -68,9 +68,9 @@ TEST_P(ResidencyTest, blocksThatLiveAlreadyTakeTheirPlaces) {
 
 TEST_P(ResidencyTest, launchRefusesToo) {
     Gate gate(device());
-    EXPECT_THROW((void)launch(device(), 1U << 20, WaitBody{gate.on_device()}), ResidencyError);
+    EXPECT_THROW((void)launch(device(), 1U << 20, WaitBody{gate.device_view()}), ResidencyError);
     gate.open(1);
-    EXPECT_TRUE(launch(device(), 1, WaitBody{gate.on_device()}).wait(patience));
+    EXPECT_TRUE(launch(device(), 1, WaitBody{gate.device_view()}).wait(patience));
 }
 
 }  // namespace

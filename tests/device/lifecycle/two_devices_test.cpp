@@ -108,12 +108,12 @@ TEST_P(TwoDevicesTest, oneGoesOnWhenAHandlerOfTheOtherFails) {
 TEST_P(TwoDevicesTest, memoryIsTheOwnOfEach) {
     Memory const one = device().allocate(4096);
     Memory const two = second().allocate(4096);
-    std::memset(one.host(), 1, 4096);
+    std::memset(one.host_ptr(), 1, 4096);
     one.flush(0, 4096);
-    std::memset(two.host(), 2, 4096);
+    std::memset(two.host_ptr(), 2, 4096);
     two.flush(0, 4096);
-    EXPECT_EQ(static_cast<unsigned char const*>(one.host())[4095], 1);
-    EXPECT_EQ(static_cast<unsigned char const*>(two.host())[0], 2);
+    EXPECT_EQ(static_cast<unsigned char const*>(one.host_ptr())[4095], 1);
+    EXPECT_EQ(static_cast<unsigned char const*>(two.host_ptr())[0], 2);
 }
 
 TEST_P(TwoDevicesTest, blocksOfOneLeaveRoomOnTheOther) {

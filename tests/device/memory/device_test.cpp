@@ -30,7 +30,7 @@ TEST_P(OpenTest, traitsAreThoseOfAGpuOrOfThreads) {
     EXPECT_EQ(traits.kernels_end_with_process, !on_gpu());
     EXPECT_EQ(traits.write_combining,
               on_gpu() && device().info().memory_source != MemorySource::host);
-    EXPECT_EQ(device().info().multiprocessors.has_value(), on_gpu());
+    EXPECT_EQ(device().info().sm_count.has_value(), on_gpu());
 }
 
 TEST_P(OpenTest, listHasTheDevice) {

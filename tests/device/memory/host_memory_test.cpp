@@ -118,13 +118,13 @@ struct SumHandler {
 TEST_P(HostMemoryTest, dataOutsideTheLineIsThereWithIt) {
     constexpr std::uint32_t count = 1000;
     Memory const memory = device().allocate(count * sizeof(std::uint32_t));
-    auto* const words = static_cast<std::uint32_t*>(memory.host());
+    auto* const words = static_cast<std::uint32_t*>(memory.host_ptr());
     PersistentKernel<SumHandler> kernel(device());
     for (std::uint32_t round = 0; round < 200; ++round) {
         std::iota(words, words + count, round);
         memory.flush(0, memory.size());
         Ticket const ticket =
-            kernel.channel().submit({static_cast<std::uint32_t const*>(memory.device()), count},
+            kernel.channel().submit({static_cast<std::uint32_t const*>(memory.device_ptr()), count},
                                     patience, OutOfLine::written);
         ASSERT_EQ(kernel.channel().wait(ticket, patience), 499'500U + std::uint64_t{1000} * round);
     }

@@ -36,28 +36,28 @@ constexpr std::uint32_t words = 10'000;
 TEST_P(MemoryKernelTest, deviceSeesWhatTheHostWroteAndTheHostWhatTheDeviceWrote) {
     Memory const in = device().allocate(words * 4);
     Memory const out = device().allocate_host(words * 4);
-    for (std::uint32_t i = 0; i < words; ++i) static_cast<std::uint32_t*>(in.host())[i] = 7 * i;
+    for (std::uint32_t i = 0; i < words; ++i) static_cast<std::uint32_t*>(in.host_ptr())[i] = 7 * i;
     in.flush(0, words * 4);
     auto const kernel = launch(device(), 1,
-                               CopyBody{static_cast<std::uint32_t*>(in.device()),
-                                        static_cast<std::uint32_t*>(out.device()), words});
+                               CopyBody{static_cast<std::uint32_t*>(in.device_ptr()),
+                                        static_cast<std::uint32_t*>(out.device_ptr()), words});
     ASSERT_TRUE(kernel.wait(patience));
     for (std::uint32_t i = 0; i < words; ++i) {
-        ASSERT_EQ(static_cast<std::uint32_t*>(out.host())[i], 7 * i + 1) << i;
+        ASSERT_EQ(static_cast<std::uint32_t*>(out.host_ptr())[i], 7 * i + 1) << i;
     }
 }
 
 TEST_P(MemoryKernelTest, hostReadsDeviceMemoryAfterAnInvalidate) {
     Memory const in = device().allocate_host(words * 4);
     Memory const out = device().allocate(words * 4);
-    for (std::uint32_t i = 0; i < words; ++i) static_cast<std::uint32_t*>(in.host())[i] = 5 * i;
+    for (std::uint32_t i = 0; i < words; ++i) static_cast<std::uint32_t*>(in.host_ptr())[i] = 5 * i;
     auto const kernel = launch(device(), 1,
-                               CopyBody{static_cast<std::uint32_t*>(in.device()),
-                                        static_cast<std::uint32_t*>(out.device()), words});
+                               CopyBody{static_cast<std::uint32_t*>(in.device_ptr()),
+                                        static_cast<std::uint32_t*>(out.device_ptr()), words});
     ASSERT_TRUE(kernel.wait(patience));
     out.invalidate(0, words * 4);
     for (std::uint32_t i = 0; i < words; ++i) {
-        ASSERT_EQ(static_cast<std::uint32_t*>(out.host())[i], 5 * i + 1) << i;
+        ASSERT_EQ(static_cast<std::uint32_t*>(out.host_ptr())[i], 5 * i + 1) << i;
     }
 }
 
@@ -67,9 +67,9 @@ TEST_P(MemoryTest, newMemoryIsZero) {
         Memory const far = device().allocate_host(5000);
         for (Memory const* memory : {&near, &far}) {
             std::vector<char> bytes(5000);
-            std::memcpy(bytes.data(), memory->host(), bytes.size());
+            std::memcpy(bytes.data(), memory->host_ptr(), bytes.size());
             EXPECT_EQ(bytes, std::vector<char>(5000));
-            std::memset(memory->host(), 0x5a, 5000);
+            std::memset(memory->host_ptr(), 0x5a, 5000);
         }
     }
 }
@@ -78,10 +78,10 @@ TEST_P(MemoryTest, sizeIsTheOneAskedFor) {
     for (std::size_t size : {1UL, 64UL, 4096UL, 4097UL, 1UL << 20}) {
         Memory const memory = device().allocate(size);
         EXPECT_EQ(memory.size(), size);
-        EXPECT_NE(memory.host(), nullptr);
-        EXPECT_NE(memory.device(), nullptr);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.host()) % 64, 0U);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.device()) % 64, 0U);
+        EXPECT_NE(memory.host_ptr(), nullptr);
+        EXPECT_NE(memory.device_ptr(), nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.host_ptr()) % 64, 0U);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) % 64, 0U);
         EXPECT_EQ(device().allocate_host(size).size(), size);
     }
 }
@@ -101,7 +101,7 @@ TEST_P(MemoryTest, deviceMemoryHasAnAddressOfItsOwnOnEachSide) {
         GTEST_SKIP() << "mapped once, so that the thread sanitizer sees both sides";
     }
     Memory const memory = device().allocate(4096);
-    EXPECT_NE(memory.host(), memory.device());
+    EXPECT_NE(memory.host_ptr(), memory.device_ptr());
 }
 
 TEST_P(MemoryTest, flushAndInvalidateTakeRangesInsideTheMemoryOnly) {
@@ -124,22 +124,22 @@ TEST_P(MemoryTest, flushAndInvalidateTakeRangesInsideTheMemoryOnly) {
 
 TEST_P(MemoryTest, moveHandsTheMemoryOver) {
     Memory first = device().allocate(4096);
-    void* const host = first.host();
+    void* const host = first.host_ptr();
     Memory second = std::move(first);
-    EXPECT_EQ(second.host(), host);
-    EXPECT_EQ(first.host(), nullptr);  // NOLINT(bugprone-use-after-move): what a move leaves
+    EXPECT_EQ(second.host_ptr(), host);
+    EXPECT_EQ(first.host_ptr(), nullptr);  // NOLINT(bugprone-use-after-move): what a move leaves
     Memory third = device().allocate(64);
     third = std::move(second);
-    EXPECT_EQ(third.host(), host);
+    EXPECT_EQ(third.host_ptr(), host);
     EXPECT_EQ(third.size(), 4096U);
-    static_cast<char*>(third.host())[4095] = 1;
+    static_cast<char*>(third.host_ptr())[4095] = 1;
 }
 
 TEST_P(MemoryTest, memoryOutlivesTheDeviceObjectThatMadeIt) {
     std::optional<Device> second = Device::open(GetParam());
     Memory const memory = second->allocate(4096);
     second.reset();
-    static_cast<char*>(memory.host())[0] = 1;
+    static_cast<char*>(memory.host_ptr())[0] = 1;
     EXPECT_NO_THROW(memory.flush(0, 4096));
 }
 
@@ -170,7 +170,7 @@ TEST_P(MemoryTest, exportedDescriptorLeadsToTheSameBytes) {
     if (on_gpu()) GTEST_SKIP() << "a GPU's descriptor is opaque: CUDA's import of it is tested";
     Memory const memory = device().allocate(4096);
     std::string_view const text = "seen through another mapping";
-    std::memcpy(static_cast<char*>(memory.host()) + 1000, text.data(), text.size());
+    std::memcpy(static_cast<char*>(memory.host_ptr()) + 1000, text.data(), text.size());
     memory.flush(0, 4096);
     FileDescriptor const fd = memory.export_fd();
     struct stat file {};

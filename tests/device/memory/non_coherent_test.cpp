@@ -68,7 +68,7 @@ TEST_P(NonCoherentDeviceTest, ringsWorkThroughTheWrapOfTheTags) {
 TEST_P(NonCoherentDeviceTest, kernelAnswersAndStops) {
     Gate gate(device());
     PersistentKernel<GatedHandler> kernel(device(), {.blocks = 2, .capacity = 4},
-                                          GatedHandler{gate.on_device()});
+                                          GatedHandler{gate.device_view()});
     for (std::uint64_t i = 0; i < 100; ++i) {
         ASSERT_EQ(kernel.channel(i % 2).call({i, 0}, patience).value, 3 * i + 1);
     }

@@ -131,8 +131,8 @@ TEST_P(BurstTest, chunkWiseDedispersedItIsWhereOthersFoundIt) {
     auto const kernel =
         launch(device(), 1,
                DedisperseBody{chunks.block_handle(),
-                              static_cast<std::uint32_t const*>(delay_memory.device()),
-                              static_cast<std::uint32_t*>(series_memory.device())},
+                              static_cast<std::uint32_t const*>(delay_memory.device_ptr()),
+                              static_cast<std::uint32_t*>(series_memory.device_ptr())},
                256);
     for (std::size_t done = 0; done < samples().size(); done += chunk_bytes) {
         Chunk<SpectraMeta> chunk = chunks.claim(patience);

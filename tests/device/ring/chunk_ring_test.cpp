@@ -271,17 +271,17 @@ TEST_P(ChunkRingDeviceTest, chunksThatTheKernelHoldsAreNotClaimed) {
     ChunkRing<ChunkMeta> ring(device(), {.chunk_bytes = 64, .chunks = 4});
     Memory const words = device().allocate_host(64);
     Memory const gate = device().allocate(64);
-    auto* const taken = static_cast<std::uint64_t*>(words.host());
+    auto* const taken = static_cast<std::uint64_t*>(words.host_ptr());
     auto const kernel =
         launch(device(), 1,
-               HoldAllBody{ring.device_handle(), static_cast<std::uint64_t*>(words.device()),
-                           static_cast<std::uint64_t const*>(gate.device()), 4});
+               HoldAllBody{ring.device_handle(), static_cast<std::uint64_t*>(words.device_ptr()),
+                           static_cast<std::uint64_t const*>(gate.device_ptr()), 4});
     for (std::uint64_t n = 0; n < 4; ++n) ring.claim(patience).commit(0, {n, n, 0});
     ASSERT_TRUE(eventually([&] { return HostCached().load_word(taken) == 4; }));
     EXPECT_FALSE(ring.try_claim().has_value());
     EXPECT_THROW((void)ring.claim(1ms), TimeoutError);
-    device().access(gate).store_word(static_cast<std::uint64_t*>(gate.host()), 1);
-    device().access(gate).commit(gate.host(), 8);
+    device().access(gate).store_word(static_cast<std::uint64_t*>(gate.host_ptr()), 1);
+    device().access(gate).commit(gate.host_ptr(), 8);
     for (int i = 0; i < 4; ++i) (void)ring.claim(patience);  // each given up at once
     EXPECT_TRUE(kernel.wait(patience));
 }

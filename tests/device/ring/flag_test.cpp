@@ -7,8 +7,8 @@ namespace carillon::test {
 
 using LevelIn = Flag<std::uint64_t, Direction::to_device>;
 using LevelOut = Flag<std::uint64_t, Direction::to_host>;
-using BellIn = Doorbell<Direction::to_device>;
-using BellOut = Doorbell<Direction::to_host>;
+using DoorbellIn = Doorbell<Direction::to_device>;
+using DoorbellOut = Doorbell<Direction::to_host>;
 
 // Answers each new level with the level and the data that it vouches for, doubled.
 struct LevelBody {
@@ -31,9 +31,9 @@ struct LevelBody {
 };
 
 // Rings once for every ring it hears.
-struct BellBody {
-    BellIn::DeviceEnd in;
-    BellOut::DeviceEnd out;
+struct DoorbellBody {
+    DoorbellIn::DeviceEnd in;
+    DoorbellOut::DeviceEnd out;
     std::uint64_t count;
 
     CARILLON_HD void operator()(unsigned /*block*/) {
@@ -56,17 +56,18 @@ class FlagTest : public KernelTest {
         Memory const data = device().allocate(64);
         Memory const answer = device().allocate_host(64);
         constexpr std::uint64_t last = 100;
-        auto const kernel = launch(device(), 1,
-                                   LevelBody{in.device_handle(), out.device_handle(),
-                                             static_cast<std::uint64_t const*>(data.device()),
-                                             static_cast<std::uint64_t*>(answer.device()), last});
+        auto const kernel =
+            launch(device(), 1,
+                   LevelBody{in.device_handle(), out.device_handle(),
+                             static_cast<std::uint64_t const*>(data.device_ptr()),
+                             static_cast<std::uint64_t*>(answer.device_ptr()), last});
         HostMapped const far = device().access(data);
         for (std::uint64_t level = 1; level <= last; ++level) {
-            far.store_word(static_cast<std::uint64_t*>(data.host()), 3 * level);
+            far.store_word(static_cast<std::uint64_t*>(data.host_ptr()), 3 * level);
             data.flush(0, 8);
             in.set(level, OutOfLine::written);
             ASSERT_TRUE(eventually([&] { return out.get() == level; })) << level;
-            ASSERT_EQ(HostCached().load_word(static_cast<std::uint64_t const*>(answer.host())),
+            ASSERT_EQ(HostCached().load_word(static_cast<std::uint64_t const*>(answer.host_ptr())),
                       6 * level);
         }
         EXPECT_TRUE(kernel.wait(patience));
@@ -87,11 +88,11 @@ TEST_P(FlagTest, readBackIsSaid) {
 }
 
 TEST_P(FlagTest, noRingIsLost) {
-    BellIn in(device());
-    BellOut out(device());
+    DoorbellIn in(device());
+    DoorbellOut out(device());
     constexpr std::uint64_t count = 1000;
     auto const kernel =
-        launch(device(), 1, BellBody{in.device_handle(), out.device_handle(), count});
+        launch(device(), 1, DoorbellBody{in.device_handle(), out.device_handle(), count});
     for (std::uint64_t i = 0; i < count; ++i) in.ring();
     std::uint64_t heard = 0;
     EXPECT_TRUE(eventually([&] { return (heard += out.heard()) >= count; })) << heard;

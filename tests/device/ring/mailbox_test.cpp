@@ -168,7 +168,7 @@ class MailboxDeviceTest : public KernelTest {
     void expect_values(In& in, unsigned rounds, unsigned blocks, Start&& start) {
         using Value = decltype(in_value(in));
         Memory const words = device().allocate_host(blocks * sizeof(Seen));
-        auto* const seen = static_cast<Seen*>(words.host());
+        auto* const seen = static_cast<Seen*>(words.host_ptr());
         auto const all_have = [&](std::uint64_t number) {
             bool all = true;
             for (unsigned block = 0; block < blocks; ++block) {
@@ -178,7 +178,7 @@ class MailboxDeviceTest : public KernelTest {
         };
         std::uint64_t number = 1;
         in.set(Value::make(number));
-        RunningKernel const kernel = start(static_cast<Seen*>(words.device()));
+        RunningKernel const kernel = start(static_cast<Seen*>(words.device_ptr()));
         for (unsigned round = 0; round < rounds; ++round) {
             for (unsigned i = 0; i < round % 64; ++i) in.set(Value::make(++number));
             if (round % 4 != 0) continue;
@@ -232,19 +232,20 @@ class MailboxDeviceTest : public KernelTest {
         Memory const data = device().allocate(64);
         Memory const answer = device().allocate_host(64);
         constexpr std::uint64_t last = 100;
-        auto const kernel = launch(device(), 1,
-                                   DataBody{in.device_handle(), out.device_handle(),
-                                            static_cast<std::uint64_t const*>(data.device()),
-                                            static_cast<std::uint64_t*>(answer.device()), last});
+        auto const kernel =
+            launch(device(), 1,
+                   DataBody{in.device_handle(), out.device_handle(),
+                            static_cast<std::uint64_t const*>(data.device_ptr()),
+                            static_cast<std::uint64_t*>(answer.device_ptr()), last});
         HostMapped const far = device().access(data);
         Gains back{};
         for (std::uint64_t number = 1; number <= last; ++number) {
-            far.store_word(static_cast<std::uint64_t*>(data.host()), 3 * number);
+            far.store_word(static_cast<std::uint64_t*>(data.host_ptr()), 3 * number);
             data.flush(0, 8);
             in.set(Gains::make(number), OutOfLine::written);
             ASSERT_TRUE(eventually([&] { return out.refresh(back) && back.number() == number; }))
                 << number;
-            ASSERT_EQ(HostCached().load_word(static_cast<std::uint64_t const*>(answer.host())),
+            ASSERT_EQ(HostCached().load_word(static_cast<std::uint64_t const*>(answer.host_ptr())),
                       6 * number);
         }
         EXPECT_TRUE(kernel.wait(patience));

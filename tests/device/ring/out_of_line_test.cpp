@@ -95,20 +95,20 @@ TEST_P(OutOfLineTest, dataAreCompleteWhenTheLineThatNamesThemIsTaken) {
     constexpr std::size_t size = slots * block_words * 8;
     Memory const there = device().allocate(size);
     Memory const back = device().allocate_host(size + 64);
-    auto* const back_words = static_cast<std::uint64_t*>(back.host());
+    auto* const back_words = static_cast<std::uint64_t*>(back.host_ptr());
     BlocksIn in(device(), {.capacity = slots});
     BlocksOut out(device(), {.capacity = slots});
-    auto* const back_device = static_cast<std::uint64_t*>(back.device());
+    auto* const back_device = static_cast<std::uint64_t*>(back.device_ptr());
     auto const kernel = launch(device(), 1,
                                BlockBody{in.device_handle(), out.device_handle(),
-                                         static_cast<std::uint64_t const*>(there.device()),
+                                         static_cast<std::uint64_t const*>(there.device_ptr()),
                                          back_device, back_device + slots * block_words, blocks});
 
     std::uint32_t sent = 0;
     for (std::uint32_t received = 0; received < blocks; ++received) {
         for (; sent < blocks && sent < received + slots; ++sent) {
             Block const block{sent % slots * block_words, block_words, sent};
-            auto* const words = static_cast<std::uint64_t*>(there.host()) + block.offset;
+            auto* const words = static_cast<std::uint64_t*>(there.host_ptr()) + block.offset;
             for (std::uint64_t i = 0; i < block_words; ++i) words[i] = word_of(sent, i);
             there.flush(block.offset * 8, block_words * 8);
             in.push(block, patience, OutOfLine::written);
@@ -128,8 +128,8 @@ TEST_P(OutOfLineTest, dataOfCallsOfTheHostAndOfServicesAreCompleteToo) {
     constexpr std::uint32_t calls = 200;
     Memory const there = device().allocate(block_words * 8);
     Memory const back = device().allocate_host(block_words * 8);
-    auto* const to_device = static_cast<std::uint64_t*>(there.host());
-    auto const* const from_device = static_cast<std::uint64_t const*>(back.host());
+    auto* const to_device = static_cast<std::uint64_t*>(there.host_ptr());
+    auto const* const from_device = static_cast<std::uint64_t const*>(back.host_ptr());
     auto const fill = [&](std::uint64_t seed) {
         for (std::uint64_t i = 0; i < block_words; ++i) to_device[i] = word_of(seed, i);
         there.flush(0, block_words * 8);
@@ -146,8 +146,8 @@ TEST_P(OutOfLineTest, dataOfCallsOfTheHostAndOfServicesAreCompleteToo) {
                                {.replies = OutOfLine::written});
     PersistentKernel<BlockHandler> kernel(
         device(), {},
-        {service.device_handle(), static_cast<std::uint64_t const*>(there.device()),
-         static_cast<std::uint64_t*>(back.device())});
+        {service.device_handle(), static_cast<std::uint64_t const*>(there.device_ptr()),
+         static_cast<std::uint64_t*>(back.device_ptr())});
     for (std::uint64_t seed = 0; seed < calls; ++seed) {
         fill(seed);
         ASSERT_EQ(kernel.channel().call({0, block_words, seed}, patience, OutOfLine::written), 0U);
@@ -159,8 +159,8 @@ TEST_P(OutOfLineTest, dataOfCallsOfTheHostAndOfServicesAreCompleteToo) {
 // The same for the other ways to call a kernel.
 TEST_P(OutOfLineTest, everyWayToCallAKernelMayNameData) {
     Memory const there = device().allocate(block_words * 8);
-    auto* const words = static_cast<std::uint64_t*>(there.host());
-    CountWrong const handler{static_cast<std::uint64_t const*>(there.device())};
+    auto* const words = static_cast<std::uint64_t*>(there.host_ptr());
+    CountWrong const handler{static_cast<std::uint64_t const*>(there.device_ptr())};
     PersistentKernel<CountWrong, Pool> pooled(device(), {}, handler);
     PersistentKernel<CountWrongByCommand> commanded(device(), {}, {handler});
     auto client = pooled.client();

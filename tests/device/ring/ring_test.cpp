@@ -76,11 +76,11 @@ TEST_P(DeviceRingTest, fullRingToTheDeviceRefusesAndGoesOnLater) {
 TEST_P(DeviceRingTest, fullRingToTheHostRefusesAndGoesOnLater) {
     ToHost from(device(), {.capacity = 4});
     Memory const counter = device().allocate_host(64);
-    auto const kernel =
-        launch(device(), 1,
-               FillBody{from.device_handle(), static_cast<std::uint64_t*>(counter.device()), 10});
+    auto const kernel = launch(
+        device(), 1,
+        FillBody{from.device_handle(), static_cast<std::uint64_t*>(counter.device_ptr()), 10});
     auto const accepted = [&] {
-        return HostCached().load_word(static_cast<std::uint64_t*>(counter.host()));
+        return HostCached().load_word(static_cast<std::uint64_t*>(counter.host_ptr()));
     };
     ASSERT_TRUE(eventually([&] { return accepted() != 0; }));
     EXPECT_EQ(accepted(), 4U);

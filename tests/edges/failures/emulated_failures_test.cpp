@@ -100,14 +100,14 @@ void rings_and_words() {
     Device const device = emulated();
     ChunkRing<int> chunks(device, {.chunk_bytes = 4096, .chunks = 4});
     require(chunks.try_claim().has_value(), "no chunk is free");
-    SharedRing<Message, Direction::to_device> shared(device, {.capacity = 64, .producers = 2});
+    MpmcRing<Message, Direction::to_device> shared(device, {.capacity = 64, .producers = 2});
     require(shared.producer().try_push(Message::make(1)), "a new ring is full");
     HostRing<int> const between_threads(8);
     Mailbox<Message, Direction::to_device> mailbox(device, Message::make(1));
     mailbox.set(Message::make(2));
     Flag<int, Direction::to_device> flag(device);
     flag.set(3);
-    Doorbell<Direction::to_host> const bell(device);
+    Doorbell<Direction::to_host> const doorbell(device);
     Arena const arena(device, 65536);
     require(arena.allocate(100).size() == 100, "a piece of another size");
 }
@@ -126,7 +126,7 @@ void echo() {
 void reader() {
     Device const device = emulated();
     Memory const memory = device.allocate(4096);
-    static_cast<char*>(memory.host())[5] = 'x';
+    static_cast<char*>(memory.host_ptr())[5] = 'x';
     DeviceReader from(device, {.largest = 1024, .blocks = 2});
     require(from.read(memory, 5, 1, patient)[0] == std::byte{'x'}, "another byte");
     (void)from.read(memory, 0, 1024, patient);
@@ -135,7 +135,7 @@ void reader() {
 
 void tuning() {
     PlacementProfile const profile = tune(emulated(), {.seconds = 1, .rounds = 1, .cores = true});
-    require(!profile.multiprocessors.empty(), "an empty profile");
+    require(!profile.sms.empty(), "an empty profile");
 }
 
 void profile_file() {
@@ -154,11 +154,10 @@ void profile_file() {
     } const remove{folder};
     Device const device = emulated();
     PlacementProfile profile;
-    profile.multiprocessors = {{0, 1000}};
+    profile.sms = {{0, 1000}};
     auto const path = std::filesystem::path(folder) / "sub" / "profile.json";
     save_placement_profile(profile, path);
-    require(load_placement_profile(path, device.info()).multiprocessors.size() == 1,
-            "another profile");
+    require(load_placement_profile(path, device.info()).sms.size() == 1, "another profile");
 }
 
 class EmulatedFailureTest : public testing::TestWithParam<Scenario> {};

@@ -11,8 +11,8 @@
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_coherent.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
-#include "carillon/detail/access/host_shared.hpp"
 #include "carillon/detail/machine/cpu_atomics.hpp"
 #include "model/machine/model_memory.hpp"
 
@@ -169,9 +169,9 @@ class RelacyGpu {
     Access access_;
 };
 
-// Claims are shared_ring_model.hpp's.
+// Claims are mpmc_ring_model.hpp's.
 static_assert(CpuLoads<RelacyCpu<WholeQuads>> && CpuMappedStores<TearingCpu<Evicted::either>>);
-static_assert(CpuSharedStores<RelacyCpu<QuadsOfWords>> && !CpuClaims<RelacyCpu<WholeQuads>>);
+static_assert(CpuCoherentStores<RelacyCpu<QuadsOfWords>> && !CpuClaims<RelacyCpu<WholeQuads>>);
 static_assert(GpuLoads<RelacyGpu<QuadsOfWords>> && GpuStores<RelacyGpu<WholeQuads>>);
 
 // A machine: its policies, what a quad is and how the CPU stores a line.
@@ -230,7 +230,7 @@ struct ToHost {
 // Two CPU threads and the memory that they share.
 template <Quads quads_, class Cpu = RelacyCpu<WholeQuads>>
 struct HostToHost {
-    using Shared = BasicHostShared<Cpu>;
+    using Shared = BasicHostCoherent<Cpu>;
     struct Machine {
         static constexpr QuadIs quad_is = QuadIs::one_access;
         static constexpr Quads quads = quads_;

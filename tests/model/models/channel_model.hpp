@@ -22,7 +22,7 @@ class ModelClock {
     static void sleep(std::uint32_t /*ns*/) {}
     [[nodiscard]] static std::uint64_t now_ns() { return 0; }
     [[nodiscard]] static std::uint64_t ticks() { return 0; }
-    [[nodiscard]] static std::uint32_t multiprocessor() { return 7; }
+    [[nodiscard]] static std::uint32_t sm() { return 7; }
 };
 
 template <class M>
@@ -90,8 +90,8 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
         HostNear const near = M::template make<HostNear>(memory_);
         HostFar const far = M::template make<HostFar>(memory_);
         await(&status()->started, near);
-        FlagReader<std::uint64_t, HostNear> multiprocessor(&status()->multiprocessor, near);
-        RL_ASSERT(multiprocessor.get() == ModelClock::multiprocessor());
+        FlagReader<std::uint64_t, HostNear> sm(&status()->sm, near);
+        RL_ASSERT(sm.get() == ModelClock::sm());
 
         HostChannel<Message, Message, HostNear, HostFar> channel(requests(), replies(), near, far);
         while (answered_ < calls) {

@@ -39,20 +39,20 @@ struct AsDoorbell {
     template <class Far>
     class Sender {
        public:
-        Sender(Word* word, Far far) : bell_(word, far) {}
-        void send(Word /*number*/) { bell_.ring(OutOfLine::written); }
+        Sender(Word* word, Far far) : doorbell_(word, far) {}
+        void send(Word /*number*/) { doorbell_.ring(OutOfLine::written); }
 
        private:
-        DoorbellRinger<Far> bell_;
+        DoorbellRinger<Far> doorbell_;
     };
     template <class Near>
     class Receiver {
        public:
-        Receiver(Word const* word, Near near) : bell_(word, near) {}
-        [[nodiscard]] Word receive() { return heard_ += bell_.heard(); }
+        Receiver(Word const* word, Near near) : doorbell_(word, near) {}
+        [[nodiscard]] Word receive() { return heard_ += doorbell_.heard(); }
 
        private:
-        DoorbellListener<Near> bell_;
+        DoorbellListener<Near> doorbell_;
         Word heard_ = 0;
     };
 };

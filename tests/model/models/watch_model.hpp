@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CPU with two channels and a block that watches both by their bells, as Relacy's threads.
+// A CPU with two channels and a block that watches both by their doorbells, as Relacy's threads.
 #pragma once
 
 #include <array>
@@ -36,13 +36,14 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
     using Host = HostChannel<Message, Message, HostNear, HostFar>;
     using Device = DeviceChannel<Message, Message, DeviceNear, DeviceFar>;
 
-    // The words: a control line, a status line, a pair of bells and two credits for each channel.
+    // The words: a control line, a status line, a pair of doorbells and two credits for each
+    // channel.
     static constexpr std::size_t words = 22;
     [[nodiscard]] ControlLine* control() { return reinterpret_cast<ControlLine*>(memory_.words()); }
     [[nodiscard]] StatusLine* status() {
         return reinterpret_cast<StatusLine*>(memory_.words() + 8);
     }
-    [[nodiscard]] Word* bells() { return memory_.words() + 16; }
+    [[nodiscard]] Word* doorbells() { return memory_.words() + 16; }
     [[nodiscard]] RingView requests(std::uint32_t channel) {
         return {memory_.lines() + 2 * channel * capacity, memory_.words() + 18 + 2 * channel,
                 capacity, 1};
@@ -78,15 +79,15 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
         BasicBlockControl<DeviceNear, DeviceFar, ModelClock> block(control(), status(), 0,
                                                                    ModelClock(), near, far);
         Handler handler{*this};
-        serve_watch(watched.data(), channels, bells(), handler, block, near);
+        serve_watch(watched.data(), channels, doorbells(), handler, block, near);
     }
 
     void command() {
         HostNear const near = M::template make<HostNear>(memory_);
         HostFar const far = M::template make<HostFar>(memory_);
         await(&status()->started, near);
-        std::array<Host, channels> hosts{Host(requests(0), replies(0), near, far, bells()),
-                                         Host(requests(1), replies(1), near, far, bells() + 1)};
+        std::array<Host, channels> hosts{Host(requests(0), replies(0), near, far, doorbells()),
+                                         Host(requests(1), replies(1), near, far, doorbells() + 1)};
         for (bool answered = false; !answered;) {
             bool news = false;
             answered = true;

@@ -22,7 +22,7 @@ class BareCallMeasure final : public Measure {
    public:
     explicit BareCallMeasure(RttStage stage) : stage_(std::move(stage)) {}
 
-    int multiprocessor() const override { return place(stage_); }
+    int sm() const override { return sm_of(stage_); }
 
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
@@ -30,7 +30,7 @@ class BareCallMeasure final : public Measure {
         auto* const channel = &own_channel;
         auto const kernel =
             launch(stage_.device, 1,
-                   BareReprice{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
+                   BareReprice{stage_.memory->device_view(), stage_.warm_up + count, stage_.bound});
         await_started(stage_, kernel);
         time_calls(
             stage_, count, samples, [&](std::uint32_t) -> auto& { return *channel; });
@@ -51,7 +51,7 @@ class CallMeasure final : public Measure {
                                 : std::make_shared<ChannelMemory>(stage_.device, channels,
                                                                   stage_.memory->capacity())) {}
 
-    int multiprocessor() const override { return place_; }
+    int sm() const override { return sm_; }
 
     void run(std::uint32_t count, Samples& samples) override {
         if (channels_ == 1) {
@@ -68,7 +68,7 @@ class CallMeasure final : public Measure {
         options.lifetime = std::chrono::nanoseconds(stage_.bound.ns);
         options.wait = stage_.wait.style();
         PersistentKernel<Reprice, Requests> kernel(stage_.device, memory_, requests, options);
-        place_ = static_cast<int>(kernel.multiprocessor());
+        sm_ = static_cast<int>(kernel.sm());
         if (channels_ == 1) {
             auto& channel = kernel.channel();
             time_calls(
@@ -84,7 +84,7 @@ class CallMeasure final : public Measure {
     RttStage stage_;
     unsigned channels_;
     std::shared_ptr<ChannelMemory> memory_;
-    int place_ = -1;
+    int sm_ = -1;
 };
 
 }  // namespace

@@ -15,20 +15,22 @@ class FlagMeasure final : public Measure {
         if (pinned) pinned_ = stage_.device.allocate_host(capacity_ * sizeof(Line));
     }
 
-    int multiprocessor() const override { return place(stage_); }
+    int sm() const override { return sm_of(stage_); }
 
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         bool const pinned = pinned_.size() != 0;
         if (pinned)
-            std::fill_n(static_cast<std::byte*>(pinned_.host()), pinned_.size(), std::byte{});
-        Flags const far{pinned ? pinned_.device() : stage_.on_device().requests.slots, capacity_};
-        Flags const near{pinned ? pinned_.host() : stage_.host().requests.slots, capacity_};
-        Flags const replies{stage_.host().replies.slots, capacity_};
+            std::fill_n(static_cast<std::byte*>(pinned_.host_ptr()), pinned_.size(), std::byte{});
+        Flags const far{pinned ? pinned_.device_ptr() : stage_.device_view().requests.slots,
+                        capacity_};
+        Flags const near{pinned ? pinned_.host_ptr() : stage_.host_view().requests.slots,
+                         capacity_};
+        Flags const replies{stage_.host_view().replies.slots, capacity_};
         auto const kernel =
             launch(stage_.device, 1,
-                   FlagEcho{far, Flags{stage_.on_device().replies.slots, capacity_},
-                            stage_.on_device().status, stage_.warm_up + count, stage_.bound});
+                   FlagEcho{far, Flags{stage_.device_view().replies.slots, capacity_},
+                            stage_.device_view().status, stage_.warm_up + count, stage_.bound});
         await_started(stage_, kernel);
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             near[i].write(i);

@@ -42,8 +42,8 @@ class LaunchSpin final : public DriverMeasure {
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         std::uint32_t const capacity = stage_.memory->capacity();
-        Flags const near{stage_.host().replies.slots, capacity};
-        Flags const far{stage_.on_device().replies.slots, capacity};
+        Flags const near{stage_.host_view().replies.slots, capacity};
+        Flags const far{stage_.device_view().replies.slots, capacity};
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             answer<<<1, 1, 0, stream_.get()>>>(far[i], i);
             await_flag(stage_.wait, near[i], i);
@@ -95,12 +95,12 @@ class StreamWrite final : public DriverMeasure {
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         std::uint32_t const capacity = stage_.memory->capacity();
-        Flags const near{stage_.host().replies.slots, capacity};
-        Flags const far{stage_.on_device().requests.slots, capacity};
+        Flags const near{stage_.host_view().replies.slots, capacity};
+        Flags const far{stage_.device_view().requests.slots, capacity};
         auto const kernel =
             launch(stage_.device, 1,
-                   FlagEcho{far, Flags{stage_.on_device().replies.slots, capacity},
-                            stage_.on_device().status, stage_.warm_up + count, stage_.bound});
+                   FlagEcho{far, Flags{stage_.device_view().replies.slots, capacity},
+                            stage_.device_view().status, stage_.warm_up + count, stage_.bound});
         auto* const first = static_cast<Line*>(far.slots);
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             auto const where = reinterpret_cast<CUdeviceptr>(first + (i & (capacity - 1)));

@@ -11,17 +11,17 @@ class LineMeasure final : public Measure {
    public:
     explicit LineMeasure(RttStage stage) : stage_(std::move(stage)) {}
 
-    int multiprocessor() const override { return place(stage_); }
+    int sm() const override { return sm_of(stage_); }
 
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
-        ChannelView const host = stage_.host();
+        ChannelView const host = stage_.host_view();
         HostMapped const far = stage_.device.access(stage_.memory->device_memory());
         HostProducer<Words> requests(host.requests, far, HostCached());
         HostConsumer<Words> replies(host.replies, HostCached(), far);
         auto const kernel =
             launch(stage_.device, 1,
-                   LineEcho{stage_.memory->on_device(), stage_.warm_up + count, stage_.bound});
+                   LineEcho{stage_.memory->device_view(), stage_.warm_up + count, stage_.bound});
         await_started(stage_, kernel);
         auto const watched = [&] { return replies.awaited(); };
         Words words{};

@@ -16,7 +16,7 @@ class TunedCallMeasure final : public Measure {
         : stage_(std::move(stage)),
           profile_(std::make_shared<PlacementProfile>(tune(stage_.device))) {}
 
-    int multiprocessor() const override { return place_; }
+    int sm() const override { return sm_; }
 
     void run(std::uint32_t count, Samples& samples) override {
         constexpr std::uint32_t slots_of_a_page = 64;
@@ -32,7 +32,7 @@ class TunedCallMeasure final : public Measure {
             here.emplace(profile_->cores.front().id);
         }
         PersistentKernel<Reprice> kernel(stage_.device, placed, options);
-        place_ = static_cast<int>(kernel.multiprocessor());
+        sm_ = static_cast<int>(kernel.sm());
         time_calls(count, samples, kernel.channel());
         kernel.stop();
     }
@@ -49,7 +49,7 @@ class TunedCallMeasure final : public Measure {
 
     RttStage stage_;
     std::shared_ptr<PlacementProfile> profile_;
-    int place_ = -1;
+    int sm_ = -1;
 };
 
 }  // namespace

@@ -141,7 +141,7 @@ class DeviceClock {
 #endif
     }
 
-    // For what is too short for now_ns(): a GPU's are cycles of the multiprocessor.
+    // For what is too short for now_ns(): a GPU's are cycles of the SM.
     [[nodiscard]] CARILLON_HD std::uint64_t ticks() const {
 #if defined(__CUDA_ARCH__)
         return ptx::clock_ticks();
@@ -150,10 +150,10 @@ class DeviceClock {
 #endif
     }
 
-    // The multiprocessor that the calling thread is on; 0 on the emulated device.
-    [[nodiscard]] CARILLON_HD static std::uint32_t multiprocessor() {
+    // The SM that the calling thread is on; 0 on the emulated device.
+    [[nodiscard]] CARILLON_HD static std::uint32_t sm() {
 #if defined(__CUDA_ARCH__)
-        return ptx::multiprocessor();
+        return ptx::sm();
 #else
         return 0;
 #endif

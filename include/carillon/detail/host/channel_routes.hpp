@@ -13,7 +13,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
@@ -115,7 +115,7 @@ class Route<Handler, Channels> {
         FunctorOf<Handler> const functor(handler);
         BlockLimits const limits = block_limits(options, device.traits());
         bool const oversubscribed = device.oversubscribed(options.blocks);
-        ChannelTable const channels = memory_->on_device();
+        ChannelTable const channels = memory_->device_view();
         constexpr unsigned threads = threads_of<Handler>();
         if constexpr (threads == 1) {
             if (!express_wanted_) {
@@ -132,7 +132,7 @@ class Route<Handler, Channels> {
 
     // Makes the clients of a kernel that runs.
     void connect(Device const& device, KernelOptions const& options,
-                 std::shared_ptr<KernelHost> const& kernel) {
+                 std::shared_ptr<KernelSupervisor> const& kernel) {
         for (unsigned i = 0; i < options.blocks; ++i) {
             channels_.add(device, memory_, i, wait_, kernel);
             if (express_wanted_) express_.add(device, memory_, options.blocks + i, wait_, kernel);
@@ -166,7 +166,7 @@ class Route<Handler, Channels> {
 
     [[nodiscard]] Pins pins(Device const& device, unsigned blocks) const {
         if (placement_.blocks.empty()) return Pins(blocks);
-        return {device, placement_.multiprocessors()};
+        return {device, placement_.sms()};
     }
 
     HostWait wait_;
@@ -204,17 +204,17 @@ class Route<Handler, WatchedChannels> {
             WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
         bool const oversubscribed = device.oversubscribed(options.blocks);
         return launch(device, LaunchShape{options.blocks, lanes_per_warp},
-                      Body{memory_->on_device(), FunctorOf<Handler>(handler), per_block_,
+                      Body{memory_->device_view(), FunctorOf<Handler>(handler), per_block_,
                            block_limits(options, device.traits()), oversubscribed});
     }
 
     void connect(Device const& device, KernelOptions const& options,
-                 std::shared_ptr<KernelHost> const& kernel) {
+                 std::shared_ptr<KernelSupervisor> const& kernel) {
         for (unsigned i = 0; i < options.blocks * per_block_; ++i) {
             unsigned const block = i / per_block_;
-            std::uint64_t* const bells =
-                memory_->on_host().bells(block, kernel->place_of_bells(block));
-            channels_.add(device, memory_, i, wait_, kernel, bells + i % per_block_);
+            std::uint64_t* const doorbells =
+                memory_->host_view().doorbells(block, kernel->doorbell_page(block));
+            channels_.add(device, memory_, i, wait_, kernel, doorbells + i % per_block_);
         }
     }
 

@@ -28,17 +28,17 @@ class ChannelTransport {
     using Sent = Sequence;
 
     // Channel `index` of `memory`, the device's. `peer` may be nullptr: nobody watches the kernel
-    // then. `bell` is what to ring, on the host, for a block that watches many channels; or
+    // then. `doorbell` is what to ring, on the host, for a block that watches many channels; or
     // nullptr.
     ChannelTransport(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
                      HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
-                     std::uint64_t* bell = nullptr)
+                     std::uint64_t* doorbell = nullptr)
         : memory_(checked_memory("Channel", device, std::move(memory), index)),
           index_(index),
           peer_(std::move(peer)),
           wait_(wait),
           ends_(view().requests, view().replies, HostCached(),
-                device.access(memory_->device_memory()), bell) {}
+                device.access(memory_->device_memory()), doorbell) {}
 
     // For a kernel that the user writes.
     explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
@@ -51,7 +51,7 @@ class ChannelTransport {
     [[nodiscard]] DeviceChannel<Request, Reply> device_handle(std::string_view call,
                                                               CodeLocation const& where) const {
         taken_.take(call, where);
-        ChannelView const device = memory_->on_device().channel(index_);
+        ChannelView const device = memory_->device_view().channel(index_);
         return {device.requests, device.replies};
     }
 
@@ -87,7 +87,7 @@ class ChannelTransport {
     [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
 
    private:
-    [[nodiscard]] ChannelView view() const { return memory_->on_host().channel(index_); }
+    [[nodiscard]] ChannelView view() const { return memory_->host_view().channel(index_); }
 
     std::shared_ptr<ChannelMemory> memory_;
     unsigned index_;

@@ -17,11 +17,11 @@ namespace carillon {
 template <class Request, class Reply, class Near, class Far>
 class HostChannel {
    public:
-    // `bell`: where a block that watches many channels hears of a request; nullptr where it polls
-    // the ring itself.
+    // `doorbell`: where a block that watches many channels hears of a request; nullptr where it
+    // polls the ring itself.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
-                std::uint64_t* bell = nullptr)
-        : requests_(requests, far, near, Bell(bell)),
+                std::uint64_t* doorbell = nullptr)
+        : requests_(requests, far, near, TailDoorbell(doorbell)),
           replies_(replies, near, far),
           pending_(requests.capacity),
           served_(requests.credit),
@@ -111,7 +111,7 @@ class HostChannel {
         return true;
     }
 
-    Producer<Request, Far, Near, Bell> requests_;
+    Producer<Request, Far, Near, TailDoorbell> requests_;
     Consumer<Reply, Near, Far> replies_;
     std::vector<Pending> pending_;
     std::uint64_t const* served_;  // the credit word of the requests

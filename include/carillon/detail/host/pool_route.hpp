@@ -7,7 +7,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/pool_transport.hpp"
 #include "carillon/detail/host/route.hpp"
@@ -15,7 +15,7 @@
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/kernel/pool_body.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
@@ -55,17 +55,17 @@ class Route<Handler, Pool> {
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handler const& handler) const {
         using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
-        SharedRingView const ring = state_->ring()->memory.on_device();
+        MpmcRingView const ring = state_->ring()->memory.device_view();
         unsigned const threads = ring.stripe() > 1 ? lanes_per_warp : threads_of<Handler>();
         bool const oversubscribed = device.oversubscribed(options.blocks);
         return launch(device, LaunchShape{options.blocks, threads},
-                      Body{state_->blocks()->on_device(), ring, state_->places_on_device(),
+                      Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
                            FunctorOf<Handler>(handler), block_limits(options, device.traits()),
                            oversubscribed});
     }
 
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,
-                 std::shared_ptr<KernelHost> kernel) {
+                 std::shared_ptr<KernelSupervisor> kernel) {
         state_->own(std::move(kernel));
     }
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
-#include "carillon/detail/host/kernel_host.hpp"
-#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/shared_ring.hpp"
+#include "carillon/mpmc_ring.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
@@ -21,11 +21,11 @@ namespace carillon::detail {
 // What a client is at, for whoever has to know when its thread has died.
 struct alignas(64) ClientRecord {
     std::atomic<std::uint32_t> sends_at =
-        0;  // 1 more than the place whose request it sends; 0: none
+        0;  // 1 more than the slot whose request it sends; 0: none
     std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
 };
 
-// What a kernel and the clients of its pool have in common. Each client has places of its own for
+// What a kernel and the clients of its pool have in common. Each client has slots of its own for
 // replies, so that they are known when its thread has died.
 class PoolState {
    public:
@@ -36,14 +36,16 @@ class PoolState {
     PoolState& operator=(PoolState const&) = delete;
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
-    [[nodiscard]] std::shared_ptr<SharedRingState> const& ring() const { return ring_; }
-    [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.on_host().capacity; }
+    [[nodiscard]] std::shared_ptr<MpmcRingState> const& ring() const { return ring_; }
+    [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.host_view().capacity; }
     [[nodiscard]] HostWait const& wait() const { return wait_; }
-    [[nodiscard]] ReplyPlaces places_on_host() const { return places_at(places_.host()); }
-    [[nodiscard]] ReplyPlaces places_on_device() const { return places_at(places_.device()); }
-    // Of each client: as many places as it may have replies outstanding.
+    [[nodiscard]] ReplySlots host_reply_slots() const { return reply_slots_at(slots_.host_ptr()); }
+    [[nodiscard]] ReplySlots device_reply_slots() const {
+        return reply_slots_at(slots_.device_ptr());
+    }
+    // Of each client: as many slots as it may have replies outstanding.
     [[nodiscard]] std::uint32_t replies() const { return replies_; }
-    [[nodiscard]] std::uint32_t first_place(unsigned client) const { return client * replies_; }
+    [[nodiscard]] std::uint32_t first_slot(unsigned client) const { return client * replies_; }
     [[nodiscard]] ClientRecord& record(unsigned client) { return records_[client]; }
 
     // Whether every request that was sent has its reply; from any thread.
@@ -52,11 +54,11 @@ class PoolState {
     void recover() { (void)ring_->recover(); }
 
     [[nodiscard]] bool has_kernel() const { return kernel_ != nullptr; }
-    [[nodiscard]] KernelHost& kernel() const { return *kernel_; }
-    void own(std::shared_ptr<KernelHost> kernel) { kernel_ = std::move(kernel); }
+    [[nodiscard]] KernelSupervisor& kernel() const { return *kernel_; }
+    void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
 
    private:
-    [[nodiscard]] ReplyPlaces places_at(void* begin) const;
+    [[nodiscard]] ReplySlots reply_slots_at(void* begin) const;
     void bury(unsigned client);
     // Whether the request that a dead client was sending has been sent.
     [[nodiscard]] bool was_sent(unsigned client) const;
@@ -64,11 +66,11 @@ class PoolState {
     std::uint32_t replies_;
     std::uint32_t count_;
     std::shared_ptr<ChannelMemory> blocks_;
-    Memory places_;  // in host memory: the device writes lines, clients claim
+    Memory slots_;  // in host memory: the device writes lines, clients claim
     std::vector<ClientRecord> records_;
-    std::shared_ptr<SharedRingState> ring_;
+    std::shared_ptr<MpmcRingState> ring_;
     HostWait wait_;
-    std::shared_ptr<KernelHost> kernel_;  // goes first: the memory outlives it
+    std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives it
 };
 
 }  // namespace carillon::detail

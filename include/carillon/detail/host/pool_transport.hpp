@@ -15,9 +15,9 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"
-#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/error.hpp"
-#include "carillon/shared_ring.hpp"
+#include "carillon/mpmc_ring.hpp"
 #include "carillon/ticket.hpp"
 #include "carillon/wait.hpp"
 
@@ -28,8 +28,8 @@ template <class Request, class Reply>
 class PoolTransport {
     // A reply that is outstanding, or room for one.
     struct Slot {
-        Slot(ReplyPlaces const& places, std::uint32_t own) : place(places, own) {}
-        PlaceClaim<HostCached, true> place;
+        Slot(ReplySlots const& slots, std::uint32_t own) : claim(slots, own) {}
+        ReplySlotClaim<HostCached, true> claim;
         std::uint64_t awaited = 0;  // number of the request whose reply it is for; 0: none
     };
 
@@ -40,7 +40,7 @@ class PoolTransport {
     // Throws UsageError when Pool::clients have one.
     explicit PoolTransport(std::shared_ptr<PoolState> state)
         : state_(std::move(state)),
-          producer_(SharedProducerAccess::make<AddressedRequest<Request>>(
+          producer_(MpmcProducerAccess::make<AddressedRequest<Request>>(
               owned(state_, "PersistentKernel::client").ring(), "PersistentKernel::client",
               "clients of the kernel are in use (Pool::clients)")),
           record_(&state_->record(producer_.index())) {
@@ -48,8 +48,8 @@ class PoolTransport {
         slots_.reserve(replies);
         free_.reserve(replies);
         for (std::uint32_t i = 0; i < replies; ++i) {
-            slots_.emplace_back(state_->places_on_host(),
-                                state_->first_place(producer_.index()) + i);
+            slots_.emplace_back(state_->host_reply_slots(),
+                                state_->first_slot(producer_.index()) + i);
             free_.push_back(replies - 1 - i);
         }
         record_->sends_at.store(0, std::memory_order_relaxed);
@@ -77,7 +77,7 @@ class PoolTransport {
         if (!claim()) return {};
         Slot& slot = slots_[free_.back()];
         bool const sent = push(slot, request, data);
-        if (!sent) slot.place.take_back();  // whoever buries this client is not to see it as sent
+        if (!sent) slot.claim.take_back();  // whoever buries this client is not to see it as sent
         record_->sends_at.store(0, std::memory_order_relaxed);
         if (!sent) {
             full_ = NoRoom::pool;
@@ -89,15 +89,15 @@ class PoolTransport {
     }
 
     [[nodiscard]] bool try_take(Sent slot, Line& line) {
-        if (!slot->place.look(line)) return false;
-        slot->place.give_back();
+        if (!slot->claim.look(line)) return false;
+        slot->claim.give_back();
         leave(*slot);
         return true;
     }
 
-    // Its place is the last to be tried: the reply is still to come.
+    // Its slot is the last to be tried: the reply is still to come.
     void give_up(Sent slot) {
-        slot->place.give_up();
+        slot->claim.give_up();
         leave(*slot);
         std::rotate(free_.begin(), free_.end() - 1, free_.end());
     }
@@ -110,8 +110,8 @@ class PoolTransport {
     }
     // Throws UsageError when no reply is outstanding for the ticket.
     [[nodiscard]] Sent find(std::string_view call, Ticket const& ticket) {
-        if (ticket.place() < slots_.size()) {
-            Slot& slot = slots_[ticket.place()];
+        if (ticket.slot() < slots_.size()) {
+            Slot& slot = slots_[ticket.slot()];
             if (slot.awaited == ticket.number() && slot.awaited != 0) return &slot;
         }
         throw UsageError(call, "no reply is outstanding for this ticket");
@@ -129,9 +129,9 @@ class PoolTransport {
     // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
     [[nodiscard]] bool push(Slot& slot, Request const& request, OutOfLine data) {
         try {
-            return producer_.try_push({slot.place.address(), request}, data);
+            return producer_.try_push({slot.claim.address(), request}, data);
         } catch (...) {
-            slot.place.give_up();
+            slot.claim.give_up();
             record_->sends_at.store(0, std::memory_order_relaxed);
             throw;
         }
@@ -143,8 +143,8 @@ class PoolTransport {
         for (std::size_t i = free_.size(); i-- > 0;) {
             Slot& slot = slots_[free_[i]];
             record_->claimed_before.store(producer_.record().end, std::memory_order_relaxed);
-            record_->sends_at.store(slot.place.address().place + 1, std::memory_order_relaxed);
-            if (slot.place.try_claim_own()) {
+            record_->sends_at.store(slot.claim.address().slot + 1, std::memory_order_relaxed);
+            if (slot.claim.try_claim_own()) {
                 std::swap(free_[i], free_.back());
                 return true;
             }
@@ -158,7 +158,7 @@ class PoolTransport {
     }
 
     std::shared_ptr<PoolState> state_;
-    HostSharedProducer<AddressedRequest<Request>> producer_;
+    HostMpmcProducer<AddressedRequest<Request>> producer_;
     ClientRecord* record_;
     std::uint64_t submitted_ = 0;  // the last one's number
     NoRoom full_{};                // what had no room the last time

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who produces for a shared ring, and which of them have died.
+// Who produces for an MPMC ring, and which of them have died.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 
 namespace carillon::detail {
 
@@ -39,10 +39,10 @@ class ProducerRegistry {
     // Gives up the claims of producers that have died, and returns how many had. Before that it
     // calls bury(index) for each of them, perhaps more than once. Takes a lock.
     unsigned recover(
-        SharedRingView const& view, HostMapped const& far, HostCached const& near,
+        MpmcRingView const& view, HostMapped const& far, HostCached const& near,
         std::function<void(unsigned)> const& bury = [](unsigned) {});
     // Gives up the claim that the producer is at, which it could not write.
-    void give_up(unsigned number, SharedRingView const& view, HostMapped const& far) const noexcept;
+    void give_up(unsigned number, MpmcRingView const& view, HostMapped const& far) const noexcept;
 
    private:
     struct Members;

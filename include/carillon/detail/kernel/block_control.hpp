@@ -23,7 +23,7 @@ class BasicBlockControl {
                                   Far far = Far())
         : control_(control),
           near_(near),
-          multiprocessor_(&status->multiprocessor, far),
+          sm_(&status->sm, far),
           started_(&status->started, far),
           ended_(&status->ended, far),
           beat_(&status->beat, far),
@@ -37,8 +37,8 @@ class BasicBlockControl {
     CARILLON_POLICY_CODE
     CARILLON_HD void report_started() {
         began_ns_ = heard_ns_ = beaten_ns_ = clock_.now_ns();
-        multiprocessor_.set(clock_.multiprocessor());
-        started_.set(true, OutOfLine::written);  // whoever sees it reads the multiprocessor
+        sm_.set(clock_.sm());
+        started_.set(true, OutOfLine::written);  // whoever sees it reads the SM
     }
 
     CARILLON_POLICY_CODE
@@ -131,7 +131,7 @@ class BasicBlockControl {
 
     ControlLine* control_;
     Near near_;
-    FlagWriter<std::uint64_t, Far> multiprocessor_;
+    FlagWriter<std::uint64_t, Far> sm_;
     FlagWriter<bool, Far> started_;
     FlagWriter<EndReason, Far> ended_;
     FlagWriter<std::uint64_t, Far> beat_;

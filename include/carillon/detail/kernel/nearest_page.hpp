@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which page of device memory is near the multiprocessor that asks.
+// Which page of device memory is near the SM that asks.
 //
 // A GPU's L2 cache is in parts, and every page of 4 KiB seems to have its home in one of them. A
 // load of a word that nobody changes takes as long from anywhere, but what the CPU has just written
@@ -28,23 +28,23 @@ CARILLON_HD std::uint64_t time_of_atomics(Near const& near, Clock const& clock, 
     return clock.ticks() - began;
 }
 
-// Of `count` places in device memory, `stride` bytes from each other, the index of the nearest. At
+// Of `count` pages in device memory, `stride` bytes from each other, the index of the nearest. At
 // each there are words that may be touched, and that nobody changes meanwhile; they keep their
-// values. It takes 24 atomics a place.
+// values. It takes 24 atomics a page.
 template <class Near, class Clock>
-CARILLON_HD unsigned nearest_place(Near const& near, Clock const& clock, std::uint64_t* first,
-                                   std::size_t stride, unsigned count) {
+CARILLON_HD unsigned nearest_page(Near const& near, Clock const& clock, std::uint64_t* first,
+                                  std::size_t stride, unsigned count) {
     constexpr unsigned rounds = 3;  // the first one finds what must be found out about the address
     constexpr unsigned atomics = 8;
     unsigned nearest = 0;
     std::uint64_t least = ~std::uint64_t{0};
     for (unsigned round = 0; round < rounds; ++round) {
-        for (unsigned place = 0; place < count; ++place) {
+        for (unsigned page = 0; page < count; ++page) {
             std::uint64_t const time =
-                time_of_atomics(near, clock, first + place * (stride / sizeof(*first)), atomics);
+                time_of_atomics(near, clock, first + page * (stride / sizeof(*first)), atomics);
             if (time >= least) continue;
             least = time;
-            nearest = place;
+            nearest = page;
         }
     }
     return nearest;

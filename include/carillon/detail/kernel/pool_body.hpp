@@ -12,8 +12,8 @@
 #include "carillon/detail/kernel/sweep.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
-#include "carillon/detail/protocol/reply_places.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
@@ -21,8 +21,8 @@ namespace carillon::detail {
 template <class Handler, class Request, class Reply>
 struct PoolBody {
     ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
-    SharedRingView requests;
-    ReplyPlaces places;
+    MpmcRingView requests;
+    ReplySlots slots;
     Handler handler;
     BlockLimits limits;
     bool oversubscribed;
@@ -32,7 +32,7 @@ struct PoolBody {
         constexpr bool alone = threads_of<Handler>() == 1;
         ChannelView const view = blocks.channel(block);
         auto control = limits.control(view, DeviceClock(oversubscribed));
-        ReplyWriter<DeviceFar> const replies(places);
+        ReplyWriter<DeviceFar> const replies(slots);
         Handler own = handler;
         auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
         auto const answer = [&](Asked const& asked, Reply const& reply) {
@@ -40,14 +40,14 @@ struct PoolBody {
             return true;
         };
         if (requests.stripe() == 1) {
-            SharedConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
+            MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
             auto const take = [&](Asked& asked) {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) { asked = next; });
             };
             using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
             serve_by_turns<Asked>(control, Threads(), take, handle, answer);
         } else if constexpr (alone) {
-            SharedConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
+            MpmcConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
             sweep_until_stopped(control, WarpLanes(), [&] {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) {
                     (void)answer(next, handle(next));

@@ -21,7 +21,7 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
         std::uint32_t const sweeps = control.polls_before_rest();
         bool served = false;
         bool due = false;
-        // The vote brings the lanes together: apart, they would load their bells apart.
+        // The vote brings the lanes together: apart, they would load their doorbells apart.
         for (std::uint32_t sweep = 0; sweep < sweeps && !lanes.any(due); ++sweep) {
             if (look()) {
                 served = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that watches many channels by their bells: a warp, whose lanes share them out.
+// A block that watches many channels by their doorbells: a warp, whose lanes share them out.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace carillon {
 
 namespace detail {
 
-// One request of `channel`, whose bell is heard as `rung`; whether there was one. The bell is ahead
-// of what was taken, so there is a line or there will be. It is left where it is while there is no
-// room for its reply: nobody is to wait for one channel's host.
+// One request of `channel`, whose doorbell is heard as `rung`; whether there was one. The doorbell
+// is ahead of what was taken, so there is a line or there will be. It is left where it is while
+// there is no room for its reply: nobody is to wait for one channel's host.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler>
 CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) {
-    // Bell and line arrive in any order, but hardly apart: a line that is late is looked at a few
-    // times before the other channels have their turn.
+    // Doorbell and line arrive in any order, but hardly apart: a line that is late is looked at a
+    // few times before the other channels have their turn.
     constexpr unsigned looks_at_line = 4;
     if (rung < channel.requests.next() || channel.replies.was_full()) {
         channel.requests.return_held();
@@ -49,7 +49,7 @@ class Watched {
         : channel_(channels[index < count ? index : 0]),
           due_(index < count ? channel_.requests.next() : ~Sequence{0}) {}
 
-    // Whether there is anything to do for it, now that its bell is heard as `rung`.
+    // Whether there is anything to do for it, now that its doorbell is heard as `rung`.
     [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const {
         return rung >= due_ || channel_.requests.held() != 0;
     }
@@ -69,30 +69,30 @@ class Watched {
 
 }  // namespace detail
 
-// Serves `count` channels, whose hosts ring: `bells` is a word for each, at a multiple of 16
-// bytes, and on a GPU room for bells_per_block of them. Every lane of a warp calls it, with the
+// Serves `count` channels, whose hosts ring: `doorbells` is a word for each, at a multiple of 16
+// bytes, and on a GPU room for doorbells_per_block of them. Every lane of a warp calls it, with the
 // same channels in memory that all lanes see, and serves some of them; only lane 0 has to do with
 // `control`.
 //
-// A sweep looks at all bells and serves at most one request of every channel: each that was there
-// when the sweep looked at its bell, if its reply has room. So a request that a sweep finds waits
-// for at most one of every other channel, count - 1; before that it may have missed the sweep that
-// was under way when it came, which is as many again.
+// A sweep looks at all doorbells and serves at most one request of every channel: each that was
+// there when the sweep looked at its doorbell, if its reply has room. So a request that a sweep
+// finds waits for at most one of every other channel, count - 1; before that it may have missed the
+// sweep that was under way when it came, which is as many again.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control, class Near = DeviceNear,
           VotingGroup Lanes = WarpLanes>
-CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t const* bells,
+CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t const* doorbells,
                              Handler& handler, Control control, Near near = Near(),
                              Lanes lanes = Lanes()) {
-    if constexpr (2 * Lanes::most >= bells_per_block) {
+    if constexpr (2 * Lanes::most >= doorbells_per_block) {
         // A lane has two channels at most: what it knows of them stays in registers. Nearly every
         // sweep finds nothing, and how long that takes is a part of every round trip: one branch.
         unsigned const index = 2 * lanes.thread_rank();
         detail::Watched<Channel> first(channels, index, count);
         detail::Watched<Channel> second(channels, index + 1, count);
-        std::uint64_t const* const own_bells = bells + index;
+        std::uint64_t const* const own_doorbells = doorbells + index;
         detail::sweep_until_stopped(control, lanes, [&] {
-            Quad const rung = near.load_pair(own_bells);
+            Quad const rung = near.load_pair(own_doorbells);
             if (!first.concerned(rung.low) && !second.concerned(rung.high)) [[likely]]
                 return false;
             bool const served = first.serve(rung.low, handler);
@@ -103,7 +103,7 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
             bool served = false;
             for (unsigned index = 2 * lanes.thread_rank(); index < count;
                  index += 2 * lanes.size()) {
-                Quad const rung = near.load_pair(bells + index);
+                Quad const rung = near.load_pair(doorbells + index);
                 served |= detail::serve_heard(channels[index], rung.low, handler);
                 if (index + 1 == count) break;
                 served |= detail::serve_heard(channels[index + 1], rung.high, handler);

@@ -39,28 +39,28 @@ struct WatchBody {
         Handler own = handler;
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);
-        serve_watch(watched, channels_per_block, nearest_bells(block, leading.status, clock), own,
-                    limits.control(leading, clock));
+        serve_watch(watched, channels_per_block, nearest_doorbells(block, leading.status, clock),
+                    own, limits.control(leading, clock));
     }
 
    private:
-    // Those of the block's two places for bells that are nearer to it. The host reads in the status
-    // line which, once it sees there that the block has started.
-    CARILLON_HD std::uint64_t const* nearest_bells(unsigned block, StatusLine* status,
-                                                   DeviceClock const& clock) const {
+    // Those of the block's two pages for doorbells that are nearer to it. The host reads in the
+    // status line which, once it sees there that the block has started.
+    CARILLON_HD std::uint64_t const* nearest_doorbells(unsigned block, StatusLine* status,
+                                                       DeviceClock const& clock) const {
         WarpLanes const lanes;
-        std::uint64_t place = 0;
+        std::uint64_t page = 0;
         if (lanes.thread_rank() == 0) {
-            std::uint64_t* const bells = channels.bells(block, 0);
-            place = nearest_place(DeviceNear(), clock, bells, ChannelTable::page, 2);
-            FlagWriter<std::uint64_t, DeviceFar>(&status->bells).set(place);
+            std::uint64_t* const doorbells = channels.doorbells(block, 0);
+            page = nearest_page(DeviceNear(), clock, doorbells, ChannelTable::page, 2);
+            FlagWriter<std::uint64_t, DeviceFar>(&status->doorbell_page).set(page);
         }
-        return channels.bells(block, static_cast<unsigned>(lanes.broadcast(place)));
+        return channels.doorbells(block, static_cast<unsigned>(lanes.broadcast(page)));
     }
 
     template <class Channel>
     struct Room {
-        alignas(Channel) unsigned char bytes[bells_per_block * sizeof(Channel)];
+        alignas(Channel) unsigned char bytes[doorbells_per_block * sizeof(Channel)];
     };
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the threads of a block copy device memory to host memory, and how one of them reads words of
-// it. Loads go past the caches of the multiprocessor, which do not see what others write.
+// it. Loads go past the caches of the SM, which do not see what others write.
 #pragma once
 
 #include <cstddef>

@@ -116,7 +116,7 @@ __device__ inline std::uint64_t clock_ticks() {
 // PTX ISA: nanosleep, sm_70; from nothing to twice `ns`, which is at most 1 ms.
 __device__ inline void sleep(std::uint32_t ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 
-__device__ inline std::uint32_t multiprocessor() {
+__device__ inline std::uint32_t sm() {
     std::uint32_t id;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
     return id;

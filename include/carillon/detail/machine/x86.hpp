@@ -60,7 +60,7 @@ concept CpuBulkStores = requires(Cpu const& cpu, StoreKind kind, Line* to, void 
 
 // Into memory that CPU threads share: order_stores() puts earlier stores ahead of later ones.
 template <class Cpu>
-concept CpuSharedStores = CpuStores<Cpu> && requires(Cpu const& cpu, Quad* to, Quad const& quad) {
+concept CpuCoherentStores = CpuStores<Cpu> && requires(Cpu const& cpu, Quad* to, Quad const& quad) {
     cpu.store_quad(to, quad);
     cpu.order_stores();
 };

@@ -6,10 +6,10 @@
 //   | request slots | control line |     | reply slots | status line  |
 //   |               | reply credit |     |             | request credit |
 //
-// After the channels, in device memory: the bells of each block that watches several channels, side
-// by side, so that one look tells which of them have news; twice, on neighbouring pages, of which
-// the block chooses one. A channel's two parts need not have the same index: which page of memory a
-// part lies in decides how long its lines take (placement.hpp).
+// After the channels, in device memory: the doorbells of each block that watches several channels,
+// side by side, so that one look tells which of them have news; twice, on neighbouring pages, of
+// which the block chooses one. A channel's two parts need not have the same index: which page of
+// memory a part lies in decides how long its lines take (placement.hpp).
 #pragma once
 
 #include <cstddef>
@@ -38,11 +38,11 @@ enum class EndReason : std::uint64_t {
 
 // Tells the CPU where a block is. In host memory; the block writes, the CPU reads.
 struct alignas(64) StatusLine {
-    std::uint64_t started;         // 1 once the block runs
-    std::uint64_t ended;           // an EndReason once it has returned
-    std::uint64_t multiprocessor;  // where it runs
-    std::uint64_t bells;           // which of its two places for bells it watches
-    std::uint64_t beat;            // another value now and then, while it does not serve
+    std::uint64_t started;        // 1 once the block runs
+    std::uint64_t ended;          // an EndReason once it has returned
+    std::uint64_t sm;             // where it runs
+    std::uint64_t doorbell_page;  // which of its two pages for doorbells it watches
+    std::uint64_t beat;           // another value now and then, while it does not serve
 };
 
 // One channel as one side sees it.
@@ -54,14 +54,14 @@ struct ChannelView {
 };
 
 // Where a channel's parts lie: indices of strides in either memory.
-struct ChannelPlace {
+struct ChannelLocation {
     std::uint32_t in_device_memory;
     std::uint32_t in_host_memory;
-    bool operator==(ChannelPlace const&) const = default;
+    bool operator==(ChannelLocation const&) const = default;
 };
 
-// How many channels one block can watch: 64 bells are what a warp reads with one load.
-inline constexpr unsigned bells_per_block = 64;
+// How many channels one block can watch: 64 doorbells are what a warp reads with one load.
+inline constexpr unsigned doorbells_per_block = 64;
 
 // All channels of a ChannelMemory as one side sees them. Trivially copyable.
 struct ChannelTable {
@@ -71,11 +71,12 @@ struct ChannelTable {
     std::uint32_t capacity;
     Sequence first;
     // Where each channel lies, in memory of the side that reads it; nullptr: channel i at {i, i}.
-    ChannelPlace const* places = nullptr;
+    ChannelLocation const* locations = nullptr;
 
     static constexpr std::size_t page = 4096;
-    static constexpr std::size_t bell_pages = 2 * page;
-    static constexpr unsigned blocks_per_page = page / (bells_per_block * sizeof(std::uint64_t));
+    static constexpr std::size_t doorbell_pages = 2 * page;
+    static constexpr unsigned blocks_per_page =
+        page / (doorbells_per_block * sizeof(std::uint64_t));
 
     // Slots that fill pages start at one: how long a line takes is a matter of its page.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t stride(std::uint32_t capacity) {
@@ -83,35 +84,35 @@ struct ChannelTable {
         return capacity * sizeof(Line) < page ? bytes : (bytes + page - 1) / page * page;
     }
 
-    // Where the bells begin, and where they end: pairs of pages, each for eight blocks, which have
-    // two channels at least.
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t bells_at(unsigned channels,
-                                                                    std::uint32_t capacity) {
-        return (channels * stride(capacity) + bell_pages - 1) / bell_pages * bell_pages;
+    // Where the doorbells begin, and where they end: pairs of pages, each for eight blocks, which
+    // have two channels at least.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_at(unsigned channels,
+                                                                        std::uint32_t capacity) {
+        return (channels * stride(capacity) + doorbell_pages - 1) / doorbell_pages * doorbell_pages;
     }
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t bells_end(unsigned channels,
-                                                                     std::uint32_t capacity) {
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_end(unsigned channels,
+                                                                         std::uint32_t capacity) {
         std::size_t const blocks = (std::size_t{channels} + 1) / 2;
         std::size_t const pairs = (blocks + blocks_per_page - 1) / blocks_per_page;
-        return bells_at(channels, capacity) + pairs * bell_pages;
+        return doorbells_at(channels, capacity) + pairs * doorbell_pages;
     }
 
-    // The bells of a block's channels in one of the two places for them: of each the sequence
+    // The doorbells of a block's channels in one of the two pages for them: of each the sequence
     // number of the last request published.
-    [[nodiscard]] CARILLON_HD std::uint64_t* bells(unsigned block, unsigned place) const {
-        std::byte* const pages = in_device_memory + bells_at(channels, capacity) +
-                                 block / blocks_per_page * bell_pages + place * page;
+    [[nodiscard]] CARILLON_HD std::uint64_t* doorbells(unsigned block, unsigned which) const {
+        std::byte* const pages = in_device_memory + doorbells_at(channels, capacity) +
+                                 block / blocks_per_page * doorbell_pages + which * page;
         return reinterpret_cast<std::uint64_t*>(pages) +
-               std::size_t{block % blocks_per_page} * bells_per_block;
+               std::size_t{block % blocks_per_page} * doorbells_per_block;
     }
 
     [[nodiscard]] CARILLON_HD ChannelView channel(unsigned index) const {
-        return channel(places == nullptr ? ChannelPlace{index, index} : places[index]);
+        return channel(locations == nullptr ? ChannelLocation{index, index} : locations[index]);
     }
 
-    [[nodiscard]] CARILLON_HD ChannelView channel(ChannelPlace place) const {
-        std::byte* const device = in_device_memory + place.in_device_memory * stride(capacity);
-        std::byte* const host = in_host_memory + place.in_host_memory * stride(capacity);
+    [[nodiscard]] CARILLON_HD ChannelView channel(ChannelLocation location) const {
+        std::byte* const device = in_device_memory + location.in_device_memory * stride(capacity);
+        std::byte* const host = in_host_memory + location.in_host_memory * stride(capacity);
         std::size_t const after_slots = capacity * sizeof(Line);
         auto* const control = reinterpret_cast<ControlLine*>(device + after_slots);
         auto* const status = reinterpret_cast<StatusLine*>(host + after_slots);

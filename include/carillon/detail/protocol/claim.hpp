@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the producers of a shared ring (shared_ring.hpp) claim sequence numbers, and tell of it.
+// How the producers of an MPMC ring (mpmc_ring.hpp) claim sequence numbers, and tell of it.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -74,7 +74,7 @@ struct Claim {
 template <ClaimAccess Near, RecordsThrough<Near> Record>
 class Claimer {
    public:
-    CARILLON_HD Claimer(SharedRingView const& view, Near near, Record record)
+    CARILLON_HD Claimer(MpmcRingView const& view, Near near, Record record)
         : view_(view), free_until_(view.first - 1), near_(near), record_(record) {}
 
     // At least `least` and at most `most` numbers in a row, or none at once: where there is no
@@ -122,7 +122,7 @@ class Claimer {
         return room < most ? static_cast<std::uint32_t>(room) : most;
     }
 
-    SharedRingView view_;
+    MpmcRingView view_;
     Sequence free_until_;  // every slot up to this number is known to be free, or claimed
     Near near_;
     Record record_;

@@ -95,7 +95,7 @@ class DoorbellListener {
     CARILLON_HD explicit DoorbellListener(std::uint64_t const* word, Near near = Near())
         : flag_(word, near) {}
 
-    // How often the bell was rung since the last time; 0 at once if it was not. Rings that came
+    // How often the doorbell was rung since the last time; 0 at once if it was not. Rings that came
     // close together are heard together, none is lost.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t heard() {

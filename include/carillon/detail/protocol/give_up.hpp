@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of the numbers that a producer of a shared ring (shared_ring.hpp) had claimed when
+// What becomes of the numbers that a producer of an MPMC ring (mpmc_ring.hpp) had claimed when
 // it died.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/claim.hpp"
-#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
@@ -16,7 +16,7 @@ namespace carillon {
 // Whether the line with this number, which a producer that has died had claimed, was written whole:
 // it is there, or one of a later lap. To be asked before the number is given up; reads far memory.
 template <NearAccess Near>
-[[nodiscard]] bool was_written(SharedRingView const& view, Sequence number, Near near) {
+[[nodiscard]] bool was_written(MpmcRingView const& view, Sequence number, Near near) {
     Line const line = near.load_line(view.slots + view.index(number));
     for (Quad const& quad : line.quads) {
         if (static_cast<std::int32_t>(quad.tag() - tag_of(number)) < 0) return false;
@@ -28,7 +28,7 @@ template <NearAccess Near>
 // finds a line there all the same takes it.
 // S5, pairs with S4.
 template <FarAccess Far>
-void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far const& far) {
+void give_up_claim(MpmcRingView const& view, Sequence begin, Sequence end, Far const& far) {
     far.release();
     for (Sequence s = begin; s != end; ++s) far.store_word(view.given_up + view.index(s), s);
     far.commit(view.given_up, view.capacity * sizeof(*view.given_up));
@@ -39,7 +39,7 @@ void give_up_claim(SharedRingView const& view, Sequence begin, Sequence end, Far
 // where there is none, for i < records. Returns false where a living producer is just claiming:
 // call it again.
 template <FarAccess Far, NearAccess Near, class Records>
-bool give_up_claims(SharedRingView const& view, std::size_t records, Records&& record, Far far,
+bool give_up_claims(MpmcRingView const& view, std::size_t records, Records&& record, Far far,
                     Near near, Claim* held) {
     // S8, pairs with S7: the last claim is looked at before the records, so that whoever made one
     // up to it is found claiming, or with its numbers.

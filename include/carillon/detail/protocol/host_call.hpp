@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol of a call from the device to the host. Any device thread sends its request through a
-// shared ring to the host and polls a place in its own memory for the reply.
+// MPMC ring to the host and polls a slot in its own memory for the reply.
 //
 //     memory of the host's side          memory of the device's side
 //     +----------------------------+     +---------+---------+-- ... --+---------+
 //     | ring of requests           |     | reply 0 | reply 1 |         | reply n |
-//     | (detail/protocol/shared_ring.hpp)     |     +---------+---------+-- ... --+---------+
+//     | (detail/protocol/mpmc_ring.hpp)     |     +---------+---------+-- ... --+---------+
 //     +----------------------------+       a line each: written far, polled near
 //                                        | word 0, word 1, ... word n; next      |
 //                                        +---------------------------------------+
-//                                          the device's threads claim places here
+//                                          the device's threads claim slots here
 //
-// The places are those of detail/protocol/reply_places.hpp.
+// The slots are those of detail/protocol/reply_slots.hpp.
 #pragma once
 
 #include <concepts>
@@ -22,8 +22,8 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/reply_places.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -33,8 +33,9 @@ namespace carillon {
 enum class HostCallResult : std::uint8_t {
     answered,
     timed_out,  // the request was sent: the host may serve it yet, and its reply is dropped
-    no_room,    // the request was not sent: no place or no slot came free until the deadline
-    failed,     // the host's function threw
+    no_room,  // the request was not sent: no reply slot or no slot of the ring came free until the
+              // deadline
+    failed,   // the host's function threw
 };
 
 // The host's answer.
@@ -99,7 +100,7 @@ template <class Request, FarAccess Far, ClaimAccess Near>
 class BasicHostPoster {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit BasicHostPoster(SharedRingView const& requests, Far far = Far(),
+    CARILLON_HD explicit BasicHostPoster(MpmcRingView const& requests, Far far = Far(),
                                          Near near = Near())
         : requests_(requests, far, near) {
         check_host_message<Request>();
@@ -128,10 +129,10 @@ template <class Request, class Reply, FarAccess Far, ClaimAccess Near, PollClock
 class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD BasicHostCaller(SharedRingView const& requests, ReplyPlaces const& places,
+    CARILLON_HD BasicHostCaller(MpmcRingView const& requests, ReplySlots const& slots,
                                 Clock clock = Clock(), Far far = Far(), Near near = Near())
         : BasicHostPoster<Request, Far, Near>(requests, far, near),
-          place_(places, near),
+          slot_(slots, near),
           clock_(clock) {
         check_host_message<Reply>();
     }
@@ -144,30 +145,30 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
     CARILLON_HD HostCallResult call(Request const& request, Reply& reply, std::uint64_t timeout_ns,
                                     OutOfLine data = OutOfLine::none) {
         PollDeadline<Clock> deadline(clock_, timeout_ns);
-        while (!place_.try_claim()) {
+        while (!slot_.try_claim()) {
             if (deadline.passed()) return HostCallResult::no_room;
         }
-        while (!this->try_send(place_.address(), request, data)) {
+        while (!this->try_send(slot_.address(), request, data)) {
             if (!deadline.passed()) continue;
-            place_.take_back();
+            slot_.take_back();
             return HostCallResult::no_room;
         }
         Line line;
-        while (!place_.look(line)) {
+        while (!slot_.look(line)) {
             // Once more: what came while the clock was looked at is taken.
             if (!deadline.passed()) continue;
-            if (place_.look(line)) break;
-            place_.give_up();
+            if (slot_.look(line)) break;
+            slot_.give_up();
             return HostCallResult::timed_out;
         }
-        place_.give_back();
+        slot_.give_back();
         if (unpack<std::uint64_t>(line) != 0) return HostCallResult::failed;
         reply = unpack<HostReply<Reply>>(line).value;
         return HostCallResult::answered;
     }
 
    private:
-    PlaceClaim<Near> place_;
+    ReplySlotClaim<Near> slot_;
     Clock clock_;
 };
 
@@ -175,7 +176,7 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
 template <FarAccess Far>
 class HostReplyWriter {
    public:
-    explicit HostReplyWriter(ReplyPlaces const& places, Far far = Far()) : writer_(places, far) {}
+    explicit HostReplyWriter(ReplySlots const& slots, Far far = Far()) : writer_(slots, far) {}
 
     // `data` is for what the reply refers to.
     template <class Reply>

@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
-#include "carillon/detail/protocol/bell.hpp"
 #include "carillon/detail/protocol/messages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/protocol/tail_doorbell.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -23,19 +23,19 @@ namespace carillon {
 // with its tags, before the flush: no other message is put under tags that may have arrived. So
 // after an exception what has a number below next() counts as sent, and leaves with the next flush
 // of that memory at the latest; what has not was not sent, and may be pushed again.
-template <class T, FarAccess Far, WordAccess Near, RingsThrough<Far> Ringer = NoBell>
+template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer = NoDoorbell>
 class Producer {
    public:
     CARILLON_POLICY_CODE
     CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
-                                  Ringer bell = Ringer())
+                                  Ringer doorbell = Ringer())
         : view_(view),
           next_(view.first),
           slot_(view.slot(view.first)),
           room_(view.capacity),
           far_(far),
           near_(near),
-          bell_(bell) {
+          doorbell_(doorbell) {
         check_payload<T>();
     }
 
@@ -49,10 +49,11 @@ class Producer {
     }
 
     // The same, but the line leaves this side when the caller commits it, through the far policy:
-    // one commit for lines of several rings. So it is for a producer without a bell.
+    // one commit for lines of several rings. So it is for a producer without a doorbell.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_push_uncommitted(
-        T const& message, OutOfLine data = OutOfLine::none) requires std::same_as<Ringer, NoBell> {
+        T const& message,
+        OutOfLine data = OutOfLine::none) requires std::same_as<Ringer, NoDoorbell> {
         if (was_full()) [[unlikely]]
             return false;
         (void)store(pack(message, tag_of(next_)), data);
@@ -105,7 +106,7 @@ class Producer {
         // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
         // to be evicted. No order between quads is needed: each carries its tag.
         far_.commit(stored, sizeof(Line));
-        bell_.commit(far_);
+        doorbell_.commit(far_);
         look_now_and_then();
     }
 
@@ -115,7 +116,7 @@ class Producer {
         // P1, pairs with C1: what the message refers to is complete before the line that names it.
         if (data == OutOfLine::written) far_.release();
         far_.store_line(slot_, line, tag_of(next_ - view_.capacity));
-        bell_.store(far_, next_);
+        doorbell_.store(far_, next_);
         Line* const stored = slot_;
         advance(1);
         return stored;
@@ -134,9 +135,9 @@ class Producer {
                                tag_of(next_ - view_.capacity));
         Line* const stored = slot_;
         advance(count);
-        bell_.store(far_, next_ - 1);
+        doorbell_.store(far_, next_ - 1);
         far_.commit(stored, count * sizeof(Line));  // P2
-        bell_.commit(far_);
+        doorbell_.commit(far_);
     }
 
     CARILLON_HD void advance(std::size_t count) {
@@ -164,7 +165,7 @@ class Producer {
     std::uint32_t room_;  // slots known to be free
     Far far_;
     Near near_;
-    Ringer bell_;
+    Ringer doorbell_;
 };
 
 }  // namespace carillon

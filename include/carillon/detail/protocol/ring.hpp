@@ -18,10 +18,11 @@
 //   ring_view.hpp            where slots and credit are
 //   producer.hpp             the end that writes lines: P1, P2, P3
 //   consumer.hpp             the end that takes them: C1, C2
-//   messages.hpp, bell.hpp   many messages at once; how one who watches many rings hears of one
+//   messages.hpp, tail_doorbell.hpp   many messages at once; how one who watches many rings hears
+//   of one
 #pragma once
 
-#include "carillon/detail/protocol/bell.hpp"       // IWYU pragma: export
-#include "carillon/detail/protocol/consumer.hpp"   // IWYU pragma: export
-#include "carillon/detail/protocol/producer.hpp"   // IWYU pragma: export
-#include "carillon/detail/protocol/ring_view.hpp"  // IWYU pragma: export
+#include "carillon/detail/protocol/consumer.hpp"       // IWYU pragma: export
+#include "carillon/detail/protocol/producer.hpp"       // IWYU pragma: export
+#include "carillon/detail/protocol/ring_view.hpp"      // IWYU pragma: export
+#include "carillon/detail/protocol/tail_doorbell.hpp"  // IWYU pragma: export

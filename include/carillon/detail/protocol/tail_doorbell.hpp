@@ -14,13 +14,14 @@ namespace carillon {
 // What a producer tells beside the lines, through its own far policy: stored after a line, left to
 // leave after the line has.
 template <class B, class Far>
-concept RingsThrough = std::copyable<B> && requires(B const& bell, Far const& far, Sequence last) {
-    bell.store(far, last);
-    bell.commit(far);
+concept DoorbellThrough = std::copyable<B> &&
+    requires(B const& doorbell, Far const& far, Sequence last) {
+    doorbell.store(far, last);
+    doorbell.commit(far);
 };
 
-// A producer without a bell: whoever consumes looks at the ring itself.
-class NoBell {
+// A producer without a doorbell: whoever consumes looks at the ring itself.
+class NoDoorbell {
    public:
     template <FarAccess Far>
     CARILLON_HD void store(Far const& /*far*/, Sequence /*published*/) const {}
@@ -30,18 +31,18 @@ class NoBell {
 
 // A word beside those of other rings, in the memory of the consumer's side, that tells the last
 // sequence number published: one look at many of them finds the rings that have news. No order is
-// needed between line and bell: who hears it polls the ring until the line is there.
-class Bell {
+// needed between line and doorbell: who hears it polls the ring until the line is there.
+class TailDoorbell {
    public:
-    // nullptr: none is rung, as with NoBell, where that is known only at run time.
-    CARILLON_HD explicit Bell(std::uint64_t* word = nullptr) : word_(word) {}
+    // nullptr: none is rung, as with NoDoorbell, where that is known only at run time.
+    CARILLON_HD explicit TailDoorbell(std::uint64_t* word = nullptr) : word_(word) {}
 
     CARILLON_POLICY_CODE
     template <FarAccess Far>
     CARILLON_HD void store(Far const& far, Sequence published) const {
         if (word_ != nullptr) far.store_word(word_, published);
     }
-    // B1, beside P2: without it the bell may linger, and nobody looks at the line.
+    // B1, beside P2: without it the doorbell may linger, and nobody looks at the line.
     CARILLON_POLICY_CODE
     template <FarAccess Far>
     CARILLON_HD void commit(Far const& far) const {

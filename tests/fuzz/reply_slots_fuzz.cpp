@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places for replies: the CPU's claims of a pooled kernel's, whose blocks write what they like, and
+// Slots for replies: the CPU's claims of a pooled kernel's, whose blocks write what they like, and
 // the answers of a service that is asked by anything.
-#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 
 #include "carillon/detail/protocol/host_call.hpp"
 #include "fuzz/fuzz.hpp"
@@ -9,40 +9,40 @@
 namespace carillon::fuzz {
 namespace {
 
-constexpr std::uint32_t place_count = 3;
+constexpr std::uint32_t slot_count = 3;
 
-struct Places {
-    std::vector<Line> lines = std::vector<Line>(place_count);
-    std::vector<std::uint64_t> words = std::vector<std::uint64_t>(place_count);
+struct Slots {
+    std::vector<Line> lines = std::vector<Line>(slot_count);
+    std::vector<std::uint64_t> words = std::vector<std::uint64_t>(slot_count);
     std::uint64_t next = 0;
-    ReplyPlaces view{lines.data(), words.data(), &next, place_count};
+    ReplySlots view{lines.data(), words.data(), &next, slot_count};
 
-    Places() { format_places(view, 1); }
-    Places(Places const&) = delete;
-    Places& operator=(Places const&) = delete;
+    Slots() { format_reply_slots(view, 1); }
+    Slots(Slots const&) = delete;
+    Slots& operator=(Slots const&) = delete;
 };
 
 void claim_among_any_replies(Input& input) {
-    Places places;
-    PlaceClaim<SeenNear> claim(places.view);
+    Slots slots;
+    ReplySlotClaim<SeenNear> claim(slots.view);
     bool held = false;
     while (!input.empty()) {
         std::size_t const what = input.below(5);
-        if (what == 0) places.lines[input.below(place_count)] = input.take<Line>();
-        if (what == 1) places.words[input.below(place_count)] = input.take<std::uint64_t>();
-        if (what == 2) places.next = input.take<std::uint64_t>();
+        if (what == 0) slots.lines[input.below(slot_count)] = input.take<Line>();
+        if (what == 1) slots.words[input.below(slot_count)] = input.take<std::uint64_t>();
+        if (what == 2) slots.next = input.take<std::uint64_t>();
         if (!held) {
             held = claim.try_claim();
             continue;
         }
-        require(claim.address().place < place_count, "a place that is claimed is there");
+        require(claim.address().slot < slot_count, "a slot that is claimed is there");
         Line line;
         if (claim.look(line)) {
             claim.give_back();
         } else if (what == 3) {
             claim.give_up();
         } else if (what == 4) {
-            places.lines[claim.address().place] = with_tag(line, claim.address().number);
+            slots.lines[claim.address().slot] = with_tag(line, claim.address().number);
             continue;
         } else {
             continue;
@@ -53,8 +53,8 @@ void claim_among_any_replies(Input& input) {
 
 // As HostService does.
 void answer_any_request(Input& input) {
-    Places places;
-    HostReplyWriter<HostMapped> const writer(places.view, seen_far);
+    Slots slots;
+    HostReplyWriter<HostMapped> const writer(slots.view, seen_far);
     while (!input.empty()) {
         auto const request = input.take<AddressedRequest<std::uint64_t>>();
         if (request.value % 2 == 0) {
@@ -68,6 +68,6 @@ void answer_any_request(Input& input) {
 }  // namespace
 }  // namespace carillon::fuzz
 
-CARILLON_FUZZ_TARGET(places, input) {
+CARILLON_FUZZ_TARGET(reply_slots, input) {
     input.below(2) == 0 ? claim_among_any_replies(input) : answer_any_request(input);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device source: nvcc compiles it where there is one.
-#include "kernels/verify/shared.hpp"
+#include "kernels/verify/mpmc.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,20 +12,20 @@ namespace carillon::tool {
 namespace {
 
 // A ring that threads share, and what came through it.
-class SharedLines {
+class MpmcLines {
    public:
-    SharedLines(VerifyStage const& stage, SharedTest const& test)
+    MpmcLines(VerifyStage const& stage, MpmcTest const& test)
         : stage_(stage),
           test_(test),
           window_(2 * test.capacity),
           sent_(std::max(2U, stage.threads)),
           ring_(stage.device,
-                {test.capacity, test.stripe, static_cast<unsigned>(sent_.size()), {first_shared}},
+                {test.capacity, test.stripe, static_cast<unsigned>(sent_.size()), {first_mpmc}},
                 Direction::to_device),
           arrivals_(stage.device.allocate(2 * sizeof(Line) +
                                           sent_.size() * window_ * sizeof(std::uint64_t))),
           far_(stage.device.access(ring_.device_memory())) {
-        Arrivals const arrivals = at(arrivals_.host());
+        Arrivals const arrivals = at(arrivals_.host_ptr());
         for (unsigned producer = 0; producer < sent_.size(); ++producer) {
             for (std::uint32_t i = 0; i < window_; ++i) *arrivals.word(producer, i) = i;
         }
@@ -37,12 +37,13 @@ class SharedLines {
                                       ? LaunchShape{2}
                                       : LaunchShape{test_.blocks, 4 * lanes_per_warp};
         LitmusKernel kernel(stage_, shape, time);
-        kernel.start(TakeSealed{
-            ring_.on_device(), at(arrivals_.device()), test_.slow_consumer ? slow_on_device : 0,
-            test_.ignore_room ? TakeLines::patience_ns / 10 : TakeLines::patience_ns,
-            kernel.station()});
+        kernel.start(
+            TakeSealed{ring_.device_view(), at(arrivals_.device_ptr()),
+                       test_.slow_consumer ? slow_on_device : 0,
+                       test_.ignore_room ? TakeLines::patience_ns / 10 : TakeLines::patience_ns,
+                       kernel.station()});
         auto const deadline = Clock::now() + time;
-        SharedRingView const view = ring_.on_host();
+        MpmcRingView const view = ring_.host_view();
         (void)on_threads(threads(), [&](unsigned thread) {
             sent_[thread] = test_.ignore_room ? send(thread, deadline, IgnoredRoom(view))
                                               : send(thread, deadline, HostCached());
@@ -50,7 +51,7 @@ class SharedLines {
         });
         std::uint64_t end = 1;
         for (std::uint64_t const each : sent_) end += each;
-        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(arrivals_.host()),
+        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(arrivals_.host_ptr()),
                                               stage_.device.access(arrivals_))
             .set(end);
         Findings found = kernel.end();
@@ -59,7 +60,7 @@ class SharedLines {
     }
 
    private:
-    static constexpr Sequence first_shared = (Sequence{1} << 32U) - 1023;  // tags wrap early
+    static constexpr Sequence first_mpmc = (Sequence{1} << 32U) - 1023;  // tags wrap early
     static constexpr std::uint32_t batch = 16;
 
     [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(sent_.size()); }
@@ -72,8 +73,8 @@ class SharedLines {
     // Sends single messages and batches in turn; how many.
     template <class Near>
     [[nodiscard]] std::uint64_t send(unsigned thread, Clock::time_point deadline, Near near) const {
-        SharedProducer<Sealed, HostMapped, Near, ClaimRecord> producer(
-            ring_.on_host(), far_, near, ClaimRecord(ring_.records() + thread));
+        MpmcProducer<Sealed, HostMapped, Near, ClaimRecord> producer(
+            ring_.host_view(), far_, near, ClaimRecord(ring_.records() + thread));
         std::array<Sealed, batch> messages{};
         std::uint64_t next = window_;
         std::uint32_t pushes = 0;
@@ -93,7 +94,7 @@ class SharedLines {
     // Messages of the end of which none of a window came after them.
     void add_missing(Findings& findings) const {
         arrivals_.invalidate(0, arrivals_.size());
-        Arrivals const arrivals = at(arrivals_.host());
+        Arrivals const arrivals = at(arrivals_.host_ptr());
         for (unsigned producer = 0; producer < threads(); ++producer) {
             std::uint64_t const last = window_ + sent_[producer] - 1;
             for (std::uint32_t i = 0; i < window_; ++i) {
@@ -108,10 +109,10 @@ class SharedLines {
     }
 
     VerifyStage const& stage_;
-    SharedTest const& test_;
+    MpmcTest const& test_;
     std::uint32_t window_;
     std::vector<std::uint64_t> sent_;  // by each thread
-    detail::SharedRingMemory ring_;
+    detail::MpmcRingMemory ring_;
     Memory arrivals_;
     HostMapped far_;
 };
@@ -120,9 +121,8 @@ static_assert(Arrivals::most_producers == most_verify_threads);
 
 }  // namespace
 
-Findings run_shared(VerifyStage const& stage, SharedTest const& test,
-                    std::chrono::nanoseconds time) {
-    return SharedLines(stage, test).run(time);
+Findings run_mpmc(VerifyStage const& stage, MpmcTest const& test, std::chrono::nanoseconds time) {
+    return MpmcLines(stage, test).run(time);
 }
 
 }  // namespace carillon::tool

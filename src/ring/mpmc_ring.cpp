@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/shared_ring.hpp"
+#include "carillon/mpmc_ring.hpp"
 
 #include <fmt/format.h>
 
 #include <bit>
 
 #include "carillon/channel_memory.hpp"
-#include "ring/shared_ring_layout.hpp"
+#include "ring/mpmc_ring_layout.hpp"
 #include "ring/sizes.hpp"
 
 namespace carillon::detail {
 namespace {
 
-void check(SharedRingOptions const& options, Direction direction) {
-    constexpr auto* call = "SharedRing";
+void check(MpmcRingOptions const& options, Direction direction) {
+    constexpr auto* call = "MpmcRing";
     check_capacity(call, options.capacity);
     if (!std::has_single_bit(options.stripe) || options.stripe > options.capacity / 2) {
         throw UsageError(call, fmt::format("a stripe of {} is not a power of two of at most half "
@@ -37,11 +37,11 @@ void check(SharedRingOptions const& options, Direction direction) {
 
 }  // namespace
 
-SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const& options,
-                                   Direction direction) {
+MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& options,
+                               Direction direction) {
     check(options, direction);
-    SharedRingLayout const at(options.capacity, options.stripe, options.producers,
-                              device.info().atom_size);
+    MpmcRingLayout const at(options.capacity, options.stripe, options.producers,
+                            device.info().atom_size);
     bool const to_device = direction == Direction::to_device;
     in_device_memory_ =
         device.allocate(to_device ? at.of_consumers.size() : at.of_producers.size());
@@ -50,19 +50,19 @@ SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const
     auto const view = [&](void* of_consumers, void* of_producers) {
         auto* const there = static_cast<std::byte*>(of_consumers);
         auto* const here = static_cast<std::byte*>(of_producers);
-        return SharedRingView{reinterpret_cast<Line*>(there + at.slots),
-                              reinterpret_cast<std::uint64_t*>(there + at.given_up),
-                              reinterpret_cast<std::uint64_t*>(there + at.taken),
-                              reinterpret_cast<std::uint64_t*>(here + at.claimed),
-                              reinterpret_cast<std::uint64_t*>(here + at.credits),
-                              options.capacity,
-                              static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
-                              options.for_tests.first};
+        return MpmcRingView{reinterpret_cast<Line*>(there + at.slots),
+                            reinterpret_cast<std::uint64_t*>(there + at.given_up),
+                            reinterpret_cast<std::uint64_t*>(there + at.taken),
+                            reinterpret_cast<std::uint64_t*>(here + at.claimed),
+                            reinterpret_cast<std::uint64_t*>(here + at.credits),
+                            options.capacity,
+                            static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
+                            options.for_tests.first};
     };
-    void* const device_here = in_device_memory_.host();
-    void* const device_there = in_device_memory_.device();
-    void* const host_here = in_host_memory_.host();
-    void* const host_there = in_host_memory_.device();
+    void* const device_here = in_device_memory_.host_ptr();
+    void* const device_there = in_device_memory_.device_ptr();
+    void* const host_here = in_host_memory_.host_ptr();
+    void* const host_there = in_host_memory_.device_ptr();
     host_ = to_device ? view(device_here, host_here) : view(host_here, device_here);
     device_ = to_device ? view(device_there, host_there) : view(host_there, device_there);
     if (to_device) {
@@ -73,7 +73,7 @@ SharedRingMemory::SharedRingMemory(Device const& device, SharedRingOptions const
     in_device_memory_.flush(0, in_device_memory_.size());
 }
 
-unsigned SharedRingState::enter(std::string_view call, std::string_view which) {
+unsigned MpmcRingState::enter(std::string_view call, std::string_view which) {
     mark.require_own(call);
     if (auto const number = registry.try_enter()) return *number;
     if (recover() != 0) {

@@ -42,23 +42,21 @@ void check_options(std::string_view owner, KernelOptions const& options);
 [[nodiscard]] BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits);
 
 // A running kernel and its memory: what PersistentKernel does not need its types for.
-class KernelHost final : public ChannelPeer {
+class KernelSupervisor final : public ChannelPeer {
    public:
     // All that may fail comes before the kernel is launched, which nothing could stop then.
     // `owner`: the class whose name its errors have. The first of a block's channels in `memory`
     // has its control and status lines. Throws SystemError. Whoever has it last ends the kernel,
     // and it stays where it is in a child that was forked, and where its thread sits in the driver.
-    [[nodiscard]] static std::shared_ptr<KernelHost> make(Device const& device,
-                                                          std::shared_ptr<ChannelMemory> memory,
-                                                          KernelOptions const& options,
-                                                          std::string owner = "PersistentKernel",
-                                                          unsigned channels_per_block = 1);
-    KernelHost(KernelHost const&) = delete;
-    KernelHost& operator=(KernelHost const&) = delete;
-    ~KernelHost() override = default;
+    [[nodiscard]] static std::shared_ptr<KernelSupervisor> make(
+        Device const& device, std::shared_ptr<ChannelMemory> memory, KernelOptions const& options,
+        std::string owner = "PersistentKernel", unsigned channels_per_block = 1);
+    KernelSupervisor(KernelSupervisor const&) = delete;
+    KernelSupervisor& operator=(KernelSupervisor const&) = delete;
+    ~KernelSupervisor() override = default;
 
     // Itself; throws ForkError, in the name of `call`, in a child.
-    [[nodiscard]] KernelHost& of_this_process(std::string_view call) {
+    [[nodiscard]] KernelSupervisor& of_this_process(std::string_view call) {
         mark_.require_own(call);
         return *this;
     }
@@ -76,9 +74,9 @@ class KernelHost final : public ChannelPeer {
     // `outstanding`: whether the block, which is there, has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return options_.blocks; }
-    [[nodiscard]] unsigned multiprocessor(unsigned block) const;
-    // Which of its two places for bells a block that has started watches.
-    [[nodiscard]] unsigned place_of_bells(unsigned block) const;
+    [[nodiscard]] unsigned sm(unsigned block) const;
+    // Which of its two pages for doorbells a block that has started watches.
+    [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
     void require_open(std::string_view call) const override;
     void require_alive(std::string_view call) override;
@@ -91,10 +89,10 @@ class KernelHost final : public ChannelPeer {
         Clock::time_point since;
     };
 
-    KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
-               KernelOptions const& options, std::string owner, unsigned channels_per_block);
+    KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
+                     KernelOptions const& options, std::string owner, unsigned channels_per_block);
     // As the last one who had it goes.
-    static void let_go(KernelHost* host) noexcept;
+    static void let_go(KernelSupervisor* host) noexcept;
     // Before the process takes the memory away; an object with static storage is there still.
     void end_at_exit() noexcept;
     // Waits until the thread has ended, for a while: it may be within the driver. False if it has

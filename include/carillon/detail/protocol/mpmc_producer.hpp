@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of a shared ring (shared_ring.hpp) that write lines.
+// The ends of an MPMC ring (mpmc_ring.hpp) that write lines.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/claim.hpp"
 #include "carillon/detail/protocol/messages.hpp"
+#include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
-#include "carillon/detail/protocol/shared_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -18,11 +18,11 @@ namespace carillon {
 
 // One thread's end that writes lines; any number of them, each its own thread.
 template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
-class SharedProducer {
+class MpmcProducer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit SharedProducer(SharedRingView const& view, Far far = Far(),
-                                        Near near = Near(), Record record = Record())
+    CARILLON_HD explicit MpmcProducer(MpmcRingView const& view, Far far = Far(), Near near = Near(),
+                                      Record record = Record())
         : view_(view), claimer_(view, near, record), far_(far) {
         check_payload<T>();
     }
@@ -62,7 +62,7 @@ class SharedProducer {
                                tag_of(sequence), tag_of(sequence - view_.capacity));
     }
 
-    SharedRingView view_;
+    MpmcRingView view_;
     Claimer<Near, Record> claimer_;
     Far far_;
 };
@@ -73,7 +73,7 @@ template <class T, FarAccess Far, ClaimAccess Near, VotingGroup Lanes>
 class LanesProducer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit LanesProducer(SharedRingView const& view, Far far = Far(),
+    CARILLON_HD explicit LanesProducer(MpmcRingView const& view, Far far = Far(),
                                        Near near = Near(), Lanes lanes = Lanes())
         : view_(view), claimer_(view, near, NoRecord()), far_(far), lanes_(lanes) {
         check_payload<T>();
@@ -126,7 +126,7 @@ class LanesProducer {
         far_.commit(slot, sizeof(Line));  // S6
     }
 
-    SharedRingView view_;
+    MpmcRingView view_;
     Claimer<Near, NoRecord> claimer_;
     Far far_;
     Lanes lanes_;

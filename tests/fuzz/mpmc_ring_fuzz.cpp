@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's ends of shared rings whose other ends write what they like into the words and lines
+// The CPU's ends of MPMC rings whose other ends write what they like into the words and lines
 // that are theirs.
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 
 #include "fuzz/fuzz.hpp"
+#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/shared_ring_memory.hpp"
 
 namespace carillon::fuzz {
 namespace {
 
-constexpr std::uint32_t shared_slots = 16;
-constexpr std::uint32_t shared_stripe = 4;
+constexpr std::uint32_t mpmc_slots = 16;
+constexpr std::uint32_t mpmc_stripe = 4;
 
 void push_against_any_credits(Input& input) {
-    test::SharedRingSlots ring(shared_slots, shared_stripe);
-    SharedRingView const& view = ring.view();
-    SharedProducer<test::Whole, HostMapped, SeenNear, ClaimRecord> producer(
+    test::MpmcRingSlots ring(mpmc_slots, mpmc_stripe);
+    MpmcRingView const& view = ring.view();
+    MpmcProducer<test::Whole, HostMapped, SeenNear, ClaimRecord> producer(
         view, seen_far, SeenNear(), ClaimRecord(ring.record(0)));
-    std::vector<test::Whole> const messages(3 * shared_slots);
+    std::vector<test::Whole> const messages(3 * mpmc_slots);
     Claim held[1];
     while (!input.empty()) {
-        std::uint64_t& credit = view.credits[input.below(shared_slots / shared_stripe)];
+        std::uint64_t& credit = view.credits[input.below(mpmc_slots / mpmc_stripe)];
         std::size_t const what = input.below(4);
         if (what == 0) credit = input.take<std::uint64_t>();
-        if (what == 1) credit += shared_slots;
+        if (what == 1) credit += mpmc_slots;
         if (what == 2) {
             std::size_t const pushed =
                 producer.try_push_n(messages.data(), input.below(messages.size() + 1));
-            require(pushed <= shared_slots, "no more messages go at once than there are slots");
+            require(pushed <= mpmc_slots, "no more messages go at once than there are slots");
         }
         if (what == 3) {
             auto const record = [&](std::size_t i) { return ring.record(i); };
@@ -38,14 +38,13 @@ void push_against_any_credits(Input& input) {
 }
 
 void take_any_lines(Input& input) {
-    test::SharedRingSlots const ring(shared_slots, shared_stripe);
-    SharedRingView const& view = ring.view();
-    SharedConsumer<test::Whole, SeenNear, HostMapped, OneThread> consumer(view, SeenNear(),
-                                                                          seen_far);
+    test::MpmcRingSlots const ring(mpmc_slots, mpmc_stripe);
+    MpmcRingView const& view = ring.view();
+    MpmcConsumer<test::Whole, SeenNear, HostMapped, OneThread> consumer(view, SeenNear(), seen_far);
     Sequence next = 1;
     while (!input.empty()) {
         std::size_t const what = input.below(4);
-        if (what == 0) view.slots[input.below(shared_slots)] = input.take<Line>();
+        if (what == 0) view.slots[input.below(mpmc_slots)] = input.take<Line>();
         if (what == 1) *view.claimed = input.take<std::uint64_t>();
         if (what == 2) view.slots[view.index(next)] = with_tag(input.take<Line>(), tag_of(next));
         if (what != 3) continue;
@@ -59,6 +58,6 @@ void take_any_lines(Input& input) {
 }  // namespace
 }  // namespace carillon::fuzz
 
-CARILLON_FUZZ_TARGET(shared_ring, input) {
+CARILLON_FUZZ_TARGET(mpmc_ring, input) {
     input.below(2) == 0 ? push_against_any_credits(input) : take_any_lines(input);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostShared: a CPU thread on memory that it shares with another CPU thread, cached and coherent.
+// HostCoherent: a CPU thread on memory that it shares with another CPU thread, cached and coherent.
 // Near and far in one: a store is seen by the other side as soon as it leaves the store buffer.
 #pragma once
 
@@ -13,10 +13,10 @@
 namespace carillon {
 
 template <class Cpu>
-requires CpuLoads<Cpu> && CpuSharedStores<Cpu>
-class BasicHostShared {
+requires CpuLoads<Cpu> && CpuCoherentStores<Cpu>
+class BasicHostCoherent {
    public:
-    explicit BasicHostShared(Cpu cpu = {}) : cpu_(cpu) {}
+    explicit BasicHostCoherent(Cpu cpu = {}) : cpu_(cpu) {}
 
     // H5, pairs with H4: the loads are acquires, of a word too.
     [[nodiscard]] Line load_line(Line const* from) const {
@@ -59,6 +59,6 @@ class BasicHostShared {
     Cpu cpu_;
 };
 
-using HostShared = BasicHostShared<X86>;
+using HostCoherent = BasicHostCoherent<X86>;
 
 }  // namespace carillon

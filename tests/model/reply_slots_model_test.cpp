@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls whose callers may give up: whoever is answered has its own answer, whole, with its data.
-#include "model/models/reply_places_model.hpp"
+#include "model/models/reply_slots_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,22 +15,22 @@ void expect_success(Search const& search) {
     EXPECT_EQ((outcome<HostAsksModel<shape, quads>>(search)), "SUCCESS");
 }
 
-constexpr CallShape one_place{.places = 1, .calls = 1, .looks = 1, .bound = 1};
-constexpr CallShape patient{.places = 1, .calls = 2, .looks = 1, .bound = 0};
+constexpr CallShape one_slot{.slots = 1, .calls = 1, .looks = 1, .bound = 1};
+constexpr CallShape patient{.slots = 1, .calls = 2, .looks = 1, .bound = 0};
 constexpr CallShape many{
-    .places = 2, .calls = 4, .looks = 2, .bound = 0, .first = (Sequence{1} << 32U) - 2};
+    .slots = 2, .calls = 4, .looks = 2, .bound = 0, .first = (Sequence{1} << 32U) - 2};
 
-TEST(ReplyPlacesModelTest, fiveSwitchesWithOneLookEach) {
-    expect_success<one_place, last_quad>(switching_at_most(5));
+TEST(ReplySlotsModelTest, fiveSwitchesWithOneLookEach) {
+    expect_success<one_slot, last_quad>(switching_at_most(5));
 }
-TEST(ReplyPlacesModelTest, oneSwitchAndNoBoundOnWaiting) {
+TEST(ReplySlotsModelTest, oneSwitchAndNoBoundOnWaiting) {
     expect_success<patient, first_and_last_quad>(switching_at_most(1));
 }
-TEST(ReplyPlacesModelTest, randomExecutionsAcrossTheTagsWrap) {
+TEST(ReplySlotsModelTest, randomExecutionsAcrossTheTagsWrap) {
     expect_success<many, all_quads>(random_executions(50'000));
 }
 
-// Takes a place whose word it read a while ago.
+// Takes a slot whose word it read a while ago.
 struct UncomparingGpu : ClaimingGpu {
     using ClaimingGpu::ClaimingGpu;
     [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {
@@ -44,12 +44,12 @@ struct RelaxedClaimingGpu : ClaimingGpu {
     [[nodiscard]] Quad load_acquire(Quad const* from) const { return load_relaxed(from); }
 };
 
-TEST(ReplyPlacesModelTest, twoCallersInOnePlaceAreFound) {
+TEST(ReplySlotsModelTest, twoCallersInOneSlotAreFound) {
     EXPECT_NE((quiet_outcome<DeviceAsksModel<patient, last_quad, UncomparingGpu>>(
                   random_executions(20'000))),
               "SUCCESS");
 }
-TEST(ReplyPlacesModelTest, answerThatIsTakenWithoutAnAcquireIsFound) {
+TEST(ReplySlotsModelTest, answerThatIsTakenWithoutAnAcquireIsFound) {
     EXPECT_EQ((quiet_outcome<DeviceAsksModel<patient, last_quad, RelaxedClaimingGpu>>(
                   random_executions(20'000))),
               "DATA RACE");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared rings on the adversary's machine.
-#include "adversary/scenarios/shared_ring_scenario.hpp"
+// MPMC rings on the adversary's machine.
+#include "adversary/scenarios/mpmc_ring_scenario.hpp"
 
 namespace carillon::test {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 constexpr Bus quads{};
 constexpr Bus words{.pieces = Pieces::words};
 
-[[nodiscard]] std::vector<Configuration> shared_configurations() {
+[[nodiscard]] std::vector<Configuration> mpmc_configurations() {
     using enum StoreKind;
     using enum PublishMode;
     return {{quads, {sse2, one_step}},
@@ -23,44 +23,43 @@ constexpr Bus words{.pieces = Pieces::words};
             {{.pieces = Pieces::words, .fences_order = false}, {avx2, two_step}, true}};
 }
 
-class AdversarySharedRingTest : public testing::TestWithParam<Configuration> {};
-INSTANTIATE_TEST_SUITE_P(With, AdversarySharedRingTest, testing::ValuesIn(shared_configurations()),
+class AdversaryMpmcRingTest : public testing::TestWithParam<Configuration> {};
+INSTANTIATE_TEST_SUITE_P(With, AdversaryMpmcRingTest, testing::ValuesIn(mpmc_configurations()),
                          configuration_name);
 
-TEST_P(AdversarySharedRingTest, everyMessageToTheDeviceArrivesOnceWholeAndInItsProducersOrder) {
+TEST_P(AdversaryMpmcRingTest, everyMessageToTheDeviceArrivesOnceWholeAndInItsProducersOrder) {
     EXPECT_TRUE(holds_for_all_seeds(
-        GetParam(), [](Policies const& policies) { return shared_to_device(policies, {}); }));
+        GetParam(), [](Policies const& policies) { return mpmc_to_device(policies, {}); }));
 }
 
-TEST_P(AdversarySharedRingTest, dataIsThereWhenTheMessageThatNamesItIs) {
+TEST_P(AdversaryMpmcRingTest, dataIsThereWhenTheMessageThatNamesItIs) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return shared_to_device(policies, {.data = OutOfLine::written});
+        return mpmc_to_device(policies, {.data = OutOfLine::written});
     }));
 }
 
 // At any access: ahead of the claim, in it, half way through the lines, before the record is done.
-TEST_P(AdversarySharedRingTest, producerThatDiesTakesNoMessageOfTheLivingWithIt) {
+TEST_P(AdversaryMpmcRingTest, producerThatDiesTakesNoMessageOfTheLivingWithIt) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return shared_to_device(policies, {.deaths = 1});
+        return mpmc_to_device(policies, {.deaths = 1});
     }));
 }
 
-TEST_P(AdversarySharedRingTest, producersThatDieBringTheirDataOrNoMessage) {
+TEST_P(AdversaryMpmcRingTest, producersThatDieBringTheirDataOrNoMessage) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
-        return shared_to_device(policies, {.data = OutOfLine::written, .deaths = 2});
+        return mpmc_to_device(policies, {.data = OutOfLine::written, .deaths = 2});
     }));
 }
 
-class AdversarySharedRingToHostTest : public testing::TestWithParam<Configuration> {};
-INSTANTIATE_TEST_SUITE_P(With, AdversarySharedRingToHostTest,
+class AdversaryMpmcRingToHostTest : public testing::TestWithParam<Configuration> {};
+INSTANTIATE_TEST_SUITE_P(With, AdversaryMpmcRingToHostTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
 
-TEST_P(AdversarySharedRingToHostTest,
-       everyMessageArrivesWithItsDataOnceWholeAndInItsProducersOrder) {
+TEST_P(AdversaryMpmcRingToHostTest, everyMessageArrivesWithItsDataOnceWholeAndInItsProducersOrder) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         unsigned const consumers = 1 + policies.machine().random().below(2);
-        return shared_to_host(policies,
-                              {.producers = 2, .consumers = consumers, .data = OutOfLine::written});
+        return mpmc_to_host(policies,
+                            {.producers = 2, .consumers = consumers, .data = OutOfLine::written});
     }));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/kernel_host.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 
 #include <fmt/format.h>
 
@@ -25,8 +25,9 @@ constexpr std::chrono::seconds longest_heart_wait{1};
 
 }  // namespace
 
-KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                       KernelOptions const& options, std::string owner, unsigned channels_per_block)
+KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
+                                   KernelOptions const& options, std::string owner,
+                                   unsigned channels_per_block)
     : device_(device),
       memory_(std::move(memory)),
       options_(options),
@@ -41,16 +42,17 @@ KernelHost::KernelHost(Device const& device, std::shared_ptr<ChannelMemory> memo
       })),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
-std::shared_ptr<KernelHost> KernelHost::make(Device const& device,
-                                             std::shared_ptr<ChannelMemory> memory,
-                                             KernelOptions const& options, std::string owner,
-                                             unsigned channels_per_block) {
-    return {
-        new KernelHost(device, std::move(memory), options, std::move(owner), channels_per_block),
-        &KernelHost::let_go};
+std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
+                                                         std::shared_ptr<ChannelMemory> memory,
+                                                         KernelOptions const& options,
+                                                         std::string owner,
+                                                         unsigned channels_per_block) {
+    return {new KernelSupervisor(device, std::move(memory), options, std::move(owner),
+                                 channels_per_block),
+            &KernelSupervisor::let_go};
 }
 
-void KernelHost::let_go(KernelHost* host) noexcept {
+void KernelSupervisor::let_go(KernelSupervisor* host) noexcept {
     if (host->mark_.inherited()) return;
     host->end();
     host->at_exit_.reset();  // nobody else ends the heart
@@ -64,7 +66,7 @@ void KernelHost::let_go(KernelHost* host) noexcept {
     }
 }
 
-void KernelHost::end_at_exit() noexcept {
+void KernelSupervisor::end_at_exit() noexcept {
     try {
         ask_to_stop();
     } catch (...) {  // the process ends all the same
@@ -73,7 +75,7 @@ void KernelHost::end_at_exit() noexcept {
     (void)end_heart();
 }
 
-bool KernelHost::end_heart() noexcept {
+bool KernelSupervisor::end_heart() noexcept {
     if (!heart_.joinable()) return !heart_left_;
     heart_.request_stop();
     heart_left_ = !heart_ended_.try_acquire_for(longest_heart_wait);
@@ -85,7 +87,7 @@ bool KernelHost::end_heart() noexcept {
     return !heart_left_;
 }
 
-void KernelHost::end() noexcept {
+void KernelSupervisor::end() noexcept {
     if (mark_.inherited()) return;
     if (process_exits()) return;  // end_at_exit() has done what may be done
     try {
@@ -94,13 +96,13 @@ void KernelHost::end() noexcept {
     }
 }
 
-void KernelHost::run(RunningKernel kernel) {
+void KernelSupervisor::run(RunningKernel kernel) {
     running_ = std::move(kernel);
     launched_ = true;
     await_start();
 }
 
-void KernelHost::await_start() {
+void KernelSupervisor::await_start() {
     HostWait const wait(HostWait::Style::yield);
     auto const all_started = [&] {
         for (unsigned i = 0; i < options_.blocks; ++i) {
@@ -127,11 +129,11 @@ void KernelHost::await_start() {
     state_ = KernelState::running;
 }
 
-ChannelView KernelHost::leading_channel(unsigned block) const {
-    return memory_->on_host().channel(block * channels_per_block_);
+ChannelView KernelSupervisor::leading_channel(unsigned block) const {
+    return memory_->host_view().channel(block * channels_per_block_);
 }
 
-void KernelHost::keep_beating(std::stop_token const& stop) {
+void KernelSupervisor::keep_beating(std::stop_token const& stop) {
     auto const period = std::min<std::chrono::nanoseconds>(
         longest_beat_period,
         host_limit_.count() == 0 ? longest_beat_period : host_limit_ / beats_within_limit);
@@ -144,8 +146,8 @@ void KernelHost::keep_beating(std::stop_token const& stop) {
     }
 }
 
-void KernelHost::beat_once(std::uint64_t beat, HostMapped const& far,
-                           std::chrono::nanoseconds longest_silence) {
+void KernelSupervisor::beat_once(std::uint64_t beat, HostMapped const& far,
+                                 std::chrono::nanoseconds longest_silence) {
     try {
         bool silent = false;
         for (unsigned i = 0; i < options_.blocks; ++i) {
@@ -160,7 +162,7 @@ void KernelHost::beat_once(std::uint64_t beat, HostMapped const& far,
     }
 }
 
-KernelHost::Clock::duration KernelHost::silent_for(unsigned block) const {
+KernelSupervisor::Clock::duration KernelSupervisor::silent_for(unsigned block) const {
     std::uint64_t const value = HostCached().load_word(&leading_channel(block).status->beat);
     std::lock_guard const lock(mutex_);
     Beat& beat = beats_[block];
@@ -169,7 +171,7 @@ KernelHost::Clock::duration KernelHost::silent_for(unsigned block) const {
     return now - beat.since;
 }
 
-bool KernelHost::still_running() {
+bool KernelSupervisor::still_running() {
     try {
         return !running_.finished();
     } catch (...) {
@@ -178,13 +180,13 @@ bool KernelHost::still_running() {
     }
 }
 
-void KernelHost::keep_failure() {
+void KernelSupervisor::keep_failure() {
     std::lock_guard const lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
     state_ = KernelState::failed;
 }
 
-void KernelHost::ask_to_stop() {
+void KernelSupervisor::ask_to_stop() {
     KernelState state = state_;  // a failure that is found meanwhile stays
     while (state != KernelState::failed &&
            !state_.compare_exchange_weak(state, KernelState::stopped)) {
@@ -202,7 +204,8 @@ void KernelHost::ask_to_stop() {
     if (failure) std::rethrow_exception(failure);
 }
 
-void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout) {
+void KernelSupervisor::drain(std::function<bool()> const& answered,
+                             std::chrono::nanoseconds timeout) {
     std::string const call = owner_ + "::drain";
     Deadline const deadline(timeout);
     KernelState state = KernelState::running;
@@ -218,7 +221,7 @@ void KernelHost::drain(std::function<bool()> const& answered, std::chrono::nanos
     stop(deadline.left());
 }
 
-void KernelHost::stop(std::chrono::nanoseconds timeout) {
+void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
     std::exception_ptr unheard;
     try {
         ask_to_stop();
@@ -241,9 +244,9 @@ void KernelHost::stop(std::chrono::nanoseconds timeout) {
     }
 }
 
-bool KernelHost::running() const { return !running_.finished(); }
+bool KernelSupervisor::running() const { return !running_.finished(); }
 
-KernelState KernelHost::state() const {
+KernelState KernelSupervisor::state() const {
     try {
         if (running_.finished()) return KernelState::stopped;
     } catch (...) {
@@ -252,13 +255,13 @@ KernelState KernelHost::state() const {
     return state_;
 }
 
-void KernelHost::require_block(std::string_view call, unsigned block) const {
+void KernelSupervisor::require_block(std::string_view call, unsigned block) const {
     if (block < blocks()) return;
     throw UsageError(fmt::format("{}::{}", owner_, call),
                      fmt::format("there is no block {}: there are {}", block, blocks()));
 }
 
-BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
+BlockActivity KernelSupervisor::activity(unsigned block, bool outstanding) const {
     StatusLine const* status = leading_channel(block).status;
     if (HostCached().load_word(&status->ended) != 0 || state() == KernelState::failed) {
         return BlockActivity::ended;
@@ -267,18 +270,18 @@ BlockActivity KernelHost::activity(unsigned block, bool outstanding) const {
     return silent_for(block) > options_.stuck_after ? BlockActivity::stuck : BlockActivity::busy;
 }
 
-unsigned KernelHost::multiprocessor(unsigned block) const {
-    require_block("multiprocessor", block);
+unsigned KernelSupervisor::sm(unsigned block) const {
+    require_block("sm", block);
     StatusLine const* status = leading_channel(block).status;
-    return static_cast<unsigned>(HostCached().load_word(&status->multiprocessor));
+    return static_cast<unsigned>(HostCached().load_word(&status->sm));
 }
 
-unsigned KernelHost::place_of_bells(unsigned block) const {
-    // Not the word itself: bells are rung at an address that is made of it.
-    return HostCached().load_word(&leading_channel(block).status->bells) != 0 ? 1 : 0;
+unsigned KernelSupervisor::doorbell_page(unsigned block) const {
+    // Not the word itself: doorbells are rung at an address that is made of it.
+    return HostCached().load_word(&leading_channel(block).status->doorbell_page) != 0 ? 1 : 0;
 }
 
-void KernelHost::require_open(std::string_view call) const {
+void KernelSupervisor::require_open(std::string_view call) const {
     KernelState const state = state_.load(std::memory_order_relaxed);
     if (state == KernelState::running) [[likely]]
         return;
@@ -292,12 +295,12 @@ void KernelHost::require_open(std::string_view call) const {
     throw StoppedError(call, "the kernel was stopped");
 }
 
-void KernelHost::require_alive(std::string_view call) {
+void KernelSupervisor::require_alive(std::string_view call) {
     if (state_ != KernelState::draining) require_open(call);
     if (!still_running()) throw StoppedError(call, why_ended());
 }
 
-EndReason KernelHost::end_reason() const {
+EndReason KernelSupervisor::end_reason() const {
     for (unsigned i = 0; i < options_.blocks; ++i) {
         StatusLine const* status = leading_channel(i).status;
         auto const reason = static_cast<EndReason>(HostCached().load_word(&status->ended));
@@ -306,7 +309,7 @@ EndReason KernelHost::end_reason() const {
     return EndReason::none;
 }
 
-std::string KernelHost::why_ended() const {
+std::string KernelSupervisor::why_ended() const {
     switch (end_reason()) {
         case EndReason::host_silent:
             return fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two callers that share places for replies, and one who answers, as Relacy's threads. A question
+// Two callers that share slots for replies, and one who answers, as Relacy's threads. A question
 // goes through a word of its own.
 #pragma once
 
@@ -7,16 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/protocol/reply_places.hpp"
+#include "carillon/detail/protocol/reply_slots.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/machine/waiting.hpp"
-#include "model/models/shared_ring_model.hpp"
+#include "model/models/mpmc_ring_model.hpp"
 
 namespace carillon::test {
 
 struct CallShape {
-    std::uint32_t places;
+    std::uint32_t slots;
     std::uint32_t calls;  // of the first caller, who gives up; the second one has one and does not
     std::uint32_t looks;  // before the first gives up
     std::uint32_t bound;  // of what is waited for, or 0
@@ -37,15 +37,15 @@ struct ModelAnswer {
 
 // Near: the callers' policy; Far: that of who answers; M: a machine that has both.
 template <CallShape shape, class M, class Near, class Far>
-class ReplyPlacesModel : public rl::test_suite<ReplyPlacesModel<shape, M, Near, Far>, 3> {
+class ReplySlotsModel : public rl::test_suite<ReplySlotsModel<shape, M, Near, Far>, 3> {
    public:
     static constexpr unsigned depth_limit = 10000;
 
     void before() {
         accesses_left = no_end;
-        format_places(view_, shape.first);
+        format_reply_slots(view_, shape.first);
         for (std::uint32_t i = 0; i < questions; ++i) *question(i) = 0;
-        memory_.begin(shape.places, shape.places + 1 + questions);
+        memory_.begin(shape.slots, shape.slots + 1 + questions);
     }
 
     void thread(unsigned index) {
@@ -61,44 +61,44 @@ class ReplyPlacesModel : public rl::test_suite<ReplyPlacesModel<shape, M, Near, 
     static constexpr std::uint32_t questions = shape.calls + 1;
     static constexpr Word not_asked = ~Word{0};
 
-    Word* question(std::uint32_t number) { return memory_.words() + shape.places + 1 + number; }
+    Word* question(std::uint32_t number) { return memory_.words() + shape.slots + 1 + number; }
 
     void call(std::uint32_t from, std::uint32_t count) {
-        PlaceClaim<Near> place(view_, M::template make<Near>(memory_));
+        ReplySlotClaim<Near> slot(view_, M::template make<Near>(memory_));
         for (std::uint32_t number = from; number < from + count; ++number) {
             bool const gives_up = from == 0;
-            if (claimed(place)) {
-                ReplyAddress const to = place.address();
+            if (claimed(slot)) {
+                ReplyAddress const to = slot.address();
                 memory_.at(question(number))
-                    .store(Word{to.place + 1} << 32U | to.number, rl::mo_release, RL_INFO);
-                take(place, number, gives_up);
+                    .store(Word{to.slot + 1} << 32U | to.number, rl::mo_release, RL_INFO);
+                take(slot, number, gives_up);
             } else {
                 memory_.at(question(number)).store(not_asked, rl::mo_release, RL_INFO);
             }
         }
     }
 
-    bool claimed(PlaceClaim<Near>& place) {
+    bool claimed(ReplySlotClaim<Near>& slot) {
         for (std::uint32_t tries = 0; Wait::again(tries); ++tries) {
-            if (place.try_claim()) return true;
+            if (slot.try_claim()) return true;
             Wait::wait();
         }
         return false;
     }
 
-    void take(PlaceClaim<Near>& place, std::uint32_t number, bool gives_up) {
+    void take(ReplySlotClaim<Near>& slot, std::uint32_t number, bool gives_up) {
         for (std::uint32_t looks = 0; gives_up ? looks < shape.looks : Wait::again(looks);
              ++looks) {
             Line line;
-            if (place.look(line)) {
+            if (slot.look(line)) {
                 RL_ASSERT(unpack<ModelAnswer>(line) == ModelAnswer::make(number + 1));
                 RL_ASSERT(data_.at(number)(RL_INFO).load() == number + 1);
-                place.give_back();
+                slot.give_back();
                 return;
             }
             if (!gives_up) Wait::wait();
         }
-        place.give_up();
+        slot.give_up();
     }
 
     void answer() {
@@ -122,17 +122,16 @@ class ReplyPlacesModel : public rl::test_suite<ReplyPlacesModel<shape, M, Near, 
     }
 
     ModelMemory memory_{M::quad_is, M::quads};
-    ReplyPlaces view_{memory_.lines(), memory_.words(), memory_.words() + shape.places,
-                      shape.places};
+    ReplySlots view_{memory_.lines(), memory_.words(), memory_.words() + shape.slots, shape.slots};
     std::array<rl::var<Word>, questions> data_;
 };
 
 // The device asks, the CPU answers; and the other way round.
 template <CallShape shape, Quads quads, class Gpu = ClaimingGpu,
           class M = Machine<RelacyCpu<WholeQuads>, Gpu, QuadIs::one_access, quads, one_step>>
-using DeviceAsksModel = ReplyPlacesModel<shape, M, typename M::DeviceNear, typename M::HostFar>;
+using DeviceAsksModel = ReplySlotsModel<shape, M, typename M::DeviceNear, typename M::HostFar>;
 template <CallShape shape, Quads quads,
           class M = Machine<SharingCpu, RelacyGpu<WholeQuads>, QuadIs::one_access, quads, one_step>>
-using HostAsksModel = ReplyPlacesModel<shape, M, typename M::HostNear, typename M::DeviceFar>;
+using HostAsksModel = ReplySlotsModel<shape, M, typename M::HostNear, typename M::DeviceFar>;
 
 }  // namespace carillon::test

@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/shared_ring_memory.hpp"
 
 namespace carillon::test {
 namespace {
@@ -73,17 +73,17 @@ void run_lanes(unsigned count, Body const& body) {
 }
 
 // Lanes that outnumber the lines of a stripe, that divide them and that do not.
-TEST(SharedLanesTest, lanesShareTheLinesOfAStripeOut) {
+TEST(MpmcLanesTest, lanesShareTheLinesOfAStripeOut) {
     constexpr std::uint64_t count = 24;
     for (unsigned const lanes : {2U, 3U}) {
         for (std::uint32_t const stripe : {2U, 8U}) {
-            SharedRingSlots ring(16, stripe);
+            MpmcRingSlots ring(16, stripe);
             std::mutex mutex;
             std::vector<Sequence> taken;
             std::atomic<bool> wrong{false};
             run_lanes(lanes, [&](ThreadLanes const& lane) {
-                auto producer = shared_producer<Whole>(ring);
-                SharedConsumer<Whole, DeviceNear, DeviceFar, ThreadLanes> consumer(
+                auto producer = mpmc_producer<Whole>(ring);
+                MpmcConsumer<Whole, DeviceNear, DeviceFar, ThreadLanes> consumer(
                     ring.view(), DeviceNear(), DeviceFar(), lane);
                 std::uint64_t pushed = 0;
                 for (std::uint64_t got = 0; got != count;) {
@@ -117,8 +117,8 @@ TEST(SharedLanesTest, lanesShareTheLinesOfAStripeOut) {
     }
 }
 
-TEST(SharedLanesTest, lanesPushTogetherOrNotAtAll) {
-    SharedRingSlots ring(8, 2);
+TEST(MpmcLanesTest, lanesPushTogetherOrNotAtAll) {
+    MpmcRingSlots ring(8, 2);
     std::atomic<unsigned> done{0};
     run_lanes(3, [&](ThreadLanes const& lane) {
         LanesProducer<Whole, DeviceFar, DeviceNear, ThreadLanes> producer(ring.view(), DeviceFar(),
@@ -131,7 +131,7 @@ TEST(SharedLanesTest, lanesPushTogetherOrNotAtAll) {
         done += producer.try_push(message, lane.thread_rank() == 2) ? 100 : 0;
     });
     EXPECT_EQ(done, 12U);
-    SharedTestConsumer<Whole> consumer(ring.view());
+    MpmcTestConsumer<Whole> consumer(ring.view());
     TakenMessages<Whole> taken;
     ASSERT_TRUE(taken.poll(consumer, 8));
     std::vector<Whole> expected;

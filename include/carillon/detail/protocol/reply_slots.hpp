@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places for replies that come in any order: a line for each call under way, in the memory of the
+// Slots for replies that come in any order: a line for each call under way, in the memory of the
 // side that calls. Callers claim them, whoever answers writes them; the request says which.
 //
-// Ownership in one sentence: a place belongs to the caller that made its word odd until that makes
+// Ownership in one sentence: a slot belongs to the caller that made its word odd until that makes
 // it even again; its line belongs to the side that answers from the request that names it until the
 // reply's four tags are in it.
 //
-// The calls at a place are numbered, from 1 in zeroed memory. Call n takes the word from 2n - 2 to
-// 2n - 1, its request names place and number, its reply has the number's low half for a tag, and
-// when the caller has the reply, or waits no longer, the word goes on to 2n. A place is free when
+// The calls at a slot are numbered, from 1 in zeroed memory. Call n takes the word from 2n - 2 to
+// 2n - 1, its request names slot and number, its reply has the number's low half for a tag, and
+// when the caller has the reply, or waits no longer, the word goes on to 2n. A slot is free when
 // its word is even, 2n, and reply n is in its line: so one whose caller gave up is taken again only
 // after the late reply has come, and there is never more than one reply under way to a line. A late
 // reply has another tag than the one that the next caller polls for.
@@ -29,7 +29,7 @@ namespace carillon {
 struct ReplyAddress {
     static constexpr std::uint32_t nowhere = 0xffffffff;  // nobody waits for one
 
-    std::uint32_t place;
+    std::uint32_t slot;
     Tag number;
 };
 
@@ -47,52 +47,52 @@ struct AddressedRequest {
     }
 };
 
-// One side's view of the places for replies. Trivially copyable.
-struct ReplyPlaces {
+// One side's view of the slots for replies. Trivially copyable.
+struct ReplySlots {
     Line* lines;
-    std::uint64_t* words;  // of each place: twice its calls that are over, and 1 while one is not
+    std::uint64_t* words;  // of each slot: twice its calls that are over, and 1 while one is not
     std::uint64_t* next;   // where the next thread that makes its first call begins to look
     std::uint32_t count;
 };
 
-// Makes `places` free ones, whose first calls are number `first`. Only for memory nobody uses yet.
-inline void format_places(ReplyPlaces const& places, Sequence first) {
-    for (std::uint32_t i = 0; i < places.count; ++i) {
-        places.lines[i] = with_tag(Line{}, tag_of(first - 1));
-        places.words[i] = 2 * (first - 1);
+// Makes `slots` free ones, whose first calls are number `first`. Only for memory nobody uses yet.
+inline void format_reply_slots(ReplySlots const& slots, Sequence first) {
+    for (std::uint32_t i = 0; i < slots.count; ++i) {
+        slots.lines[i] = with_tag(Line{}, tag_of(first - 1));
+        slots.words[i] = 2 * (first - 1);
     }
-    *places.next = 0;
+    *slots.next = 0;
 }
 
-// A caller's hold on one place at a time. `revocable`: when the caller counts as dead, others leave
-// the place for it (leave_for_the_dead), and what it does there afterwards changes nothing.
+// A caller's hold on one slot at a time. `revocable`: when the caller counts as dead, others leave
+// the slot for it (leave_for_the_dead), and what it does there afterwards changes nothing.
 template <ClaimAccess Near, bool revocable = false>
-class PlaceClaim {
+class ReplySlotClaim {
    public:
-    CARILLON_HD explicit PlaceClaim(ReplyPlaces const& places, Near near = Near())
-        : places_(places), near_(near) {}
-    // For a caller that has places of its own, of which this is one: try_claim_own().
-    CARILLON_HD PlaceClaim(ReplyPlaces const& places, std::uint32_t own, Near near = Near())
-        : places_(places), place_(own), near_(near) {}
+    CARILLON_HD explicit ReplySlotClaim(ReplySlots const& slots, Near near = Near())
+        : slots_(slots), near_(near) {}
+    // For a caller that has slots of its own, of which this is one: try_claim_own().
+    CARILLON_HD ReplySlotClaim(ReplySlots const& slots, std::uint32_t own, Near near = Near())
+        : slots_(slots), slot_(own), near_(near) {}
 
-    // Takes a free place and returns true, or returns false at once when there is none. The one
+    // Takes a free slot and returns true, or returns false at once when there is none. The one
     // that it had before costs one access.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_claim() {
-        if (place_ == ReplyAddress::nowhere) {
-            place_ = static_cast<std::uint32_t>(near_.fetch_add(places_.next, 1) % places_.count);
+        if (slot_ == ReplyAddress::nowhere) {
+            slot_ = static_cast<std::uint32_t>(near_.fetch_add(slots_.next, 1) % slots_.count);
         }
         if (known_free_ && exchange()) return true;
         known_free_ = false;
-        for (std::uint32_t probe = 0; probe < places_.count; ++probe) {
+        for (std::uint32_t probe = 0; probe < slots_.count; ++probe) {
             word_ = near_.load_word(word());
             if (is_free() && exchange()) return true;
-            place_ = place_ + 1 == places_.count ? 0 : place_ + 1;
+            slot_ = slot_ + 1 == slots_.count ? 0 : slot_ + 1;
         }
         return false;
     }
 
-    // Takes its own place and returns true, or false while a late reply is under way to it.
+    // Takes its own slot and returns true, or false while a late reply is under way to it.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_claim_own() {
         if (known_free_ && exchange()) return true;
@@ -101,13 +101,13 @@ class PlaceClaim {
         return is_free() && exchange();
     }
 
-    [[nodiscard]] CARILLON_HD ReplyAddress address() const { return {place_, number()}; }
+    [[nodiscard]] CARILLON_HD ReplyAddress address() const { return {slot_, number()}; }
 
     // A2, pairs with A1: the load is an acquire; without it what the reply refers to could be read
     // ahead of it. Whether the reply is there.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool look(Line& reply) const {
-        reply = near_.load_line(places_.lines + place_);
+        reply = near_.load_line(slots_.lines + slot_);
         return has_arrived(reply, number());
     }
 
@@ -121,16 +121,16 @@ class PlaceClaim {
     CARILLON_HD void take_back() { leave(~std::uint64_t{0}, true); }
 
    private:
-    [[nodiscard]] CARILLON_HD std::uint64_t* word() const { return places_.words + place_; }
+    [[nodiscard]] CARILLON_HD std::uint64_t* word() const { return slots_.words + slot_; }
     [[nodiscard]] CARILLON_HD Tag number() const { return tag_of((word_ + 1) / 2); }
 
     // Needs no order but A3's. Nobody's, and nothing is under way to it. What the line holds is not
-    // read: that another has claimed the place meanwhile, and the host is writing it, the exchange
+    // read: that another has claimed the slot meanwhile, and the host is writing it, the exchange
     // tells.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool is_free() const {
         if ((word_ & 1) != 0) return false;
-        Line const line = near_.load_line(places_.lines + place_);
+        Line const line = near_.load_line(slots_.lines + slot_);
         return has_arrived(line, tag_of(word_ / 2));
     }
 
@@ -155,18 +155,18 @@ class PlaceClaim {
         word_ += step;
     }
 
-    ReplyPlaces places_;
-    std::uint32_t place_ = ReplyAddress::nowhere;
+    ReplySlots slots_;
+    std::uint32_t slot_ = ReplyAddress::nowhere;
     bool known_free_ = false;  // when it was left, reply and word were of the same call
-    std::uint64_t word_ = 0;   // of the place, as this caller last knew it
+    std::uint64_t word_ = 0;   // of the slot, as this caller last knew it
     Near near_;
 };
 
-// Leaves a place for its caller, which has died: `sent` says whether the request of the call that
+// Leaves a slot for its caller, which has died: `sent` says whether the request of the call that
 // it was at, if it was at one, has been sent, so that a reply will come.
 template <ClaimAccess Near>
-void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sent, Near near) {
-    std::uint64_t* const word = places.words + place;
+void leave_for_the_dead(ReplySlots const& slots, std::uint32_t slot, bool sent, Near near) {
+    std::uint64_t* const word = slots.words + slot;
     std::uint64_t const found = near.load_word(word);
     if ((found & 1) == 0) return;
     (void)near.compare_exchange(word, found, sent ? found + 1 : found - 1);
@@ -176,25 +176,25 @@ void leave_for_the_dead(ReplyPlaces const& places, std::uint32_t place, bool sen
 template <FarAccess Far>
 class ReplyWriter {
    public:
-    CARILLON_HD explicit ReplyWriter(ReplyPlaces const& places, Far far = Far())
-        : places_(places), far_(far) {}
+    CARILLON_HD explicit ReplyWriter(ReplySlots const& slots, Far far = Far())
+        : slots_(slots), far_(far) {}
 
     // A1, pairs with A2: what the reply refers to is complete before it, if `data` says so, or the
     // caller could find it old; and the line leaves now (H2), as its caller waits. The line before
-    // it in this place is of the call before.
+    // it in this slot is of the call before.
     CARILLON_POLICY_CODE
     template <class Reply>
     CARILLON_HD void answer(ReplyAddress to, Reply const& reply,
                             OutOfLine data = OutOfLine::none) const {
-        if (to.place >= places_.count) return;  // nobody waits
+        if (to.slot >= slots_.count) return;  // nobody waits
         if (data == OutOfLine::written) far_.release();
-        Line* const line = places_.lines + to.place;
+        Line* const line = slots_.lines + to.slot;
         far_.store_line(line, pack(reply, to.number), to.number - 1);
         far_.commit(line, sizeof(Line));
     }
 
    private:
-    ReplyPlaces places_;
+    ReplySlots slots_;
     Far far_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol of the ring that many share, step by step on one thread.
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,14 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
-#include "support/shared_ring_memory.hpp"
 #include "support/stores.hpp"
 
 namespace carillon::test {
 namespace {
 
-using WholeConsumer = SharedTestConsumer<Whole>;
+using WholeConsumer = MpmcTestConsumer<Whole>;
 
 [[nodiscard]] std::vector<Whole> wholes(std::uint64_t first, std::uint64_t count) {
     std::vector<Whole> messages;
@@ -25,24 +25,24 @@ using WholeConsumer = SharedTestConsumer<Whole>;
     return messages;
 }
 
-struct SharedShape {
+struct MpmcShape {
     std::uint32_t capacity;
     std::uint32_t stripe;
     Sequence first;
 };
 
-class SharedRingProtocolTest : public testing::TestWithParam<SharedShape> {};
-INSTANTIATE_TEST_SUITE_P(Of, SharedRingProtocolTest,
-                         testing::Values(SharedShape{4, 1, 1}, SharedShape{4, 2, 1},
-                                         SharedShape{8, 4, 1}, SharedShape{8, 2, 7},
-                                         SharedShape{8, 4, (Sequence{1} << 32) - 3},
-                                         SharedShape{8, 1, (Sequence{1} << 32) - 3}));
+class MpmcRingProtocolTest : public testing::TestWithParam<MpmcShape> {};
+INSTANTIATE_TEST_SUITE_P(Of, MpmcRingProtocolTest,
+                         testing::Values(MpmcShape{4, 1, 1}, MpmcShape{4, 2, 1}, MpmcShape{8, 4, 1},
+                                         MpmcShape{8, 2, 7},
+                                         MpmcShape{8, 4, (Sequence{1} << 32) - 3},
+                                         MpmcShape{8, 1, (Sequence{1} << 32) - 3}));
 
-TEST_P(SharedRingProtocolTest, messagesComeOutInTheOrderOfTheirClaimsLapAfterLap) {
+TEST_P(MpmcRingProtocolTest, messagesComeOutInTheOrderOfTheirClaimsLapAfterLap) {
     auto const [capacity, stripe, first] = GetParam();
-    SharedRingSlots ring(capacity, stripe, first);
-    auto one = shared_producer<Whole>(ring, 0);
-    auto other = shared_producer<Whole>(ring, 1);
+    MpmcRingSlots ring(capacity, stripe, first);
+    auto one = mpmc_producer<Whole>(ring, 0);
+    auto other = mpmc_producer<Whole>(ring, 1);
     WholeConsumer consumer(ring.view());
     TakenMessages<Whole> taken;
     for (std::uint64_t i = 0; i < 40; i += 2) {
@@ -56,11 +56,11 @@ TEST_P(SharedRingProtocolTest, messagesComeOutInTheOrderOfTheirClaimsLapAfterLap
 }
 
 // Catches a claim that looks at the wrong stripe's credit, and one that is larger than its room.
-TEST_P(SharedRingProtocolTest, fullRingTakesAsMuchAgainAsWasTakenOfWholeStripes) {
+TEST_P(MpmcRingProtocolTest, fullRingTakesAsMuchAgainAsWasTakenOfWholeStripes) {
     auto const [capacity, stripe, first] = GetParam();
-    SharedRingSlots ring(capacity, stripe, first);
-    auto producer = shared_producer<Whole>(ring);
-    auto late = shared_producer<Whole>(ring, 1);  // has seen no credit before
+    MpmcRingSlots ring(capacity, stripe, first);
+    auto producer = mpmc_producer<Whole>(ring);
+    auto late = mpmc_producer<Whole>(ring, 1);  // has seen no credit before
     std::vector<Whole> const messages = wholes(0, std::uint64_t{2} * capacity);
     EXPECT_EQ(producer.try_push_n(messages.data(), messages.size()), capacity);
     EXPECT_FALSE(producer.try_push(messages[0]));
@@ -77,10 +77,10 @@ TEST_P(SharedRingProtocolTest, fullRingTakesAsMuchAgainAsWasTakenOfWholeStripes)
     EXPECT_EQ(taken.messages, messages);
 }
 
-TEST_P(SharedRingProtocolTest, consumersTakeAStripeEach) {
+TEST_P(MpmcRingProtocolTest, consumersTakeAStripeEach) {
     auto const [capacity, stripe, first] = GetParam();
-    SharedRingSlots ring(capacity, stripe, first);
-    auto producer = shared_producer<Whole>(ring);
+    MpmcRingSlots ring(capacity, stripe, first);
+    auto producer = mpmc_producer<Whole>(ring);
     WholeConsumer one(ring.view());
     WholeConsumer other(ring.view());
     TakenMessages<Whole> of_one;
@@ -97,9 +97,9 @@ TEST_P(SharedRingProtocolTest, consumersTakeAStripeEach) {
               first - 1 + stripe);
 }
 
-TEST(SharedRingTest, creditOfAStripeReturnsWithItsLastLineAndNotBefore) {
-    SharedRingSlots ring(8, 4);
-    auto producer = shared_producer<Whole>(ring);
+TEST(MpmcRingTest, creditOfAStripeReturnsWithItsLastLineAndNotBefore) {
+    MpmcRingSlots ring(8, 4);
+    auto producer = mpmc_producer<Whole>(ring);
     WholeConsumer consumer(ring.view());
     TakenMessages<Whole> taken;
     for (std::size_t i = 1; i <= 4; ++i) {
@@ -112,12 +112,12 @@ TEST(SharedRingTest, creditOfAStripeReturnsWithItsLastLineAndNotBefore) {
 
 // Catches messages that are delivered again, or lost, and a stripe whose credit is lost, where a
 // use throws: at any line of a poll, and at the last one of a stripe.
-TEST(SharedRingTest, messageWhoseUseThrowsIsTakenAndNothingIsDeliveredTwice) {
+TEST(MpmcRingTest, messageWhoseUseThrowsIsTakenAndNothingIsDeliveredTwice) {
     constexpr std::uint32_t stripe = 8;
     for (std::uint64_t bad = 0; bad < stripe; ++bad) {
         SCOPED_TRACE(bad);
-        SharedRingSlots ring(2 * stripe, stripe);
-        auto producer = shared_producer<Whole>(ring);
+        MpmcRingSlots ring(2 * stripe, stripe);
+        auto producer = mpmc_producer<Whole>(ring);
         WholeConsumer consumer(ring.view());
         std::vector<Whole> const messages = wholes(0, stripe);
         ASSERT_EQ(producer.try_push_n(messages.data(), stripe), stripe);
@@ -139,32 +139,31 @@ TEST(SharedRingTest, messageWhoseUseThrowsIsTakenAndNothingIsDeliveredTwice) {
     }
 }
 
-TEST(SharedRingTest, emptyBatchIsNoClaim) {
-    SharedRingSlots ring(4, 1);
-    auto producer = shared_producer<Whole>(ring);
+TEST(MpmcRingTest, emptyBatchIsNoClaim) {
+    MpmcRingSlots ring(4, 1);
+    auto producer = mpmc_producer<Whole>(ring);
     EXPECT_EQ(producer.try_push_n(nullptr, 0), 0U);
     EXPECT_EQ(*ring.view().claimed, 0U);
     EXPECT_EQ(ring.record(0)->begin, ProducerRecord::none);
 }
 
 // What a thread that ended in between leaves behind.
-void claim_and_die(SharedRingSlots& ring, std::size_t record, std::uint32_t count) {
+void claim_and_die(MpmcRingSlots& ring, std::size_t record, std::uint32_t count) {
     Claimer claimer(ring.view(), HostCached(), ClaimRecord(ring.record(record)));
     EXPECT_EQ(claimer.try_claim(count, count).count, count);
 }
 
-[[nodiscard]] bool give_up(SharedRingSlots& ring,
-                           std::vector<ProducerRecord const*> const& living) {
+[[nodiscard]] bool give_up(MpmcRingSlots& ring, std::vector<ProducerRecord const*> const& living) {
     std::vector<Claim> held(living.size());
     return give_up_claims(
         ring.view(), living.size(), [&](std::size_t i) { return living[i]; }, cached_stores,
         HostCached(), held.data());
 }
 
-TEST(SharedRingTest, claimOfTheDeadIsSkippedAndNothingElse) {
+TEST(MpmcRingTest, claimOfTheDeadIsSkippedAndNothingElse) {
     for (Sequence const first : {Sequence{1}, (Sequence{1} << 32) - 3}) {
-        SharedRingSlots ring(8, 4, first);
-        auto producer = shared_producer<Whole>(ring, 1);
+        MpmcRingSlots ring(8, 4, first);
+        auto producer = mpmc_producer<Whole>(ring, 1);
         ASSERT_TRUE(producer.try_push(Whole::make(0)));
         claim_and_die(ring, 0, 2);
         for (std::uint64_t i = 1; i < 6; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
@@ -182,8 +181,8 @@ TEST(SharedRingTest, claimOfTheDeadIsSkippedAndNothingElse) {
     }
 }
 
-TEST(SharedRingTest, claimOfTheLivingIsNotGivenUp) {
-    SharedRingSlots ring(8, 2);
+TEST(MpmcRingTest, claimOfTheLivingIsNotGivenUp) {
+    MpmcRingSlots ring(8, 2);
     claim_and_die(ring, 0, 2);
     Claimer living(ring.view(), HostCached(), ClaimRecord(ring.record(1)));
     Claim const claim = living.try_claim(1, 3);
@@ -193,8 +192,8 @@ TEST(SharedRingTest, claimOfTheLivingIsNotGivenUp) {
     for (Sequence s = 6; s <= 8; ++s) EXPECT_EQ(ring.view().given_up[s - 1], 0U) << "not claimed";
 }
 
-TEST(SharedRingTest, nothingIsGivenUpWhileALivingProducerIsJustClaiming) {
-    SharedRingSlots ring(4, 1);
+TEST(MpmcRingTest, nothingIsGivenUpWhileALivingProducerIsJustClaiming) {
+    MpmcRingSlots ring(4, 1);
     claim_and_die(ring, 0, 1);
     ring.record(1)->begin = ProducerRecord::claiming;
     EXPECT_FALSE(give_up(ring, {nullptr, ring.record(1)}));
@@ -205,9 +204,9 @@ TEST(SharedRingTest, nothingIsGivenUpWhileALivingProducerIsJustClaiming) {
 }
 
 // Whoever wrote it, and although it was given up: the dead had written all but the record.
-TEST(SharedRingTest, lineThatIsThereIsTakenAlthoughItsNumberWasGivenUp) {
-    SharedRingSlots ring(4, 2);
-    auto dead = shared_producer<Whole>(ring, 0);
+TEST(MpmcRingTest, lineThatIsThereIsTakenAlthoughItsNumberWasGivenUp) {
+    MpmcRingSlots ring(4, 2);
+    auto dead = mpmc_producer<Whole>(ring, 0);
     ASSERT_TRUE(dead.try_push(Whole::make(7)));
     ASSERT_TRUE(give_up(ring, {nullptr}));
     EXPECT_EQ(ring.view().given_up[0], 1U);
@@ -235,9 +234,9 @@ void expect_batches_whole() {
     using Message = Bytes<size>;
     std::vector<Message> sent;
     for (unsigned i = 0; i < 200; ++i) sent.push_back(Message::make(i));
-    SharedRingSlots ring(64, 4);
-    auto shared = shared_producer<Message>(ring);
-    SharedTestConsumer<Message> consumer(ring.view());
+    MpmcRingSlots ring(64, 4);
+    auto shared = mpmc_producer<Message>(ring);
+    MpmcTestConsumer<Message> consumer(ring.view());
     RingMemory memory(64, just_below_the_tags_wrap);
     Producer<Message, HostMapped, HostCached> producer(memory.view(), cached_stores);
     Consumer<Message, DeviceNear, DeviceFar> other(memory.view());
@@ -264,7 +263,7 @@ void expect_batches_whole() {
     EXPECT_EQ(std::memcmp(popped.data(), sent.data(), sent.size() * size), 0);
 }
 
-TEST(SharedRingTest, batchesOfMessagesOfAnySizeArriveWhole) {
+TEST(MpmcRingTest, batchesOfMessagesOfAnySizeArriveWhole) {
     expect_batches_whole<1>();
     expect_batches_whole<4>();
     expect_batches_whole<20>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question: how does the rate into one shared ring grow with the number of threads that push,
+// One question: how does the rate into one MPMC ring grow with the number of threads that push,
 // by claims of 1 and of 16 lines? The rival is the same ring with one end behind a mutex.
 // An iteration is a push; a kernel drains the ring. Device: CARILLON_DEVICE, default best.
 
@@ -14,7 +14,7 @@ namespace {
 using namespace carillon;
 using namespace carillon::tool;
 
-using LineRing = SharedRing<Payload, Direction::to_device>;
+using LineRing = MpmcRing<Payload, Direction::to_device>;
 
 // A ring and the kernel that drains it; what the threads of one benchmark push into.
 class Drained {
@@ -24,7 +24,7 @@ class Drained {
           kernel_(device, {1, device.traits().one_thread_a_block ? 1 : 8U * 32U}) {
         auto const end = ring_.device_handle();
         kernel_.start(
-            TakeShared<true>{{end, end, end, end, end, end, end, end}, 1, kernel_.ledger()});
+            TakeMpmc<true>{{end, end, end, end, end, end, end, end}, 1, kernel_.ledger()});
         common_.emplace(ring_.producer());
     }
     ~Drained() {
@@ -36,15 +36,15 @@ class Drained {
     Drained(Drained const&) = delete;
     Drained& operator=(Drained const&) = delete;
 
-    [[nodiscard]] HostSharedProducer<Payload> producer() const { return ring_.producer(); }
+    [[nodiscard]] HostMpmcProducer<Payload> producer() const { return ring_.producer(); }
     std::size_t push_locked(std::span<Payload const> messages) {
         std::lock_guard const lock(mutex_);
         return common_->try_push_n(messages);
     }
 
    private:
-    static SharedRingOptions options() {
-        SharedRingOptions options;
+    static MpmcRingOptions options() {
+        MpmcRingOptions options;
         options.capacity = 16384;
         options.stripe = 64;
         return options;
@@ -52,7 +52,7 @@ class Drained {
 
     LineRing ring_;
     RateKernel kernel_;
-    std::optional<HostSharedProducer<Payload>> common_;
+    std::optional<HostMpmcProducer<Payload>> common_;
     std::mutex mutex_;
 };
 
@@ -75,7 +75,7 @@ void push(benchmark::State& state, Device const& device, std::unique_ptr<Drained
     if (state.thread_index() == 0) drained = std::make_unique<Drained>(device);
     std::vector<Payload> const messages(static_cast<std::size_t>(state.range(0)));
     bool const oversubscribed = device.traits().shares_processors;
-    std::optional<HostSharedProducer<Payload>> own;
+    std::optional<HostMpmcProducer<Payload>> own;
     bool pushed = true;
     for (auto _ : state) {  // the threads begin together, once thread 0 has made the ring
         if (!own && !locked) own.emplace(drained->producer());
@@ -95,7 +95,7 @@ void push(benchmark::State& state, Device const& device, std::unique_ptr<Drained
 }  // namespace
 
 int main(int argc, char** argv) {
-    return carillon::bench::on_device("bench_shared_ring", [&](carillon::Device const& device) {
+    return carillon::bench::on_device("bench_mpmc_ring", [&](carillon::Device const& device) {
         std::unique_ptr<Drained> drained;
         int const most = device.traits().shares_processors ? 2 : 8;
         for (bool const locked : {false, true}) {

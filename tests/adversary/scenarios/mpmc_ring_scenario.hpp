@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several producers and several consumers of one ring, some of which may die, with everything that
-// a shared ring promises checked.
+// an MPMC ring promises checked.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 #include "adversary/machine/seeds.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
 
-struct SharedTraffic {
+struct MpmcTraffic {
     unsigned producers = 3;
     unsigned consumers = 2;
     std::uint64_t messages = 6;  // of each producer
@@ -23,43 +23,43 @@ struct SharedTraffic {
 };
 
 // The rest of the words of a ring: what lies on which line of which side's memory.
-inline SharedRingView draw_shared_ring(Random& random, Line* slots, Line* words) {
+inline MpmcRingView draw_mpmc_ring(Random& random, Line* slots, Line* words) {
     std::uint32_t const capacity = 4U << random.below(2);
     std::uint32_t const shift = random.below(capacity == 4 ? 2 : 3);
     Sequence const stripe = Sequence{1} << shift;
     Sequence const before_the_wrap = (Sequence{1} << 32) - (1 + random.below(3)) * stripe;
-    SharedRingView const view{slots,
-                              &slots[8].quads[0].low,
-                              &slots[9].quads[0].low,
-                              &words[0].quads[0].low,
-                              &words[1].quads[0].low,
-                              capacity,
-                              shift,
-                              random.one_in(2) ? 1 : before_the_wrap + 1};
+    MpmcRingView const view{slots,
+                            &slots[8].quads[0].low,
+                            &slots[9].quads[0].low,
+                            &words[0].quads[0].low,
+                            &words[1].quads[0].low,
+                            capacity,
+                            shift,
+                            random.one_in(2) ? 1 : before_the_wrap + 1};
     format_ring(view);
     return view;
 }
 
 // Number `index` of producer `producer`.
-struct SharedMessage {
+struct MpmcMessage {
     std::uint64_t producer;
     std::uint64_t index;
     std::uint64_t check[4];
 
-    static SharedMessage make(std::uint64_t producer, std::uint64_t index) {
-        SharedMessage message{producer, index, {}};
+    static MpmcMessage make(std::uint64_t producer, std::uint64_t index) {
+        MpmcMessage message{producer, index, {}};
         std::uint64_t const base = (producer << 32 | index) * 0x9e3779b97f4a7c15U + 1;
         for (std::uint64_t i = 0; i < 4; ++i) message.check[i] = base + i;
         return message;
     }
-    bool operator==(SharedMessage const&) const = default;
+    bool operator==(MpmcMessage const&) const = default;
 };
 
 // What the threads of a run know of each other, past the machine.
-struct SharedRun {
+struct MpmcRun {
     struct Taken {
         Sequence sequence;
-        SharedMessage message;
+        MpmcMessage message;
         unsigned consumer;
     };
     std::vector<Taken> taken;
@@ -78,18 +78,18 @@ struct SharedRun {
 
 // `side` is the producers'.
 template <class ConsumerNear, class ConsumerFar>
-class SharedScenario {
+class MpmcScenario {
    public:
-    SharedScenario(Policies const& policies, Side side, ConsumerNear near, ConsumerFar far,
-                   SharedTraffic traffic)
+    MpmcScenario(Policies const& policies, Side side, ConsumerNear near, ConsumerFar far,
+                 MpmcTraffic traffic)
         : policies_(policies),
           machine_(policies.machine()),
           side_(side),
           traffic_(traffic),
-          view_(side == Side::host ? draw_shared_ring(machine_.random(), machine_.device_lines(),
-                                                      machine_.host_lines())
-                                   : draw_shared_ring(machine_.random(), machine_.host_lines(),
-                                                      machine_.device_lines())),
+          view_(side == Side::host ? draw_mpmc_ring(machine_.random(), machine_.device_lines(),
+                                                    machine_.host_lines())
+                                   : draw_mpmc_ring(machine_.random(), machine_.host_lines(),
+                                                    machine_.device_lines())),
           near_(near),
           far_(far),
           words_(policies, side) {
@@ -100,10 +100,10 @@ class SharedScenario {
         if (traffic.deaths != 0 && machine_.random().one_in(2)) machine_.drag();
     }
 
-    [[nodiscard]] SharedRingView const& view() const { return view_; }
+    [[nodiscard]] MpmcRingView const& view() const { return view_; }
     [[nodiscard]] Machine& machine() const { return machine_; }
-    [[nodiscard]] SharedTraffic const& traffic() const { return traffic_; }
-    [[nodiscard]] SharedRun& state() { return run_; }
+    [[nodiscard]] MpmcTraffic const& traffic() const { return traffic_; }
+    [[nodiscard]] MpmcRun& state() { return run_; }
 
     // `produce(producer)` for each, on a thread of its own.
     std::string run(std::function<void(unsigned)> const& produce) {
@@ -140,23 +140,23 @@ class SharedScenario {
 
    private:
     struct Ending {
-        SharedRun& run;
+        MpmcRun& run;
         unsigned producer;
         ~Ending() { run.gone[producer] = true; }
     };
 
     void consume(unsigned consumer) {
-        SharedConsumer<SharedMessage, ConsumerNear, ConsumerFar, OneThread> end(view_, near_, far_);
+        MpmcConsumer<MpmcMessage, ConsumerNear, ConsumerFar, OneThread> end(view_, near_, far_);
         while (!run_.finished) {
-            end.poll([&](SharedMessage const& message, Sequence sequence) {
+            end.poll([&](MpmcMessage const& message, Sequence sequence) {
                 check_data(message);
                 run_.taken.push_back({sequence, message, consumer});
             });
         }
     }
 
-    void check_data(SharedMessage const& message) {
-        machine_.require(message == SharedMessage::make(message.producer, message.index),
+    void check_data(MpmcMessage const& message) {
+        machine_.require(message == MpmcMessage::make(message.producer, message.index),
                          "a message is wrong: producer {}, index {}", message.producer,
                          message.index);
         if (traffic_.data == OutOfLine::none) return;
@@ -203,12 +203,12 @@ class SharedScenario {
     Policies const& policies_;
     Machine& machine_;
     Side side_;  // the producers'
-    SharedTraffic traffic_;
-    SharedRingView view_;
+    MpmcTraffic traffic_;
+    MpmcRingView view_;
     ConsumerNear near_;
     ConsumerFar far_;
     OutOfLineWords words_;
-    SharedRun run_;
+    MpmcRun run_;
 };
 
 // CPU threads with records, of which the first ones may die; the others give up what they held.
@@ -223,14 +223,14 @@ class MortalProducers {
           near_(near) {}
 
     void produce(unsigned producer) {
-        SharedTraffic const& traffic = scenario_.traffic();
-        SharedProducer<SharedMessage, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
-                                                                  ClaimRecord(records_ + producer));
+        MpmcTraffic const& traffic = scenario_.traffic();
+        MpmcProducer<MpmcMessage, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
+                                                              ClaimRecord(records_ + producer));
         bool const mortal = producer < traffic.deaths;
         if (mortal) {
             machine_.die_after(machine_.random().below(120));
         }
-        std::vector<SharedMessage> batch;
+        std::vector<MpmcMessage> batch;
         std::uint64_t& pushed = scenario_.state().pushed[producer];
         std::uint64_t written = 0;
         while (pushed != traffic.messages) {
@@ -239,7 +239,7 @@ class MortalProducers {
                 std::min<std::uint64_t>(left, 1 + machine_.random().below(5));
             batch.clear();
             for (std::uint64_t i = 0; i != most; ++i) {
-                batch.push_back(SharedMessage::make(producer, pushed + i));
+                batch.push_back(MpmcMessage::make(producer, pushed + i));
             }
             for (; written < pushed + most; ++written) scenario_.write_data(producer, written);
             std::size_t const fit = most == 1 ? (end.try_push(batch[0], traffic.data) ? 1 : 0)
@@ -255,7 +255,7 @@ class MortalProducers {
    private:
     // As ProducerRegistry::recover does, which takes a lock: here, one thread at a time.
     void recover() {
-        SharedRun& state = scenario_.state();
+        MpmcRun& state = scenario_.state();
         machine_.pause(Side::host);
         if (recovering_) return;
         std::vector<bool> died(state.gone.size());
@@ -282,7 +282,7 @@ class MortalProducers {
 
     // The last living one to come here has seen everything taken.
     void last_words(unsigned producer) {
-        SharedRun& state = scenario_.state();
+        MpmcRun& state = scenario_.state();
         state.gone[producer] = true;
         if (state.all_gone() && scenario_.all_taken()) state.finished = true;
     }
@@ -296,25 +296,24 @@ class MortalProducers {
 };
 
 template <class Far, class Near, class ConsumerNear, class ConsumerFar>
-std::string shared_to_device(Policies const& policies, Far far, Near near,
-                             ConsumerNear consumer_near, ConsumerFar consumer_far,
-                             SharedTraffic traffic) {
-    SharedScenario scenario(policies, Side::host, consumer_near, consumer_far, traffic);
+std::string mpmc_to_device(Policies const& policies, Far far, Near near, ConsumerNear consumer_near,
+                           ConsumerFar consumer_far, MpmcTraffic traffic) {
+    MpmcScenario scenario(policies, Side::host, consumer_near, consumer_far, traffic);
     MortalProducers producers(scenario, policies.machine().host_lines() + 2, far, near);
     return scenario.run([&](unsigned producer) { producers.produce(producer); });
 }
 
-inline std::string shared_to_device(Policies const& policies, SharedTraffic traffic) {
-    return shared_to_device(policies, policies.host_far(), policies.host_near(),
-                            policies.device_near(), policies.device_far(), traffic);
+inline std::string mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
+    return mpmc_to_device(policies, policies.host_far(), policies.host_near(),
+                          policies.device_near(), policies.device_far(), traffic);
 }
 
 // Device threads that push one message each at a time.
-inline std::string shared_to_host(Policies const& policies, SharedTraffic traffic) {
+inline std::string mpmc_to_host(Policies const& policies, MpmcTraffic traffic) {
     using Producer =
-        LanesProducer<SharedMessage, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
-    SharedScenario scenario(policies, Side::device, policies.host_near(), policies.host_far(),
-                            traffic);
+        LanesProducer<MpmcMessage, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
+    MpmcScenario scenario(policies, Side::device, policies.host_near(), policies.host_far(),
+                          traffic);
     Machine& machine = policies.machine();
     return scenario.run([&](unsigned producer) {
         Producer end(scenario.view(), policies.device_far(), policies.device_near());
@@ -323,7 +322,7 @@ inline std::string shared_to_host(Policies const& policies, SharedTraffic traffi
         while (pushed != traffic.messages) {
             if (written == pushed) scenario.write_data(producer, written++);
             bool const has_one = !machine.random().one_in(8);
-            SharedMessage const message = SharedMessage::make(producer, pushed);
+            MpmcMessage const message = MpmcMessage::make(producer, pushed);
             if (end.try_push(message, has_one, traffic.data) && has_one) ++pushed;
         }
         while (!scenario.all_taken()) machine.pause(Side::device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Litmus test of shared rings: each message of each producer comes once, whole, and after those
+// Litmus test of MPMC rings: each message of each producer comes once, whole, and after those
 // that its producer claimed before.
 #pragma once
 
@@ -114,7 +114,7 @@ class ArrivalChecker {
 // The control: credits so far ahead that the ring never seems full.
 class IgnoredRoom : public HostCached {
    public:
-    explicit IgnoredRoom(SharedRingView const& view) : claimed_(view.claimed) {}
+    explicit IgnoredRoom(MpmcRingView const& view) : claimed_(view.claimed) {}
 
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         return from == claimed_ ? HostCached::load_word(from) : std::uint64_t{1} << 62U;
@@ -126,7 +126,7 @@ class IgnoredRoom : public HostCached {
 
 // Takes what the CPU's threads send, with every warp, until all has come.
 struct TakeSealed {
-    SharedRingView ring;
+    MpmcRingView ring;
     Arrivals arrivals;
     std::uint32_t dawdle;
     std::uint64_t patience_ns;  // for messages before the end
@@ -134,7 +134,7 @@ struct TakeSealed {
 
     CARILLON_HD void operator()(unsigned block) const {
         unsigned const reporter = block * block::threads() + block::thread();
-        DeviceSharedConsumer<Sealed> consumer(ring);
+        DeviceMpmcConsumer<Sealed> consumer(ring);
         ArrivalChecker checker(arrivals);
         Dawdler dawdler(reporter + 1);
         Findings findings;

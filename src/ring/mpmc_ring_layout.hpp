@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parts of a shared ring lie, as offsets into the memory of either side.
+// Where the parts of an MPMC ring lie, as offsets into the memory of either side.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 
 namespace carillon::detail {
 
@@ -29,9 +29,9 @@ class Pieces {
 
 // What host and device write lies apart: by two lines, which CPUs fetch in pairs, and by whole
 // atoms, of which the host flushes none that the device writes to.
-struct SharedRingLayout {
-    SharedRingLayout(std::size_t capacity, std::size_t stripe, std::size_t producers,
-                     std::size_t atom)
+struct MpmcRingLayout {
+    MpmcRingLayout(std::size_t capacity, std::size_t stripe, std::size_t producers,
+                   std::size_t atom)
         : of_consumers(unit(atom)),
           of_producers(unit(atom)),
           slots(of_consumers.take(capacity * sizeof(Line))),

@@ -6,25 +6,25 @@
 
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 
 namespace carillon::test {
 
-// A shared ring in ordinary aligned memory.
-class SharedRingSlots {
+// An MPMC ring in ordinary aligned memory.
+class MpmcRingSlots {
    public:
-    explicit SharedRingSlots(std::uint32_t capacity, std::uint32_t stripe, Sequence first = 1,
-                             std::size_t producers = 4)
+    explicit MpmcRingSlots(std::uint32_t capacity, std::uint32_t stripe, Sequence first = 1,
+                           std::size_t producers = 4)
         : slots_(capacity), given_up_(capacity), credits_(capacity / stripe), records_(producers) {
         auto const shift = static_cast<std::uint32_t>(std::countr_zero(stripe));
         view_ = {slots_.data(),   given_up_.data(), &taken_, &claimed_,
                  credits_.data(), capacity,         shift,   first};
         format_ring(view_);
     }
-    SharedRingSlots(SharedRingSlots const&) = delete;
-    SharedRingSlots& operator=(SharedRingSlots const&) = delete;
+    MpmcRingSlots(MpmcRingSlots const&) = delete;
+    MpmcRingSlots& operator=(MpmcRingSlots const&) = delete;
 
-    [[nodiscard]] SharedRingView const& view() const { return view_; }
+    [[nodiscard]] MpmcRingView const& view() const { return view_; }
     [[nodiscard]] ProducerRecord* record(std::size_t i) { return &records_.at(i); }
     [[nodiscard]] std::vector<std::uint64_t> const& credits() const { return credits_; }
 
@@ -35,20 +35,20 @@ class SharedRingSlots {
     std::vector<ProducerRecord> records_;
     std::uint64_t taken_ = 0;
     std::uint64_t claimed_ = 0;
-    SharedRingView view_{};
+    MpmcRingView view_{};
 };
 
 inline HostMapped const cached_stores({StoreKind::cached, PublishMode::one_step});
 
 template <class T>
-using SharedTestProducer = SharedProducer<T, HostMapped, HostCached, ClaimRecord>;
+using MpmcTestProducer = MpmcProducer<T, HostMapped, HostCached, ClaimRecord>;
 template <class T>
-using SharedTestConsumer = SharedConsumer<T, DeviceNear, DeviceFar, OneThread>;
+using MpmcTestConsumer = MpmcConsumer<T, DeviceNear, DeviceFar, OneThread>;
 
 template <class T>
-[[nodiscard]] SharedTestProducer<T> shared_producer(SharedRingSlots& ring, std::size_t record = 0) {
-    return SharedTestProducer<T>(ring.view(), cached_stores, HostCached(),
-                                 ClaimRecord(ring.record(record)));
+[[nodiscard]] MpmcTestProducer<T> mpmc_producer(MpmcRingSlots& ring, std::size_t record = 0) {
+    return MpmcTestProducer<T>(ring.view(), cached_stores, HostCached(),
+                               ClaimRecord(ring.record(record)));
 }
 
 // What a consumer took, with the numbers it had.

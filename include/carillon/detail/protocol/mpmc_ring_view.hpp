@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side's view of a shared ring.
+// One side's view of an MPMC ring.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace carillon {
 
-// One side's view of a shared ring. Trivially copyable.
-struct SharedRingView {
+// One side's view of an MPMC ring. Trivially copyable.
+struct MpmcRingView {
     Line* slots;
     std::uint64_t* given_up;     // of a slot: the sequence number that will not be written
     std::uint64_t* taken;        // the last sequence number that a consumer has claimed
@@ -33,7 +33,7 @@ struct SharedRingView {
 };
 
 // Makes `view` an empty ring whose first line is view.first. Only for memory nobody uses yet.
-inline void format_ring(SharedRingView const& view) {
+inline void format_ring(MpmcRingView const& view) {
     for (std::uint32_t i = 0; i < view.capacity; ++i) {
         Sequence const sequence = view.first + i;
         view.slots[view.index(sequence)] = with_tag(Line{}, tag_of(sequence - view.capacity));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared ring with two producers and a consumer, as Relacy's threads.
+// An MPMC ring with two producers and a consumer, as Relacy's threads.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "model/machine/machines.hpp"
 #include "model/machine/relacy.hpp"
 #include "model/machine/waiting.hpp"
@@ -104,7 +104,7 @@ inline constexpr std::uint32_t polls_per_look<BasicDeviceNear<test::LookingGpu>>
 
 namespace carillon::test {
 
-struct SharedShape {
+struct MpmcShape {
     std::uint32_t capacity;
     std::uint32_t stripe_shift;
     std::uint32_t messages;  // of the second producer; the first has one
@@ -112,11 +112,11 @@ struct SharedShape {
     bool gives_up_for_a_third = true;
 };
 
-// The words of a shared ring: claimed and taken, the credits, the numbers given up.
-inline constexpr std::size_t shared_words(std::uint32_t capacity) { return 2 + 2 * capacity; }
+// The words of an MPMC ring: claimed and taken, the credits, the numbers given up.
+inline constexpr std::size_t mpmc_words(std::uint32_t capacity) { return 2 + 2 * capacity; }
 
-[[nodiscard]] inline SharedRingView shared_view(ModelMemory& memory, std::uint32_t capacity,
-                                                std::uint32_t stripe_shift, Sequence first) {
+[[nodiscard]] inline MpmcRingView mpmc_view(ModelMemory& memory, std::uint32_t capacity,
+                                            std::uint32_t stripe_shift, Sequence first) {
     Word* const words = memory.words();
     return {memory.lines(), words + 2 + capacity, words + 1, words, words + 2,
             capacity,       stripe_shift,         first};
@@ -125,8 +125,8 @@ inline constexpr std::size_t shared_words(std::uint32_t capacity) { return 2 + 2
 // The first producer may die at any access. The other one gives up what the dead one held, and, if
 // asked to, does so now and then while nobody has died, as it would for a third.
 // NearCpu: SharingCpu, or one that is broken. Far: the producers' far policy.
-template <SharedShape shape, class NearCpu = SharingCpu, class Far = BasicHostMapped<MortalCpu>>
-class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Far>, 3> {
+template <MpmcShape shape, class NearCpu = SharingCpu, class Far = BasicHostMapped<MortalCpu>>
+class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 3> {
    public:
     static constexpr unsigned depth_limit = 10000;
     // Over all executions of a search.
@@ -135,7 +135,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
 
     void before() {
         format_ring(view_);
-        memory_.begin(shape.capacity, shared_words(shape.capacity));
+        memory_.begin(shape.capacity, mpmc_words(shape.capacity));
         for (int i = 0; i < 2; ++i) {
             *record(i) = {ProducerRecord::none, 0};
             memory_.begin(record(i)->begin);
@@ -153,7 +153,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
 
    private:
     using Near = BasicHostCached<NearCpu>;
-    using End = SharedProducer<Message, Far, Near, ClaimRecord>;
+    using End = MpmcProducer<Message, Far, Near, ClaimRecord>;
     static constexpr unsigned accesses_of_a_push = 9;
     enum : unsigned { alive, dead, well };
 
@@ -206,7 +206,7 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
     void consume() {
         using DeviceNear = BasicDeviceNear<LookingGpu>;
         using DeviceFar = BasicDeviceFar<ClaimingGpu>;
-        SharedConsumer<Message, DeviceNear, DeviceFar, OneThread> consumer(
+        MpmcConsumer<Message, DeviceNear, DeviceFar, OneThread> consumer(
             view_, DeviceNear(LookingGpu(memory_)), DeviceFar(ClaimingGpu(memory_)));
         std::uint32_t of_mortal = 0;
         std::uint32_t of_other = 0;
@@ -227,22 +227,22 @@ class SharedRingModel : public rl::test_suite<SharedRingModel<shape, NearCpu, Fa
     }
 
     ModelMemory memory_{QuadIs::one_access, first_and_last_quad};
-    SharedRingView view_ = shared_view(memory_, shape.capacity, shape.stripe_shift, shape.first);
+    MpmcRingView view_ = mpmc_view(memory_, shape.capacity, shape.stripe_shift, shape.first);
     rl::atomic<unsigned> ended_;
     std::array<rl::var<std::uint32_t>, shape.messages> data_;
     bool died_ = false;  // the model's own
 };
 
 // The first two for bounded searches.
-inline constexpr SharedShape one_message{.capacity = 2, .stripe_shift = 0, .messages = 1};
-inline constexpr SharedShape two_messages{
+inline constexpr MpmcShape one_message{.capacity = 2, .stripe_shift = 0, .messages = 1};
+inline constexpr MpmcShape two_messages{
     .capacity = 2, .stripe_shift = 0, .messages = 2, .gives_up_for_a_third = false};
-inline constexpr SharedShape stripes_of_one{.capacity = 2, .stripe_shift = 0, .messages = 2};
-inline constexpr SharedShape stripes_of_two{
+inline constexpr MpmcShape stripes_of_one{.capacity = 2, .stripe_shift = 0, .messages = 2};
+inline constexpr MpmcShape stripes_of_two{
     .capacity = 4, .stripe_shift = 1, .messages = 4, .first = (Sequence{1} << 32) - 3};
 
 // Both producers live.
-struct SharedTraffic {
+struct MpmcTraffic {
     std::uint32_t capacity;
     std::uint32_t stripe_shift;
     std::array<std::uint32_t, 2> messages;  // of each producer
@@ -258,19 +258,19 @@ struct SharedTraffic {
 
 // Which ends there are, by the way that lines go.
 template <class FarCpu = RelacyCpu<WholeQuads>>
-struct SharedToDevice {
+struct MpmcToDevice {
     using Far = BasicHostMapped<FarCpu>;
     using Near = BasicHostCached<SharingCpu>;
-    using Sender = SharedProducer<Message, Far, Near, NoRecord>;
+    using Sender = MpmcProducer<Message, Far, Near, NoRecord>;
     using ReceiverNear = BasicDeviceNear<ClaimingGpu>;
     using ReceiverFar = BasicDeviceFar<ClaimingGpu>;
-    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneThread>;
+    using Receiver = MpmcConsumer<Message, ReceiverNear, ReceiverFar, OneThread>;
 
-    [[nodiscard]] static Sender sender(SharedRingView const& view, ModelMemory& memory) {
+    [[nodiscard]] static Sender sender(MpmcRingView const& view, ModelMemory& memory) {
         return Sender(view, Far(one_step, nullptr, nullptr, FarCpu(memory)),
                       Near(nullptr, SharingCpu(memory)));
     }
-    [[nodiscard]] static Receiver receiver(SharedRingView const& view, ModelMemory& memory) {
+    [[nodiscard]] static Receiver receiver(MpmcRingView const& view, ModelMemory& memory) {
         ClaimingGpu const gpu(memory);
         return Receiver(view, ReceiverNear(gpu), ReceiverFar(gpu));
     }
@@ -280,18 +280,18 @@ struct SharedToDevice {
 };
 
 template <class Gpu = ClaimingGpu>
-struct SharedToHost {
+struct MpmcToHost {
     using Far = BasicDeviceFar<Gpu>;
     using Near = BasicDeviceNear<Gpu>;
     using Sender = LanesProducer<Message, Far, Near, OneThread>;
     using ReceiverNear = BasicHostCached<SharingCpu>;
     using ReceiverFar = BasicHostMapped<RelacyCpu<WholeQuads>>;
-    using Receiver = SharedConsumer<Message, ReceiverNear, ReceiverFar, OneThread>;
+    using Receiver = MpmcConsumer<Message, ReceiverNear, ReceiverFar, OneThread>;
 
-    [[nodiscard]] static Sender sender(SharedRingView const& view, ModelMemory& memory) {
+    [[nodiscard]] static Sender sender(MpmcRingView const& view, ModelMemory& memory) {
         return Sender(view, Far(Gpu(memory)), Near(Gpu(memory)));
     }
-    [[nodiscard]] static Receiver receiver(SharedRingView const& view, ModelMemory& memory) {
+    [[nodiscard]] static Receiver receiver(MpmcRingView const& view, ModelMemory& memory) {
         return Receiver(view, ReceiverNear(nullptr, SharingCpu(memory)),
                         ReceiverFar(one_step, nullptr, nullptr, RelacyCpu<WholeQuads>(memory)));
     }
@@ -300,8 +300,8 @@ struct SharedToHost {
     }
 };
 
-template <class Way, SharedTraffic traffic>
-class SharedTrafficModel : public rl::test_suite<SharedTrafficModel<Way, traffic>, 3> {
+template <class Way, MpmcTraffic traffic>
+class MpmcTrafficModel : public rl::test_suite<MpmcTrafficModel<Way, traffic>, 3> {
    public:
     static constexpr unsigned depth_limit = 10000;
     static constexpr std::uint32_t all_messages =
@@ -316,7 +316,7 @@ class SharedTrafficModel : public rl::test_suite<SharedTrafficModel<Way, traffic
             view_.slots[view_.index(traffic.first)] = pack(Message::make(0), tag_of(traffic.first));
             *view_.claimed = traffic.first;
         }
-        memory_.begin(traffic.capacity, shared_words(traffic.capacity));
+        memory_.begin(traffic.capacity, mpmc_words(traffic.capacity));
         accesses_left = no_end;
     }
 
@@ -374,8 +374,7 @@ class SharedTrafficModel : public rl::test_suite<SharedTrafficModel<Way, traffic
     }
 
     ModelMemory memory_{QuadIs::one_access, traffic.quads};
-    SharedRingView view_ =
-        shared_view(memory_, traffic.capacity, traffic.stripe_shift, traffic.first);
+    MpmcRingView view_ = mpmc_view(memory_, traffic.capacity, traffic.stripe_shift, traffic.first);
     std::array<rl::var<std::uint32_t>, all_messages + 1> data_;  // by number
     // The model's own count, known to all threads at once.
     std::uint32_t sent_ = traffic.one_is_there ? 1 : 0;
@@ -384,30 +383,30 @@ class SharedTrafficModel : public rl::test_suite<SharedTrafficModel<Way, traffic
 
 // For exhaustive searches. A device's loads of data need two quads to be ordered, which is too
 // much.
-inline constexpr SharedTraffic one_each{
+inline constexpr MpmcTraffic one_each{
     .capacity = 2, .stripe_shift = 0, .messages = {1, 1}, .polls = 2, .quads = first_quad};
-inline constexpr SharedTraffic one_each_with_data{.capacity = 2,
-                                                  .stripe_shift = 0,
-                                                  .messages = {1, 1},
-                                                  .polls = 2,
-                                                  .data = OutOfLine::written,
-                                                  .quads = first_quad};
+inline constexpr MpmcTraffic one_each_with_data{.capacity = 2,
+                                                .stripe_shift = 0,
+                                                .messages = {1, 1},
+                                                .polls = 2,
+                                                .data = OutOfLine::written,
+                                                .quads = first_quad};
 // Two claim the free slot, and the other one once it is taken.
-inline constexpr SharedTraffic one_each_and_a_slot_again{.capacity = 2,
-                                                         .stripe_shift = 0,
-                                                         .messages = {1, 1},
-                                                         .one_is_there = true,
-                                                         .polls = 1,
-                                                         .quads = first_quad};
+inline constexpr MpmcTraffic one_each_and_a_slot_again{.capacity = 2,
+                                                       .stripe_shift = 0,
+                                                       .messages = {1, 1},
+                                                       .one_is_there = true,
+                                                       .polls = 1,
+                                                       .quads = first_quad};
 // With endless polls a message that never comes is a livelock.
-inline constexpr SharedTraffic one_and_two{
+inline constexpr MpmcTraffic one_and_two{
     .capacity = 2, .stripe_shift = 0, .messages = {1, 2}, .data = OutOfLine::written};
 // For random searches. The tags wrap on the way.
-inline constexpr SharedTraffic four_each{.capacity = 4,
-                                         .stripe_shift = 1,
-                                         .messages = {4, 4},
-                                         .data = OutOfLine::written,
-                                         .quads = all_quads,
-                                         .first = (Sequence{1} << 32) - 3};
+inline constexpr MpmcTraffic four_each{.capacity = 4,
+                                       .stripe_shift = 1,
+                                       .messages = {4, 4},
+                                       .data = OutOfLine::written,
+                                       .quads = all_quads,
+                                       .first = (Sequence{1} << 32) - 3};
 
 }  // namespace carillon::test

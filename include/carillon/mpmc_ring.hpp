@@ -20,7 +20,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/shared_ring.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/for_tests.hpp"
@@ -29,7 +29,7 @@
 
 namespace carillon {
 
-struct SharedRingOptions {
+struct MpmcRingOptions {
     std::uint32_t capacity = 8192;  // slots; a power of two up to 2^20
     // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host,
     // the capacity is at least a stripe and 31, room for a warp's messages. Every
@@ -43,22 +43,22 @@ struct SharedRingOptions {
 // The end of a warp that takes messages, and of one that sends them. On a GPU all 32 lanes of the
 // warp use them together; pass them to a kernel by value, for every warp a copy.
 template <class T>
-using DeviceSharedConsumer = SharedConsumer<T, DeviceNear, DeviceFar, WarpLanes>;
+using DeviceMpmcConsumer = MpmcConsumer<T, DeviceNear, DeviceFar, WarpLanes>;
 template <class T>
-using DeviceSharedProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
+using DeviceMpmcProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
 
 namespace detail {
 
-struct SharedProducerAccess;
+struct MpmcProducerAccess;
 
-// The memory of a shared ring on both sides of the bus.
-class SharedRingMemory {
+// The memory of an MPMC ring on both sides of the bus.
+class MpmcRingMemory {
    public:
     // Throws UsageError for the options, and what Device::allocate throws.
-    SharedRingMemory(Device const& device, SharedRingOptions const& options, Direction direction);
+    MpmcRingMemory(Device const& device, MpmcRingOptions const& options, Direction direction);
 
-    [[nodiscard]] SharedRingView on_host() const { return host_; }
-    [[nodiscard]] SharedRingView on_device() const { return device_; }
+    [[nodiscard]] MpmcRingView host_view() const { return host_; }
+    [[nodiscard]] MpmcRingView device_view() const { return device_; }
     // Of the memory that the host writes: far for its producers, or its consumers' credits.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     // The records of the host's producers.
@@ -67,21 +67,21 @@ class SharedRingMemory {
    private:
     Memory in_device_memory_;
     Memory in_host_memory_;
-    SharedRingView host_{};
-    SharedRingView device_{};
+    MpmcRingView host_{};
+    MpmcRingView device_{};
     ProducerRecord* records_ = nullptr;
 };
 
 // What host threads that produce for one ring have in common.
-struct SharedRingState {
-    SharedRingState(Device const& device, SharedRingOptions const& options, Direction direction)
+struct MpmcRingState {
+    MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction)
         : memory(device, options, direction),
           registry(memory.records(), options.producers),
           far(device.access(memory.device_memory())),
           wait(HostWait::for_kernel(device.traits().shares_processors, 1)) {}
 
     ProcessMark mark;
-    SharedRingMemory memory;
+    MpmcRingMemory memory;
     ProducerRegistry registry;
     HostMapped far;
     HostWait wait;
@@ -89,9 +89,9 @@ struct SharedRingState {
     // A record for the calling thread; that of one that died, if there is no other. Throws
     // UsageError when all are in use, which `which` says.
     [[nodiscard]] unsigned enter(std::string_view call, std::string_view which);
-    unsigned recover() { return registry.recover(memory.on_host(), far, HostCached(), bury); }
+    unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), bury); }
     void give_up(unsigned producer) const noexcept {
-        registry.give_up(producer, memory.on_host(), far);
+        registry.give_up(producer, memory.host_view(), far);
     }
 
     // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
@@ -105,28 +105,28 @@ struct SharedRingState {
 // are, where a flush throws (VulkanError, non-coherent memory only), those of that call which have
 // not arrived: each arrives at most once, and those of others as ever.
 template <class T>
-class HostSharedProducer {
+class HostMpmcProducer {
    public:
-    HostSharedProducer(HostSharedProducer&&) noexcept = default;
-    HostSharedProducer& operator=(HostSharedProducer&&) = delete;
-    HostSharedProducer(HostSharedProducer const&) = delete;
-    HostSharedProducer& operator=(HostSharedProducer const&) = delete;
-    ~HostSharedProducer() {
+    HostMpmcProducer(HostMpmcProducer&&) noexcept = default;
+    HostMpmcProducer& operator=(HostMpmcProducer&&) = delete;
+    HostMpmcProducer(HostMpmcProducer const&) = delete;
+    HostMpmcProducer& operator=(HostMpmcProducer const&) = delete;
+    ~HostMpmcProducer() {
         if (state_ && !mark_.inherited()) state_->registry.leave(number_, state_->bury);
     }
 
     // Publishes and returns true, or returns false at once when there is no room. `data` says that
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
-        require_state("SharedRing::try_push");
+        require_state("MpmcRing::try_push");
         return try_push_n({&message, 1}, data) == 1;
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
     // one fence. Returns how many.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
-        detail::OneThreadCall<> const call(this, "SharedRing::try_push");
-        mark_.require_own("SharedRing::try_push");
-        require_state("SharedRing::try_push_n");
+        detail::OneThreadCall<> const call(this, "MpmcRing::try_push");
+        mark_.require_own("MpmcRing::try_push");
+        require_state("MpmcRing::try_push_n");
         try {
             return end_.try_push_n(messages.data(), messages.size(), data);
         } catch (...) {
@@ -138,10 +138,10 @@ class HostSharedProducer {
     // TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
-        require_state("SharedRing::push");
+        require_state("MpmcRing::push");
         if (!state_->wait.until([&] { return try_push(message, data); }, timeout,
                                 [&] { state_->recover(); })) {
-            throw TimeoutError("SharedRing::push", "the ring stayed full");
+            throw TimeoutError("MpmcRing::push", "the ring stayed full");
         }
     }
 
@@ -150,31 +150,30 @@ class HostSharedProducer {
     [[nodiscard]] ProducerRecord& record() const { return *state_->registry.record(number_); }
 
    private:
-    friend struct detail::SharedProducerAccess;
-    HostSharedProducer(std::shared_ptr<detail::SharedRingState> state, std::string_view call,
-                       std::string_view which)
+    friend struct detail::MpmcProducerAccess;
+    HostMpmcProducer(std::shared_ptr<detail::MpmcRingState> state, std::string_view call,
+                     std::string_view which)
         : state_(std::move(state)),
           number_(detail::owned(state_, call).enter(call, which)),
-          end_(state_->memory.on_host(), state_->far, HostCached(), ClaimRecord(&record())) {}
+          end_(state_->memory.host_view(), state_->far, HostCached(), ClaimRecord(&record())) {}
 
     // `end_` is there still, in memory that may be gone.
     void require_state(std::string_view call) const { (void)detail::owned(state_, call); }
 
     detail::ProcessMark mark_;
-    std::shared_ptr<detail::SharedRingState> state_;
+    std::shared_ptr<detail::MpmcRingState> state_;
     unsigned number_;
-    SharedProducer<T, HostMapped, HostCached, ClaimRecord> end_;
+    MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
 
 namespace detail {
 
 // Makes a producer of what has a ring; `call` and `which` are for errors.
-struct SharedProducerAccess {
+struct MpmcProducerAccess {
     template <class T>
-    [[nodiscard]] static HostSharedProducer<T> make(
-        std::shared_ptr<SharedRingState> state, std::string_view call = "SharedRing::producer",
-        std::string_view which =
-            "producers of the ring are in use (SharedRingOptions::producers)") {
+    [[nodiscard]] static HostMpmcProducer<T> make(
+        std::shared_ptr<MpmcRingState> state, std::string_view call = "MpmcRing::producer",
+        std::string_view which = "producers of the ring are in use (MpmcRingOptions::producers)") {
         return {std::move(state), call, which};
     }
 };
@@ -183,50 +182,51 @@ struct SharedProducerAccess {
 
 // `T` is trivially copyable, at most 48 bytes, and for consumers default-constructible.
 template <class T, Direction direction>
-class SharedRing {
+class MpmcRing {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    using DeviceEnd =
-        std::conditional_t<to_device, DeviceSharedConsumer<T>, DeviceSharedProducer<T>>;
+    using DeviceEnd = std::conditional_t<to_device, DeviceMpmcConsumer<T>, DeviceMpmcProducer<T>>;
     // A host thread's end that takes; poll() as for a device, one stripe at a time.
-    using HostConsumer = SharedConsumer<T, HostCached, HostMapped, OneThread>;
+    using HostConsumer = MpmcConsumer<T, HostCached, HostMapped, OneThread>;
 
     // Throws UsageError for the options, and what Device::allocate throws.
-    explicit SharedRing(Device const& device, SharedRingOptions const& options = {})
-        : state_(std::make_shared<detail::SharedRingState>(device, options, direction)) {}
+    explicit MpmcRing(Device const& device, MpmcRingOptions const& options = {})
+        : state_(std::make_shared<detail::MpmcRingState>(device, options, direction)) {}
 
-    SharedRing(SharedRing const&) = default;  // and moves: a handle, copies share the ring
-    SharedRing& operator=(SharedRing const&) = default;
-    ~SharedRing() = default;
+    MpmcRing(MpmcRing const&) = default;  // and moves: a handle, copies share the ring
+    MpmcRing& operator=(MpmcRing const&) = default;
+    ~MpmcRing() = default;
 
     // The end of a warp: pass it to a kernel by value; every warp uses a copy of its own.
-    [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(state_->memory.on_device()); }
+    [[nodiscard]] DeviceEnd device_handle() const {
+        return DeviceEnd(state_->memory.device_view());
+    }
 
     // What the end of other lanes than a warp's is made of.
-    [[nodiscard]] SharedRingView device_view() const { return state_->memory.on_device(); }
+    [[nodiscard]] MpmcRingView device_view() const { return state_->memory.device_view(); }
 
-    // The calling thread's end. Throws UsageError when SharedRingOptions::producers have one.
-    [[nodiscard]] HostSharedProducer<T> producer() const requires to_device {
-        return detail::SharedProducerAccess::make<T>(state_);
+    // The calling thread's end. Throws UsageError when MpmcRingOptions::producers have one.
+    [[nodiscard]] HostMpmcProducer<T> producer() const requires to_device {
+        return detail::MpmcProducerAccess::make<T>(state_);
     }
     // A thread's end; one for each thread that takes messages. The ring has to outlive it.
     [[nodiscard]] HostConsumer consumer() const requires(!to_device) {
-        state_->mark.require_own("SharedRing::consumer");
-        return HostConsumer(state_->memory.on_host(), HostCached(), state_->far);
+        state_->mark.require_own("MpmcRing::consumer");
+        return HostConsumer(state_->memory.host_view(), HostCached(), state_->far);
     }
 
     // Lets the consumers skip what producers that have died claimed and did not write; returns how
-    // many had died. HostSharedProducer::push does so while it waits.
+    // many had died. HostMpmcProducer::push does so while it waits.
     unsigned recover() requires to_device {
-        state_->mark.require_own("SharedRing::recover");
+        state_->mark.require_own("MpmcRing::recover");
         return state_->recover();
     }
 
-    [[nodiscard]] std::uint32_t capacity() const { return state_->memory.on_host().capacity; }
-    [[nodiscard]] std::uint32_t stripe() const { return state_->memory.on_host().stripe(); }
+    [[nodiscard]] std::uint32_t capacity() const { return state_->memory.host_view().capacity; }
+    [[nodiscard]] std::uint32_t stripe() const { return state_->memory.host_view().stripe(); }
 
    private:
-    std::shared_ptr<detail::SharedRingState> state_;
+    std::shared_ptr<detail::MpmcRingState> state_;
 };
 
 }  // namespace carillon

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a shared ring (shared_ring.hpp) that takes lines.
+// The end of an MPMC ring (mpmc_ring.hpp) that takes lines.
 #pragma once
 
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
-#include "carillon/detail/protocol/shared_ring_view.hpp"
+#include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -20,14 +20,14 @@ inline constexpr std::uint32_t polls_per_look = 64;
 // The end that takes lines: a thread, or the lanes of a warp, which share a stripe out among
 // themselves; any number of them. Every lane calls every member function.
 template <class T, ClaimAccess Near, FarAccess Far, VotingGroup Lanes>
-class SharedConsumer {
+class MpmcConsumer {
    public:
     // Lines that one lane loads before it looks at the first of them.
     static constexpr std::uint32_t read_ahead = 4;
 
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit SharedConsumer(SharedRingView const& view, Near near = Near(),
-                                        Far far = Far(), Lanes lanes = Lanes())
+    CARILLON_HD explicit MpmcConsumer(MpmcRingView const& view, Near near = Near(), Far far = Far(),
+                                      Lanes lanes = Lanes())
         : view_(view), near_(near), far_(far), lanes_(lanes) {
         check_payload<T>();
     }
@@ -136,7 +136,7 @@ class SharedConsumer {
         begin_ = 0;
     }
 
-    SharedRingView view_;
+    MpmcRingView view_;
     Sequence begin_ = 0;            // of the stripe that is being taken; 0 for none
     std::uint32_t mine_taken_ = 0;  // of this lane's lines in it
     std::uint32_t misses_ = 0;      // polls in a row in which this lane found nothing

@@ -21,16 +21,16 @@
 // death gives up, in `given_up`, what no living producer holds (give_up_claims); a consumer that
 // has waited for a line for a while looks there, looks at the line once more, and skips it.
 //
-//   shared_ring_view.hpp   where slots, claims, credits and numbers given up are
+//   mpmc_ring_view.hpp   where slots, claims, credits and numbers given up are
 //   claim.hpp              how producers claim: S3, S7
-//   shared_producer.hpp    the ends that write lines: S1, S6
-//   shared_consumer.hpp    the end that takes them: S2, S4
+//   mpmc_producer.hpp    the ends that write lines: S1, S6
+//   mpmc_consumer.hpp    the end that takes them: S2, S4
 //   give_up.hpp            after a death: S5, S8
 #pragma once
 
-#include "carillon/detail/protocol/claim.hpp"             // IWYU pragma: export
-#include "carillon/detail/protocol/give_up.hpp"           // IWYU pragma: export
-#include "carillon/detail/protocol/ring_view.hpp"         // IWYU pragma: export
-#include "carillon/detail/protocol/shared_consumer.hpp"   // IWYU pragma: export
-#include "carillon/detail/protocol/shared_producer.hpp"   // IWYU pragma: export
-#include "carillon/detail/protocol/shared_ring_view.hpp"  // IWYU pragma: export
+#include "carillon/detail/protocol/claim.hpp"           // IWYU pragma: export
+#include "carillon/detail/protocol/give_up.hpp"         // IWYU pragma: export
+#include "carillon/detail/protocol/mpmc_consumer.hpp"   // IWYU pragma: export
+#include "carillon/detail/protocol/mpmc_producer.hpp"   // IWYU pragma: export
+#include "carillon/detail/protocol/mpmc_ring_view.hpp"  // IWYU pragma: export
+#include "carillon/detail/protocol/ring_view.hpp"       // IWYU pragma: export

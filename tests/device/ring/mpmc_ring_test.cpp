@@ -6,20 +6,20 @@
 #include <thread>
 #include <vector>
 
-#include "carillon/shared_ring.hpp"
+#include "carillon/mpmc_ring.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
 
-using SharedToDevice = SharedRing<Message, Direction::to_device>;
-using SharedToHost = SharedRing<Message, Direction::to_host>;
+using MpmcToDevice = MpmcRing<Message, Direction::to_device>;
+using MpmcToHost = MpmcRing<Message, Direction::to_host>;
 
 // Each warp counts what it takes of every message in words of host memory, lane for lane, until
 // the host says so.
-struct TakeSharedBody {
-    SharedToDevice::DeviceEnd in;
+struct TakeMpmcBody {
+    MpmcToDevice::DeviceEnd in;
     std::uint32_t* counts;  // in host memory: of a block, for each message
     std::uint32_t messages;
     std::uint64_t const* stop;  // in device memory
@@ -41,8 +41,8 @@ struct TakeSharedBody {
 };
 
 // Every lane sends `count` messages, numbered through over lanes and blocks.
-struct SendSharedBody {
-    SharedToHost::DeviceEnd out;
+struct SendMpmcBody {
+    MpmcToHost::DeviceEnd out;
     std::uint32_t count;
 
     CARILLON_HD void operator()(unsigned block) {
@@ -59,25 +59,25 @@ struct SendSharedBody {
 
 namespace {
 
-class DeviceSharedRingTest : public KernelTest {
+class DeviceMpmcRingTest : public KernelTest {
    protected:
     // `threads` threads push; blocks of a warp take. Each message exactly once.
-    void expect_all_taken(unsigned threads, unsigned blocks, SharedRingOptions const& options,
+    void expect_all_taken(unsigned threads, unsigned blocks, MpmcRingOptions const& options,
                           bool one_dies = false) {
         constexpr std::uint32_t each = 300;
         std::uint32_t const messages = threads * each;
-        SharedToDevice ring(device(), options);
+        MpmcToDevice ring(device(), options);
         Memory const counts =
             device().allocate_host(std::size_t{blocks} * (messages + 1) * sizeof(std::uint32_t));
         Memory const stop = device().allocate(sizeof(Line));
         auto const kernel = launch(
             device(), LaunchShape{blocks, lanes_per_warp},
-            TakeSharedBody{ring.device_handle(), static_cast<std::uint32_t*>(counts.device()),
-                           messages, static_cast<std::uint64_t const*>(stop.device())});
-        std::unique_ptr<HostSharedProducer<Message>> leaked;
+            TakeMpmcBody{ring.device_handle(), static_cast<std::uint32_t*>(counts.device_ptr()),
+                         messages, static_cast<std::uint64_t const*>(stop.device_ptr())});
+        std::unique_ptr<HostMpmcProducer<Message>> leaked;
         if (one_dies) {
             std::thread([&] {
-                leaked = std::make_unique<HostSharedProducer<Message>>(ring.producer());
+                leaked = std::make_unique<HostMpmcProducer<Message>>(ring.producer());
             }).join();
         }
         std::vector<std::thread> pushing;
@@ -88,11 +88,11 @@ class DeviceSharedRingTest : public KernelTest {
         if (one_dies) {
             EXPECT_LE(ring.recover(), 1U);  // a push that waited may have found it
         }
-        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(stop.host()),
+        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(stop.host_ptr()),
                                               device().access(stop))
             .set(1, OutOfLine::written);
         ASSERT_TRUE(kernel.wait(patience));
-        auto const* const seen = static_cast<std::uint32_t const*>(counts.host());
+        auto const* const seen = static_cast<std::uint32_t const*>(counts.host_ptr());
         for (std::uint32_t m = 0; m <= messages; ++m) {
             std::uint32_t sum = 0;
             for (unsigned b = 0; b < blocks; ++b) sum += seen[std::size_t{b} * (messages + 1) + m];
@@ -102,7 +102,7 @@ class DeviceSharedRingTest : public KernelTest {
 
    private:
     // Batches of 1 to 40, and messages by themselves.
-    static void push_all(SharedToDevice& ring, std::uint32_t first, std::uint32_t count) {
+    static void push_all(MpmcToDevice& ring, std::uint32_t first, std::uint32_t count) {
         auto producer = ring.producer();
         std::vector<Message> messages;
         for (std::uint32_t i = 0; i < count; ++i) messages.push_back(Message::make(first + i));
@@ -118,32 +118,32 @@ class DeviceSharedRingTest : public KernelTest {
         }
     }
 };
-CARILLON_ON_EVERY_DEVICE(DeviceSharedRingTest);
+CARILLON_ON_EVERY_DEVICE(DeviceMpmcRingTest);
 
-TEST_P(DeviceSharedRingTest, oneWarpTakesWhatThreeThreadsPush) {
+TEST_P(DeviceMpmcRingTest, oneWarpTakesWhatThreeThreadsPush) {
     expect_all_taken(3, 1, {.capacity = 128, .stripe = 32});
 }
 
-TEST_P(DeviceSharedRingTest, fourWarpsTakeEveryMessageOnceAndAcrossTheTagsWrap) {
+TEST_P(DeviceMpmcRingTest, fourWarpsTakeEveryMessageOnceAndAcrossTheTagsWrap) {
     expect_all_taken(
         3, 4, {.capacity = 256, .stripe = 4, .for_tests = {.first = (Sequence{1} << 32) - 63}});
 }
 
-TEST_P(DeviceSharedRingTest, stripesOfOneSlotAndOfHalfTheRingWork) {
+TEST_P(DeviceMpmcRingTest, stripesOfOneSlotAndOfHalfTheRingWork) {
     expect_all_taken(2, 2, {.capacity = 16, .stripe = 1});
     expect_all_taken(2, 2, {.capacity = 16, .stripe = 8});
 }
 
-TEST_P(DeviceSharedRingTest, othersGoOnWhenAThreadEndsWithoutLettingGo) {
+TEST_P(DeviceMpmcRingTest, othersGoOnWhenAThreadEndsWithoutLettingGo) {
     expect_all_taken(2, 2, {.capacity = 64, .stripe = 8, .producers = 3}, true);
 }
 
-TEST_P(DeviceSharedRingTest, hostTakesEveryMessageOfTwoWarpsOnceInTheOrderOfEachLane) {
+TEST_P(DeviceMpmcRingTest, hostTakesEveryMessageOfTwoWarpsOnceInTheOrderOfEachLane) {
     constexpr std::uint32_t count = 50;
     constexpr unsigned blocks = 2;
-    SharedToHost ring(device(), {.capacity = 128, .stripe = 8});
+    MpmcToHost ring(device(), {.capacity = 128, .stripe = 8});
     auto const kernel = launch(device(), LaunchShape{blocks, lanes_per_warp},
-                               SendSharedBody{ring.device_handle(), count});
+                               SendMpmcBody{ring.device_handle(), count});
     unsigned const senders =
         blocks * (device().traits().one_thread_a_block ? WarpLanes::size() : lanes_per_warp);
     std::vector<std::uint32_t> next(senders);
