@@ -103,8 +103,8 @@ class DeviceReader {
     // and what Device::allocate throws.
     template <class Launch = detail::ReaderLaunch>
     explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
-        : host_(std::make_unique<detail::ReaderClient>(device, options)) {
-        host_->kernel().run(Launch::run(device, host_->shape(), host_->body()));
+        : client_(std::make_unique<detail::ReaderClient>(device, options)) {
+        client_->kernel().run(Launch::run(device, client_->shape(), client_->body()));
     }
 
     // The bytes at an address of the device, of any alignment: what was there at some time during
@@ -123,19 +123,21 @@ class DeviceReader {
     // Ends the kernel; every later read throws StoppedError. Throws TimeoutError if it has not
     // ended within `timeout`, CudaError if it had died. The destructor does the same.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        host("DeviceReader::stop").kernel().stop(timeout);
+        client("DeviceReader::stop").kernel().stop(timeout);
     }
     // Whether the kernel is still there. Throws CudaError if it died.
-    [[nodiscard]] bool running() const { return host("DeviceReader::running").kernel().running(); }
-
-   private:
-    [[nodiscard]] detail::ReaderClient& host(std::string_view call) const {
-        detail::ReaderClient& host = detail::owned(host_, call);
-        (void)host.kernel().of_this_process(call);
-        return host;
+    [[nodiscard]] bool running() const {
+        return client("DeviceReader::running").kernel().running();
     }
 
-    std::unique_ptr<detail::ReaderClient> host_;
+   private:
+    [[nodiscard]] detail::ReaderClient& client(std::string_view call) const {
+        detail::ReaderClient& client = detail::owned(client_, call);
+        (void)client.kernel().of_this_process(call);
+        return client;
+    }
+
+    std::unique_ptr<detail::ReaderClient> client_;
 };
 
 }  // namespace carillon

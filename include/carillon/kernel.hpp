@@ -99,18 +99,22 @@ class PersistentKernel {
     // Pool::clients have one.
     [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
 
-    [[nodiscard]] unsigned blocks() const { return host("PersistentKernel::blocks").blocks(); }
+    [[nodiscard]] unsigned blocks() const {
+        return supervisor("PersistentKernel::blocks").blocks();
+    }
     // Which SM a block runs on. Throws UsageError for a block that is not.
     [[nodiscard]] unsigned sm(unsigned block = 0) const {
-        return host("PersistentKernel::SM").sm(block);
+        return supervisor("PersistentKernel::sm").sm(block);
     }
 
     // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
     // any request is unanswered. Throws UsageError for a block that is not.
-    [[nodiscard]] KernelState state() const { return host("PersistentKernel::state").state(); }
+    [[nodiscard]] KernelState state() const {
+        return supervisor("PersistentKernel::state").state();
+    }
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
-        host("PersistentKernel::activity").require_block("activity", block);
-        return host_->activity(block, route_.outstanding(block));
+        supervisor("PersistentKernel::activity").require_block("activity", block);
+        return supervisor_->activity(block, route_.outstanding(block));
     }
 
     // Ends the kernel when it has answered what was accepted: from now on every submit throws
@@ -119,37 +123,38 @@ class PersistentKernel {
     // one or because replies that nobody takes leave no room: the kernel goes on draining then,
     // drain again or stop(). Throws CudaError if the kernel died.
     void drain(std::chrono::nanoseconds timeout) {
-        host("PersistentKernel::drain").drain([this] { return route_.all_answered(); }, timeout);
+        supervisor("PersistentKernel::drain")
+            .drain([this] { return route_.all_answered(); }, timeout);
     }
     // Ends the kernel. Requests that it has not taken yet stay unanswered; every later call on a
     // client throws StoppedError. Throws TimeoutError if it has not ended within `timeout` (ask
     // again, or let go: nothing that it may still touch is freed), CudaError if it had died.
     void stop(std::chrono::nanoseconds timeout = std::chrono::seconds(5)) {
-        host("PersistentKernel::stop").stop(timeout);
+        supervisor("PersistentKernel::stop").stop(timeout);
     }
     // Whether the kernel is still there. Throws CudaError if it died.
-    [[nodiscard]] bool running() const { return host("PersistentKernel::running").running(); }
+    [[nodiscard]] bool running() const { return supervisor("PersistentKernel::running").running(); }
 
    private:
     PersistentKernel(Device const& device, Route route, KernelOptions const& options,
                      Handler const& handler)
         : route_(std::move(route)),
-          host_(detail::KernelSupervisor::make(device, route_.blocks(), options, "PersistentKernel",
-                                               route_.channels_per_block())) {
+          supervisor_(detail::KernelSupervisor::make(
+              device, route_.blocks(), options, "PersistentKernel", route_.channels_per_block())) {
         static_assert(std::is_trivially_copyable_v<Handler>,
                       "carillon: a handler must be trivially copyable: it is passed to the kernel "
                       "by value");
-        host_->run(route_.start(device, options, handler));
-        route_.connect(device, options, host_);
+        supervisor_->run(route_.start(device, options, handler));
+        route_.connect(device, options, supervisor_);
     }
 
-    [[nodiscard]] detail::KernelSupervisor& host(std::string_view call) const {
-        return detail::owned(host_, call).of_this_process(call);
+    [[nodiscard]] detail::KernelSupervisor& supervisor(std::string_view call) const {
+        return detail::owned(supervisor_, call).of_this_process(call);
     }
 
     Route route_;
-    std::shared_ptr<detail::KernelSupervisor>
-        host_;  // shared with the clients; it holds the memory
+    // Shared with the clients; it holds the memory.
+    std::shared_ptr<detail::KernelSupervisor> supervisor_;
 };
 
 template <class Handler>

@@ -166,7 +166,7 @@ void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
 
 std::span<std::byte const> DeviceReader::read(void const* device_address, std::size_t size,
                                               std::chrono::nanoseconds timeout) {
-    auto& reader = host(read_call);
+    auto& reader = client(read_call);
     if (device_address == nullptr && size != 0) {
         throw UsageError(read_call, fmt::format("{} bytes asked for, at a null pointer", size));
     }
@@ -175,9 +175,9 @@ std::span<std::byte const> DeviceReader::read(void const* device_address, std::s
 
 std::span<std::byte const> DeviceReader::read(Memory const& memory, std::size_t offset,
                                               std::size_t size, std::chrono::nanoseconds timeout) {
-    host(read_call).require(memory, offset, size);
-    return host_->read(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) + offset, size,
-                       timeout);
+    client(read_call).require(memory, offset, size);
+    return client_->read(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) + offset, size,
+                         timeout);
 }
 
 }  // namespace carillon

@@ -52,12 +52,12 @@ std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
             &KernelSupervisor::let_go};
 }
 
-void KernelSupervisor::let_go(KernelSupervisor* host) noexcept {
-    if (host->mark_.inherited()) return;
-    host->end();
-    host->at_exit_.reset();  // nobody else ends the heart
-    if (host->end_heart()) {
-        delete host;
+void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
+    if (supervisor->mark_.inherited()) return;
+    supervisor->end();
+    supervisor->at_exit_.reset();  // nobody else ends the heart
+    if (supervisor->end_heart()) {
+        delete supervisor;
     } else if (!process_exits()) {
         std::fputs(
             "carillon: the thread that watches a kernel has been within the driver for a "

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char const* format_name = "carillon placement profile";
-constexpr int format_version = 1;
+constexpr int format_version = 2;  // 1 had "multiprocessors"
 constexpr char const* load_call = "load_placement_profile";
 constexpr char const* save_call = "save_placement_profile";
 

@@ -50,7 +50,7 @@ TEST_P(LimitsOfObjectsTest, movedKernels) {
     auto const channel = Expected::usage("there is no such channel");
     try_limits({moved("PersistentKernel::state", [&] { return kernel.state(); }),
                 moved("PersistentKernel::activity", [&] { return kernel.activity(); }),
-                moved("PersistentKernel::SM", [&] { return kernel.sm(); }),
+                moved("PersistentKernel::sm", [&] { return kernel.sm(); }),
                 moved("PersistentKernel::blocks", [&] { return kernel.blocks(); }),
                 moved("PersistentKernel::running", [&] { return kernel.running(); }),
                 moved("PersistentKernel::drain", [&] { kernel.drain(patience); }),
@@ -79,7 +79,7 @@ TEST_P(LimitsOfObjectsTest, movedPools) {
     try_limits({moved("PersistentKernel::client", [&] { (void)kernel.client(); }),
                 moved("PersistentKernel::state", [&] { return kernel.state(); }),
                 moved("PersistentKernel::activity", [&] { return kernel.activity(); }),
-                moved("PersistentKernel::SM", [&] { return kernel.sm(); }),
+                moved("PersistentKernel::sm", [&] { return kernel.sm(); }),
                 moved("PersistentKernel::blocks", [&] { return kernel.blocks(); }),
                 moved("PersistentKernel::running", [&] { return kernel.running(); }),
                 moved("PersistentKernel::drain", [&] { kernel.drain(patience); }),

@@ -20,9 +20,9 @@ TEST_P(LimitsTest, blockThatIsNotThereIsAUsageError) {
         SCOPED_TRACE(block);
         CARILLON_EXPECT_ERROR(kernel.activity(block), UsageError, "PersistentKernel::activity");
         CARILLON_EXPECT_ERROR(kernel.sm(block), UsageError,
-                              "PersistentKernel::SM: there is no block");
+                              "PersistentKernel::sm: there is no block");
         CARILLON_EXPECT_ERROR(pooled.activity(block), UsageError, "PersistentKernel::activity");
-        CARILLON_EXPECT_ERROR(pooled.sm(block), UsageError, "PersistentKernel::SM");
+        CARILLON_EXPECT_ERROR(pooled.sm(block), UsageError, "PersistentKernel::sm");
     }
     EXPECT_EQ(kernel.activity(1), BlockActivity::idle);
 }

@@ -219,7 +219,7 @@ TEST_F(PlacementProfileTest, fieldsOfAnotherKindAreFormatErrors) {
         char const* words;
     };
     for (Damage const& each : {
-             Damage{"\"version\": 1", "\"version\": 2", "version 2, not 1"},
+             Damage{"\"version\": 2", "\"version\": 1", "version 1, not 2"},
              Damage{"\"id\": 17", "\"id\": -17", "no number up to 65535"},
              Damage{"\"id\": 17", "\"id\": 65536", "no number up to 65535"},
              Damage{"\"id\": 17", "\"id\": \"17\"", "no number up to 65535"},

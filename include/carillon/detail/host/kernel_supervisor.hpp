@@ -92,7 +92,7 @@ class KernelSupervisor final : public ChannelPeer {
     KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      KernelOptions const& options, std::string owner, unsigned channels_per_block);
     // As the last one who had it goes.
-    static void let_go(KernelSupervisor* host) noexcept;
+    static void let_go(KernelSupervisor* supervisor) noexcept;
     // Before the process takes the memory away; an object with static storage is there still.
     void end_at_exit() noexcept;
     // Waits until the thread has ended, for a while: it may be within the driver. False if it has
