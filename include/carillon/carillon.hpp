@@ -13,7 +13,6 @@
 #include "carillon/device.hpp"             // IWYU pragma: export
 #include "carillon/device_info.hpp"        // IWYU pragma: export
 #include "carillon/device_reader.hpp"      // IWYU pragma: export
-#include "carillon/device_traits.hpp"      // IWYU pragma: export
 #include "carillon/error.hpp"              // IWYU pragma: export
 #include "carillon/file_descriptor.hpp"    // IWYU pragma: export
 #include "carillon/flag.hpp"               // IWYU pragma: export

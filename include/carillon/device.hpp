@@ -10,7 +10,6 @@
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/device_info.hpp"
-#include "carillon/device_traits.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device is and how it will be used: everything that is worth printing beside a figure.
+// What a device is and how it will be used: everything that is worth printing beside a figure; and
+// its traits, by which code that uses it differs.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +74,25 @@ struct DeviceInfo {
     std::string kernel_driver;      // version of the kernel module, "580.159.04"
     std::string vulkan_driver;      // name and version as Vulkan tells them
     std::string vulkan_api;         // "1.3.230"
+};
+
+// How a device differs from others, for code that has to go about it otherwise. What is there to be
+// printed is in DeviceInfo. The initial values are a GPU's.
+struct DeviceTraits {
+    // It runs what nvcc made of a kernel, and CUDA's runtime has it too: its streams and copies.
+    bool cuda = true;
+    // Its blocks are threads on the processors that the host's threads run on: whoever waits for
+    // them has to let them run.
+    bool shares_processors = false;
+    // One thread stands for all of a block.
+    bool one_thread_a_block = false;
+    // A thread of it loads a quad at once, and not word by word, the one with the tag first.
+    bool loads_whole_quads = true;
+    // Its kernels end with the process that started them, however that ends. Others end themselves
+    // when they hear nothing of their host (KernelOptions::host_limit).
+    bool kernels_end_with_process = false;
+    // Its memory is mapped write-combining into the CPU: a store may linger, and leave in pieces.
+    bool write_combining = true;
 };
 
 }  // namespace carillon

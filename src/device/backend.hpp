@@ -12,7 +12,6 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device_info.hpp"
-#include "carillon/device_traits.hpp"
 #include "device/allocation.hpp"
 #include "device/execution.hpp"
 #include "device/residents.hpp"

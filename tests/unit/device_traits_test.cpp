@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is otherwise on one device than on another, and what is made of it.
-#include "carillon/device_traits.hpp"
+#include "carillon/device_info.hpp"
 
 #include <gtest/gtest.h>
 
