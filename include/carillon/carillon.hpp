@@ -14,7 +14,6 @@
 #include "carillon/device_info.hpp"        // IWYU pragma: export
 #include "carillon/device_reader.hpp"      // IWYU pragma: export
 #include "carillon/error.hpp"              // IWYU pragma: export
-#include "carillon/file_descriptor.hpp"    // IWYU pragma: export
 #include "carillon/flag.hpp"               // IWYU pragma: export
 #include "carillon/for_tests.hpp"          // IWYU pragma: export
 #include "carillon/guard.hpp"              // IWYU pragma: export

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "carillon/detail/access/range_sync.hpp"
-#include "carillon/file_descriptor.hpp"
+#include "carillon/memory.hpp"
 
 namespace carillon::detail {
 

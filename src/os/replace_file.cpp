@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "carillon/file_descriptor.hpp"
+#include "carillon/memory.hpp"
 
 namespace carillon::detail {
 namespace {

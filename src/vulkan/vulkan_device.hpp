@@ -12,7 +12,7 @@
 
 #include "carillon/device.hpp"
 #include "carillon/device_info.hpp"
-#include "carillon/file_descriptor.hpp"
+#include "carillon/memory.hpp"
 
 namespace carillon::detail {
 

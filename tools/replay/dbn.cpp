@@ -14,7 +14,7 @@
 #include <string>
 
 #include "carillon/error.hpp"
-#include "carillon/file_descriptor.hpp"
+#include "carillon/memory.hpp"
 
 namespace carillon::tool {
 namespace {
