@@ -19,10 +19,8 @@
 #include "carillon/guard.hpp"              // IWYU pragma: export
 #include "carillon/host_ring.hpp"          // IWYU pragma: export
 #include "carillon/host_service.hpp"       // IWYU pragma: export
-#include "carillon/idle_policy.hpp"        // IWYU pragma: export
 #include "carillon/kernel.hpp"             // IWYU pragma: export
 #include "carillon/kernel_options.hpp"     // IWYU pragma: export
-#include "carillon/kernel_state.hpp"       // IWYU pragma: export
 #include "carillon/launch.hpp"             // IWYU pragma: export
 #include "carillon/log.hpp"                // IWYU pragma: export
 #include "carillon/mailbox.hpp"            // IWYU pragma: export

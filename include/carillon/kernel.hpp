@@ -17,7 +17,6 @@
 #include "carillon/detail/host/pool_route.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/placement.hpp"
 

@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PersistentKernel is to be: options of every one, and how requests reach its blocks.
+// What a PersistentKernel is to be: options of every one, and how requests reach its blocks; and
+// what it can be at.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
-#include "carillon/idle_policy.hpp"
 #include "carillon/placement_profile.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
+
+// How a block spends the time in which nothing comes: it polls, and after so many polls in a row it
+// sleeps between two, twice as long each time, up to a limit. What waking then costs, and what
+// power it saves, `carillon idle` measures.
+struct IdlePolicy {
+    std::uint32_t polls = 0;             // before the first sleep
+    std::uint32_t longest_sleep_ns = 0;  // at most 1 ms; 0: it never sleeps
+
+    static constexpr IdlePolicy spin() { return {}; }
+    static constexpr IdlePolicy backoff() { return {64, 1'000}; }
+    static constexpr IdlePolicy park() { return {4096, 200'000}; }
+    bool operator==(IdlePolicy const&) const = default;
+};
 
 struct KernelOptions {
     unsigned blocks = 1;
@@ -70,5 +84,22 @@ struct Pool {
     // a request may wait for those that were taken with it.
     std::uint32_t stripe = 1;
 };
+
+enum class KernelState : std::uint8_t {
+    starting,  // not every block runs yet
+    running,
+    draining,  // takes no more requests, and answers those that it has
+    stopped,   // every block has returned, or was told to and is about to
+    failed,    // the device, or a handler, ended it by an error: running() throws it
+};
+[[nodiscard]] std::string_view to_string(KernelState state);
+
+enum class BlockActivity : std::uint8_t {
+    idle,   // looks for requests and finds none
+    busy,   // has requests
+    stuck,  // has been at one request for longer than stuck_after
+    ended,
+};
+[[nodiscard]] std::string_view to_string(BlockActivity activity);
 
 }  // namespace carillon

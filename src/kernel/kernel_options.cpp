@@ -7,7 +7,6 @@
 
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
-#include "carillon/kernel_state.hpp"
 
 namespace carillon {
 
@@ -52,7 +51,8 @@ std::chrono::nanoseconds host_silence_limit(KernelOptions const& options,
 
 BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits) {
     return {static_cast<std::uint64_t>(options.lifetime.count()),
-            static_cast<std::uint64_t>(host_silence_limit(options, traits).count()), options.idle};
+            static_cast<std::uint64_t>(host_silence_limit(options, traits).count()),
+            {options.idle.polls, options.idle.longest_sleep_ns}};
 }
 
 }  // namespace detail

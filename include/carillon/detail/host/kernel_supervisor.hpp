@@ -25,7 +25,6 @@
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
-#include "carillon/kernel_state.hpp"
 #include "carillon/launch.hpp"
 
 namespace carillon::detail {

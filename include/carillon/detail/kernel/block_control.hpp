@@ -9,9 +9,14 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/idle_policy.hpp"
 
 namespace carillon {
+
+// IdlePolicy, as a block has it.
+struct BlockRest {
+    std::uint32_t polls = 0;
+    std::uint32_t longest_sleep_ns = 0;
+};
 
 // A block's side of its control and status lines.
 template <class Near, class Far, class Clock>
@@ -32,7 +37,7 @@ class BasicBlockControl {
 
     // The block also ends by itself when no beat of its host has come for so long; 0 for never.
     CARILLON_HD void limit_silence(std::uint64_t silence_ns) { silence_ns_ = silence_ns; }
-    CARILLON_HD void rest_by(IdlePolicy const& policy) { rest_ = policy; }
+    CARILLON_HD void rest_by(BlockRest const& rest) { rest_ = rest; }
 
     CARILLON_POLICY_CODE
     CARILLON_HD void report_started() {
@@ -147,7 +152,7 @@ class BasicBlockControl {
     std::uint32_t spins_ = 0;       // a GPU needs no count of them
     std::uint32_t idle_polls_ = 0;  // of a block that may rest
     std::uint32_t sleep_ns_ = 0;    // the last one since the last request
-    IdlePolicy rest_;
+    BlockRest rest_;
     Clock clock_;
 };
 
@@ -157,13 +162,13 @@ using BlockControl = BasicBlockControl<DeviceNear, DeviceFar, DeviceClock>;
 struct BlockLimits {
     std::uint64_t lifetime_ns;
     std::uint64_t silence_ns;  // of its host
-    IdlePolicy idle{};
+    BlockRest rest{};
 
     [[nodiscard]] CARILLON_HD BlockControl control(ChannelView const& view,
                                                    DeviceClock clock) const {
         BlockControl control(view.control, view.status, lifetime_ns, clock);
         control.limit_silence(silence_ns);
-        control.rest_by(idle);
+        control.rest_by(rest);
         return control;
     }
 };
