@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/error.hpp"
 
