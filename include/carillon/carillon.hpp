@@ -26,7 +26,6 @@
 #include "carillon/mailbox.hpp"            // IWYU pragma: export
 #include "carillon/memory.hpp"             // IWYU pragma: export
 #include "carillon/mpmc_ring.hpp"          // IWYU pragma: export
-#include "carillon/pinned.hpp"             // IWYU pragma: export
 #include "carillon/placement.hpp"          // IWYU pragma: export
 #include "carillon/placement_profile.hpp"  // IWYU pragma: export
 #include "carillon/ring.hpp"               // IWYU pragma: export

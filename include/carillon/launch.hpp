@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a kernel that the caller wrote as a functor, on a GPU or on the emulated device, and
-// watches it without ever blocking on it.
+// Starts a kernel that the caller wrote as a functor, on a GPU or on the emulated device, on chosen
+// SMs where it matters, and watches it without ever blocking on it.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 
 #include "carillon/block.hpp"
+#include "carillon/detail/kernel/pins.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "carillon/memory.hpp"
 
 #if CARILLON_DEVICE_CODE
 #include <cuda_runtime_api.h>
@@ -121,6 +125,33 @@ struct LaunchShape {
     unsigned lasting = 0;
 };
 
+// Of a role that does not care where it runs.
+inline constexpr std::uint32_t any_sm = PinTable::anywhere;
+
+// Which SM each role of one launch wants. Neither copied nor moved.
+class Pins {
+   public:
+    // As many roles as blocks, wherever they run.
+    explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
+    // Role i on SMs[i], which may be any_sm. On the emulated device, which
+    // has none, any block takes any role. Throws what Device::allocate throws.
+    Pins(Device const& device, std::span<std::uint32_t const> sms);
+
+    Pins(Pins const&) = delete;
+    Pins& operator=(Pins const&) = delete;
+
+    [[nodiscard]] unsigned roles() const { return roles_; }
+    // How many blocks to launch, so that some land on every SM.
+    [[nodiscard]] unsigned blocks() const { return blocks_; }
+    // The roles as the blocks see them.
+    [[nodiscard]] PinTable device_view() const;
+
+   private:
+    unsigned roles_;
+    unsigned blocks_;
+    Memory memory_;  // may go while the kernel lives: the free waits for its end
+};
+
 inline namespace CARILLON_TOOLCHAIN {
 
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
@@ -139,6 +170,13 @@ template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body,
                                    unsigned threads = 1) {
     return launch(device, LaunchShape{blocks, threads}, body);
+}
+
+// Starts `body` in the roles of `pins`, which serve for one launch.
+template <class Body>
+[[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
+    LaunchShape const shape{.blocks = pins.blocks(), .lasting = pins.roles()};
+    return launch(device, shape, PinnedBody<Body>{pins.device_view(), body});
 }
 
 }  // namespace CARILLON_TOOLCHAIN

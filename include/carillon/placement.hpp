@@ -14,7 +14,6 @@
 #include "carillon/detail/kernel/probe_body.hpp"
 #include "carillon/device.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/pinned.hpp"
 #include "carillon/placement_profile.hpp"
 
 namespace carillon {

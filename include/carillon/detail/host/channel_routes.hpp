@@ -24,7 +24,6 @@
 #include "carillon/error.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/pinned.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/wait.hpp"
 

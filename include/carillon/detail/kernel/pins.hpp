@@ -7,24 +7,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <type_traits>
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/device.hpp"
-#include "carillon/launch.hpp"
-#include "carillon/memory.hpp"
 
 namespace carillon {
-
-// A role that does not care where it runs.
-inline constexpr std::uint32_t any_sm = 0xffffffff;
 
 // The roles as the blocks see them. Trivially copyable.
 class PinTable {
    public:
     static constexpr std::uint32_t no_role = 0xffffffff;
+    static constexpr std::uint32_t anywhere = 0xffffffff;  // wanted by a role that does not care
 
     PinTable() = default;  // no pins: role i is block i's
     PinTable(std::uint64_t* words, std::uint32_t roles) : words_(words), roles_(roles) {}
@@ -35,7 +28,7 @@ class PinTable {
     CARILLON_HD std::uint32_t claim(unsigned block) const {
         if (words_ == nullptr) return block;
         std::uint32_t role = claim_one_for(DeviceClock::sm());
-        if (role == no_role) role = claim_one_for(any_sm);
+        if (role == no_role) role = claim_one_for(anywhere);
         return role != no_role ? role : claim_one_left();
     }
 
@@ -108,39 +101,5 @@ struct PinnedBody {
         if (role != PinTable::no_role) body(role);
     }
 };
-
-// Which SM each role of one launch wants. Neither copied nor moved.
-class Pins {
-   public:
-    // As many roles as blocks, wherever they run.
-    explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
-    // Role i on SMs[i], which may be any_sm. On the emulated device, which
-    // has none, any block takes any role. Throws what Device::allocate throws.
-    Pins(Device const& device, std::span<std::uint32_t const> sms);
-
-    Pins(Pins const&) = delete;
-    Pins& operator=(Pins const&) = delete;
-
-    [[nodiscard]] unsigned roles() const { return roles_; }
-    // How many blocks to launch, so that some land on every SM.
-    [[nodiscard]] unsigned blocks() const { return blocks_; }
-    [[nodiscard]] PinTable device_view() const;
-
-   private:
-    unsigned roles_;
-    unsigned blocks_;
-    Memory memory_;  // may go while the kernel lives: the free waits for its end
-};
-
-inline namespace CARILLON_TOOLCHAIN {
-
-// Starts `body` in the roles of `pins`, which serve for one launch.
-template <class Body>
-[[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
-    LaunchShape const shape{.blocks = pins.blocks(), .lasting = pins.roles()};
-    return launch(device, shape, PinnedBody<Body>{pins.device_view(), body});
-}
-
-}  // namespace CARILLON_TOOLCHAIN
 
 }  // namespace carillon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/pinned.hpp"
+#include "carillon/launch.hpp"
 
 #include <algorithm>
 
