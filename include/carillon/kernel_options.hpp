@@ -9,10 +9,11 @@
 #include <optional>
 #include <string_view>
 
-#include "carillon/placement_profile.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
+
+struct PlacementProfile;  // placement.hpp
 
 // How a block spends the time in which nothing comes: it polls, and after so many polls in a row it
 // sleeps between two, twice as long each time, up to a limit. What waking then costs, and what

@@ -1,22 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a channel lies and where its block runs: nothing else decides as much about how long a call
-// takes. Which page of memory is fast for an SM shows only when one looks, and it is
-// another page in every process; which SMs and cores are fast stays
-// (placement_profile.hpp).
+// Where a channel lies, where its block runs and where the thread that calls: nothing else decides
+// as much about how long a call takes. Which page of memory is fast for an SM shows only
+// when one looks, and it is another page in every process; which SMs and cores are fast
+// stays, and a profile of them is kept.
 #pragma once
 
-#include <chrono>
+#include <sched.h>
+
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/kernel/probe_body.hpp"
 #include "carillon/device.hpp"
+#include "carillon/device_info.hpp"
 #include "carillon/launch.hpp"
-#include "carillon/placement_profile.hpp"
 
 namespace carillon {
+
+// An SM or a core, and the median round trip from there, in nanoseconds.
+struct RankedProcessor {
+    std::uint32_t id = 0;
+    double p50_ns = 0;
+};
+
+// How far the medians of several places lie apart, in nanoseconds.
+struct LatencySpread {
+    double best_ns = 0;
+    double median_ns = 0;
+    double worst_ns = 0;
+};
+
+// What `carillon tune` found out about one GPU and the machine around it, kept in a file. Pages of
+// memory are not in it: other processes get other pages, so each measures its own.
+struct PlacementProfile {
+    std::string uuid;                    // DeviceInfo::uuid; empty for the emulated device
+    std::vector<RankedProcessor> sms;    // best first, each with its best page
+    std::vector<RankedProcessor> cores;  // best first
+    LatencySpread request_pages;         // from the best SM
+    LatencySpread reply_pages;           // with its best request page
+    std::string device;                  // its name, for people
+    std::string driver;                  // DeviceInfo::kernel_driver
+    std::string date;                    // when it was measured, UTC
+};
+
+// Where the profile of a device is kept: in $CARILLON_PROFILES, or $XDG_CONFIG_HOME or ~/.config
+// under carillon/placement, as <uuid>.json, emulated.json for the emulated device. Throws
+// UsageError when neither of these variables nor $HOME is set.
+[[nodiscard]] std::filesystem::path placement_profile_path(DeviceInfo const& info);
+
+// Throws SystemError when the file cannot be read; FormatError, which names it, when it is not a
+// profile, of another version, or of another device.
+[[nodiscard]] PlacementProfile load_placement_profile(std::filesystem::path const& path,
+                                                      DeviceInfo const& info);
+
+// Writes a new file in place of an old one, and its folders where they are missing: it is on the
+// disk on return. Bytes of a text that are not UTF-8 become U+FFFD. Throws SystemError; what was
+// there is there still then, unless only its folder could not be written to the disk.
+void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path);
+
+// The profile of a device where it is kept, or nothing and the reason: never an error.
+[[nodiscard]] std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,
+                                                                     std::string& why_not);
 
 // Where one block and its channel are.
 struct BlockPlacement {
@@ -81,5 +129,26 @@ template <class Launch = detail::ProbeLaunch>
     return detail::place_channels(device, candidates, blocks, profile,
                                   &Launch::template run<detail::ProbeBody>);
 }
+
+// The cores that the calling thread may run on, by the numbers that Linux gives its logical
+// processors.
+[[nodiscard]] std::vector<unsigned> allowed_cores();
+
+// Those of them that are near the device: on the package or memory node that its PCI slot hangs on.
+// All of them for the emulated device, and on a machine that does not show where the slot is.
+[[nodiscard]] std::vector<unsigned> cores_near(DeviceInfo const& info);
+
+// Keeps the calling thread on one core, and lets it back to where it might run before.
+class OnCore {
+   public:
+    // Throws UsageError for a core that this process has not, SystemError.
+    explicit OnCore(unsigned core);
+    OnCore(OnCore const&) = delete;
+    OnCore& operator=(OnCore const&) = delete;
+    ~OnCore();
+
+   private:
+    cpu_set_t before_{};
+};
 
 }  // namespace carillon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/placement_profile.hpp"
+#include "carillon/placement.hpp"
 
 #include <fmt/format.h>
 

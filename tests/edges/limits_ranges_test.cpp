@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "carillon/cores.hpp"
 #include "carillon/host_ring.hpp"
+#include "carillon/placement.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "edges/limits.hpp"

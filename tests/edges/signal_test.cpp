@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "carillon/placement_profile.hpp"
+#include "carillon/placement.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A placement profile: one of this device, or an error that names the file.
 #include "carillon/error.hpp"
-#include "carillon/placement_profile.hpp"
+#include "carillon/placement.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 

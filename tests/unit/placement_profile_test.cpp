@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The placement profile's file: what is written comes back, and what is no profile of this device
 // is refused by name.
-#include "carillon/placement_profile.hpp"
+#include "carillon/placement.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -14,7 +14,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "carillon/cores.hpp"
 #include "carillon/error.hpp"
 #include "support/environment.hpp"
 #include "support/expect_error.hpp"

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <carillon/cores.hpp>
 #include <carillon/detail/access/host_mapped.hpp>
 #include <carillon/detail/machine/pause.hpp>
+#include <carillon/placement.hpp>
 #include <cctype>
 #include <charconv>
 #include <filesystem>

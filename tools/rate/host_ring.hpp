@@ -5,9 +5,9 @@
 
 #include <array>
 #include <atomic>
-#include <carillon/cores.hpp>
 #include <carillon/error.hpp>
 #include <carillon/host_ring.hpp>
+#include <carillon/placement.hpp>
 #include <carillon/wait.hpp>
 #include <chrono>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <carillon/cores.hpp>
+#include <carillon/placement.hpp>
 
 #include "command/common.hpp"
 #include "report/environment.hpp"

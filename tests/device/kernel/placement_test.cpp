@@ -7,7 +7,6 @@
 #include <fstream>
 #include <set>
 
-#include "carillon/cores.hpp"
 #include "device/device_fixture.hpp"
 #include "support/environment.hpp"
 #include "support/usable.hpp"

@@ -2,7 +2,7 @@
 // A call to a kernel that was put where it is fast, from the core that is best for it.
 #include <algorithm>
 #include <carillon/carillon.hpp>
-#include <carillon/cores.hpp>
+#include <carillon/placement.hpp>
 #include <optional>
 
 #include "rtt/measure.hpp"
