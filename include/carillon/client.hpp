@@ -2,6 +2,7 @@
 // The host's end of a kernel: sends requests to the device and takes the reply to each.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -20,11 +21,16 @@
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
-#include "carillon/ticket.hpp"
 
 namespace carillon {
 
 namespace detail {
+
+// Another number for every client of this process: whose a ticket is.
+[[nodiscard]] inline std::uint64_t new_ticket_issuer() {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 // Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
 // the kernel does not know.
@@ -32,6 +38,32 @@ namespace detail {
                                std::type_info const& command);
 
 }  // namespace detail
+
+// Names a request that was submitted, for whoever waits for its reply: at the client that gave it,
+// once. No two are the same.
+class Ticket {
+   public:
+    // `number` counts the requests of client `issuer`; `place` is where it keeps what it knows of
+    // this one, if the number does not say that.
+    Ticket(std::uint64_t issuer, std::uint64_t number, std::uint32_t place = 0)
+        : issuer_(issuer), number_(number), place_(place) {}
+    [[nodiscard]] std::uint64_t issuer() const { return issuer_; }
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    [[nodiscard]] std::uint32_t place() const { return place_; }
+    bool operator==(Ticket const&) const = default;
+
+   private:
+    std::uint64_t issuer_;
+    std::uint64_t number_;
+    std::uint32_t place_;
+};
+
+// The ticket of a command: it knows of which type the reply is.
+template <class Command>
+class CommandTicket : public Ticket {
+   public:
+    explicit CommandTicket(Ticket const& ticket) : Ticket(ticket) {}
+};
 
 // One thread at a time. A kernel's channels and pools give it: PersistentKernel::Client. That of a
 // channel is neither copied nor moved: it numbers its requests, and two would number them apart.
@@ -87,7 +119,7 @@ class Client {
         detail::OneThreadCall<> const one(this, call);
         auto const sent = try_send(call, request, data);
         if (!sent) return {};
-        return transport_.ticket(issuer_, *sent);
+        return ticket(*sent);
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
@@ -95,7 +127,7 @@ class Client {
                                 OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Client::submit";
         detail::OneThreadCall<> const one(this, call);
-        return transport_.ticket(issuer_, send(call, request, timeout, data));
+        return ticket(send(call, request, timeout, data));
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
@@ -183,12 +215,16 @@ class Client {
    private:
     using Sent = typename Transport::Sent;  // names a request whose reply is outstanding
 
+    [[nodiscard]] Ticket ticket(Sent const& sent) const {
+        return {issuer_, transport_.number_of(sent), transport_.place_of(sent)};
+    }
+
     // What a ticket of this client names.
     [[nodiscard]] Sent valid(std::string_view call, Ticket const& ticket) {
         mark_.require_own(call);
         if (ticket.issuer() != issuer_) [[unlikely]]
             throw UsageError(call, "the ticket is another client's");
-        return transport_.find(call, ticket);
+        return transport_.find(call, ticket.number(), ticket.slot());
     }
 
     // Of these three `call` is what the user called, for errors.

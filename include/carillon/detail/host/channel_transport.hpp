@@ -15,7 +15,6 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
-#include "carillon/ticket.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
@@ -70,13 +69,13 @@ class ChannelTransport {
     void give_up(Sent number) { ends_.abandon(number); }
     [[nodiscard]] Line const* awaited() const { return ends_.awaited(); }
 
-    [[nodiscard]] Ticket ticket(std::uint64_t issuer, Sent number) const {
-        return {issuer, number};
-    }
-    // Throws UsageError when no reply is outstanding for the ticket.
-    [[nodiscard]] Sent find(std::string_view call, Ticket const& ticket) {
-        ends_.require_valid(call, ticket.number());
-        return ticket.number();
+    // What a ticket says of a request.
+    [[nodiscard]] static std::uint64_t number_of(Sent number) { return number; }
+    [[nodiscard]] static std::uint32_t place_of(Sent /*number*/) { return 0; }
+    // Throws UsageError when no reply is outstanding for such a ticket.
+    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t /*place*/) {
+        ends_.require_valid(call, number);
+        return number;
     }
     [[noreturn]] void throw_not_sent(std::string_view call) const {
         detail::throw_not_sent(call, NoRoom::channel, capacity());

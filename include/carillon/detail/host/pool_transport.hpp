@@ -18,7 +18,6 @@
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mpmc_ring.hpp"
-#include "carillon/ticket.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
@@ -105,14 +104,14 @@ class PoolTransport {
     // The one that a wait is for comes among others.
     [[nodiscard]] static Line const* awaited() { return nullptr; }
 
-    [[nodiscard]] Ticket ticket(std::uint64_t issuer, Sent slot) const {
-        return {issuer, slot->awaited, index_of(*slot)};
-    }
-    // Throws UsageError when no reply is outstanding for the ticket.
-    [[nodiscard]] Sent find(std::string_view call, Ticket const& ticket) {
-        if (ticket.slot() < slots_.size()) {
-            Slot& slot = slots_[ticket.slot()];
-            if (slot.awaited == ticket.number() && slot.awaited != 0) return &slot;
+    // What a ticket says of a request.
+    [[nodiscard]] static std::uint64_t number_of(Sent slot) { return slot->awaited; }
+    [[nodiscard]] std::uint32_t place_of(Sent slot) const { return index_of(*slot); }
+    // Throws UsageError when no reply is outstanding for such a ticket.
+    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t slot) {
+        if (slot < slots_.size()) {
+            Slot& slot = slots_[slot];
+            if (slot.awaited == number && slot.awaited != 0) return &slot;
         }
         throw UsageError(call, "no reply is outstanding for this ticket");
     }
