@@ -7,11 +7,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "carillon/detail/access/host_coherent.hpp"
+#include "carillon/detail/host/host_ring_memory.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/protocol/ring.hpp"
@@ -19,29 +19,6 @@
 #include "carillon/wait.hpp"
 
 namespace carillon {
-
-namespace detail {
-
-// What two cores write lies so far apart: CPUs fetch cache lines in pairs.
-inline constexpr std::size_t apart = 128;
-
-// The slots and, on a line of its own, the credit word.
-class HostRingMemory {
-   public:
-    HostRingMemory(std::uint32_t capacity, Sequence first);
-
-    [[nodiscard]] RingView const& view() const { return view_; }
-
-   private:
-    struct alignas(apart) Block {
-        std::byte bytes[apart];
-    };
-
-    std::unique_ptr<Block[]> blocks_;
-    RingView view_;
-};
-
-}  // namespace detail
 
 template <class T>
 using HostRingProducer = Producer<T, HostCoherent, HostCoherent>;
