@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/mpmc_ring_state.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -25,7 +25,6 @@
 #include "carillon/error.hpp"
 #include "carillon/for_tests.hpp"
 #include "carillon/ring.hpp"
-#include "carillon/wait.hpp"
 
 namespace carillon {
 
@@ -46,59 +45,6 @@ template <class T>
 using DeviceMpmcConsumer = MpmcConsumer<T, DeviceNear, DeviceFar, WarpLanes>;
 template <class T>
 using DeviceMpmcProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
-
-namespace detail {
-
-struct MpmcProducerAccess;
-
-// The memory of an MPMC ring on both sides of the bus.
-class MpmcRingMemory {
-   public:
-    // Throws UsageError for the options, and what Device::allocate throws.
-    MpmcRingMemory(Device const& device, MpmcRingOptions const& options, Direction direction);
-
-    [[nodiscard]] MpmcRingView host_view() const { return host_; }
-    [[nodiscard]] MpmcRingView device_view() const { return device_; }
-    // Of the memory that the host writes: far for its producers, or its consumers' credits.
-    [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
-    // The records of the host's producers.
-    [[nodiscard]] ProducerRecord* records() const { return records_; }
-
-   private:
-    Memory in_device_memory_;
-    Memory in_host_memory_;
-    MpmcRingView host_{};
-    MpmcRingView device_{};
-    ProducerRecord* records_ = nullptr;
-};
-
-// What host threads that produce for one ring have in common.
-struct MpmcRingState {
-    MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction)
-        : memory(device, options, direction),
-          registry(memory.records(), options.producers),
-          far(device.access(memory.device_memory())),
-          wait(HostWait::for_kernel(device.traits().shares_processors, 1)) {}
-
-    ProcessMark mark;
-    MpmcRingMemory memory;
-    ProducerRegistry registry;
-    HostMapped far;
-    HostWait wait;
-
-    // A record for the calling thread; that of one that died, if there is no other. Throws
-    // UsageError when all are in use, which `which` says.
-    [[nodiscard]] unsigned enter(std::string_view call, std::string_view which);
-    unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), bury); }
-    void give_up(unsigned producer) const noexcept {
-        registry.give_up(producer, memory.host_view(), far);
-    }
-
-    // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
-    std::function<void(unsigned)> bury = [](unsigned) {};
-};
-
-}  // namespace detail
 
 // A host thread's end that sends: made and let go by the thread that uses it. When that thread ends
 // without letting go, the messages that it had claimed room for and not written are skipped. So
@@ -165,20 +111,6 @@ class HostMpmcProducer {
     unsigned number_;
     MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
-
-namespace detail {
-
-// Makes a producer of what has a ring; `call` and `which` are for errors.
-struct MpmcProducerAccess {
-    template <class T>
-    [[nodiscard]] static HostMpmcProducer<T> make(
-        std::shared_ptr<MpmcRingState> state, std::string_view call = "MpmcRing::producer",
-        std::string_view which = "producers of the ring are in use (MpmcRingOptions::producers)") {
-        return {std::move(state), call, which};
-    }
-};
-
-}  // namespace detail
 
 // `T` is trivially copyable, at most 48 bytes, and for consumers default-constructible.
 template <class T, Direction direction>

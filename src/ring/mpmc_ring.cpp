@@ -73,6 +73,13 @@ MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& opti
     in_device_memory_.flush(0, in_device_memory_.size());
 }
 
+MpmcRingState::MpmcRingState(Device const& device, MpmcRingOptions const& options,
+                             Direction direction)
+    : memory(device, options, direction),
+      registry(memory.records(), options.producers),
+      far(device.access(memory.device_memory())),
+      wait(HostWait::for_kernel(device.traits().shares_processors, 1)) {}
+
 unsigned MpmcRingState::enter(std::string_view call, std::string_view which) {
     mark.require_own(call);
     if (auto const number = registry.try_enter()) return *number;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of an MPMC ring, and what the host threads that produce for it have in common.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/producer_registry.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
+#include "carillon/device.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/ring.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon {
+
+struct MpmcRingOptions;
+template <class T>
+class HostMpmcProducer;
+
+namespace detail {
+
+// The memory of an MPMC ring on both sides of the bus.
+class MpmcRingMemory {
+   public:
+    // Throws UsageError for the options, and what Device::allocate throws.
+    MpmcRingMemory(Device const& device, MpmcRingOptions const& options, Direction direction);
+
+    [[nodiscard]] MpmcRingView host_view() const { return host_; }
+    [[nodiscard]] MpmcRingView device_view() const { return device_; }
+    // Of the memory that the host writes: far for its producers, or its consumers' credits.
+    [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
+    // The records of the host's producers.
+    [[nodiscard]] ProducerRecord* records() const { return records_; }
+
+   private:
+    Memory in_device_memory_;
+    Memory in_host_memory_;
+    MpmcRingView host_{};
+    MpmcRingView device_{};
+    ProducerRecord* records_ = nullptr;
+};
+
+// What host threads that produce for one ring have in common.
+struct MpmcRingState {
+    // Throws as MpmcRingMemory.
+    MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction);
+
+    ProcessMark mark;
+    MpmcRingMemory memory;
+    ProducerRegistry registry;
+    HostMapped far;
+    HostWait wait;
+
+    // A record for the calling thread; that of one that died, if there is no other. Throws
+    // UsageError when all are in use, which `which` says.
+    [[nodiscard]] unsigned enter(std::string_view call, std::string_view which);
+    unsigned recover() { return registry.recover(memory.host_view(), far, HostCached(), bury); }
+    void give_up(unsigned producer) const noexcept {
+        registry.give_up(producer, memory.host_view(), far);
+    }
+
+    // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
+    std::function<void(unsigned)> bury = [](unsigned) {};
+};
+
+// Makes a producer of what has a ring; `call` and `which` are for errors.
+struct MpmcProducerAccess {
+    template <class T>
+    [[nodiscard]] static HostMpmcProducer<T> make(
+        std::shared_ptr<MpmcRingState> state, std::string_view call = "MpmcRing::producer",
+        std::string_view which = "producers of the ring are in use (MpmcRingOptions::producers)") {
+        return {std::move(state), call, which};
+    }
+};
+
+}  // namespace detail
+}  // namespace carillon
