@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -18,13 +17,12 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/chunk_ring_state.hpp"
 #include "carillon/detail/host/one_thread.hpp"
-#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring.hpp"
 #include "carillon/device.hpp"
 #include "carillon/for_tests.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -40,49 +38,6 @@ struct ChunkRingOptions {
 // The device's end for one thread. Trivially copyable: pass it to a kernel by value, once.
 template <class Meta>
 using DeviceChunkReader = ChunkConsumer<Meta, DeviceNear, DeviceFar>;
-
-namespace detail {
-
-// What a shared variable of a block can hold, whatever Meta is.
-struct TakenChunk {
-    Line line;
-    Sequence sequence;  // 0 for none
-};
-
-// A ring of chunks on the host, and what the chunks that are claimed keep alive.
-class ChunkRingState {
-   public:
-    ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
-
-    [[nodiscard]] ChunkRingView device_view() const { return device_; }
-    // The device's end is.
-    void take(std::string_view call, CodeLocation const& where) { taken_.take(call, where); }
-    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
-    [[nodiscard]] ChunkRingOptions const& options() const { return options_; }
-    [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
-    // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
-    // TimeoutError after `timeout`.
-    [[nodiscard]] Sequence try_claim() { return producer_->try_claim(); }
-    [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
-
-    void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
-    // Throws UsageError when a chunk does not have so many bytes.
-    void require(char const* call, std::size_t offset, std::size_t size) const;
-
-   private:
-    ProcessMark mark_;
-    ChunkRingOptions options_;
-    Memory own_;  // unless it is an arena's piece
-    ArenaPiece piece_;
-    Memory credit_;
-    StoreKind copy_;
-    HostWait wait_;
-    ChunkRingView device_{};
-    std::optional<ChunkProducer<HostMapped, HostCached>> producer_;
-    TakenOnce taken_;
-};
-
-}  // namespace detail
 
 template <class Meta>
 class ChunkRing;
@@ -227,8 +182,8 @@ class ChunkRing {
         return Chunk<Meta>(state_, sequence);
     }
 
-    [[nodiscard]] std::uint32_t chunks() const { return state_->options().chunks; }
-    [[nodiscard]] std::size_t chunk_bytes() const { return state_->options().chunk_bytes; }
+    [[nodiscard]] std::uint32_t chunks() const { return state_->chunks(); }
+    [[nodiscard]] std::size_t chunk_bytes() const { return state_->chunk_bytes(); }
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd> &&

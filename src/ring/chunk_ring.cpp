@@ -38,13 +38,14 @@ StoreKind copy_stores(HostStores stores) {
 
 ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& options,
                                Arena const* arena)
-    : options_(checked(options)),
+    : chunks_(checked(options).chunks),
+      chunk_bytes_(options.chunk_bytes),
       credit_(device.allocate_host(sizeof(Line))),
       copy_(copy_stores(device.stores())),
       wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)) {
-    std::size_t const stride = stride_of(options_);
-    std::size_t const data = options_.chunks * stride;
-    std::size_t const size = data + options_.chunks * sizeof(Line);
+    std::size_t const stride = stride_of(options);
+    std::size_t const data = chunks_ * stride;
+    std::size_t const size = data + chunks_ * sizeof(Line);
     if (arena == nullptr) {
         own_ = device.allocate(size);
     } else {
@@ -53,8 +54,8 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
     auto const view = [&](void* chunks, void* credit) {
         auto* const begin = static_cast<std::byte*>(chunks);
         return ChunkRingView{
-            {reinterpret_cast<Line*>(begin + data), static_cast<std::uint64_t*>(credit),
-             options_.chunks, options_.for_tests.first},
+            {reinterpret_cast<Line*>(begin + data), static_cast<std::uint64_t*>(credit), chunks_,
+             options.for_tests.first},
             begin,
             stride};
     };
@@ -86,9 +87,9 @@ void ChunkRingState::fill(Sequence sequence, std::size_t offset,
 }
 
 void ChunkRingState::require(char const* call, std::size_t offset, std::size_t size) const {
-    if (offset <= options_.chunk_bytes && size <= options_.chunk_bytes - offset) return;
+    if (offset <= chunk_bytes_ && size <= chunk_bytes_ - offset) return;
     throw UsageError(call, fmt::format("{} bytes from byte {} on, of a chunk of {} bytes", size,
-                                       offset, options_.chunk_bytes));
+                                       offset, chunk_bytes_));
 }
 
 }  // namespace carillon::detail
@@ -103,7 +104,7 @@ detail::ChunkRingState& ClaimedChunk::state(char const* call) const {
 
 std::span<std::byte> ClaimedChunk::bytes() const {
     detail::ChunkRingState& ring = state("Chunk::bytes");
-    return {ring.producer().data(sequence_), ring.options().chunk_bytes};
+    return {ring.producer().data(sequence_), ring.chunk_bytes()};
 }
 
 void ClaimedChunk::fill(std::size_t offset, std::span<std::byte const> from) const {
@@ -114,7 +115,7 @@ void ClaimedChunk::fill(std::size_t offset, std::span<std::byte const> from) con
 
 void ClaimedChunk::flush() const {
     detail::ChunkRingState& ring = state("Chunk::flush");
-    ring.producer().flush(sequence_, ring.options().chunk_bytes);
+    ring.producer().flush(sequence_, ring.chunk_bytes());
 }
 
 ChunkProducer<HostMapped, HostCached> const& ClaimedChunk::require_commit(std::size_t used) const {

@@ -56,6 +56,12 @@ struct ChunkMessage {
     Meta meta;
 };
 
+// What a shared variable of a block can hold, whatever Meta is.
+struct TakenChunk {
+    Line line;
+    Sequence sequence;  // 0 for none
+};
+
 }  // namespace detail
 
 // The compile-time contract of what travels beside a chunk; the text is what the user sees.

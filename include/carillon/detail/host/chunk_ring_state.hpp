@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "carillon/arena.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/device.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon {
+
+struct ChunkRingOptions;
+
+namespace detail {
+
+// A ring of chunks on the host, and what the chunks that are claimed keep alive.
+class ChunkRingState {
+   public:
+    ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
+
+    [[nodiscard]] ChunkRingView device_view() const { return device_; }
+    // The device's end is.
+    void take(std::string_view call, CodeLocation const& where) { taken_.take(call, where); }
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
+    [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
+    [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
+    [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
+    // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
+    // TimeoutError after `timeout`.
+    [[nodiscard]] Sequence try_claim() { return producer_->try_claim(); }
+    [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
+
+    void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
+    // Throws UsageError when a chunk does not have so many bytes.
+    void require(char const* call, std::size_t offset, std::size_t size) const;
+
+   private:
+    ProcessMark mark_;
+    std::uint32_t chunks_;
+    std::size_t chunk_bytes_;
+    Memory own_;  // unless it is an arena's piece
+    ArenaPiece piece_;
+    Memory credit_;
+    StoreKind copy_;
+    HostWait wait_;
+    ChunkRingView device_{};
+    std::optional<ChunkProducer<HostMapped, HostCached>> producer_;
+    TakenOnce taken_;
+};
+
+}  // namespace detail
+}  // namespace carillon
