@@ -3,28 +3,24 @@
 // with a function.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/reply_memory.hpp"
+#include "carillon/detail/host/request_server.hpp"
 #include "carillon/detail/protocol/host_call.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/for_tests.hpp"
-#include "carillon/memory.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -55,88 +51,6 @@ struct HostServiceOptions {
     ForTests for_tests{};
 };
 
-namespace detail {
-
-class ExitHook;
-
-// What a service's function threw.
-class ServiceFailures {
-   public:
-    // Keeps the exception that is being handled, if it is the first, and counts it.
-    void keep();
-    [[nodiscard]] std::uint64_t count() const { return count_; }
-    void rethrow_first() const;  // if there is one
-
-   private:
-    std::atomic<std::uint64_t> count_ = 0;
-    mutable std::mutex mutex_;
-    std::exception_ptr first_;
-};
-
-// A ring from the device, and a thread of the host that hands every line's payload to a function:
-// what a service does not need its types for.
-class RequestServer {
-   public:
-    // What it throws is kept. A function that sends word of a failure keeps it before, so that who
-    // gets the word finds it counted.
-    using Serve = std::function<void(PayloadWords const&, ServiceFailures&)>;
-
-    // `owner`: the class whose name its errors have. Throws UsageError for the options, and what
-    // Device::allocate throws.
-    RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
-                  Sequence first, ServiceThreadOptions const& options, Serve serve);
-    RequestServer(RequestServer const&) = delete;
-    RequestServer& operator=(RequestServer const&) = delete;
-    ~RequestServer();
-
-    [[nodiscard]] MpmcRingView device_view() const;
-    // Waits until what was sent before is served. Throws TimeoutError.
-    void flush(std::chrono::nanoseconds timeout) const;
-    // How often the function threw; and the first that it threw, if there is one, thrown here.
-    [[nodiscard]] std::uint64_t failures() const;
-    void rethrow_failure() const;
-
-   private:
-    class State;
-
-    ProcessMark mark_;
-    std::shared_ptr<State> state_;
-    std::jthread thread_;
-    std::unique_ptr<ExitHook> at_exit_;
-};
-
-// The slots for replies in device memory.
-class ReplyMemory {
-   public:
-    // Throws UsageError without any, and what Device::allocate throws.
-    ReplyMemory(Device const& device, std::uint32_t slots, Sequence first);
-
-    [[nodiscard]] ReplySlots device_view() const { return view_at(memory_.device_ptr()); }
-    [[nodiscard]] HostReplyWriter<HostMapped> const& writer() const { return writer_; }
-
-   private:
-    [[nodiscard]] ReplySlots view_at(void* begin) const;
-
-    std::uint32_t slots_;
-    Memory memory_;
-    HostReplyWriter<HostMapped> writer_;
-};
-
-// What pack() made a line's payload of.
-template <class T>
-[[nodiscard]] T message_of(PayloadWords const& payload) {
-    BytesOf<T> bytes;
-    std::memcpy(&bytes, &payload, sizeof(T));
-    return __builtin_bit_cast(T, bytes);
-}
-
-// Whether device threads run on processors that the host needs too.
-[[nodiscard]] inline DeviceClock clock_of_callers(Device const& device) {
-    return DeviceClock(device.oversubscribed(2));
-}
-
-}  // namespace detail
-
 // What a handler or a kernel's body keeps to ask the host: pass it by value, every thread uses a
 // copy of its own. Without a reply it can post only.
 template <class Request, class Reply>
@@ -157,7 +71,7 @@ class HostService {
 
     // Throws UsageError for the options and without a function, and what Device::allocate throws.
     HostService(Device const& device, Function function, HostServiceOptions const& options = {})
-        : clock_(detail::clock_of_callers(device)) {
+        : clock_(device.oversubscribed(2)) {
         check_host_message<Request>();
         if (!function) throw UsageError("HostService", "there is no function to serve requests");
         if constexpr (!std::is_void_v<Reply>) {
@@ -224,7 +138,7 @@ class HostService {
         writer.answer(request.reply_to, *reply, data);
     }
 
-    DeviceClock clock_;
+    DeviceClock clock_;  // of callers, which may need the processors that the thread runs on
     std::shared_ptr<detail::ReplyMemory> replies_;  // the thread may outlive the service
     detail::OwnedByProcess<detail::RequestServer> server_;
 };
