@@ -18,7 +18,7 @@ namespace {
 // The text as fmt makes it. Throws fmt::format_error.
 std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) {
     fmt::dynamic_format_arg_store<fmt::format_context> arguments;
-    for (std::size_t i = 0; i < entry.kinds.size() && i < most_log_arguments; ++i) {
+    for (std::size_t i = 0; i < entry.kinds.size() && i < log_arguments; ++i) {
         switch (entry.kinds[i]) {
             case 'b':
                 arguments.push_back(words[i] != 0);
@@ -64,7 +64,7 @@ std::optional<LogRegistry::Entry> LogRegistry::find(std::uint32_t id) const {
 void LogRegistry::check() const {
     std::lock_guard const lock(mutex_);
     if (!collision_.empty()) throw UsageError("LogService", collision_);
-    std::array<std::uint64_t, most_log_arguments> const zeros{};
+    std::array<std::uint64_t, log_arguments> const zeros{};
     for (auto const& [id, entry] : entries_) {
         try {
             (void)format(entry, zeros.data());
