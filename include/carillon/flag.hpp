@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/one_word.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -14,42 +15,6 @@
 #include "carillon/ring.hpp"
 
 namespace carillon {
-
-namespace detail {
-
-// A word that lies where its reader polls it, and the host's end of it. Neither copied nor moved:
-// two ends would know different values.
-template <class HostEnd, class DeviceEnd, Direction direction>
-class OneWord {
-   public:
-    explicit OneWord(Device const& device)
-        : memory_(direction == Direction::to_device ? device.allocate(sizeof(Line))
-                                                    : device.allocate_host(sizeof(Line))),
-          host_(make_host_end(device)) {}
-    OneWord(OneWord const&) = delete;
-    OneWord& operator=(OneWord const&) = delete;
-
-    [[nodiscard]] HostEnd& host() { return host_; }
-    [[nodiscard]] HostEnd const& host() const { return host_; }
-    [[nodiscard]] DeviceEnd device_handle() const {
-        return DeviceEnd(static_cast<std::uint64_t*>(memory_.device_ptr()));
-    }
-
-   private:
-    [[nodiscard]] HostEnd make_host_end(Device const& device) const {
-        auto* const word = static_cast<std::uint64_t*>(memory_.host_ptr());
-        if constexpr (direction == Direction::to_device) {
-            return HostEnd(word, device.access(memory_));
-        } else {
-            return HostEnd(word);
-        }
-    }
-
-    Memory memory_;
-    HostEnd host_;
-};
-
-}  // namespace detail
 
 // `T` is trivially copyable and at most 8 bytes. The latest value wins; a value that was not read
 // in time is never seen. Starts as T's zero bytes. One writer, and any number of readers.
