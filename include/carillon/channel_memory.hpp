@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,12 +11,6 @@
 #include "carillon/device.hpp"
 
 namespace carillon {
-
-// Throws UsageError unless `capacity` is a power of two from 2 to 2^20.
-void check_capacity(char const* call, std::uint32_t capacity);
-// The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
-// last.
-void check_first(char const* call, Sequence first);
 
 // Neither copied nor moved: channels refer to it.
 class ChannelMemory {
@@ -54,15 +47,5 @@ class ChannelMemory {
     Memory in_device_memory_;
     Memory in_host_memory_;
 };
-
-namespace detail {
-
-// `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
-// where it has no channel `index`.
-[[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
-                                                            std::shared_ptr<ChannelMemory> memory,
-                                                            unsigned index);
-
-}  // namespace detail
 
 }  // namespace carillon

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
-#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
@@ -97,8 +97,8 @@ class Mailbox {
                   std::is_trivially_copyable_v<BlockEnd>);
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
-        check_capacity("Mailbox", options.slots);
-        check_first("Mailbox", options.for_tests.first);
+        detail::check_capacity("Mailbox", options.slots);
+        detail::check_first("Mailbox", options.for_tests.first);
         return options;
     }
     // A line for `newest`, and the slots.

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {

@@ -14,7 +14,7 @@
 #include <stop_token>
 #include <string>
 
-#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"

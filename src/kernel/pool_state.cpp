@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
 #include "ring/sizes.hpp"
 

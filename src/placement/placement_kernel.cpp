@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 
 namespace carillon::detail {

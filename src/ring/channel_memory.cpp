@@ -4,35 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
 
-void check_capacity(char const* call, std::uint32_t capacity) {
-    // All slots are written before the first is used: for gigabytes that takes seconds.
-    constexpr std::uint32_t largest = 1U << 20;
-    if (!std::has_single_bit(capacity) || capacity < 2 || capacity > largest) {
-        throw UsageError(call, fmt::format("a capacity of {} is not a power of two from 2 to {}",
-                                           capacity, largest));
-    }
-}
-
-void check_first(char const* call, Sequence first) {
-    constexpr Sequence largest = Sequence{1} << 63;
-    if (first == 0 || first > largest) {
-        throw UsageError(call,
-                         fmt::format("a first number of {} is not from 1 to {}", first, largest));
-    }
-}
-
 namespace {
 
 std::size_t bytes_for(unsigned channels, std::uint32_t capacity) {
-    check_capacity("ChannelMemory", capacity);
+    detail::check_capacity("ChannelMemory", capacity);
     if (channels == 0) throw UsageError("ChannelMemory", "at least one channel is needed");
     return channels * ChannelTable::stride(capacity);
 }
@@ -69,7 +52,7 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, std::uint3
                              Sequence first)
     : channels_(channels),
       capacity_(capacity),
-      first_((check_first("ChannelMemory", first), first)),
+      first_((detail::check_first("ChannelMemory", first), first)),
       in_device_memory_(device.allocate(bytes_in_device_memory(channels, capacity))),
       in_host_memory_(device.allocate_host(bytes_for(channels, capacity))) {
     reset();
@@ -128,21 +111,4 @@ ChannelTable ChannelMemory::device_view() const {
             locations_.empty() ? nullptr : reinterpret_cast<ChannelLocation const*>(locations)};
 }
 
-namespace detail {
-
-std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
-                                              std::shared_ptr<ChannelMemory> memory,
-                                              unsigned index) {
-    if (memory == nullptr) throw UsageError(call, "the ChannelMemory is a null pointer");
-    if (!device.owns(memory->device_memory())) {
-        throw UsageError(call, "the ChannelMemory is another device's");
-    }
-    if (index >= memory->channels()) {
-        throw UsageError(call, fmt::format("there is no channel {} in a ChannelMemory of {}", index,
-                                           memory->channels()));
-    }
-    return memory;
-}
-
-}  // namespace detail
 }  // namespace carillon

@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "carillon/channel_memory.hpp"
 #include "carillon/copy.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/host_ring.hpp"
 
-#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "cpu/cpu.hpp"
 
 namespace carillon::detail {

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "ring/mpmc_ring_layout.hpp"
 #include "ring/sizes.hpp"
 

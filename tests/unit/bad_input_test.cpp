@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "support/expect_error.hpp"
 #include "support/stores.hpp"
 #include "support/usable.hpp"
@@ -116,13 +117,14 @@ TEST_F(EmulatedTest, capacityThatIsNoPowerOfTwoIsAUsageError) {
         CARILLON_EXPECT_ERROR((Channel<int, int>(device_, capacity)), UsageError, "capacity");
         CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device_, {.capacity = capacity}), UsageError,
                               "capacity");
-        CARILLON_EXPECT_ERROR(check_capacity("Some::call", capacity), UsageError, "Some::call: ");
+        CARILLON_EXPECT_ERROR(detail::check_capacity("Some::call", capacity), UsageError,
+                              "Some::call: ");
     }
 }
 
 TEST_F(EmulatedTest, everyPowerOfTwoFrom2IsACapacity) {
     for (std::uint32_t capacity = 2; capacity <= 1U << 20; capacity *= 2) {
-        EXPECT_NO_THROW(check_capacity("Some::call", capacity)) << capacity;
+        EXPECT_NO_THROW(detail::check_capacity("Some::call", capacity)) << capacity;
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"

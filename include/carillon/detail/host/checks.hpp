@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rings and channels cannot be made of is refused in the name of the user's call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/detail/wire/line.hpp"
+#include "carillon/device.hpp"
+
+namespace carillon::detail {
+
+// Throws UsageError unless `capacity` is a power of two from 2 to 2^20.
+void check_capacity(char const* call, std::uint32_t capacity);
+// The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
+// last.
+void check_first(char const* call, Sequence first);
+
+// `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
+// where it has no channel `index`.
+[[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
+                                                            std::shared_ptr<ChannelMemory> memory,
+                                                            unsigned index);
+
+}  // namespace carillon::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+void check_capacity(char const* call, std::uint32_t capacity) {
+    // All slots are written before the first is used: for gigabytes that takes seconds.
+    constexpr std::uint32_t largest = 1U << 20;
+    if (!std::has_single_bit(capacity) || capacity < 2 || capacity > largest) {
+        throw UsageError(call, fmt::format("a capacity of {} is not a power of two from 2 to {}",
+                                           capacity, largest));
+    }
+}
+
+void check_first(char const* call, Sequence first) {
+    constexpr Sequence largest = Sequence{1} << 63;
+    if (first == 0 || first > largest) {
+        throw UsageError(call,
+                         fmt::format("a first number of {} is not from 1 to {}", first, largest));
+    }
+}
+
+std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
+                                              std::shared_ptr<ChannelMemory> memory,
+                                              unsigned index) {
+    if (memory == nullptr) throw UsageError(call, "the ChannelMemory is a null pointer");
+    if (!device.owns(memory->device_memory())) {
+        throw UsageError(call, "the ChannelMemory is another device's");
+    }
+    if (index >= memory->channels()) {
+        throw UsageError(call, fmt::format("there is no channel {} in a ChannelMemory of {}", index,
+                                           memory->channels()));
+    }
+    return memory;
+}
+
+}  // namespace carillon::detail
