@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/host/time_over.hpp"
 
 namespace carillon {
 

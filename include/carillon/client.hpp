@@ -17,6 +17,7 @@
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/line.hpp"

@@ -13,6 +13,7 @@
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"

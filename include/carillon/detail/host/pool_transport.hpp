@@ -15,6 +15,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"
+#include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mpmc_ring.hpp"
