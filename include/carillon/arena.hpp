@@ -7,19 +7,12 @@
 #include <memory>
 
 #include "carillon/device.hpp"
-#include "carillon/device_info.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon {
 namespace detail {
-
 class ArenaState;
-
-// Throws OutOfMemoryError, in the name of `call`, when `size` bytes cannot be had of the heap that
-// Device::allocate uses: they exceed it, its budget or the BAR.
-void require_budget(char const* call, DeviceInfo const& info, std::size_t size);
-
-}  // namespace detail
+}
 
 // A piece of an arena, which it gives back when it goes; it keeps the arena's memory alive. No
 // kernel may use it any more by then: the next piece may lie there. Not zeroed.

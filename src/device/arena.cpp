@@ -17,6 +17,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
+#include "device/budget.hpp"
 #include "ring/sizes.hpp"
 
 namespace carillon {

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
+#include "device/budget.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
