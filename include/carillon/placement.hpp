@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/probe_launch.hpp"
 #include "carillon/detail/kernel/probe_body.hpp"
 #include "carillon/device.hpp"
 #include "carillon/device_info.hpp"
@@ -87,35 +89,14 @@ struct TuneOptions {
     bool cores = true;     // also which core is best to call from
 };
 
-namespace detail {
-
-using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
-
 inline namespace CARILLON_TOOLCHAIN {
-// A template: nvcc is to compile the probe only where somebody measures. That is where a call names
-// it; of a function that is a default argument nvcc makes no device code.
-struct ProbeLaunch {
-    template <class Body>
-    static RunningKernel run(Device const& device, Pins const& pins, Body const& body) {
-        return launch_pinned(device, pins, body);
-    }
-};
-}  // namespace CARILLON_TOOLCHAIN
-
-[[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options,
-                                    LaunchProbe launch);
-[[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
-                                              unsigned blocks, PlacementProfile const& profile,
-                                              LaunchProbe launch);
-
-}  // namespace detail
 
 // Measures every SM, pages of both memories, and the cores that the calling thread may
 // run on, from the calling thread: it is moved about meanwhile. Throws UsageError, TimeoutError
 // when the device does not answer, and what Device::allocate and launch throw.
-template <class Launch = detail::ProbeLaunch>
-[[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options = {}) {
-    return detail::tune(device, options, &Launch::template run<detail::ProbeBody>);
+[[nodiscard]] PlacementProfile tune(std::same_as<Device> auto const& device,
+                                    TuneOptions const& options = {}) {
+    return detail::tune(device, options, &detail::launch_probe<detail::ProbeBody>);
 }
 
 // Measures which parts of `candidates`, memory for more channels than are needed, suit `blocks`
@@ -123,12 +104,14 @@ template <class Launch = detail::ProbeLaunch>
 // SM for are measured where they happen to run. The rings in the memory are made empty:
 // then arrange() it as the result says, and launch with Pins of the result. Throws UsageError for
 // fewer candidates than blocks or none, TimeoutError, and what launch throws.
-template <class Launch = detail::ProbeLaunch>
-[[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
-                                              unsigned blocks, PlacementProfile const& profile) {
+[[nodiscard]] ChannelPlacement place_channels(std::same_as<Device> auto const& device,
+                                              ChannelMemory& candidates, unsigned blocks,
+                                              PlacementProfile const& profile) {
     return detail::place_channels(device, candidates, blocks, profile,
-                                  &Launch::template run<detail::ProbeBody>);
+                                  &detail::launch_probe<detail::ProbeBody>);
 }
+
+}  // namespace CARILLON_TOOLCHAIN
 
 // The cores that the calling thread may run on, by the numbers that Linux gives its logical
 // processors.

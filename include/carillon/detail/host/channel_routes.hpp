@@ -14,6 +14,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/host/probe_launch.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
@@ -97,7 +98,7 @@ class Route<Handler, Channels> {
     Route(Device const& device, Channels const& requests, KernelOptions const& options)
         : Route{wait_of_clients(device, options), requests,
                 place_kernel(device, requests, options, threads_of<Handler>(),
-                             &ProbeLaunch::run<ProbeBody>)} {}
+                             &launch_probe<ProbeBody>)} {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
           KernelOptions const& options)
         : Route{wait_of_clients(device, options), requests,

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measurements of places: the library's part, and the launch that only the program can compile.
+#pragma once
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/detail/kernel/probe_body.hpp"
+#include "carillon/device.hpp"
+#include "carillon/launch.hpp"
+
+namespace carillon {
+
+struct ChannelPlacement;
+struct PlacementProfile;
+struct TuneOptions;
+
+namespace detail {
+
+using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
+
+inline namespace CARILLON_TOOLCHAIN {
+// nvcc makes device code of it where a call instantiates what names it: so that is a template, too.
+template <class Body>
+RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& body) {
+    return launch_pinned(device, pins, body);
+}
+}  // namespace CARILLON_TOOLCHAIN
+
+[[nodiscard]] PlacementProfile tune(Device const& device, TuneOptions const& options,
+                                    LaunchProbe launch);
+[[nodiscard]] ChannelPlacement place_channels(Device const& device, ChannelMemory& candidates,
+                                              unsigned blocks, PlacementProfile const& profile,
+                                              LaunchProbe launch);
+
+}  // namespace detail
+}  // namespace carillon
