@@ -4,22 +4,17 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
-#include "carillon/channel_memory.hpp"
-#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "carillon/detail/kernel/reader_kernel.hpp"
-#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/detail/host/reader_client.hpp"
 #include "carillon/device.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/memory.hpp"
-#include "carillon/wait.hpp"
 
 namespace carillon {
 
@@ -34,77 +29,23 @@ struct DeviceReaderOptions {
     std::chrono::nanoseconds lifetime{0};
 };
 
-namespace detail {
-
-// The CPU's side of a DeviceReader, for which no device code is needed.
-class ReaderClient {
-   public:
-    ReaderClient(Device const& device, DeviceReaderOptions const& options);
-
-    [[nodiscard]] LaunchShape shape() const { return {options_.blocks, options_.threads}; }
-    [[nodiscard]] ReaderBody body() const;
-    std::span<std::byte const> read(std::uintptr_t address, std::size_t size,
-                                    std::chrono::nanoseconds timeout);
-    KernelSupervisor& kernel() { return *kernel_; }
-    // Throws UsageError for a range outside the memory, and for memory of another device.
-    void require(Memory const& memory, std::size_t offset, std::size_t size) const;
-
-   private:
-    // A block as the host sees it.
-    struct Block {
-        HostProducer<ReadRequest> requests;
-        HostConsumer<ReadReply> replies;
-        std::uint32_t owed = 0;  // lines that it has yet to send
-    };
-
-    [[nodiscard]] KernelOptions kernel_options() const;
-    void send(Block& block, ReadRequest const& request, std::uint32_t lines, OutOfLine data);
-    void commit() const;
-    std::span<std::byte const> read_lines(std::uintptr_t address, std::size_t size,
-                                          std::chrono::nanoseconds timeout);
-    std::span<std::byte const> read_shares(std::uintptr_t address, std::size_t size,
-                                           std::chrono::nanoseconds timeout);
-    [[nodiscard]] bool none_owed();
-    void await_replies(std::chrono::nanoseconds timeout);
-
-    Device device_;
-    DeviceReaderOptions options_;
-    std::shared_ptr<ChannelMemory> channels_;
-    Memory buffer_;
-    HostMapped far_;
-    HostWait wait_;
-    std::vector<Block> blocks_;
-    std::vector<std::byte> lines_;              // what came back in lines
-    std::size_t arrived_ = 0;                   // bytes of it
-    std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives the kernel
-};
-
 inline namespace CARILLON_TOOLCHAIN {
-// A template: nvcc is to compile the kernel only where there is a reader (as ProbeLaunch).
-struct ReaderLaunch {
-    template <class Body>
-    static RunningKernel run(Device const& device, LaunchShape shape, Body const& body) {
-        return launch(device, shape, body);
-    }
-};
-}  // namespace CARILLON_TOOLCHAIN
-
-}  // namespace detail
 
 // A small kernel that stays on the device and the host memory that it sends to. One thread at a
-// time. A program of sources that nvcc compiles and others makes it in those alone.
+// time. On a GPU it is made in a source that nvcc compiles.
 class DeviceReader {
    public:
     // Reads of so many bytes at most come back in the lines of one reply, without a fence: the
     // fastest way for few, but a line brings only 48.
-    static constexpr std::size_t largest_in_lines = 8 * payload_bytes;
+    static constexpr std::size_t largest_in_lines = detail::ReaderClient::largest_in_lines;
 
     // Allocates and starts the kernel. Throws UsageError, ResidencyError, TimeoutError, CudaError,
     // and what Device::allocate throws.
-    template <class Launch = detail::ReaderLaunch>
-    explicit DeviceReader(Device const& device, DeviceReaderOptions const& options = {})
+    explicit DeviceReader(std::same_as<Device> auto const& device,
+                          DeviceReaderOptions const& options = {})
         : client_(std::make_unique<detail::ReaderClient>(device, options)) {
-        client_->kernel().run(Launch::run(device, client_->shape(), client_->body()));
+        // Of a template: nvcc is to compile the kernel only where there is a reader.
+        client_->kernel().run(launch(device, client_->shape(), client_->body()));
     }
 
     // The bytes at an address of the device, of any alignment: what was there at some time during
@@ -113,12 +54,16 @@ class DeviceReader {
     // for a null pointer, TimeoutError, StoppedError after a stop or when the kernel has ended,
     // CudaError when it died.
     [[nodiscard]] std::span<std::byte const> read(void const* device_address, std::size_t size,
-                                                  std::chrono::nanoseconds timeout);
+                                                  std::chrono::nanoseconds timeout) {
+        return client("DeviceReader::read").read(device_address, size, timeout);
+    }
     // The same from byte `offset` on of `memory`. Throws UsageError for a range outside it,
     // and for memory of another device, too.
     [[nodiscard]] std::span<std::byte const> read(Memory const& memory, std::size_t offset,
                                                   std::size_t size,
-                                                  std::chrono::nanoseconds timeout);
+                                                  std::chrono::nanoseconds timeout) {
+        return client("DeviceReader::read").read(memory, offset, size, timeout);
+    }
 
     // Ends the kernel; every later read throws StoppedError. Throws TimeoutError if it has not
     // ended within `timeout`, CudaError if it had died. The destructor does the same.
@@ -140,4 +85,5 @@ class DeviceReader {
     std::unique_ptr<detail::ReaderClient> client_;
 };
 
+}  // namespace CARILLON_TOOLCHAIN
 }  // namespace carillon

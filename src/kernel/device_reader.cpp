@@ -8,6 +8,7 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/reader_client.hpp"
 #include "carillon/error.hpp"
 #include "device/range.hpp"
 #include "ring/sizes.hpp"
@@ -26,13 +27,21 @@ constexpr std::size_t vector_bytes = 16;
 constexpr std::size_t share_unit = 128;
 constexpr std::size_t smallest_share = 4096;
 
-void check(DeviceReaderOptions const& options) {
+// Throws UsageError for the reader's options.
+KernelOptions kernel_options(DeviceReaderOptions const& options) {
     if (options.threads == 0 || options.threads % 32 != 0 || options.threads > 1024) {
         throw UsageError("DeviceReader", fmt::format("{} threads are not a multiple of 32, from 32 "
                                                      "to 1024",
                                                      options.threads));
     }
     if (options.largest == 0) throw UsageError("DeviceReader", "the largest read has no bytes");
+    KernelOptions const of_kernel{.blocks = options.blocks,
+                                  .capacity = capacity,
+                                  .start_timeout = options.start_timeout,
+                                  .stop_timeout = options.stop_timeout,
+                                  .lifetime = options.lifetime};
+    detail::check_options("DeviceReader", of_kernel);
+    return of_kernel;
 }
 
 }  // namespace
@@ -41,32 +50,25 @@ namespace detail {
 
 ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& options)
     : device_(device),
-      options_((check(options), options)),
-      channels_((check_options("DeviceReader", kernel_options()),
-                 std::make_shared<ChannelMemory>(device, options.blocks, capacity))),
+      options_(kernel_options(options)),
+      shape_{options.blocks, options.threads},
+      largest_(options.largest),
+      channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
       buffer_(device.allocate_host(sum_of_sizes("DeviceReader", options.largest, vector_bytes))),
       far_(device.access(channels_->device_memory())),
       wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks)),
-      lines_(DeviceReader::largest_in_lines) {
+      lines_(largest_in_lines) {
     for (unsigned i = 0; i < options.blocks; ++i) {
         ChannelView const view = channels_->host_view().channel(i);
         blocks_.push_back({HostProducer<ReadRequest>(view.requests, far_, HostCached()),
                            HostConsumer<ReadReply>(view.replies, HostCached(), far_)});
     }
-    kernel_ = KernelSupervisor::make(device_, channels_, kernel_options(), "DeviceReader");
+    kernel_ = KernelSupervisor::make(device_, channels_, options_, "DeviceReader");
 }
 
 ReaderBody ReaderClient::body() const {
-    return {channels_->device_view(), block_limits(kernel_options(), device_.traits()),
+    return {channels_->device_view(), block_limits(options_, device_.traits()),
             device_.oversubscribed(options_.blocks)};
-}
-
-KernelOptions ReaderClient::kernel_options() const {
-    return {.blocks = options_.blocks,
-            .capacity = capacity,
-            .start_timeout = options_.start_timeout,
-            .stop_timeout = options_.stop_timeout,
-            .lifetime = options_.lifetime};
 }
 
 void ReaderClient::require(Memory const& memory, std::size_t offset, std::size_t size) const {
@@ -80,9 +82,9 @@ std::span<std::byte const> ReaderClient::read(std::uintptr_t address, std::size_
                                               std::chrono::nanoseconds timeout) {
     OneThreadCall<> const call(this, read_call);
     kernel_->of_this_process(read_call).require_open(read_call);
-    if (size > options_.largest) {
+    if (size > largest_) {
         throw UsageError(read_call, fmt::format("{} bytes asked for, the largest read is of {}",
-                                                size, options_.largest));
+                                                size, largest_));
     }
     if (size == 0) return {};
     // A read that was given up may still be on its way into the same memory.
@@ -162,22 +164,19 @@ void ReaderClient::await_replies(std::chrono::nanoseconds timeout) {
     throw TimeoutError(read_call, "the device has not sent the bytes within the time given");
 }
 
-}  // namespace detail
-
-std::span<std::byte const> DeviceReader::read(void const* device_address, std::size_t size,
+std::span<std::byte const> ReaderClient::read(void const* address, std::size_t size,
                                               std::chrono::nanoseconds timeout) {
-    auto& reader = client(read_call);
-    if (device_address == nullptr && size != 0) {
+    if (address == nullptr && size != 0) {
         throw UsageError(read_call, fmt::format("{} bytes asked for, at a null pointer", size));
     }
-    return reader.read(reinterpret_cast<std::uintptr_t>(device_address), size, timeout);
+    return read(reinterpret_cast<std::uintptr_t>(address), size, timeout);
 }
 
-std::span<std::byte const> DeviceReader::read(Memory const& memory, std::size_t offset,
+std::span<std::byte const> ReaderClient::read(Memory const& memory, std::size_t offset,
                                               std::size_t size, std::chrono::nanoseconds timeout) {
-    client(read_call).require(memory, offset, size);
-    return client_->read(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) + offset, size,
-                         timeout);
+    require(memory, offset, size);
+    return read(reinterpret_cast<std::uintptr_t>(memory.device_ptr()) + offset, size, timeout);
 }
 
+}  // namespace detail
 }  // namespace carillon
