@@ -34,7 +34,7 @@ class HostRing {
     // place it before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU
     // without AVX.
     explicit HostRing(std::uint32_t capacity, Sequence first = 1,
-                      HostWait wait = HostWait::for_kernel(true, 1))
+                      HostWait wait = HostWait::for_kernel({.shares_processors = true}, 1))
         : memory_(capacity, first),
           wait_(wait),
           producer_{HostRingProducer<T>(memory_.view())},

@@ -40,7 +40,7 @@ class Ring {
     // Throws UsageError for the capacity, and what Device::allocate throws.
     explicit Ring(Device const& device, RingOptions const& options = {})
         : memory_(device, 1, options.capacity, options.for_tests.first),
-          wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)),
+          wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
           host_(make_host_end(device)) {}
 
     Ring(Ring const&) = delete;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "carillon/detail/machine/pause.hpp"
+#include "carillon/device_info.hpp"
 
 namespace carillon {
 
@@ -48,12 +49,11 @@ class BasicHostWait {
         if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg()) detail::throw_no_waitpkg(style);
     }
 
-    // The style for a kernel of `blocks` blocks, unless one was `chosen`. `shares_processors`: they
-    // need the processors that the host's threads run on (DeviceTraits).
-    [[nodiscard]] static BasicHostWait for_kernel(bool shares_processors, unsigned blocks,
+    // The style for a kernel of `blocks` blocks on a device of such traits, unless one was `chosen`.
+    [[nodiscard]] static BasicHostWait for_kernel(DeviceTraits const& traits, unsigned blocks,
                                                   std::optional<Style> chosen = {}) {
         if (chosen) return BasicHostWait(*chosen);
-        if (!shares_processors) return BasicHostWait(Style::spin);
+        if (!traits.shares_processors) return BasicHostWait(Style::spin);
         return BasicHostWait(oversubscribed(blocks) ? Style::yield : Style::pause);
     }
     [[nodiscard]] static bool oversubscribed(unsigned blocks) {

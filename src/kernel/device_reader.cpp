@@ -56,7 +56,7 @@ ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& opti
       channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
       buffer_(device.allocate_host(sum_of_sizes("DeviceReader", options.largest, vector_bytes))),
       far_(device.access(channels_->device_memory())),
-      wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks)),
+      wait_(HostWait::for_kernel(device.traits(), options.blocks)),
       lines_(largest_in_lines) {
     for (unsigned i = 0; i < options.blocks; ++i) {
         ChannelView const view = channels_->host_view().channel(i);

@@ -82,7 +82,7 @@ class RequestServer::State {
           memory_(device, ring_options(owner_, capacity, first), Direction::to_host),
           consumer_(memory_.host_view(), HostCached(), device.access(memory_.device_memory())),
           options_(options),
-          wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)),
+          wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
           serve_(std::move(serve)),
           served_(first - 1) {}
 

@@ -50,7 +50,7 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
           MpmcRingOptions{
               .capacity = options.capacity, .stripe = pool.stripe, .producers = pool.clients},
           Direction::to_device)),
-      wait_(HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait)) {
+      wait_(HostWait::for_kernel(device.traits(), options.blocks, options.wait)) {
     format_reply_slots(host_reply_slots(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };
 }

@@ -30,7 +30,7 @@ Prober::Prober(Device const& device, ChannelMemory& memory, Pins const& pins, La
     : memory_(memory),
       table_(memory.host_view()),
       far_(device.access(memory.device_memory())),
-      wait_(HostWait::for_kernel(device.traits().shares_processors, pins.roles())),
+      wait_(HostWait::for_kernel(device.traits(), pins.roles())),
       roles_(pins.roles()) {
     if (pins.roles() > memory.channels() || pins.roles() > most_probe_roles) {
         throw UsageError("Prober", "more blocks than channels to probe");

@@ -42,7 +42,7 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
       chunk_bytes_(options.chunk_bytes),
       credit_(device.allocate_host(sizeof(Line))),
       copy_(copy_stores(device.stores())),
-      wait_(HostWait::for_kernel(device.traits().shares_processors, 1, options.wait)) {
+      wait_(HostWait::for_kernel(device.traits(), 1, options.wait)) {
     std::size_t const stride = stride_of(options);
     std::size_t const data = chunks_ * stride;
     std::size_t const size = data + chunks_ * sizeof(Line);

@@ -78,7 +78,7 @@ MpmcRingState::MpmcRingState(Device const& device, MpmcRingOptions const& option
     : memory(device, options, direction),
       registry(memory.records(), options.producers),
       far(device.access(memory.device_memory())),
-      wait(HostWait::for_kernel(device.traits().shares_processors, 1)) {}
+      wait(HostWait::for_kernel(device.traits(), 1)) {}
 
 unsigned MpmcRingState::enter(std::string_view call, std::string_view which) {
     mark.require_own(call);

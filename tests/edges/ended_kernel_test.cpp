@@ -32,7 +32,7 @@ class EndedKernelTest : public testing::Test {
    protected:
     Device device_ = Device::open("emulated");
     std::shared_ptr<ChannelMemory> memory_ = std::make_shared<ChannelMemory>(device_, 1, 8);
-    Echo channel_{device_, memory_, 0, HostWait::for_kernel(true, 1),
+    Echo channel_{device_, memory_, 0, HostWait::for_kernel({.shares_processors = true}, 1),
                   std::make_shared<AnswersAndEnds>(memory_->device_view().channel(0))};
 };
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
@@ -247,7 +248,8 @@ TEST(WaitStyleTest, styleThatTheCpuLacksIsRefusedByName) {
     for (HostWait::Style style : {HostWait::Style::tpause, HostWait::Style::umwait}) {
         CARILLON_EXPECT_ERROR(Wait(style), UnsupportedError, "lacks WAITPKG");
         CARILLON_EXPECT_ERROR(Wait(style), UnsupportedError, std::string(to_string(style)));
-        CARILLON_EXPECT_ERROR(Wait::for_kernel(true, 1, style), UnsupportedError, "HostWait: ");
+        CARILLON_EXPECT_ERROR(Wait::for_kernel({.shares_processors = true}, 1, style),
+                              UnsupportedError, "HostWait: ");
         EXPECT_NO_THROW(BasicHostWait<RecordingCpu<true>>{style});
         if (supported(style)) continue;
         EXPECT_THROW(HostWait{style}, UnsupportedError);
@@ -257,10 +259,12 @@ TEST(WaitStyleTest, styleThatTheCpuLacksIsRefusedByName) {
 
 TEST(WaitStyleTest, kernelsAreWaitedForAsTheirDeviceAsksUnlessTold) {
     unsigned const processors = cpu::available_processors();
-    EXPECT_EQ(HostWait::for_kernel(false, 64).style(), HostWait::Style::spin);
-    EXPECT_EQ(HostWait::for_kernel(true, processors).style(), HostWait::Style::yield);
-    EXPECT_EQ(HostWait::for_kernel(true, processors - 1).style(), HostWait::Style::pause);
-    EXPECT_EQ(HostWait::for_kernel(true, processors, HostWait::Style::spin).style(),
+    DeviceTraits const gpu{.shares_processors = false};
+    DeviceTraits const shared{.shares_processors = true};
+    EXPECT_EQ(HostWait::for_kernel(gpu, 64).style(), HostWait::Style::spin);
+    EXPECT_EQ(HostWait::for_kernel(shared, processors).style(), HostWait::Style::yield);
+    EXPECT_EQ(HostWait::for_kernel(shared, processors - 1).style(), HostWait::Style::pause);
+    EXPECT_EQ(HostWait::for_kernel(shared, processors, HostWait::Style::spin).style(),
               HostWait::Style::spin);
 }
 

@@ -177,7 +177,7 @@ class HostRingContest {
 
     HostRingOptions options_;
     TwoCores cores_ = TwoCores::choose();
-    HostWait wait_ = HostWait::for_kernel(true, 1);
+    HostWait wait_ = HostWait::for_kernel({.shares_processors = true}, 1);
     std::vector<HostQueueResult> results_ = std::vector<HostQueueResult>(queues);
     std::array<Samples, queues> samples_;
 };

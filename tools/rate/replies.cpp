@@ -32,7 +32,7 @@ class RepliesMeasure final : public RateMeasure {
             return consumer.poll(
                 [&](Payload const& message, Sequence /*number*/) { taken.add(message.sum()); });
         };
-        auto const wait = HostWait::for_kernel(stage_.device.traits().shares_processors, 1);
+        auto const wait = HostWait::for_kernel(stage_.device.traits(), 1);
         if (!wait.until(take, rate_limit)) throw TimeoutError("rate", "no reply came");
         std::uint64_t const before = taken.messages;
         auto const start = RateClock::now();

@@ -15,7 +15,7 @@ constexpr std::uint64_t kernel_limit_ns = 60'000'000'000;
 RttStage make_stage(Device const& device, RttOptions const& options) {
     std::uint32_t const per_round = options.iterations / options.rounds;
     return {device, std::make_shared<ChannelMemory>(device, 1, options.capacity),
-            HostWait::for_kernel(device.traits().shares_processors, 1, options.wait),
+            HostWait::for_kernel(device.traits(), 1, options.wait),
             Bound{kernel_limit_ns, device.oversubscribed(1)},
             std::min<std::uint32_t>(1000, per_round / 10 + 1)};
 }

@@ -85,7 +85,7 @@ using ChannelClient =
 
 // How its clients wait. Made before memory is touched: it throws UnsupportedError.
 [[nodiscard]] inline HostWait wait_of_clients(Device const& device, KernelOptions const& options) {
-    return HostWait::for_kernel(device.traits().shares_processors, options.blocks, options.wait);
+    return HostWait::for_kernel(device.traits(), options.blocks, options.wait);
 }
 
 inline namespace CARILLON_TOOLCHAIN {

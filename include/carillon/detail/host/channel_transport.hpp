@@ -44,7 +44,7 @@ class ChannelTransport {
     // For a kernel that the user writes.
     explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
         : ChannelTransport(device, std::make_shared<ChannelMemory>(device, 1, capacity), 0,
-                           HostWait::for_kernel(device.traits().shares_processors, 1)) {}
+                           HostWait::for_kernel(device.traits(), 1)) {}
 
     ChannelTransport(ChannelTransport const&) = delete;
     ChannelTransport& operator=(ChannelTransport const&) = delete;
