@@ -59,7 +59,7 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
 std::string why_not(Device const& device, Channels const& requests, KernelOptions const& options,
                     unsigned threads) {
     if (requests.express) {
-        return "a block of several channels is not placed";
+        return "a block with an express channel (Channels::express) is not placed";
     }
     if (threads != 1) return "a block of several threads is not placed";
     if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";

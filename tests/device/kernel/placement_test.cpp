@@ -292,15 +292,17 @@ TEST_P(PlacedKernelTest, profileOfTheCallersIsTakenForTheOneThatIsKept) {
         UsageError, "another device");
 }
 
-TEST_P(PlacedKernelTest, blockOfSeveralChannelsIsNotPlaced) {
+TEST_P(PlacedKernelTest, blockWithAnExpressChannelIsNotPlacedAndTheErrorNamesTheOption) {
     save(quick_profile());
     Channels requests{.express = true};
     PersistentKernel<Triple> kernel(device(), requests, {.capacity = 64});
     EXPECT_TRUE(kernel.placement().blocks.empty());
+    EXPECT_NE(kernel.placement().why_not.find("Channels::express"), std::string::npos);
     expect_answers(kernel);
     requests.placement = Placement::tuned;
     CARILLON_EXPECT_ERROR(PersistentKernel<Triple>(device(), requests, {.capacity = 64}),
-                          UsageError, "several channels");
+                          UsageError,
+                          "a block with an express channel (Channels::express) is not placed");
 }
 
 TEST_P(PlacedKernelTest, memoryOfTheCallersStaysAsItIs) {
