@@ -12,7 +12,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
 #include "cpu/stores.hpp"
-#include "device/range.hpp"
+#include "error/range.hpp"
 
 namespace carillon {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "carillon/error.hpp"
 #include "cuda/mapper.hpp"
-#include "ring/sizes.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -18,7 +18,7 @@
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
 #include "device/budget.hpp"
-#include "ring/sizes.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon {
 namespace {

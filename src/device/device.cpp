@@ -16,7 +16,7 @@
 #include "cuda/cuda_backend.hpp"
 #include "device/backend.hpp"
 #include "emulated/emulated_backend.hpp"
-#include "ring/sizes.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon {
 namespace {

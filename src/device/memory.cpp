@@ -4,7 +4,7 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
-#include "device/range.hpp"
+#include "error/range.hpp"
 
 namespace carillon {
 

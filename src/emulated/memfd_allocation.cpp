@@ -9,8 +9,8 @@
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
+#include "error/sizes.hpp"
 #include "os/process.hpp"
-#include "ring/sizes.hpp"
 
 namespace carillon::detail {
 namespace {

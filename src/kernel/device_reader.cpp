@@ -10,8 +10,8 @@
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/reader_client.hpp"
 #include "carillon/error.hpp"
-#include "device/range.hpp"
-#include "ring/sizes.hpp"
+#include "error/range.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon {
 namespace {

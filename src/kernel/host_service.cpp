@@ -18,10 +18,10 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
+#include "error/sizes.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
 #include "os/thread.hpp"
-#include "ring/sizes.hpp"
 
 namespace carillon {
 

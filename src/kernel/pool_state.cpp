@@ -5,7 +5,7 @@
 
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
-#include "ring/sizes.hpp"
+#include "error/sizes.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "carillon/detail/host/checks.hpp"
+#include "error/sizes.hpp"
 #include "ring/mpmc_ring_layout.hpp"
-#include "ring/sizes.hpp"
 
 namespace carillon::detail {
 namespace {

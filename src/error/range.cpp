@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/range.hpp"
+#include "error/range.hpp"
 
 #include <fmt/format.h>
 
