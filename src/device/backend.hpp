@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device has to do. To add one: implement Backend, say its traits, and name it in
-// device.cpp.
+// What a device has to do. To add one: implement Backend, say its traits, and name it in the table
+// of devices/devices.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,107 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a device does once it is open; devices/devices.cpp opens it.
 #include "carillon/device.hpp"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <charconv>
-#include <cstdio>
-#include <functional>
 
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"
-#include "cpu/cpu.hpp"
-#include "cuda/cuda_backend.hpp"
 #include "device/backend.hpp"
-#include "emulated/emulated_backend.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon {
 namespace {
 
-using detail::Backend;
-using detail::EmulatedMemory;
-
-// The devices that are not GPUs of CUDA's. To add one: implement Backend, and name it here.
-struct OtherDevice {
-    std::string_view selector;
-    bool emulated;  // it only stands in for a GPU
-    std::shared_ptr<Backend> (*open)(DeviceOptions const&);
-};
-constexpr std::array other_devices{
-    OtherDevice{"emulated", true,
-                [](DeviceOptions const& options) {
-                    return detail::open_emulated(EmulatedMemory::memfd, options);
-                }},
-    OtherDevice{"emulated:vulkan", true,
-                [](DeviceOptions const& options) {
-                    return detail::open_emulated(EmulatedMemory::vulkan, options);
-                }},
-};
-
-OtherDevice const* other_device(std::string_view selector) {
-    auto const* const found =
-        std::find_if(other_devices.begin(), other_devices.end(),
-                     [&](OtherDevice const& each) { return each.selector == selector; });
-    return found == other_devices.end() ? nullptr : found;
-}
-
-// Once in a process: a program that was to be fast will not be.
-void tell_that_it_is_emulated(std::string const& why) {
-    static std::atomic_flag told;
-    if (told.test_and_set()) return;
-    std::fputs(fmt::format("carillon: the emulated device is used instead of a GPU ({}); carillon "
-                           "doctor says more; open \"emulated\" to mean it\n",
-                           why)
-                   .c_str(),
-               stderr);
-}
-
-std::shared_ptr<Backend> open_best(DeviceOptions const& options, std::string& why_emulated) {
-    try {
-        (void)detail::cuda_device_count();
-    } catch (DeviceNotFoundError const& error) {
-        why_emulated = error.what();
-        tell_that_it_is_emulated(why_emulated);
-        return detail::open_emulated(EmulatedMemory::memfd, options);
-    }
-    return detail::open_cuda(0, options);  // a GPU that cannot be used is an error, not a detour
-}
-
-std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_view digits,
-                                      DeviceOptions const& options) {
-    int ordinal = 0;
-    auto const [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (error != std::errc{} || end != digits.data() + digits.size()) {
-        throw UsageError("Device::open", fmt::format("\"{}\" is no device: use one of {}", selector,
-                                                     Device::selectors()));
-    }
-    return detail::open_cuda(ordinal, options);
-}
-
-std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions const& options,
-                                      std::string& why_emulated) {
-    if (selector == "best") return open_best(options, why_emulated);
-    if (auto const* const other = other_device(selector)) return other->open(options);
-    if (selector == "current") return detail::open_cuda_current(options);
-    if (selector == "cuda") return detail::open_cuda(0, options);
-    if (selector.starts_with("GPU-")) return detail::open_cuda_uuid(selector, options);
-    bool const prefixed = selector.starts_with("cuda:");
-    std::string_view digits = prefixed ? selector.substr(5) : selector;
-    constexpr std::string_view in_host_memory = ":host";
-    if (!prefixed || !digits.ends_with(in_host_memory)) {
-        return open_ordinal(selector, digits, options);
-    }
-    digits.remove_suffix(in_host_memory.size());
-    DeviceOptions on_host = options;
-    on_host.memory = DeviceMemory::host;
-    return open_ordinal(selector, digits, on_host);
-}
-
-void prepare_to_allocate(std::string_view call, std::size_t size, Backend& backend) {
+void prepare_to_allocate(std::string_view call, std::size_t size, detail::Backend& backend) {
     if (size == 0) throw UsageError(call, "a memory of 0 bytes was asked for");
     detail::require_addressable(call, size);
     backend.mark().require_own(call);
@@ -109,64 +18,7 @@ void prepare_to_allocate(std::string_view call, std::size_t size, Backend& backe
     backend.residents().free_retired();  // this may need it
 }
 
-// The device as open() finds it, or what open() says instead.
-DeviceInfo try_describe(std::string_view selector, bool emulated) {
-    try {
-        return Device::open(selector).info();
-    } catch (Error const& error) {
-        DeviceInfo info;
-        info.selector = selector;
-        info.name = fmt::format("not available ({})", error.what());
-        info.emulated = emulated;
-        return info;
-    }
-}
-
 }  // namespace
-
-Device Device::open(std::string_view selector, DeviceOptions const& options) {
-    detail::require_single_copy_16_bytes("Device::open");
-    if (options.require_coherent && options.force_non_coherent) {
-        throw UsageError("Device::open",
-                         "require_coherent and force_non_coherent exclude each other");
-    }
-    if (options.memory == DeviceMemory::host && options.force_non_coherent) {
-        throw UsageError("Device::open", "host memory is coherent: it cannot be forced not to be");
-    }
-    std::string why_emulated;
-    auto backend = open_backend(selector, options, why_emulated);
-    backend->explain_emulated(std::move(why_emulated));
-    if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
-    if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {
-        throw UnsupportedError("Device::open",
-                               "the device may not keep the order of the CPU's writes, and its "
-                               "memory is not coherent: reading it back need not cross the bus");
-    }
-    return Device(std::move(backend));
-}
-
-std::vector<DeviceInfo> Device::list() {
-    std::vector<DeviceInfo> all;
-    try {
-        int const count = detail::cuda_device_count();
-        for (int i = 0; i < count; ++i) {
-            all.push_back(try_describe(fmt::format("cuda:{}", i), false));
-        }
-    } catch (DeviceNotFoundError const&) {  // a machine without GPU has the emulated ones
-    }
-    for (OtherDevice const& each : other_devices) {
-        all.push_back(try_describe(each.selector, each.emulated));
-    }
-    return all;
-}
-
-std::string Device::selectors() {
-    std::string text = "best, cuda:N, cuda:N:host, N, GPU-<uuid>, current";
-    for (OtherDevice const& each : other_devices) text += fmt::format(", {}", each.selector);
-    return text;
-}
-
-bool Device::names_gpu(std::string_view selector) { return other_device(selector) == nullptr; }
 
 DeviceInfo const& Device::info() const { return backend_->info(); }
 DeviceTraits const& Device::traits() const { return backend_->traits(); }
