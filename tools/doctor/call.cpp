@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device source: nvcc compiles it where there is one.
+#include <carillon/kernel.hpp>
 #include <chrono>
 
 #include "doctor/facts.hpp"
 #include "measure/latency.hpp"
-#include "verify/litmus.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -16,7 +16,8 @@ struct Doubled {
 };
 
 double call_often(Channel<std::uint64_t, std::uint64_t>& channel) {
-    std::vector<std::uint32_t> samples;
+    using Clock = std::chrono::steady_clock;
+    Samples samples;
     for (std::uint64_t i = 0; i < 200; ++i) {
         auto const start = Clock::now();
         if (channel.call(i, 1s) != 2 * i) throw Error("call", "the answer is not the request's");
@@ -38,7 +39,5 @@ CallFacts try_call(Device const& device) try {
 } catch (std::exception const& error) {
     return {{}, error.what(), 0};
 }
-
-MappingReport try_mapping(Device const& device) { return measure_mapping(device); }
 
 }  // namespace carillon::tool

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/verify.hpp"
+#include "measure/mapping.hpp"
 
 namespace carillon::tool {
 
@@ -158,7 +158,6 @@ struct Facts {
 [[nodiscard]] HostFacts read_host(Variables const& variables);
 // Starts a kernel that ends by itself, and calls it a few times.
 [[nodiscard]] CallFacts try_call(Device const& device);
-[[nodiscard]] MappingReport try_mapping(Device const& device);
 
 // "0-3,8" as the kernel writes sets of cores; empty for what is none.
 [[nodiscard]] std::vector<unsigned> parse_cores(std::string_view text);

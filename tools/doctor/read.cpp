@@ -45,7 +45,7 @@ std::string unsafe(Facts const& facts) {
 void try_device(Device const& device, Facts& facts) {
     if (device.traits().write_combining) {
         try {
-            facts.mapping = try_mapping(device);
+            facts.mapping = measure_mapping(device);
         } catch (Error const& error) {
             facts.call.error = error.what();
             return;

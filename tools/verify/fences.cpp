@@ -101,18 +101,6 @@ class Trials {
     std::uint32_t trial_ = 0;
 };
 
-// The time of `run()` at the median of a few dozen.
-template <class Run>
-double time_of(Run&& run) {
-    std::vector<std::uint32_t> samples;
-    for (int i = 0; i < 51; ++i) {
-        auto const start = Clock::now();
-        run();
-        samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
-    }
-    return summarize("", samples).p50_ns;
-}
-
 }  // namespace
 
 std::vector<FenceReport> run_fences(VerifyStage const& stage, std::chrono::nanoseconds time,
@@ -129,29 +117,6 @@ std::vector<FenceReport> run_fences(VerifyStage const& stage, std::chrono::nanos
         reports.push_back(report);
     }
     return reports;
-}
-
-MappingReport measure_mapping(Device const& device) {
-    constexpr std::uint32_t lines = 8;
-    constexpr std::uint32_t loads = 16;
-    Memory const memory = device.allocate(lines * sizeof(Line));
-    auto* const words = static_cast<std::uint64_t*>(memory.host_ptr());
-    constexpr std::uint32_t words_per_line = sizeof(Line) / sizeof(*words);
-    MappingReport report;
-    report.load_ns = time_of([&] {
-                         for (std::uint32_t i = 0; i < loads; ++i) (void)load_data(words + i);
-                     }) /
-                     loads;
-    report.one_line_ns = time_of([&] {
-        for (std::uint32_t i = 0; i < lines; ++i) store_data(words + i, i);
-        X86::store_fence();
-    });
-    report.eight_lines_ns = time_of([&] {
-        for (std::uint32_t i = 0; i < lines; ++i)
-            store_data(words + std::size_t{i} * words_per_line, i);
-        X86::store_fence();
-    });
-    return report;
 }
 
 }  // namespace carillon::tool

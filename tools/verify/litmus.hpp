@@ -96,10 +96,9 @@ struct FlagTest {
 [[nodiscard]] Findings run_flags(VerifyStage const& stage, FlagTest const& test,
                                  std::chrono::nanoseconds time);
 
-// store_fence and write_combining. Adds lines that never came to `findings`.
+// store_fence. Adds lines that never came to `findings`.
 [[nodiscard]] std::vector<FenceReport> run_fences(VerifyStage const& stage,
                                                   std::chrono::nanoseconds time,
                                                   Findings& findings);
-[[nodiscard]] MappingReport measure_mapping(Device const& device);
 
 }  // namespace carillon::tool

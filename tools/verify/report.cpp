@@ -18,11 +18,6 @@ std::string_view to_string(Fault fault) {
     return names.at(static_cast<std::size_t>(fault));
 }
 
-std::string_view to_string(Mapping mapping) {
-    static constexpr std::array<std::string_view, 3> names{"write-combining", "uncached", "cached"};
-    return names.at(static_cast<std::size_t>(mapping));
-}
-
 json to_json(Control const& control) {
     return {{"what", control.what},
             {"checks", control.checks},

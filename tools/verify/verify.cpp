@@ -196,14 +196,6 @@ bool FenceReport::lingered() const {
     return without.late > 10 * with.late && 10 * without.late > without.count;
 }
 
-Mapping MappingReport::conclusion() const {
-    constexpr double slowest_cached_load_ns = 100;
-    constexpr double least_ratio = 1.5;
-    if (load_ns < slowest_cached_load_ns) return Mapping::cached;
-    bool const combined = eight_lines_ns > least_ratio * one_line_ns;
-    return combined || lingered ? Mapping::write_combining : Mapping::uncached;
-}
-
 std::uint64_t VerifyResult::violations() const {
     std::uint64_t sum = 0;
     for (TestReport const& each : tests) sum += each.findings.violations;

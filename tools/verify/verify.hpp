@@ -13,6 +13,7 @@
 
 #include "command/command.hpp"
 #include "kernels/verify/findings.hpp"
+#include "measure/mapping.hpp"
 #include "measure/progress.hpp"
 
 namespace carillon::tool {
@@ -59,17 +60,6 @@ struct FenceReport {
 
     // Over a tenth of the trials were late without the fence, and over ten times as many as with.
     [[nodiscard]] bool lingered() const;
-};
-
-enum class Mapping : std::uint8_t { write_combining, uncached, cached };
-
-struct MappingReport {
-    double load_ns = 0;         // of 8 bytes
-    double one_line_ns = 0;     // eight 8-byte stores to one line, and a fence
-    double eight_lines_ns = 0;  // to eight lines, and a fence
-    bool lingered = false;      // a flag without a fence did
-
-    [[nodiscard]] Mapping conclusion() const;
 };
 
 struct VerifyResult {
