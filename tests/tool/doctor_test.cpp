@@ -3,6 +3,7 @@
 #include "doctor/doctor.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -51,6 +52,12 @@ VulkanFacts working_vulkan() {
     return vulkan;
 }
 
+// The system's files are that one.
+auto file(std::string const& there, std::string const& line) {
+    return [=](std::string const& path) { return path == there ? line : std::string(); };
+}
+constexpr char const* huge_pages = "/sys/kernel/mm/transparent_hugepage/enabled";
+
 // A machine on which nothing is to be complained of.
 Facts working_facts() {
     Facts facts;
@@ -68,7 +75,7 @@ Facts working_facts() {
     facts.clocks = {{"gpu_clock_mhz", 1980}, {"gpu_clock_max_mhz", 1980}};
     facts.slot = {"32.0 GT/s PCIe", "32.0 GT/s PCIe", 16, 16, 0, {0, 1, 2, 3}, "identity"};
     facts.cpu = {true, {"movdir64b", "avx512"}, "one-step", true, {0, 1}, {"performance"}};
-    facts.host.huge_pages = "always [madvise] never";
+    facts.host.line_of = file(huge_pages, "always [madvise] never");
     return facts;
 }
 
@@ -429,7 +436,7 @@ TEST(DoctorTest, anIommuThatTranslatesIsNoted) {
     slot.iommu_type = "DMA-FQ";
     expect(check_iommu(with(slot, host)), Severity::note, "DMA-FQ",
            "boot the kernel with iommu=pt");
-    host.kernel_arguments = "quiet intel_iommu=on iommu=pt";
+    host.line_of = file("/proc/cmdline", "quiet intel_iommu=on iommu=pt");
     expect(check_iommu(with(slot, host)), Severity::note, "iommu=pt", "firmware");
     slot.iommu_type = "identity";
     expect_ok(check_iommu(with(slot, host)));
@@ -461,14 +468,14 @@ TEST(DoctorTest, slowClocksAndOneProcessorAreWarnedOf) {
 
 TEST(DoctorTest, hugePagesAndLimitsAreSeen) {
     HostFacts host;
-    host.huge_pages = "[always] madvise never";
+    host.line_of = file(huge_pages, "[always] madvise never");
     expect(check_huge_pages(with(host)), Severity::note, "[always]", "echo madvise");
     expect_ok(check_locked_memory(with(host)));
-    host.locked_bytes = 64U << 10U;
+    host.limits[RLIMIT_MEMLOCK] = 64U << 10U;
     expect(check_locked_memory(with(host)), Severity::note, "64 KiB", "ulimit -l");
-    host.open_files = 64;
+    host.limits[RLIMIT_NOFILE] = 64;
     expect(check_open_files(with(host)), Severity::warning, "64", "ulimit -n");
-    host.address_space = std::uint64_t{4} << 30U;
+    host.limits[RLIMIT_AS] = std::uint64_t{4} << 30U;
     expect(check_address_space(with(host, working_driver())), Severity::warning, "4096 MiB",
            "ulimit -v");
     expect_ok(check_address_space(with(host)));

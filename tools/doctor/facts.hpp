@@ -7,6 +7,7 @@
 #include <carillon/device_info.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -110,13 +111,17 @@ struct CpuFacts {
 
 struct HostFacts {
     std::size_t iommu_groups = 0;
-    std::string kernel_arguments;  // /proc/cmdline
-    std::string huge_pages;        // "always [madvise] never"
-    bool mps_control = false;      // the control daemon's pipe is there
-    // Soft limits; none: unlimited.
-    std::optional<std::uint64_t> locked_bytes;
-    std::optional<std::uint64_t> open_files;
-    std::optional<std::uint64_t> address_space;
+    bool mps_control = false;  // the control daemon's pipe is there
+    // The first line of one of the system's files, empty without it: for what one check looks at.
+    std::function<std::string(std::string const& path)> line_of = [](std::string const& /*path*/) {
+        return std::string();
+    };
+    std::map<int, std::uint64_t> limits;  // soft ones, by resource (RLIMIT_...); none: unlimited
+
+    [[nodiscard]] std::optional<std::uint64_t> limit(int resource) const {
+        auto const found = limits.find(resource);
+        return found == limits.end() ? std::nullopt : std::optional(found->second);
+    }
 };
 
 // The GPU that `selector` names, if CUDA sees it.

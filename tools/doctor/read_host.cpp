@@ -27,11 +27,15 @@ int number_in(std::string const& path, int other) {
     return value;
 }
 
-template <class Resource>
-std::optional<std::uint64_t> soft_limit(Resource resource) {
-    rlimit limit{};
-    if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-    return limit.rlim_cur;
+std::map<int, std::uint64_t> soft_limits() {
+    std::map<int, std::uint64_t> limits;
+    for (int resource = 0; resource < RLIM_NLIMITS; ++resource) {
+        rlimit limit{};
+        auto const which = static_cast<decltype(RLIMIT_AS)>(resource);
+        if (::getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+        limits.emplace(resource, limit.rlim_cur);
+    }
+    return limits;
 }
 
 std::size_t entries(char const* folder) {
@@ -118,15 +122,12 @@ CpuFacts read_cpu() {
 HostFacts read_host(Variables const& variables) {
     HostFacts host;
     host.iommu_groups = entries("/sys/kernel/iommu_groups");
-    host.kernel_arguments = first_line_of_file("/proc/cmdline");
-    host.huge_pages = first_line_of_file("/sys/kernel/mm/transparent_hugepage/enabled");
     auto const pipes = variables.find("CUDA_MPS_PIPE_DIRECTORY");
     std::string const folder = pipes == variables.end() ? "/tmp/nvidia-mps" : pipes->second;
     std::error_code error;
     host.mps_control = fs::exists(folder + "/control", error);
-    host.locked_bytes = soft_limit(RLIMIT_MEMLOCK);
-    host.open_files = soft_limit(RLIMIT_NOFILE);
-    host.address_space = soft_limit(RLIMIT_AS);
+    host.line_of = first_line_of_file;
+    host.limits = soft_limits();
     return host;
 }
 

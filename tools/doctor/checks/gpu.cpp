@@ -133,7 +133,7 @@ Finding check_iommu(Facts const& facts) {
     std::string const found = fmt::format("{} groups, the GPU's is {}", host.iommu_groups,
                                           slot.iommu_type.empty() ? "not shown" : slot.iommu_type);
     if (slot.iommu_type.empty() || slot.iommu_type == "identity") return iommu_subject.ok(found);
-    if (host.kernel_arguments.find("iommu=pt") != std::string::npos) {
+    if (host.line_of("/proc/cmdline").find("iommu=pt") != std::string::npos) {
         return iommu_subject.at(Severity::note, found + ", though the kernel has iommu=pt",
                                 "the device may not be trusted: check the firmware's DMA settings");
     }

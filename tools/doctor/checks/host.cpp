@@ -2,6 +2,7 @@
 // The CPU and the limits of the process.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -75,40 +76,38 @@ Finding check_processors(Facts const& facts) {
 }
 
 Finding check_huge_pages(Facts const& facts) {
-    HostFacts const& host = facts.host;
-    if (host.huge_pages.empty()) return pages_subject.ok("not shown here");
-    if (host.huge_pages.find("[always]") == std::string::npos) {
-        return pages_subject.ok(host.huge_pages);
-    }
-    return pages_subject.at(Severity::note, host.huge_pages,
+    std::string const found = facts.host.line_of("/sys/kernel/mm/transparent_hugepage/enabled");
+    if (found.empty()) return pages_subject.ok("not shown here");
+    if (found.find("[always]") == std::string::npos) return pages_subject.ok(found);
+    return pages_subject.at(Severity::note, found,
                             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
 }
 
 Finding check_locked_memory(Facts const& facts) {
-    HostFacts const& host = facts.host;
+    std::optional<std::uint64_t> const limit = facts.host.limit(RLIMIT_MEMLOCK);
     constexpr std::uint64_t little = 8U << 20U;
-    if (!host.locked_bytes) return locked_subject.ok("unlimited");
-    std::string const found = fmt::format("{} KiB", *host.locked_bytes >> 10U);
-    if (*host.locked_bytes >= little) return locked_subject.ok(found);
+    if (!limit) return locked_subject.ok("unlimited");
+    std::string const found = fmt::format("{} KiB", *limit >> 10U);
+    if (*limit >= little) return locked_subject.ok(found);
     return locked_subject.at(Severity::note, found,
                              "if your program calls mlockall: ulimit -l unlimited (docker run "
                              "--ulimit memlock=-1)");
 }
 
 Finding check_open_files(Facts const& facts) {
-    HostFacts const& host = facts.host;
+    std::optional<std::uint64_t> const limit = facts.host.limit(RLIMIT_NOFILE);
     constexpr std::uint64_t little = 256;
-    if (!host.open_files) return files_subject.ok("unlimited");
-    std::string const found = fmt::format("{}", *host.open_files);
-    if (*host.open_files >= little) return files_subject.ok(found);
+    if (!limit) return files_subject.ok("unlimited");
+    std::string const found = fmt::format("{}", *limit);
+    if (*limit >= little) return files_subject.ok(found);
     return files_subject.at(Severity::warning, found, "ulimit -n 1024");
 }
 
 Finding check_address_space(Facts const& facts) {
-    HostFacts const& host = facts.host;
+    std::optional<std::uint64_t> const limit = facts.host.limit(RLIMIT_AS);
     bool const gpu = facts.gpu() != nullptr;
-    if (!host.address_space) return address_subject.ok("unlimited");
-    std::string const found = fmt::format("{} MiB", *host.address_space >> 20U);
+    if (!limit) return address_subject.ok("unlimited");
+    std::string const found = fmt::format("{} MiB", *limit >> 20U);
     if (!gpu) return address_subject.ok(found + ", and no GPU");
     return address_subject.at(Severity::warning, found, "ulimit -v unlimited");
 }
