@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -67,12 +68,13 @@ class PlainAccessTest : public KernelTest {
     }
 };
 
+// A selector as GoogleTest accepts it in a name: "cuda0".
+inline std::string in_test_name(std::string selector) {
+    std::erase_if(selector, [](unsigned char c) { return std::isalnum(c) == 0; });
+    return selector;
+}
 inline std::string device_name(testing::TestParamInfo<char const*> const& info) {
-    std::string name;
-    for (char const* c = info.param; *c != 0; ++c) {
-        if (*c != ':') name += *c;
-    }
-    return name;
+    return in_test_name(info.param);
 }
 
 }  // namespace carillon::test

@@ -32,9 +32,7 @@ std::vector<StoresOn> all_stores_on_every_device() {
 }
 
 std::string stores_on_name(testing::TestParamInfo<StoresOn> const& info) {
-    std::string name(info.param.selector);
-    std::erase(name, ':');
-    return name + "_" + name_of(info.param.stores);
+    return in_test_name(info.param.selector) + "_" + name_of(info.param.stores);
 }
 
 class StoresTest : public testing::TestWithParam<StoresOn> {
