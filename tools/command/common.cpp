@@ -36,6 +36,12 @@ void CommonOptions::write(nlohmann::json const& result) const {
     if (wants_json()) write_json(json_, result);
 }
 
+void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) const {
+    if (!wants_json()) return;
+    result["environment"] = environment(device);
+    write_json(json_, result);
+}
+
 void show_progress(double share) {
     if (::isatty(STDERR_FILENO) == 0) return;
     fmt::print(stderr, "\r{:3.0f} %{}", 100 * share, share >= 1 ? "\r      \r" : "");

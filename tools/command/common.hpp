@@ -22,8 +22,9 @@ class CommonOptions {
     // For people. Standard output is the JSON's alone when it goes there.
     void print(std::string const& text) const;
     [[nodiscard]] bool wants_json() const { return !json_.empty(); }
-    // Where it is wanted.
+    // Where it is wanted; the second adds what it was measured on.
     void write(nlohmann::json const& result) const;
+    void write(nlohmann::json result, DeviceInfo const& device) const;
 
    private:
     std::string device_ = "best";

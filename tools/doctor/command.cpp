@@ -3,7 +3,6 @@
 
 #include "command/common.hpp"
 #include "doctor/doctor.hpp"
-#include "report/environment.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -15,11 +14,7 @@ class DoctorCommand final : public Command {
     void run() override {
         DoctorReport const report = run_doctor(common_.selector());
         common_.print(doctor_text(report));
-        if (common_.wants_json()) {
-            nlohmann::json all = to_json(report);
-            all["environment"] = environment(report.device);
-            common_.write(all);
-        }
+        common_.write(to_json(report), report.device);
         require_no_error(report);
     }
 

@@ -29,15 +29,13 @@ class ReplayCommand final : public Command {
                                   result.records, path_, tally_table(result.device, result.host),
                                   latency_table({latency})));
         bool const agree = result.device == result.host;
-        if (common_.wants_json()) {
-            common_.write({{"environment", environment(device.info())},
-                           {"file", std::filesystem::path(path_).filename().string()},
-                           {"records", result.records},
-                           {"agree", agree},
-                           {"device_tally", to_json(result.device)},
-                           {"host_tally", to_json(result.host)},
-                           {"results", nlohmann::json::array({to_json(latency)})}});
-        }
+        common_.write({{"file", std::filesystem::path(path_).filename().string()},
+                       {"records", result.records},
+                       {"agree", agree},
+                       {"device_tally", to_json(result.device)},
+                       {"host_tally", to_json(result.host)},
+                       {"results", nlohmann::json::array({to_json(latency)})}},
+                      device.info());
         if (!agree) throw Error("replay", "the device's tallies differ from the host's");
     }
 

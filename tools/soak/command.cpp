@@ -52,11 +52,7 @@ class SoakCommand final : public Command {
     template <class Result>
     void report(Device const& device, Result const& result, std::string const& text) const {
         common_.print(headline(device.info()) + text);
-        if (common_.wants_json()) {
-            nlohmann::json all = to_json(result);
-            all["environment"] = environment(device.info());
-            common_.write(all);
-        }
+        common_.write(to_json(result), device.info());
         require_sound(result);
     }
 

@@ -29,12 +29,10 @@ class TuneCommand final : public Command {
         common_.print(fmt::format("{}round trips of a line, one place changed at a time\n{}{} {}\n",
                                   headline(device.info()), tune_table(profile, near),
                                   dry_run_ ? "profile not saved at" : "profile saved at", path));
-        if (!common_.wants_json()) return;
         nlohmann::json all = to_json(profile, near);
-        all["environment"] = environment(device.info());
         all["profile"] = path;
         all["saved"] = !dry_run_;
-        common_.write(all);
+        common_.write(all, device.info());
     }
 
    private:

@@ -22,11 +22,7 @@ class VerifyCommand final : public Command {
         Device const device = common_.open();
         VerifyResult const result = run_verify(device, options_, show_progress);
         common_.print(headline(device.info()) + verify_table(result, device.emulated()));
-        if (common_.wants_json()) {
-            nlohmann::json all = to_json(result);
-            all["environment"] = environment(device.info());
-            common_.write(all);
-        }
+        common_.write(to_json(result), device.info());
         require_no_violation(result);
     }
 
