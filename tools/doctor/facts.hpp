@@ -170,6 +170,5 @@ struct Facts {
 [[nodiscard]] IcdFile parse_icd(std::string const& path);
 // The files that the loader looks at, in its order.
 [[nodiscard]] std::vector<std::string> icd_paths(Variables const& variables);
-[[nodiscard]] std::string first_line_of_file(std::string const& path);
 
 }  // namespace carillon::tool

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "doctor/facts.hpp"
+#include "report/first_line.hpp"
 
 #if __has_include(<cuda.h>)
 #include <cuda.h>

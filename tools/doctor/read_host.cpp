@@ -10,10 +10,10 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "doctor/facts.hpp"
+#include "report/first_line.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -55,13 +55,6 @@ std::vector<std::string> governors(std::vector<unsigned> const& cores) {
 }
 
 }  // namespace
-
-std::string first_line_of_file(std::string const& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
 
 std::vector<unsigned> parse_cores(std::string_view text) {
     constexpr unsigned most = 1U << 16U;

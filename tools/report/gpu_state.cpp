@@ -4,10 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string_view>
+
+#include "report/first_line.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -41,13 +42,6 @@ struct ClosePipe {
                          " --format=csv,noheader,nounits 2>/dev/null");
 }
 
-[[nodiscard]] std::string first_line_in(std::string const& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
 }  // namespace
 
 nlohmann::json parse_gpu_state(std::string const& line) {
@@ -70,7 +64,7 @@ nlohmann::json gpu_state(std::string const& pci_bus_id) {
     nlohmann::json state = parse_gpu_state(query_gpu(pci_bus_id, query));
     std::string const folder = "/sys/bus/pci/devices/" + pci_bus_id + "/";
     for (std::string const name : {"current_link_speed", "current_link_width"}) {
-        std::string const text = first_line_in(folder + name);
+        std::string const text = first_line_of_file(folder + name);
         if (!text.empty()) state["pci_" + name] = text;
     }
     return state;
