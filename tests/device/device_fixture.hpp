@@ -61,8 +61,9 @@ class PlainAccessTest : public KernelTest {
    protected:
     void SetUp() override {
         if (CARILLON_THREAD_SANITIZER != 0 && GetParam() == std::string("emulated:vulkan")) {
-            GTEST_SKIP() << "the ring is mapped twice there, so the thread sanitizer does not see "
-                            "what orders these plain accesses";
+            GTEST_SKIP()
+                << "device memory is mapped twice there, so the thread sanitizer does not see "
+                   "what orders these plain accesses";
         }
         KernelTest::SetUp();
     }

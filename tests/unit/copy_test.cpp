@@ -13,6 +13,7 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "support/expect_error.hpp"
+#include "support/noise.hpp"
 #include "support/stores.hpp"
 
 namespace carillon::test {
@@ -21,15 +22,6 @@ namespace {
 constexpr std::size_t lines_of_alignments = 71;  // over a line
 constexpr std::size_t longest_of_all = 300;
 constexpr std::byte untouched{0xa5};
-
-std::vector<std::byte> noise(std::size_t size, unsigned seed) {
-    std::vector<std::byte> bytes(size);
-    for (std::byte& each : bytes) {
-        seed = seed * 1664525U + 1013904223U;
-        each = static_cast<std::byte>(seed >> 24);
-    }
-    return bytes;
-}
 
 // Device memory of which everything outside the range that a test writes stays as it was.
 class Target {

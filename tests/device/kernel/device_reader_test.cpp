@@ -8,20 +8,12 @@
 
 #include "carillon/copy.hpp"
 #include "device/device_fixture.hpp"
+#include "support/noise.hpp"
 
 namespace carillon::test {
 namespace {
 
 constexpr std::size_t region = 100'000;
-
-std::vector<std::byte> numbered(std::size_t size, unsigned seed) {
-    std::vector<std::byte> bytes(size);
-    for (std::byte& each : bytes) {
-        seed = seed * 1664525U + 1013904223U;
-        each = static_cast<std::byte>(seed >> 24);
-    }
-    return bytes;
-}
 
 bool same(std::span<std::byte const> got, std::span<std::byte const> expected) {
     return got.size() == expected.size() &&
@@ -29,17 +21,13 @@ bool same(std::span<std::byte const> got, std::span<std::byte const> expected) {
 }
 
 // Device memory of known contents and a reader of it.
-class DeviceReaderTest : public KernelTest {
+class DeviceReaderTest : public PlainAccessTest {
    protected:
     void SetUp() override {
-        if (CARILLON_THREAD_SANITIZER != 0 && GetParam() == std::string("emulated:vulkan")) {
-            GTEST_SKIP() << "device memory is mapped twice there, so the thread sanitizer does not "
-                            "see what orders these plain accesses";
-        }
-        KernelTest::SetUp();
+        PlainAccessTest::SetUp();
         if (IsSkipped()) return;
         memory_ = std::make_unique<Memory>(device().allocate(region));
-        bytes_ = numbered(region, 1);
+        bytes_ = noise(region, 1);
         copy_to_device(*memory_, 0, bytes_);
     }
 
@@ -91,7 +79,7 @@ TEST_P(DeviceReaderTest, whatWasCopiedThereBeforeIsRead) {
     DeviceReader reader(device(), options());
     for (unsigned round = 0; round < 100; ++round) {
         std::size_t const size = round % 2 == 0 ? 100 : 6000;
-        std::vector<std::byte> const fresh = numbered(size, round);
+        std::vector<std::byte> const fresh = noise(size, round);
         copy_to_device(memory(), round, fresh);
         ASSERT_TRUE(same(reader.read(memory(), round, size, patience), fresh)) << round;
     }
