@@ -57,6 +57,16 @@ std::uint32_t lines_of(Storing storing) {
     return storing == Storing::columns ? column_lines : watched;
 }
 
+// What another thread writes next over `before`.
+std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t before) {
+    std::uint32_t now = before;
+    for (std::uint32_t polls = 0; now == before; ++polls) {
+        now = word.load(std::memory_order_acquire);
+        if (now == before) cpu::pause_or_yield(polls, false);
+    }
+    return now;
+}
+
 // Where a quad is not loaded at once, the word with the tag is first, and the other one may be of
 // any later version.
 Early early_for(Device const& device, StoreForm const& form) {
@@ -153,18 +163,10 @@ Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nano
     std::atomic<std::uint32_t> written{0};   // versions of the first lines; the last one ends it
     std::atomic<std::uint32_t> followed{0};  // and of the second
     constexpr std::uint32_t over = 0xffff'ffffU;
-    auto const await = [](std::atomic<std::uint32_t> const& word, std::uint32_t unlike) {
-        std::uint32_t now = unlike;
-        for (std::uint32_t polls = 0; now == unlike; ++polls) {
-            now = word.load(std::memory_order_acquire);
-            if (now == unlike) cpu::pause_or_yield(polls, false);
-        }
-        return now;
-    };
     LitmusKernel kernel(stage, stage.watchers(), time);
     kernel.start(WatchPairs{on_device, on_device + watched, watched, kernel.station()});
     std::thread second([&] {
-        for (std::uint32_t version = 0; (version = await(written, version)) != over;) {
+        for (std::uint32_t version = 0; (version = await_change(written, version)) != over;) {
             Line const line = versioned_line(version);
             far.release();
             for (std::uint32_t i = 0; i < watched; ++i) {
@@ -179,7 +181,7 @@ Findings run_two_threads(VerifyStage const& stage, bool fence, std::chrono::nano
         for (std::uint32_t i = 0; i < watched; ++i) far.store_line(first + i, line, version - 1);
         if (fence) far.commit(first, watched * sizeof(Line));
         written.store(version, std::memory_order_release);
-        (void)await(followed, version - 1);
+        (void)await_change(followed, version - 1);
     });
     written.store(over, std::memory_order_release);
     second.join();
