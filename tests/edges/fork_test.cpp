@@ -143,14 +143,7 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
                       [&] { return client.wait(asked, patience); }, [&] { return pool.client(); },
                       [&] { return kernel.state(); }, [&] { return kernel.activity(); },
                       [&] { return kernel.running(); }, [&] { return channel.all_answered(); },
-                      [&] {
-                          kernel.stop(patience);
-                          return 0;
-                      },
-                      [&] {
-                          kernel.drain(patience);
-                          return 0;
-                      },
+                      [&] { kernel.stop(patience); }, [&] { kernel.drain(patience); },
                       [&] { return Kernel(device()).blocks(); },
                       [&] { return device().allocate(64).size(); },
                       [&] { return device().allocate_host(64).size(); });
@@ -179,29 +172,10 @@ TEST_P(ForkTest, ringsAndTheirLikeAreTheParents) {
                       [&] { return ring.try_push(1); }, [&] { return back.try_pop(); },
                       [&] { return producer.try_push(1); }, [&] { return shared.producer(); },
                       [&] { return arena.allocate(64).size(); }, [&] { return arena.used(); },
-                      [&] {
-                          flag.set(1);
-                          return 0;
-                      },
-                      [&] { return status.get(); },
-                      [&] {
-                          doorbell.ring();
-                          return 0;
-                      },
-                      [&] {
-                          mailbox.set(2);
-                          return 0;
-                      },
-                      [&] { return chunks.try_claim(); }, [&] { return chunk->bytes(); },
-                      [&] {
-                          chunk->commit(1);
-                          return 0;
-                      },
-                      [&] { return memory.host_ptr(); },
-                      [&] {
-                          memory.flush(0, 1);
-                          return 0;
-                      },
+                      [&] { flag.set(1); }, [&] { return status.get(); }, [&] { doorbell.ring(); },
+                      [&] { mailbox.set(2); }, [&] { return chunks.try_claim(); },
+                      [&] { return chunk->bytes(); }, [&] { chunk->commit(1); },
+                      [&] { return memory.host_ptr(); }, [&] { memory.flush(0, 1); },
                       [&] { return memory.export_fd(); });
               }),
               0);
@@ -242,11 +216,8 @@ TEST_P(ForkTest, servicesAndLogsAreTheParents) {
     Memory const memory = device().allocate(64);
     EXPECT_EQ(in_child([&] {
                   int const wrong = all_fork_errors(
-                      [&] {
-                          service->flush(patience);
-                          return 0;
-                      },
-                      [&] { return service->failures(); }, [&] { return reader->running(); },
+                      [&] { service->flush(patience); }, [&] { return service->failures(); },
+                      [&] { return reader->running(); },
                       [&] { return reader->read(memory, 0, 8, patience); });
                   service.reset();
                   reader.reset();
