@@ -37,6 +37,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
     [[nodiscard]] HostStores stores() const { return stores_; }
     void set_stores(HostStores stores);
     void set_data_order(DataOrder order) { info_.data_order = order; }
+    void set_selector(std::string_view selector) { info_.selector = selector; }
     void explain_emulated(std::string why) { info_.why_emulated = std::move(why); }
 
     [[nodiscard]] Residents& residents() { return *residents_; }

@@ -21,7 +21,8 @@ namespace {
 using detail::Backend;
 using detail::EmulatedMemory;
 
-// The devices that are not GPUs of CUDA's. To add one: implement Backend, and name it here.
+// The devices that are not GPUs of CUDA's; the first is what a machine without a GPU gets. To add
+// one: implement Backend, and name it here.
 struct OtherDevice {
     std::string_view selector;
     bool emulated;  // it only stands in for a GPU
@@ -45,6 +46,12 @@ OtherDevice const* other_device(std::string_view selector) {
     return found == other_devices.end() ? nullptr : found;
 }
 
+std::shared_ptr<Backend> open_other(OtherDevice const& device, DeviceOptions const& options) {
+    auto backend = device.open(options);
+    backend->set_selector(device.selector);
+    return backend;
+}
+
 // Once in a process: a program that was to be fast will not be.
 void tell_that_it_is_emulated(std::string const& why) {
     static std::atomic_flag told;
@@ -62,7 +69,7 @@ std::shared_ptr<Backend> open_best(DeviceOptions const& options, std::string& wh
     } catch (DeviceNotFoundError const& error) {
         why_emulated = error.what();
         tell_that_it_is_emulated(why_emulated);
-        return detail::open_emulated(EmulatedMemory::memfd, options);
+        return open_other(other_devices.front(), options);
     }
     return detail::open_cuda(0, options);  // a GPU that cannot be used is an error, not a detour
 }
@@ -82,7 +89,7 @@ std::shared_ptr<Backend> open_ordinal(std::string_view selector, std::string_vie
 std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions const& options,
                                       std::string& why_emulated) {
     if (selector == "best") return open_best(options, why_emulated);
-    if (auto const* const other = other_device(selector)) return other->open(options);
+    if (auto const* const other = other_device(selector)) return open_other(*other, options);
     if (selector == "current") return detail::open_cuda_current(options);
     if (selector == "cuda") return detail::open_cuda(0, options);
     if (selector.starts_with("GPU-")) return detail::open_cuda_uuid(selector, options);

@@ -123,7 +123,6 @@ class EmulatedBackend final : public Backend {
    public:
     EmulatedBackend(EmulatedMemory memory, DeviceOptions const& options)
         : Backend(std::make_shared<Residents>(), emulated_traits) {  // each is a device of its own
-        info_.selector = memory == EmulatedMemory::memfd ? "emulated" : "emulated:vulkan";
         info_.name = fmt::format("emulated device ({} processors of this machine)",
                                  cpu::available_processors());
         info_.emulated = true;
