@@ -21,16 +21,17 @@ TEST_P(OpenTest, onlyAGpuIsNotEmulated) {
     EXPECT_EQ(device().info().name.find("emulated") != std::string::npos, !on_gpu());
 }
 
-TEST_P(OpenTest, traitsAreThoseOfAGpuOrOfThreads) {
+// Those of the emulated devices are in unit/device_traits_test.cpp.
+TEST_P(OpenTest, traitsOfAGpuAreAGpus) {
     DeviceTraits const& traits = device().traits();
     EXPECT_EQ(traits.cuda, on_gpu());
-    EXPECT_EQ(traits.shares_processors, !on_gpu());
-    EXPECT_EQ(traits.one_thread_a_block, !on_gpu());
-    EXPECT_EQ(traits.loads_whole_quads, on_gpu());
-    EXPECT_EQ(traits.kernels_end_with_process, !on_gpu());
-    EXPECT_EQ(traits.write_combining,
-              on_gpu() && device().info().memory_source != MemorySource::host);
     EXPECT_EQ(device().info().sm_count.has_value(), on_gpu());
+    if (!on_gpu()) return;
+    EXPECT_FALSE(traits.shares_processors);
+    EXPECT_FALSE(traits.one_thread_a_block);
+    EXPECT_TRUE(traits.loads_whole_quads);
+    EXPECT_FALSE(traits.kernels_end_with_process);
+    EXPECT_EQ(traits.write_combining, device().info().memory_source != MemorySource::host);
 }
 
 TEST_P(OpenTest, listHasTheDevice) {
