@@ -78,6 +78,37 @@ extern "C" __global__ void publish_mpmc(
     *done = producer.try_push(*in);
 }
 
+using carillon::DeviceFar;
+using carillon::DeviceNear;
+using carillon::WarpLanes;
+
+// A warp's ends of a ring: every lane looks at the line, one returns the credit; the lanes store a
+// quad each, or one the line, behind its fence.
+extern "C" __global__ void poll_lanes(
+    carillon::Consumer<Words, DeviceNear, DeviceFar, WarpLanes> consumer, Line* out) {
+    while (!consumer.try_consume([&](Line const& line) { *out = line; })) {
+    }
+}
+
+using ProducingLanes =
+    carillon::Producer<Words, DeviceFar, DeviceNear, carillon::NoDoorbell, WarpLanes>;
+
+extern "C" __global__ void publish_quads(ProducingLanes producer, Words const* in, bool* done) {
+    struct Three {
+        std::uint32_t word[3];
+    };
+    *done = producer.try_push_quads(1, [&](std::size_t i) {
+        std::uint32_t const* const word = in->word + 3 * i;
+        return Three{word[0], word[1], word[2]};
+    });
+}
+
+extern "C" __global__ void publish_lanes_data(ProducingLanes producer, Words const* in, int* data,
+                                              bool* done) {
+    *data = 1;
+    *done = producer.try_push(*in, OutOfLine::written);
+}
+
 struct Same {
     __device__ Words operator()(Words const& words) const { return words; }
 };

@@ -35,6 +35,10 @@ PINS = {
     "poll_mpmc": [CLAIM_STRIPE] + 4 * LINE + [ACQUIRE_WORD] + LINE + [STORE_WORD],
     # The look at what is claimed, at the credit, and the claim, come last in the code.
     "publish_mpmc": 4 * [STORE_QUAD] + 2 * [ACQUIRE_WORD] + [CLAIM],
+    # As one thread's; a quad a lane.
+    "poll_lanes": 2 * [STORE_WORD] + LINE,
+    "publish_quads": LOOK_AT_CREDIT + [STORE_QUAD] + LOOK_AT_CREDIT,
+    "publish_lanes_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
     "set_flag": [STORE_WORD],
     "set_flag_data": [FENCE, STORE_WORD],
 }
@@ -84,6 +88,11 @@ class Pins(unittest.TestCase):
             sync, store = body.rindex("bar.warp.sync"), body.index(STORE_WORD)
             self.assertLess(body.rindex(ACQUIRE_QUAD), sync)
             self.assertLess(sync, store)
+            with open(path, encoding="ascii") as file:
+                body = re.search(r"\.entry poll_lanes\((.*?)\n}", file.read(), re.S)[1]
+            # Its two credits are at the ends of a loop: one meeting for each, and one vote.
+            self.assertEqual(body.count("bar.warp.sync"), body.count(STORE_WORD))
+            self.assertEqual(body.count("vote.sync.all"), 1)
 
     def test_weak_access_is_not_taken_for_a_strong_one(self):
         ptx = (".visible .entry k(\n)\n{\n\tld.global.v2.u64 {%a, %b}, [%c];\n"

@@ -14,7 +14,8 @@
 //   HostCoherent    CPU on what threads share 16-byte loads      16-byte stores
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
-// HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs.
+// HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs. DeviceFar
+// stores single quads too.
 // The Device policies, compiled for a CPU, are the emulated device's.
 #pragma once
 
@@ -58,6 +59,13 @@ concept FarAccess = std::copyable<P> &&
     policy.commit(where, size);
     // All earlier writes of this side are complete before its next line.
     policy.release();
+};
+
+// The same, to which the lanes of a group write a line together, a quad each.
+template <class P>
+concept QuadAccess = FarAccess<P> && requires(P policy, Quad* to, Quad const& quad) {
+    // Stores a quad, untorn.
+    policy.store_quad(to, quad);
 };
 
 // Near memory of which two words side by side, from a multiple of 16 bytes, are looked at at once.

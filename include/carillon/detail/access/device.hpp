@@ -80,6 +80,9 @@ class BasicDeviceFar {
     }
 
     CARILLON_POLICY_CODE
+    CARILLON_HD void store_quad(Quad* to, Quad const& quad) const { gpu_.store_relaxed(to, quad); }
+
+    CARILLON_POLICY_CODE
     CARILLON_HD void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                                     Tag previous) const {
         store_payloads_by_line(*this, to, payloads, count, first, previous);

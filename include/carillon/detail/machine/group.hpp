@@ -44,6 +44,13 @@ concept SharingGroup = Group<G> && requires(G const& group, int& own) {
     { group.shared(own) } -> std::same_as<int&>;
 };
 
+// Whether the calling thread is the one that does what one does for all. Groups are given by value:
+// where a reference into an end is passed on, nvcc makes other code.
+template <Group G>
+[[nodiscard]] CARILLON_HD bool is_leader(G group) {
+    return group.thread_rank() == 0;
+}
+
 inline constexpr unsigned lanes_per_warp = 32;
 
 struct OneThread {

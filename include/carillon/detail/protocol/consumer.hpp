@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/credit.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -13,12 +15,15 @@
 namespace carillon {
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
-template <class T, NearAccess Near, FarAccess Far>
+// Lanes: who takes them together. Every lane calls every member function, takes every line and
+// keeps the same counters; the first one returns the credit.
+template <class T, NearAccess Near, FarAccess Far, VotingGroup Lanes = OneThread>
 class Consumer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD explicit Consumer(RingView const& view, Near near = Near(), Far far = Far())
-        : view_(view), next_(view.first), near_(near), far_(far) {
+    CARILLON_HD explicit Consumer(RingView const& view, Near near = Near(), Far far = Far(),
+                                  Lanes lanes = Lanes())
+        : view_(view), next_(view.first), near_(near), far_(far), lanes_(lanes) {
         check_payload<T>();
     }
 
@@ -103,9 +108,10 @@ class Consumer {
         // A batch of credits goes back before the next look, not between arrival and use.
         if (held_ >= credit_batch()) return_credit();
         // C1, pairs with P1: the load is an acquire; without it what the line names could be read
-        // before it is there.
+        // before it is there. In every lane: each reads on its own what the line names. The lanes'
+        // loads of one address are one access as a rule; where they are not, all wait for the last.
         line = near_.load_line(view_.slot(next_));
-        if (has_arrived(line, tag_of(next_))) return true;
+        if (lanes_.all(has_arrived(line, tag_of(next_)))) return true;
         return_held();
         return false;
     }
@@ -115,12 +121,10 @@ class Consumer {
     }
 
     // C2, pairs with P3: the store depends on the loads that found every tag it covers; were it to
-    // leave ahead of them, the slot could be written under them. It leaves now (H2): the producer
-    // may be waiting.
+    // leave ahead of them, the slot could be written under them.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
-        far_.store_word(view_.credit, next_ - 1);
-        far_.commit(view_.credit, sizeof(*view_.credit));
+        detail::return_credit(far_, lanes_, view_.credit, next_ - 1);
         held_ = 0;
     }
 
@@ -129,6 +133,7 @@ class Consumer {
     std::uint32_t held_ = 0;  // lines taken whose credit has not been returned
     Near near_;
     Far far_;
+    Lanes lanes_;
 };
 
 }  // namespace carillon

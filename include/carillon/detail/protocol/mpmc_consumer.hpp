@@ -6,6 +6,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/credit.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -65,7 +66,7 @@ class MpmcConsumer {
     CARILLON_POLICY_CODE
     CARILLON_HD void claim() {
         Sequence last = 0;
-        if (lanes_.thread_rank() == 0) last = near_.fetch_add(view_.taken, view_.stripe());
+        if (is_leader(lanes_)) last = near_.fetch_add(view_.taken, view_.stripe());
         begin_ = lanes_.broadcast(last) + 1;
         mine_taken_ = 0;
     }
@@ -123,16 +124,11 @@ class MpmcConsumer {
         return 1;
     }
 
-    // S2, pairs with S3: every lane has found the tags of its lines (W1); without that a slot could
-    // be written while a lane still looks at it. The credit leaves now (H2).
+    // S2, pairs with S3: every lane has found the tags of its lines; without that a slot could be
+    // written while a lane still looks at it.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
-        lanes_.sync();
-        if (lanes_.thread_rank() == 0) {
-            std::uint64_t* const credit = view_.credit(begin_);
-            far_.store_word(credit, view_.stripe_end(begin_));
-            far_.commit(credit, sizeof(*credit));
-        }
+        detail::return_credit(far_, lanes_, view_.credit(begin_), view_.stripe_end(begin_));
         begin_ = 0;
     }
 

@@ -87,7 +87,7 @@ class LanesProducer {
         std::uint32_t const count = lanes_.count(has_one);
         if (count == 0) return true;
         Claim claim{};
-        if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(count, count);
+        if (is_leader(lanes_)) claim = claimer_.try_claim(count, count);
         Sequence const first = lanes_.broadcast(claim.first);
         if (first == 0) return false;
         Sequence const sequence = first + lanes_.count_before(has_one);
@@ -107,7 +107,7 @@ class LanesProducer {
     CARILLON_HD bool try_push_n(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
         auto const all = static_cast<std::uint32_t>(count) * lanes_.size();
         Claim claim{};
-        if (lanes_.thread_rank() == 0) claim = claimer_.try_claim(all, all);
+        if (is_leader(lanes_)) claim = claimer_.try_claim(all, all);
         Sequence const first = lanes_.broadcast(claim.first);
         if (first == 0) return false;
         // S1, pairs with S4

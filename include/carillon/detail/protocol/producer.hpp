@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/messages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/protocol/tail_doorbell.hpp"
@@ -19,23 +20,29 @@ namespace carillon {
 // What can be known before the message is worked out ahead: between message and publish there is
 // little but the store.
 //
+// Lanes: who writes them together. Every lane calls every member function with the same arguments
+// and keeps the same numbers; the first one stores, but for try_push_quads(). What room there is
+// each lane has seen for itself, and they vote.
+//
 // On memory that is not coherent a flush may throw. A number is spent once its line has been stored
 // with its tags, before the flush: no other message is put under tags that may have arrived. So
 // after an exception what has a number below next() counts as sent, and leaves with the next flush
 // of that memory at the latest; what has not was not sent, and may be pushed again.
-template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer = NoDoorbell>
+template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer = NoDoorbell,
+          VotingGroup Lanes = OneThread>
 class Producer {
    public:
     CARILLON_POLICY_CODE
     CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
-                                  Ringer doorbell = Ringer())
+                                  Ringer doorbell = Ringer(), Lanes lanes = Lanes())
         : view_(view),
           next_(view.first),
           slot_(view.slot(view.first)),
           room_(view.capacity),
           far_(far),
           near_(near),
-          doorbell_(doorbell) {
+          doorbell_(doorbell),
+          lanes_(lanes) {
         check_payload<T>();
     }
 
@@ -67,6 +74,7 @@ class Producer {
     CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
+        static_assert(Lanes::most == 1, "carillon: how many messages fit is not voted on");
         if (count > room_) look_at_credit();
         std::size_t const fit = count < room_ ? count : room_;
         if (fit == 0) return 0;
@@ -87,13 +95,30 @@ class Producer {
         return true;
     }
 
+    // Publishes `count` lines and returns true, or returns false at once when there is no room for
+    // all. The lanes store a quad each: words_of(i).word are the payload words of quad i, of those
+    // of all lines. No lane waits for another: each quad carries its tag.
+    CARILLON_POLICY_CODE
+    template <class WordsOf>
+    CARILLON_HD bool try_push_quads(std::uint32_t count, WordsOf&& words_of) requires
+        QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> {
+        if (lacks_room(count)) return false;
+        for (std::uint32_t i = lanes_.thread_rank(); i < count * quads_per_line;
+             i += lanes_.size()) {
+            Sequence const sequence = next_ + i / quads_per_line;
+            Quad* const to = &view_.slot(sequence)->quads[i % quads_per_line];
+            far_.store_quad(to, pack_quad(words_of(i).word, tag_of(sequence)));
+            far_.commit(to, sizeof(Quad));  // P2
+        }
+        advance(count);
+        // Where nobody waits for it.
+        if (room_ < view_.capacity / 2) look_at_credit();
+        return true;
+    }
+
     // True when no slot was free just now.
     CARILLON_POLICY_CODE
-    [[nodiscard]] CARILLON_HD bool was_full() {
-        if (room_ != 0) return false;
-        look_at_credit();
-        return room_ == 0;
-    }
+    [[nodiscard]] CARILLON_HD bool was_full() { return lacks_room(1); }
 
     // The sequence number that the next message will get.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
@@ -105,19 +130,24 @@ class Producer {
         Line* const stored = store(line, data);
         // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
         // to be evicted. No order between quads is needed: each carries its tag.
-        far_.commit(stored, sizeof(Line));
-        doorbell_.commit(far_);
+        if (is_leader(lanes_)) {
+            far_.commit(stored, sizeof(Line));
+            doorbell_.commit(far_);
+        }
         look_now_and_then();
     }
 
     // Returns the slot.
     CARILLON_POLICY_CODE
     CARILLON_HD Line* store(Line const& line, OutOfLine data) {
-        // P1, pairs with C1: what the message refers to is complete before the line that names it.
-        if (data == OutOfLine::written) far_.release();
-        far_.store_line(slot_, line, tag_of(next_ - view_.capacity));
-        doorbell_.store(far_, next_);
         Line* const stored = slot_;
+        if (is_leader(lanes_)) {
+            // P1, pairs with C1: what the message refers to is complete before the line that names
+            // it. Of what other threads wrote, that which came before they met the leader.
+            if (data == OutOfLine::written) far_.release();
+            far_.store_line(stored, line, tag_of(next_ - view_.capacity));
+            doorbell_.store(far_, next_);
+        }
         advance(1);
         return stored;
     }
@@ -146,9 +176,16 @@ class Producer {
         slot_ = view_.slot(next_);
     }
 
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool lacks_room(std::uint32_t lines) {
+        if (!lanes_.any(room_ < lines)) return false;
+        look_at_credit();
+        return lanes_.any(room_ < lines);
+    }
+
     // P3, pairs with C2: the slot's last line was taken before it is written again; without it a
     // line is lost. A consumer that is wrong may write any credit there: it has lines overwritten,
-    // but never more than there are.
+    // but never more than there are. In every lane, before its own stores.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
         Sequence const taken = near_.load_word(view_.credit);
@@ -166,6 +203,7 @@ class Producer {
     Far far_;
     Near near_;
     Ringer doorbell_;
+    Lanes lanes_;
 };
 
 }  // namespace carillon

@@ -13,11 +13,13 @@
 //
 // Line s lives in slot (s - 1) mod capacity. Neither side loads from far memory (invariant 1).
 // How memory is touched is an access policy (detail/access/access.hpp); there is no fence,
-// intrinsic or PTX in this room. Zeroed memory is an empty ring.
+// intrinsic or PTX in this room. An end is a thread's or a warp's (detail/machine/group.hpp).
+// Zeroed memory is an empty ring.
 //
 //   ring_view.hpp            where slots and credit are
 //   producer.hpp             the end that writes lines: P1, P2, P3
 //   consumer.hpp             the end that takes them: C1, C2
+//   credit.hpp               how credit is returned, by one thread or by a warp
 //   messages.hpp, tail_doorbell.hpp   many messages at once; how one who watches many rings hears
 //   of one
 #pragma once

@@ -102,6 +102,11 @@ struct BytesOf<T, false> {
 
 }  // namespace detail
 
+// Three payload words as a quad with `tag`.
+[[nodiscard]] CARILLON_HD constexpr Quad pack_quad(std::uint32_t const* word, Tag tag) {
+    return {word[0] | (std::uint64_t{word[1]} << 32), word[2] | (std::uint64_t{tag} << 32)};
+}
+
 // Lays `message` out as a line with `tag`. Bytes of the payload beyond sizeof(T) are zero.
 template <class T>
 [[nodiscard]] CARILLON_HD Line pack(T const& message, Tag tag) {
@@ -119,9 +124,7 @@ template <class T>
 #else
     Line line;
     for (std::size_t i = 0; i < quads_per_line; ++i) {
-        std::uint32_t const* word = words.word + i * payload_words_per_quad;
-        line.quads[i].low = word[0] | (std::uint64_t{word[1]} << 32);
-        line.quads[i].high = word[2] | (std::uint64_t{tag} << 32);
+        line.quads[i] = pack_quad(words.word + i * payload_words_per_quad, tag);
     }
     return line;
 #endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the lanes that take lines together return credit: one of them, for what all have looked at.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon::detail {
+
+// The lanes meet first (W1, for C2 and S2): without that the word could leave ahead of the loads
+// with which another lane looks at a slot that it covers. It leaves now (H2): a producer may be
+// waiting.
+CARILLON_POLICY_CODE
+template <FarAccess Far, VotingGroup Lanes>
+CARILLON_HD void return_credit(Far const& far, Lanes lanes, std::uint64_t* credit, Sequence taken) {
+    lanes.sync();
+    if (!is_leader(lanes)) return;
+    far.store_word(credit, taken);
+    far.commit(credit, sizeof(*credit));
+}
+
+}  // namespace carillon::detail
