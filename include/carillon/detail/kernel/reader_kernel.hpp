@@ -59,25 +59,32 @@ class ReaderWarp {
     // time to end.
     CARILLON_HD void serve_until_work(ReadRequest& work) {
         ReadRequest request{};
-        bool stopping = false;
-        while (!stopping) {
-            if (requests_.try_pop(request)) {
-                if (request.to != 0) break;
-                stopping = !send(request);
-                control_.busy();
-            } else {
-                control_.idle();
+        bool look_at_stop = overdue();
+        for (;;) {
+            if (look_at_stop && stop_now()) {
+                request.size = 0;
+                break;
             }
-            stopping = stopping || should_stop();
+            // As in serve(): between two looks at the ring is nothing else.
+            std::uint32_t const polls = control_.polls_before_rest();
+            auto const keep = [&](Line const& line) { request = unpack<ReadRequest>(line); };
+            if (!requests_.try_consume_within(
+                    polls, [&] { control_.spin(); }, keep)) {
+                control_.rest(polls);
+                look_at_stop = true;
+            } else if (request.to == 0) {
+                look_at_stop = !send(request) || overdue();
+            } else {
+                break;
+            }
         }
-        if (stopping) request.size = 0;
         if (is_leader(lanes_)) work = request;
     }
 
     // Tells that what the block copied is there: what all threads wrote before its barrier.
     CARILLON_HD void complete() {
         while (!replies_.try_push(ReadReply{}, OutOfLine::written)) {
-            if (should_stop()) return;
+            if (stop_now()) return;
             control_.idle();
         }
     }
@@ -93,15 +100,18 @@ class ReaderWarp {
                                            offset < request.size ? request.size - offset : 0);
         };
         while (!replies_.try_push_quads(lines_for(request.size), words_of)) {
-            if (should_stop()) return false;
+            if (stop_now()) return false;
             control_.idle();
         }
         return true;
     }
 
-    CARILLON_HD bool should_stop() {
-        return lanes_.any(is_leader(lanes_) && control_.should_stop());
+    // Whether it is a while since the last look at the stop word.
+    CARILLON_HD bool overdue() {
+        bool const due = control_.busy();
+        return lanes_.any(is_leader(lanes_) && due);
     }
+    CARILLON_HD bool stop_now() { return lanes_.any(is_leader(lanes_) && control_.stop_now()); }
 
     Consumer<ReadRequest, DeviceNear, DeviceFar, Lanes> requests_;
     Producer<ReadReply, DeviceFar, DeviceNear, NoDoorbell, Lanes> replies_;
