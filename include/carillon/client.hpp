@@ -44,19 +44,19 @@ namespace detail {
 // once. No two are the same.
 class Ticket {
    public:
-    // `number` counts the requests of client `issuer`; `place` is where it keeps what it knows of
+    // `number` counts the requests of client `issuer`; `slot` is where it keeps what it knows of
     // this one, if the number does not say that.
-    Ticket(std::uint64_t issuer, std::uint64_t number, std::uint32_t place = 0)
-        : issuer_(issuer), number_(number), place_(place) {}
+    Ticket(std::uint64_t issuer, std::uint64_t number, std::uint32_t slot = 0)
+        : issuer_(issuer), number_(number), slot_(slot) {}
     [[nodiscard]] std::uint64_t issuer() const { return issuer_; }
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    [[nodiscard]] std::uint32_t place() const { return place_; }
+    [[nodiscard]] std::uint32_t slot() const { return slot_; }
     bool operator==(Ticket const&) const = default;
 
    private:
     std::uint64_t issuer_;
     std::uint64_t number_;
-    std::uint32_t place_;
+    std::uint32_t slot_;
 };
 
 // The ticket of a command: it knows of which type the reply is.
@@ -217,7 +217,7 @@ class Client {
     using Sent = typename Transport::Sent;  // names a request whose reply is outstanding
 
     [[nodiscard]] Ticket ticket(Sent const& sent) const {
-        return {issuer_, transport_.number_of(sent), transport_.place_of(sent)};
+        return {issuer_, transport_.number_of(sent), transport_.slot_of(sent)};
     }
 
     // What a ticket of this client names.

@@ -73,9 +73,9 @@ class ChannelTransport {
 
     // What a ticket says of a request.
     [[nodiscard]] static std::uint64_t number_of(Sent number) { return number; }
-    [[nodiscard]] static std::uint32_t place_of(Sent /*number*/) { return 0; }
+    [[nodiscard]] static std::uint32_t slot_of(Sent /*number*/) { return 0; }
     // Throws UsageError when no reply is outstanding for such a ticket.
-    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t /*place*/) {
+    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t /*slot*/) {
         ends_.require_valid(call, number);
         return number;
     }

@@ -107,11 +107,11 @@ class PoolTransport {
 
     // What a ticket says of a request.
     [[nodiscard]] static std::uint64_t number_of(Sent slot) { return slot->awaited; }
-    [[nodiscard]] std::uint32_t place_of(Sent slot) const { return index_of(*slot); }
+    [[nodiscard]] std::uint32_t slot_of(Sent slot) const { return index_of(*slot); }
     // Throws UsageError when no reply is outstanding for such a ticket.
-    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t slot) {
-        if (slot < slots_.size()) {
-            Slot& slot = slots_[slot];
+    [[nodiscard]] Sent find(std::string_view call, std::uint64_t number, std::uint32_t index) {
+        if (index < slots_.size()) {
+            Slot& slot = slots_[index];
             if (slot.awaited == number && slot.awaited != 0) return &slot;
         }
         throw UsageError(call, "no reply is outstanding for this ticket");
