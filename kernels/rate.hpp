@@ -147,7 +147,7 @@ struct SendMpmc {
                     thread << 32U | (std::uint64_t{messages_per_claim} * sends + i);
                 messages[i] = {{n, n ^ 1, n + 2, n ^ 3, n + 4, n ^ 5}};
             }
-            if (own.try_push_n(messages)) {
+            if (own.try_push_all(messages)) {
                 for (Payload const& each : messages) account.add(each.sum());
                 account.found();
                 if (++sends % sends_per_look == 0) going_on = WarpLanes::all(account.obey());

@@ -8,9 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <span>
 
 #include "carillon/detail/access/host_coherent.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_ring_memory.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
@@ -57,12 +58,12 @@ class HostRing {
         }
     }
 
-    // Publishes as many of the `count` messages as there is room for, the first ones, and returns
-    // how many. Throws UsageError for a null pointer to any.
-    std::size_t try_push_n(T const* messages, std::size_t count, OutOfLine data = OutOfLine::none) {
+    // Publishes the first ones of `messages`, as many as there is room for, and returns how many.
+    // Throws UsageError for a null pointer to any.
+    std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(&producer_, "HostRing::try_push_n");
-        require_messages("HostRing::try_push_n", messages, count);
-        return producer_.end.try_push_n(messages, count, data);
+        detail::require_messages("HostRing::try_push_n", messages);
+        return producer_.end.try_push_n(messages.data(), messages.size(), data);
     }
 
     // Takes the next message into `message` and returns true, or returns false at once when none
@@ -87,15 +88,16 @@ class HostRing {
         }
         return unpack<T>(line);
     }
-    // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
-    // Throws UsageError for a null pointer to any.
-    [[nodiscard]] std::size_t try_pop_n(T* messages, std::size_t count) {
+    // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
+    // and returns how many. Throws UsageError for a null pointer to any.
+    [[nodiscard]] std::size_t try_pop_n(std::span<T> messages) {
         detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop_n");
-        require_messages("HostRing::try_pop_n", messages, count);
-        std::size_t taken = consumer_.end.try_pop_n(messages, count);
+        detail::require_messages("HostRing::try_pop_n", messages);
+        std::size_t taken = consumer_.end.try_pop_n(messages.data(), messages.size());
         consumer_.run += taken;
-        if (taken < count && ran_dry()) {
-            taken += consumer_.end.try_pop_n(messages + taken, count - taken);
+        if (taken < messages.size() && ran_dry()) {
+            auto const rest = messages.subspan(taken);
+            taken += consumer_.end.try_pop_n(rest.data(), rest.size());
         }
         return taken;
     }
@@ -107,12 +109,6 @@ class HostRing {
     [[nodiscard]] HostRingConsumer<T>& consumer() { return consumer_.end; }
 
    private:
-    static void require_messages(std::string_view call, T const* messages, std::size_t count) {
-        if (messages != nullptr || count == 0) [[likely]]
-            return;
-        throw UsageError(call, "the messages are a null pointer");
-    }
-
     // Each end's counters are its thread's alone.
     struct alignas(detail::apart) Pushing {
         HostRingProducer<T> end;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/mpmc_ring_state.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -73,6 +74,7 @@ class HostMpmcProducer {
         detail::OneThreadCall<> const call(this, "MpmcRing::try_push");
         mark_.require_own("MpmcRing::try_push");
         require_state("MpmcRing::try_push_n");
+        detail::require_messages("MpmcRing::try_push_n", messages);
         try {
             return end_.try_push_n(messages.data(), messages.size(), data);
         } catch (...) {

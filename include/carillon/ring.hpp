@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
@@ -60,6 +62,16 @@ class Ring {
         mark_.require_own("Ring::try_push");
         return host_.try_push(message, data);
     }
+    // Publishes the first ones of `messages`, as many as there is room for, and returns how many:
+    // with one fence for all of them. `data` is for what any of them refers to.
+    // Throws UsageError for a null pointer to any.
+    std::size_t try_push_n(std::span<T const> messages,
+                           OutOfLine data = OutOfLine::none) requires to_device {
+        detail::OneThreadCall<> const call(this, "Ring::try_push_n");
+        mark_.require_own("Ring::try_push_n");
+        detail::require_messages("Ring::try_push_n", messages);
+        return host_.try_push_n(messages.data(), messages.size(), data);
+    }
     // Publishes, waiting for room if need be. Throws TimeoutError; the message was not sent then.
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) requires to_device {
@@ -77,6 +89,14 @@ class Ring {
         Line line;
         if (!host_.try_take(line)) return {};
         return unpack<T>(line);
+    }
+    // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
+    // and returns how many. Throws UsageError for a null pointer to any.
+    [[nodiscard]] std::size_t try_pop_n(std::span<T> messages) requires(!to_device) {
+        detail::OneThreadCall<> const call(this, "Ring::try_pop_n");
+        mark_.require_own("Ring::try_pop_n");
+        detail::require_messages("Ring::try_pop_n", messages);
+        return host_.try_pop_n(messages.data(), messages.size());
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {

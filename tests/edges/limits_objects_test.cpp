@@ -215,7 +215,11 @@ TEST_P(LimitsOfObjectsTest, null) {
     HostWait const wait;
     DeviceReader reader(device());
     Memory const memory = device().allocate(64);
+    Ring<int, Direction::to_device> to(device());
+    Ring<int, Direction::to_host> from(device());
+    MpmcRing<int, Direction::to_device> const shared(device());
     HostRing<int> ring(8);
+    std::span<int> const at_null(static_cast<int*>(nullptr), 1);
     auto const null = Expected::usage("null pointer");
     try_limits(
         {{"Channel, no memory", null, [&] { Channel<int, int>(device(), no_memory, 0, wait); }},
@@ -228,12 +232,15 @@ TEST_P(LimitsOfObjectsTest, null) {
          {"DeviceReader::read, null", null, [&] { (void)reader.read(nullptr, 8, patience); }},
          {"DeviceReader::read, nothing at null", Expected::behaves(),
           [&] { return reader.read(nullptr, 0, patience).empty(); }},
-         {"HostRing::try_push_n, null", null, [&] { ring.try_push_n(nullptr, 1); }},
-         {"HostRing::try_pop_n, null", null, [&] { (void)ring.try_pop_n(nullptr, 1); }},
+         {"Ring::try_push_n, null", null, [&] { to.try_push_n(at_null); }},
+         {"Ring::try_pop_n, null", null, [&] { (void)from.try_pop_n(at_null); }},
+         {"MpmcRing::try_push_n, null", null, [&] { shared.producer().try_push_n(at_null); }},
+         {"HostRing::try_push_n, null", null, [&] { ring.try_push_n(at_null); }},
+         {"HostRing::try_pop_n, null", null, [&] { (void)ring.try_pop_n(at_null); }},
          {"HostRing::try_push_n, none", Expected::behaves(),
-          [&] { return ring.try_push_n(nullptr, 0) == 0; }},
+          [&] { return ring.try_push_n({}) == 0; }},
          {"HostRing::try_pop_n, none", Expected::behaves(),
-          [&] { return ring.try_pop_n(nullptr, 0) == 0; }},
+          [&] { return ring.try_pop_n({}) == 0; }},
          {"copy_to_device, nothing", Expected::behaves(), [&] { copy_to_device(memory, 64, {}); }},
          {"copy_from_device, nothing", Expected::behaves(),
           [&] { copy_from_device({}, memory, 64); }},

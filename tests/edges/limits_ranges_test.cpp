@@ -140,18 +140,25 @@ TEST_P(LimitsOfRangesTest, rangesOfChunks) {
 TEST_P(LimitsOfRangesTest, batches) {
     MpmcRing<int, Direction::to_device> const shared(device(), {.capacity = 4, .stripe = 1});
     auto producer = shared.producer();
+    Ring<int, Direction::to_device> to(device(), {.capacity = 4});
+    Ring<int, Direction::to_host> from(device(), {.capacity = 4});
     HostRing<int> ring(4);
     std::vector<int> many(100, 1);
-    try_limits({{"MpmcRing::try_push_n, none", Expected::behaves(),
-                 [&] { return producer.try_push_n({}) == 0; }},
-                {"MpmcRing::try_push_n, more than fit", Expected::behaves(),
-                 [&] { return producer.try_push_n(many) == 4; }},
-                {"HostRing::try_push_n, more than fit", Expected::behaves(),
-                 [&] { return ring.try_push_n(many.data(), many.size()) == 4; }},
-                {"HostRing::try_pop_n, more than there are", Expected::behaves(),
-                 [&] { return ring.try_pop_n(many.data(), many.size()) == 4; }},
-                {"HostRing::try_pop_n, empty", Expected::behaves(),
-                 [&] { return ring.try_pop_n(many.data(), many.size()) == 0; }}});
+    try_limits(
+        {{"MpmcRing::try_push_n, none", Expected::behaves(),
+          [&] { return producer.try_push_n({}) == 0; }},
+         {"MpmcRing::try_push_n, more than fit", Expected::behaves(),
+          [&] { return producer.try_push_n(many) == 4; }},
+         {"Ring::try_push_n, none", Expected::behaves(), [&] { return to.try_push_n({}) == 0; }},
+         {"Ring::try_push_n, more than fit", Expected::behaves(),
+          [&] { return to.try_push_n(many) == 4; }},
+         {"Ring::try_pop_n, empty", Expected::behaves(), [&] { return from.try_pop_n(many) == 0; }},
+         {"HostRing::try_push_n, more than fit", Expected::behaves(),
+          [&] { return ring.try_push_n(many) == 4; }},
+         {"HostRing::try_pop_n, more than there are", Expected::behaves(),
+          [&] { return ring.try_pop_n(many) == 4; }},
+         {"HostRing::try_pop_n, empty", Expected::behaves(),
+          [&] { return ring.try_pop_n(many) == 0; }}});
 }
 
 TEST_P(LimitsOfRangesTest, placesAndCores) {

@@ -28,7 +28,7 @@ TEST(HostRingTest, emptyRingGivesNothing) {
     Whole message{};
     EXPECT_FALSE(ring.try_pop(message));
     EXPECT_FALSE(ring.try_pop());
-    EXPECT_EQ(ring.try_pop_n(&message, 1), 0U);
+    EXPECT_EQ(ring.try_pop_n({&message, 1}), 0U);
     EXPECT_EQ(ring.capacity(), 4U);
 }
 
@@ -38,7 +38,7 @@ TEST(HostRingTest, fullRingRefusesAndKeepsWhatItHas) {
     ASSERT_TRUE(ring.try_push(Whole::make(2)));
     EXPECT_FALSE(ring.try_push(Whole::make(3)));
     Whole const more = Whole::make(4);
-    EXPECT_EQ(ring.try_push_n(&more, 1), 0U);
+    EXPECT_EQ(ring.try_push_n({&more, 1}), 0U);
     EXPECT_EQ(ring.try_pop(), Whole::make(1));
     EXPECT_EQ(ring.try_pop(), Whole::make(2));
     EXPECT_FALSE(ring.try_pop());
@@ -67,8 +67,8 @@ TEST(HostRingTest, severalAtOnceComeOutInOrderOverTheWrap) {
     std::uint64_t pushed = 0;
     for (std::uint64_t popped = 0; popped < 200;) {
         for (std::uint64_t i = 0; i < 8; ++i) in.at(i) = Whole::make(pushed + i);
-        pushed += ring.try_push_n(in.data(), 5);
-        std::size_t const count = ring.try_pop_n(out.data(), out.size());
+        pushed += ring.try_push_n({in.data(), 5});
+        std::size_t const count = ring.try_pop_n(out);
         for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out.at(i), Whole::make(popped + i));
         popped += count;
         ASSERT_EQ(popped, pushed);
@@ -103,10 +103,10 @@ TYPED_TEST(HostRingSizeTest, everyByteCrosses) {
         Message const one = Message::make(i);
         std::array const two{Message::make(i + 1), Message::make(i + 2)};
         ASSERT_TRUE(ring.try_push(one));
-        ASSERT_EQ(ring.try_push_n(two.data(), 2), 2U);
+        ASSERT_EQ(ring.try_push_n({two.data(), 2}), 2U);
         ASSERT_EQ(ring.try_pop(), one);
         std::array<Message, 2> out{};
-        ASSERT_EQ(ring.try_pop_n(out.data(), 2), 2U);
+        ASSERT_EQ(ring.try_pop_n({out.data(), 2}), 2U);
         ASSERT_EQ(out, two);
         ASSERT_FALSE(ring.try_pop());
     }
@@ -188,7 +188,9 @@ TEST_P(HostRingStreamTest, severalAtOnceCrossWholeAndInOrder) {
             std::uint64_t const count = std::min(most, messages - done);
             for (std::uint64_t i = 0; i < count; ++i) batch.at(i) = Whole::make(done + i);
             std::size_t pushed = 0;
-            if (!eventually([&] { return (pushed = ring.try_push_n(batch.data(), count)) != 0; })) {
+            if (!eventually([&] {
+                    return (pushed = ring.try_push_n({batch.data(), count})) != 0;
+                })) {
                 return;
             }
             done += pushed;
@@ -198,7 +200,7 @@ TEST_P(HostRingStreamTest, severalAtOnceCrossWholeAndInOrder) {
     std::array<Whole, most> batch{};
     for (std::uint64_t done = 0; done < messages;) {
         std::size_t count = 0;
-        if (!eventually([&] { return (count = ring.try_pop_n(batch.data(), most)) != 0; })) break;
+        if (!eventually([&] { return (count = ring.try_pop_n({batch.data(), most})) != 0; })) break;
         for (std::size_t i = 0; i < count; ++i) wrong += batch.at(i) != Whole::make(done + i);
         done += count;
     }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring between the CPU and a kernel of the user's own.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <span>
+#include <vector>
+
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
@@ -54,6 +60,31 @@ TEST_P(DeviceRingTest, tenThousandMessagesGoThereAndBackWholeAndInOrder) {
 }
 
 TEST_P(DeviceRingTest, smallestRingWrapsAtItsLastSlot) { expect_echo(500, {.capacity = 2}); }
+
+// Catches a batch that is cut, doubled or out of order where it does not fit, or goes on at slot 0.
+TEST_P(DeviceRingTest, batchesGoThereAndBackWholeAndInOrder) {
+    constexpr std::uint32_t count = 1000;
+    ToDevice to(device(), {.capacity = 16});
+    ToHost from(device(), {.capacity = 16});
+    auto const kernel =
+        launch(device(), 1, EchoBody{to.device_handle(), from.device_handle(), count});
+    std::vector<Message> messages;
+    for (std::uint64_t i = 1; i <= count; ++i) messages.push_back(Message::make(i));
+    std::span<Message const> left = messages;
+    std::array<Message, 7> taken{};
+    auto const deadline = std::chrono::steady_clock::now() + patience;
+    for (std::uint32_t received = 0; received < count;) {
+        left = left.subspan(to.try_push_n(left.first(std::min<std::size_t>(left.size(), 11))));
+        std::size_t const arrived = from.try_pop_n(taken);
+        for (Message const& each : std::span(taken).first(arrived)) {
+            ASSERT_EQ(each.number, ++received);
+            ASSERT_TRUE(each.whole());
+        }
+        ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    }
+    EXPECT_EQ(from.try_pop_n(taken), 0U);
+    EXPECT_TRUE(kernel.wait(patience));
+}
 
 TEST_P(DeviceRingTest, tagsWrapInBothDirections) {
     expect_echo(200, {.capacity = 4, .for_tests = {.first = just_below_the_tags_wrap}});

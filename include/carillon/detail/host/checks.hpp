@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rings and channels cannot be made of is refused in the name of the user's call.
+// What rings and channels cannot be made of, or be given, is refused in the name of the user's
+// call.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon::detail {
 
@@ -22,5 +26,13 @@ void check_first(char const* call, Sequence first);
 [[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
                                                             unsigned index);
+
+// Throws UsageError for messages at a null pointer, unless there are none.
+template <class T>
+void require_messages(std::string_view call, std::span<T> messages) {
+    if (messages.data() != nullptr || messages.empty()) [[likely]]
+        return;
+    throw UsageError(call, "the messages are at a null pointer");
+}
 
 }  // namespace carillon::detail

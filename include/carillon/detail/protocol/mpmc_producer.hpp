@@ -104,7 +104,7 @@ class LanesProducer {
     // i + 1 of any.
     CARILLON_POLICY_CODE
     template <std::size_t count>
-    CARILLON_HD bool try_push_n(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
+    CARILLON_HD bool try_push_all(T const (&messages)[count], OutOfLine data = OutOfLine::none) {
         auto const all = static_cast<std::uint32_t>(count) * lanes_.size();
         Claim claim{};
         if (is_leader(lanes_)) claim = claimer_.try_claim(all, all);
