@@ -24,7 +24,7 @@ class OneWord {
 
     [[nodiscard]] HostEnd& host() { return host_; }
     [[nodiscard]] HostEnd const& host() const { return host_; }
-    [[nodiscard]] DeviceEnd device() const {
+    [[nodiscard]] DeviceEnd device_handle() const {
         return DeviceEnd(static_cast<std::uint64_t*>(memory_.device_ptr()));
     }
 
