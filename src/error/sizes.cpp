@@ -36,10 +36,10 @@ void require_machine_memory(std::string_view call, std::size_t size) {
                            fmt::format("{} bytes asked for on a machine of {}", size, machine));
 }
 
-void require_reply_slots(std::string_view call, std::uint64_t places) {
-    if (places != 0 && places <= most_reply_slots) return;
-    throw UsageError(
-        call, fmt::format("places for {} replies: there can be 1 to {}", places, most_reply_slots));
+void require_reply_slots(std::string_view call, std::uint64_t slots) {
+    if (slots != 0 && slots <= most_reply_slots) return;
+    throw UsageError(call, fmt::format("reply slots for {} replies: there can be 1 to {}", slots,
+                                       most_reply_slots));
 }
 
 void require_senders(std::string_view call, std::uint64_t senders) {

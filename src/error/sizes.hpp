@@ -16,8 +16,8 @@ void require_addressable(std::string_view call, std::size_t size);
 [[nodiscard]] std::size_t sum_of_sizes(std::string_view call, std::size_t size, std::size_t more);
 // Throws OutOfMemoryError for more than this machine has.
 void require_machine_memory(std::string_view call, std::size_t size);
-// Throws UsageError unless there are places for replies, and 2^24 at most.
-void require_reply_slots(std::string_view call, std::uint64_t places);
+// Throws UsageError unless there are slots for replies, and 2^24 at most.
+void require_reply_slots(std::string_view call, std::uint64_t slots);
 // The same for threads that send, at most as many as a machine can have.
 void require_senders(std::string_view call, std::uint64_t senders);
 
