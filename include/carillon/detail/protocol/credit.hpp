@@ -13,10 +13,11 @@ namespace carillon::detail {
 
 // The lanes meet first (W1, for C2 and S2): without that the word could leave ahead of the loads
 // with which another lane looks at a slot that it covers. It leaves now (H2): a producer may be
-// waiting.
+// waiting. Both policies are given by value: GCC 12 takes a reference to one without members for
+// an object that is not initialized.
 CARILLON_POLICY_CODE
 template <FarAccess Far, VotingGroup Lanes>
-CARILLON_HD void return_credit(Far const& far, Lanes lanes, std::uint64_t* credit, Sequence taken) {
+CARILLON_HD void return_credit(Far far, Lanes lanes, std::uint64_t* credit, Sequence taken) {
     lanes.sync();
     if (!is_leader(lanes)) return;
     far.store_word(credit, taken);
