@@ -72,6 +72,7 @@ namespace carillon {
 
 // All threads of a block as a group (detail/machine/group.hpp).
 struct BlockThreads {
+    // The functions of carillon::block, by the names that groups have for them.
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread(); }
     [[nodiscard]] CARILLON_HD static unsigned size() { return block::threads(); }
     CARILLON_HD static void sync() { block::barrier(); }

@@ -31,8 +31,9 @@ class ChannelMemory {
     // there or is given twice.
     void arrange(std::span<ChannelLocation const> locations);
 
-    [[nodiscard]] unsigned channels() const { return channels_; }
-    [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+    [[nodiscard]] unsigned channels() const { return channels_; }       // how many
+    [[nodiscard]] std::uint32_t capacity() const { return capacity_; }  // slots, each way
+    // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
     // The two blocks of memory, for whoever wants to put something of their own there.

@@ -46,6 +46,7 @@ class ChunkRing;
 class ClaimedChunk {
    public:
     ClaimedChunk(ClaimedChunk&&) noexcept = default;
+    // What it had is given up.
     ClaimedChunk& operator=(ClaimedChunk&& other) noexcept {
         if (this != &other) {
             give_up();
@@ -66,6 +67,7 @@ class ClaimedChunk {
     // What the calling thread wrote leaves it: for a thread that fills a chunk, or a part of it,
     // which another thread will commit.
     void flush() const;
+    // Its number, from 1 on in the order of claims.
     [[nodiscard]] Sequence sequence() const { return sequence_; }
 
    protected:
@@ -112,6 +114,7 @@ class Chunk : public ClaimedChunk {
 template <class Meta>
 class BlockChunkReader {
    public:
+    // ChunkRing::block_handle makes it.
     CARILLON_HD explicit BlockChunkReader(ChunkRingView const& view) : reader_(view) {}
 
     // As ChunkConsumer::try_take, the same to every thread: each may read the chunk.
@@ -140,8 +143,8 @@ class BlockChunkReader {
 template <class Meta = NoMeta>
 class ChunkRing {
    public:
-    using DeviceEnd = DeviceChunkReader<Meta>;
-    using BlockEnd = BlockChunkReader<Meta>;
+    using DeviceEnd = DeviceChunkReader<Meta>;  // what device_handle() gives
+    using BlockEnd = BlockChunkReader<Meta>;    // what block_handle() gives
 
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit ChunkRing(Device const& device, ChunkRingOptions const& options = {})
@@ -182,6 +185,7 @@ class ChunkRing {
         return Chunk<Meta>(state_, sequence);
     }
 
+    // How many chunks there are, and how many bytes each has, as asked for.
     [[nodiscard]] std::uint32_t chunks() const { return state_->chunks(); }
     [[nodiscard]] std::size_t chunk_bytes() const { return state_->chunk_bytes(); }
 

@@ -74,7 +74,7 @@ class Client {
    public:
     // What travels: the handler's own types, or packets of a table of commands.
     using Request = typename Messages::Request;
-    using Reply = typename Messages::Reply;
+    using Reply = typename Messages::Reply;  // the same, of the way back
 
     // An end of a transport that is made of these.
     template <class... End>
@@ -166,6 +166,7 @@ class Client {
         return reply_to<Command>("Client::call",
                                  call(Messages::Table::pack(command), timeout, data));
     }
+    // Nothing when there is no room; the ticket knows the reply's type.
     template <class Command>
     requires(Messages::has_commands) [[nodiscard]] std::optional<CommandTicket<Command>> try_submit(
         Command const& command, OutOfLine data = OutOfLine::none) {
@@ -173,6 +174,7 @@ class Client {
         if (!ticket) return {};
         return CommandTicket<Command>(*ticket);
     }
+    // The same, waiting for room. Throws TimeoutError; the command was not sent then.
     template <class Command>
     requires(Messages::has_commands)
         [[nodiscard]] CommandTicket<Command> submit(Command const& command,
@@ -180,6 +182,7 @@ class Client {
                                                     OutOfLine data = OutOfLine::none) {
         return CommandTicket<Command>(submit(Messages::Table::pack(command), timeout, data));
     }
+    // The reply to a command in a std::optional: nothing if it has not come. Throws HandlerError.
     template <class Command>
     requires(Messages::has_commands)
         [[nodiscard]] auto try_take(CommandTicket<Command> const& ticket) {
@@ -189,6 +192,8 @@ class Client {
         return reply ? std::optional<Typed>(reply_to<Command>("Client::try_take", *reply))
                      : std::nullopt;
     }
+    // The reply to a command, waiting for it. Throws HandlerError, and TimeoutError: the ticket is
+    // still good then.
     template <class Command>
     requires(Messages::has_commands) auto wait(CommandTicket<Command> const& ticket,
                                                std::chrono::nanoseconds timeout) {

@@ -17,6 +17,7 @@
 
 namespace carillon {
 
+// The largest command, and the largest reply to one, in bytes: what a line has beside the number.
 inline constexpr std::size_t command_bytes = payload_bytes - sizeof(std::uint32_t);
 
 // The reply to a command whose handler returns nothing.
@@ -38,7 +39,9 @@ class Outcome {
     // NOLINTNEXTLINE(google-explicit-constructor): `return Refusal{code};`
     CARILLON_HD Outcome(Refusal refusal) : refusal_(refusal), refused_(true) {}
 
+    // Which of the two it is.
     [[nodiscard]] CARILLON_HD bool refused() const { return refused_; }
+    // Of one that refused() there is no reply, and of another no refusal.
     [[nodiscard]] CARILLON_HD Reply const& reply() const { return reply_; }
     [[nodiscard]] CARILLON_HD Refusal refusal() const { return refusal_; }
 
@@ -50,6 +53,7 @@ class Outcome {
     bool refused_;
 };
 
+// What a reply to a command is.
 enum class ReplyStatus : std::uint32_t {
     answered,
     refused,          // the first word is the code
@@ -67,11 +71,14 @@ class Commands {
                   "carillon: a command must be at most 44 bytes: it travels in one line");
 
    public:
+    // What travels: an opcode, and room for the largest command.
     using Request = detail::Packet<detail::largest({sizeof(Command)...})>;
 
+    // Whether the table names the type.
     template <class C>
     static constexpr bool has = (std::is_same_v<C, Command> || ...);
 
+    // The number by which a request says that it is a C; that the table names C is checked.
     template <class C>
     [[nodiscard]] CARILLON_HD static constexpr std::uint32_t opcode() {
         static_assert(has<C>, "carillon: the table of commands does not name this type");
@@ -81,6 +88,7 @@ class Commands {
         return opcodes.value[index];
     }
 
+    // A command as it travels.
     template <class C>
     [[nodiscard]] CARILLON_HD static Request pack(C const& command) {
         return detail::make_packet<Request>(opcode<C>(), command);

@@ -68,6 +68,7 @@ class Device {
     [[nodiscard]] static std::string selectors();
     [[nodiscard]] static bool names_gpu(std::string_view selector);
 
+    // What it is and how it is used: for reports, and for people.
     [[nodiscard]] DeviceInfo const& info() const;
     // Whether it only stands in for a GPU, so that its figures say nothing about one. What it does
     // otherwise than a GPU is in traits().

@@ -14,6 +14,7 @@ class Error : public std::runtime_error {
    public:
     Error(std::string_view call, std::string_view cause);
 
+    // The call that failed: one of this library, of a driver or of the system.
     [[nodiscard]] std::string const& call() const { return call_; }
 
    private:
@@ -50,8 +51,8 @@ class ResidencyError : public Error {
    public:
     ResidencyError(std::string_view call, unsigned asked, unsigned fit);
 
-    [[nodiscard]] unsigned asked() const { return asked_; }
-    [[nodiscard]] unsigned fit() const { return fit_; }
+    [[nodiscard]] unsigned asked() const { return asked_; }  // blocks of the launch
+    [[nodiscard]] unsigned fit() const { return fit_; }      // as many would have had room
 
    private:
     unsigned asked_;
@@ -82,7 +83,7 @@ class HandlerError : public Error {
     // `command`: the name of its type.
     HandlerError(std::string_view call, std::string_view command, std::uint32_t code);
 
-    [[nodiscard]] std::uint32_t code() const { return code_; }
+    [[nodiscard]] std::uint32_t code() const { return code_; }  // Refusal::code
 
    private:
     std::uint32_t code_;
@@ -100,7 +101,8 @@ class CodedError : public Error {
     CodedError(std::string_view call, int code, std::string_view code_name,
                std::string_view hint = {});
 
-    [[nodiscard]] int code() const { return code_; }
+    [[nodiscard]] int code() const { return code_; }  // errno, a CUresult or a VkResult
+    // As the library or the system calls it.
     [[nodiscard]] std::string const& code_name() const { return code_name_; }
 
    private:

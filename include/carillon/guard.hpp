@@ -48,6 +48,7 @@ class Guard {
     Guard(Guard const&) = delete;
     Guard& operator=(Guard const&) = delete;
 
+    // How many calls it has reported so far.
     [[nodiscard]] std::uint64_t reports() const;
 
    private:

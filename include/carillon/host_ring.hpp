@@ -21,8 +21,10 @@
 
 namespace carillon {
 
+// The ends of a HostRing, each for one thread.
 template <class T>
 using HostRingProducer = Producer<T, HostCoherent, HostCoherent>;
+// The end that takes.
 template <class T>
 using HostRingConsumer = Consumer<T, HostCoherent, HostCoherent>;
 
@@ -102,7 +104,7 @@ class HostRing {
         return taken;
     }
 
-    [[nodiscard]] std::uint32_t capacity() const { return memory_.view().capacity; }
+    [[nodiscard]] std::uint32_t capacity() const { return memory_.view().capacity; }  // slots
 
     // The ends themselves, for what they can do besides. Each belongs to one thread.
     [[nodiscard]] HostRingProducer<T>& producer() { return producer_.end; }

@@ -66,8 +66,8 @@ using HostCaller =
 template <class Request, class Reply>
 class HostService {
    public:
-    using Function = std::function<Reply(Request const&)>;
-    using Caller = HostCaller<Request, Reply>;
+    using Function = std::function<Reply(Request const&)>;  // serves one request
+    using Caller = HostCaller<Request, Reply>;              // what device_handle() gives
 
     // Throws UsageError for the options and without a function, and what Device::allocate throws.
     HostService(Device const& device, Function function, HostServiceOptions const& options = {})
@@ -87,6 +87,7 @@ class HostService {
             });
     }
 
+    // What handlers and kernels ask through: any number may have one.
     [[nodiscard]] Caller device_handle() const {
         MpmcRingView const requests = server("HostService::device_handle").device_view();
         if constexpr (std::is_void_v<Reply>) {

@@ -42,13 +42,14 @@ class PersistentKernel {
     static constexpr bool one_channel = std::same_as<Requests, Channels>;
 
    public:
-    using Client = typename Route::Client;
+    using Client = typename Route::Client;  // what channel(), express() and client() give
 
     // Allocates the rings, starts the kernel and returns when every block runs. Throws
     // ResidencyError, UsageError, TimeoutError, CudaError, and what Device::allocate throws.
     explicit PersistentKernel(Device const& device, KernelOptions const& options = {},
                               Handler handler = {})
         : PersistentKernel(device, Route(device, Requests{}, options), options, handler) {}
+    // The same with `requests` that say more than their type.
     template <std::same_as<Requests> Chosen>
     PersistentKernel(Device const& device, Chosen const& requests,
                      KernelOptions const& options = {}, Handler handler = {})
@@ -60,6 +61,7 @@ class PersistentKernel {
                      KernelOptions const& options, Handler handler = {}) requires(!pooled)
         : PersistentKernel(device, Route(device, std::move(memory), Requests{}, options), options,
                            handler) {}
+    // The same with `requests` that say more than their type.
     template <std::same_as<Requests> Chosen>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      Chosen const& requests, KernelOptions const& options = {},
@@ -82,6 +84,7 @@ class PersistentKernel {
     [[nodiscard]] Client& channel(unsigned index = 0) requires(!pooled) {
         return route_.channels().at("PersistentKernel::channel", index);
     }
+    // How many there are, the express ones not counted.
     [[nodiscard]] unsigned channels() const requires(!pooled) {
         return static_cast<unsigned>(route_.channels().size());
     }
@@ -98,6 +101,7 @@ class PersistentKernel {
     // Pool::clients have one.
     [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
 
+    // As KernelOptions::blocks.
     [[nodiscard]] unsigned blocks() const {
         return supervisor("PersistentKernel::blocks").blocks();
     }

@@ -22,9 +22,9 @@ struct IdlePolicy {
     std::uint32_t polls = 0;             // before the first sleep
     std::uint32_t longest_sleep_ns = 0;  // at most 1 ms; 0: it never sleeps
 
-    static constexpr IdlePolicy spin() { return {}; }
-    static constexpr IdlePolicy backoff() { return {64, 1'000}; }
-    static constexpr IdlePolicy park() { return {4096, 200'000}; }
+    static constexpr IdlePolicy spin() { return {}; }               // polls for ever
+    static constexpr IdlePolicy backoff() { return {64, 1'000}; }   // up to 1 us
+    static constexpr IdlePolicy park() { return {4096, 200'000}; }  // up to 0.2 ms
     bool operator==(IdlePolicy const&) const = default;
 };
 
@@ -50,6 +50,7 @@ struct KernelOptions {
     std::optional<HostWait::Style> wait = std::nullopt;
 };
 
+// Whether a kernel is put where round trips are short.
 enum class Placement : std::uint8_t {
     automatic,  // by the device's profile, if `carillon tune` has made one; otherwise anywhere
     off,        // anywhere
@@ -86,6 +87,7 @@ struct Pool {
     std::uint32_t stripe = 1;
 };
 
+// What a kernel is at.
 enum class KernelState : std::uint8_t {
     starting,  // not every block runs yet
     running,
@@ -93,14 +95,15 @@ enum class KernelState : std::uint8_t {
     stopped,   // every block has returned, or was told to and is about to
     failed,    // the device, or a handler, ended it by an error: running() throws it
 };
-[[nodiscard]] std::string_view to_string(KernelState state);
+[[nodiscard]] std::string_view to_string(KernelState state);  // its name, as "running"
 
+// What a block is at.
 enum class BlockActivity : std::uint8_t {
     idle,   // looks for requests and finds none
     busy,   // has requests
     stuck,  // has been at one request for longer than stuck_after
     ended,
 };
-[[nodiscard]] std::string_view to_string(BlockActivity activity);
+[[nodiscard]] std::string_view to_string(BlockActivity activity);  // its name, as "idle"
 
 }  // namespace carillon

@@ -140,6 +140,7 @@ class Pins {
     Pins(Pins const&) = delete;
     Pins& operator=(Pins const&) = delete;
 
+    // How many blocks have work.
     [[nodiscard]] unsigned roles() const { return roles_; }
     // How many blocks to launch, so that some land on every SM.
     [[nodiscard]] unsigned blocks() const { return blocks_; }

@@ -27,9 +27,11 @@
 
 namespace carillon {
 
+// How much a message matters: a part of the call, log<"text", LogLevel::error>(to).
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
-[[nodiscard]] std::string_view to_string(LogLevel level);
+[[nodiscard]] std::string_view to_string(LogLevel level);  // its name, as "error"
 
+// A message as a sink gets it.
 struct LogRecord {
     std::uint64_t time_ns;  // of the device's clock (DeviceClock::now_ns)
     unsigned block;         // its number in its launch
@@ -37,6 +39,7 @@ struct LogRecord {
     std::string text;
 };
 
+// Takes a message; LogOptions::sink says how.
 using LogSink = std::function<void(LogRecord const&)>;
 
 struct LogOptions {
@@ -47,6 +50,7 @@ struct LogOptions {
     ServiceThreadOptions thread{};
 };
 
+// Of one message.
 inline constexpr std::size_t most_log_arguments = detail::log_arguments;
 
 class DeviceLog;
@@ -99,6 +103,7 @@ class LogService {
     // that cannot be formatted; and what Device::allocate throws.
     explicit LogService(Device const& device, LogOptions options = {});
 
+    // What handlers and kernels log through: any number may have one.
     [[nodiscard]] DeviceLog device_handle() const;
 
     // Waits until what was logged before has been handed to the sink, which the destructor does

@@ -41,11 +41,12 @@ template <class T, Direction direction>
 class Mailbox {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
+    // The host's end, for reader(), and the device's, which device_handle() gives.
     using HostEnd =
         std::conditional_t<to_device, MailboxWriter<T, HostMapped>, MailboxReader<T, HostCached>>;
     using DeviceEnd =
         std::conditional_t<to_device, MailboxReader<T, DeviceNear>, MailboxWriter<T, DeviceFar>>;
-    using BlockEnd = BlockMailboxReader<T>;
+    using BlockEnd = BlockMailboxReader<T>;  // what block_handle() gives
 
     // `initial` is the first value that a reader finds. Throws UsageError for the options, and
     // what Device::allocate throws.

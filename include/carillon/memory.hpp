@@ -21,7 +21,7 @@ class Device;
 class FileDescriptor {
    public:
     FileDescriptor() = default;
-    explicit FileDescriptor(int fd) : fd_(fd) {}
+    explicit FileDescriptor(int fd) : fd_(fd) {}  // takes it over; -1 for none
     FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
     FileDescriptor& operator=(FileDescriptor&& other) noexcept {
         std::swap(fd_, other.fd_);
@@ -31,7 +31,7 @@ class FileDescriptor {
     FileDescriptor& operator=(FileDescriptor const&) = delete;
     ~FileDescriptor();
 
-    [[nodiscard]] int get() const { return fd_; }
+    [[nodiscard]] int get() const { return fd_; }  // it stays its owner; -1 for none
     // Gives the descriptor away: the caller closes it.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
     // Keeps it from programs that this one starts. Throws SystemError.

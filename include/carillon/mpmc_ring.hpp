@@ -119,6 +119,7 @@ template <class T, Direction direction>
 class MpmcRing {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
+    // What device_handle() gives.
     using DeviceEnd = std::conditional_t<to_device, DeviceMpmcConsumer<T>, DeviceMpmcProducer<T>>;
     // A host thread's end that takes; poll() as for a device, one stripe at a time.
     using HostConsumer = MpmcConsumer<T, HostCached, HostMapped, OneThread>;
@@ -156,6 +157,7 @@ class MpmcRing {
         return state_->recover();
     }
 
+    // Both in slots, as in its options.
     [[nodiscard]] std::uint32_t capacity() const { return state_->memory.host_view().capacity; }
     [[nodiscard]] std::uint32_t stripe() const { return state_->memory.host_view().stripe(); }
 

@@ -71,18 +71,21 @@ void save_placement_profile(PlacementProfile const& profile, std::filesystem::pa
 // Where one block and its channel are.
 struct BlockPlacement {
     std::uint32_t sm = any_sm;
-    ChannelLocation location{};
-    double p50_ns = 0;  // of the probe's round trips there; 0 where none was made
+    ChannelLocation location{};  // of its channel, in both memories
+    double p50_ns = 0;           // of the probe's round trips there; 0 where none was made
 };
 
+// Where a kernel's blocks and channels are.
 struct ChannelPlacement {
-    std::vector<BlockPlacement> blocks;
-    std::string why_not;  // what was left to chance, and why; empty when nothing was
+    std::vector<BlockPlacement> blocks;  // none where all was left to chance
+    std::string why_not;                 // what was left to chance, and why; empty when nothing was
 
+    // One of each block: for ChannelMemory::arrange, and for Pins.
     [[nodiscard]] std::vector<ChannelLocation> locations() const;
     [[nodiscard]] std::vector<std::uint32_t> sms() const;
 };
 
+// How long tune() measures, and what.
 struct TuneOptions {
     unsigned seconds = 5;  // no longer
     unsigned rounds = 40;  // of looks at every SM and page, while there is time

@@ -21,6 +21,7 @@
 
 namespace carillon {
 
+// Which side takes what the other sends.
 enum class Direction : bool { to_device, to_host };
 
 struct RingOptions {
@@ -36,6 +37,7 @@ template <class T, Direction direction>
 class Ring {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
+    // The host's end, which the ring has, and the device's, which device_handle() gives.
     using HostEnd = std::conditional_t<to_device, HostProducer<T>, HostConsumer<T>>;
     using DeviceEnd = std::conditional_t<to_device, DeviceConsumer<T>, DeviceProducer<T>>;
 
@@ -110,7 +112,7 @@ class Ring {
         return unpack<T>(line);
     }
 
-    [[nodiscard]] std::uint32_t capacity() const { return memory_.capacity(); }
+    [[nodiscard]] std::uint32_t capacity() const { return memory_.capacity(); }  // slots
 
    private:
     [[nodiscard]] static RingView ring_of(ChannelTable const& table) {

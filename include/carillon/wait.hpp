@@ -24,7 +24,7 @@ enum class WaitStyle : std::uint8_t {
              // where one does not know which line that is
 };
 
-[[nodiscard]] std::string_view to_string(WaitStyle style);
+[[nodiscard]] std::string_view to_string(WaitStyle style);  // its name, as "spin"
 // The style of that name, if there is one.
 [[nodiscard]] std::optional<WaitStyle> wait_style(std::string_view name);
 // Whether this CPU has the instructions.
@@ -39,28 +39,31 @@ namespace detail {
 
 }  // namespace detail
 
+// Waits by polling, in a style. `Cpu`: the instructions that it takes for that.
 template <class Cpu>
 class BasicHostWait {
    public:
-    using Style = WaitStyle;
+    using Style = WaitStyle;  // HostWait::Style in options
 
     // Throws UnsupportedError for a style that this CPU lacks the instructions for.
     explicit BasicHostWait(Style style = Style::spin, Cpu cpu = Cpu()) : style_(style), cpu_(cpu) {
         if (detail::needs_waitpkg(style) && !cpu_.has_waitpkg()) detail::throw_no_waitpkg(style);
     }
 
-    // The style for a kernel of `blocks` blocks on a device of such traits, unless one was `chosen`.
+    // The style for a kernel of `blocks` blocks on a device of such traits, unless one was
+    // `chosen`.
     [[nodiscard]] static BasicHostWait for_kernel(DeviceTraits const& traits, unsigned blocks,
                                                   std::optional<Style> chosen = {}) {
         if (chosen) return BasicHostWait(*chosen);
         if (!traits.shares_processors) return BasicHostWait(Style::spin);
         return BasicHostWait(oversubscribed(blocks) ? Style::yield : Style::pause);
     }
+    // Whether so many blocks and a thread of the host are more than this process has processors.
     [[nodiscard]] static bool oversubscribed(unsigned blocks) {
         return cpu::available_processors() <= blocks;
     }
 
-    [[nodiscard]] Style style() const { return style_; }
+    [[nodiscard]] Style style() const { return style_; }  // as given, or as for_kernel() chose
 
     // Polls until `poll()` is true, and returns true; or returns false when `timeout` has passed.
     // About every millisecond, and once more when the time is over, it calls `while_waiting()`,
@@ -99,16 +102,19 @@ class BasicHostWait {
         }
     }
 
+    // The same without a call between polls.
     template <class Poll, class Watched>
     [[nodiscard]] bool until(Poll&& poll, Watched&& watched,
                              std::chrono::nanoseconds timeout) const {
         return until(poll, watched, timeout, [] {});
     }
+    // The same for what may be written anywhere: no line is watched.
     template <class Poll, class WhileWaiting>
     [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout,
                              WhileWaiting&& while_waiting) const {
         return until(poll, unknown, timeout, while_waiting);
     }
+    // The same with neither.
     template <class Poll>
     [[nodiscard]] bool until(Poll&& poll, std::chrono::nanoseconds timeout) const {
         return until(poll, unknown, timeout, [] {});
@@ -179,6 +185,7 @@ class BasicHostWait {
     [[no_unique_address]] Cpu cpu_;
 };
 
+// With the instructions of this CPU.
 using HostWait = BasicHostWait<cpu::Waits>;
 
 }  // namespace carillon

@@ -116,6 +116,7 @@ class DeviceClock {
     CARILLON_HD explicit DeviceClock(bool oversubscribed = false)
         : oversubscribed_(oversubscribed) {}
 
+    // After a poll that found nothing, the last of `polls` in a row: a GPU polls again at once.
     CARILLON_HD void idle(std::uint32_t polls) const {
 #if defined(__CUDA_ARCH__)
         (void)polls;

@@ -15,12 +15,15 @@
 
 namespace carillon {
 
+// How the CPU stores into mapped memory: the instruction for one line, and whether its quads' tags
+// go with it or after it.
 struct HostStores {
     StoreKind kind = StoreKind::cached;
     PublishMode mode = PublishMode::one_step;
     // For many lines in a row, where another instruction is faster than `kind`.
     std::optional<StoreKind> bulk = std::nullopt;
 
+    // Of many lines in a row.
     [[nodiscard]] StoreKind bulk_kind() const { return bulk.value_or(kind); }
 };
 

@@ -12,6 +12,7 @@ struct CodeLocation {
     char const* file;
     int line;
 
+    // Of the call.
     [[nodiscard]] static constexpr CodeLocation current(char const* file = __builtin_FILE(),
                                                         int line = __builtin_LINE()) {
         return {file, line};

@@ -76,10 +76,10 @@ CARILLON_HD constexpr void check_meta() {
 // A chunk as its consumer sees it, until it releases it.
 template <class Meta>
 struct ChunkView {
-    std::byte const* data;
-    std::size_t size;  // bytes that the producer used
-    Meta meta;
-    Sequence sequence;
+    std::byte const* data;  // in device memory
+    std::size_t size;       // bytes that the producer used
+    Meta meta;              // what was committed with it
+    Sequence sequence;      // for release()
 };
 
 // The end that fills chunks. Far: how it touches the lines; Near: how it touches the credit word.

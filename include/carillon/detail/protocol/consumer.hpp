@@ -78,9 +78,9 @@ class Consumer {
         return taken;
     }
 
-    // Lines taken whose credit has not been returned, and its return ahead of time: for a consumer
-    // that may not look again for a while.
+    // Lines taken whose credit has not been returned.
     [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
+    // Returns it ahead of time: for a consumer that may not look again for a while.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_held() {
         if (held_ != 0) return_credit();
