@@ -7,75 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <type_traits>
 
-#include "carillon/block.hpp"
+#include "carillon/detail/host/make_program.hpp"
 #include "carillon/detail/kernel/pins.hpp"
 #include "carillon/detail/kernel/program.hpp"
-#include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
-#include "carillon/error.hpp"
 #include "carillon/memory.hpp"
-
-#if CARILLON_DEVICE_CODE
-#include <cuda_runtime_api.h>
-#endif
-
-// Which compiler sees this translation unit. What ends in a launch is in an inline namespace of
-// this name, so that a .cpp and a .cu of one program do not define the same function differently.
-#if CARILLON_DEVICE_CODE
-#define CARILLON_TOOLCHAIN with_nvcc
-#else
-#define CARILLON_TOOLCHAIN without_nvcc
-#endif
 
 namespace carillon {
 namespace detail {
-
 class Execution;
 struct Launcher;
-
-#if CARILLON_DEVICE_CODE
-template <class Body>
-__global__ void body_kernel(Body body) {
-    body(blockIdx.x);
-}
-
-template <class Body>
-void* cuda_function() {
-    cudaFunction_t function = nullptr;
-    cudaError_t const result =
-        cudaGetFuncBySymbol(&function, reinterpret_cast<void const*>(&body_kernel<Body>));
-    if (result != cudaSuccess) {
-        throw CudaError("cudaGetFuncBySymbol", static_cast<int>(result), cudaGetErrorName(result));
-    }
-    return function;
-}
-#endif
-
-inline namespace CARILLON_TOOLCHAIN {
-
-template <class Body>
-Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
-    static_assert(std::is_trivially_copyable_v<Body>,
-                  "carillon: a kernel body must be trivially copyable: it is passed by value");
-    Program program;
-    program.run_block = [body](unsigned block) {
-        block::emulate(block);
-        Body copy = body;
-        copy(block);
-    };
-    program.argument = &body;
-    program.threads = threads;
-    program.lasting = lasting;
-#if CARILLON_DEVICE_CODE
-    program.cuda_function = &cuda_function<Body>;
-#endif
-    return program;
-}
-
-}  // namespace CARILLON_TOOLCHAIN
-
 }  // namespace detail
 
 // A kernel that was started. Move-only; the destructor waits for at most a second and then leaves

@@ -5,7 +5,7 @@
 
 namespace carillon::detail {
 
-// A kernel in the two forms that a device may need. Made by make_program (launch.hpp).
+// A kernel in the two forms that a device may need. Made by make_program.
 struct Program {
     // Runs one block on the calling thread: the emulated device.
     std::function<void(unsigned block)> run_block;

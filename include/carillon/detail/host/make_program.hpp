@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A functor as a kernel: for the GPU where nvcc compiles it, and for threads of this CPU.
+#pragma once
+
+#include <type_traits>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/kernel/program.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/error.hpp"
+
+#if CARILLON_DEVICE_CODE
+#include <cuda_runtime_api.h>
+#endif
+
+// Which compiler sees this translation unit. What ends in a launch is in an inline namespace of
+// this name, so that a .cpp and a .cu of one program do not define the same function differently.
+#if CARILLON_DEVICE_CODE
+#define CARILLON_TOOLCHAIN with_nvcc
+#else
+#define CARILLON_TOOLCHAIN without_nvcc
+#endif
+
+namespace carillon::detail {
+
+#if CARILLON_DEVICE_CODE
+template <class Body>
+__global__ void body_kernel(Body body) {
+    body(blockIdx.x);
+}
+
+template <class Body>
+void* cuda_function() {
+    cudaFunction_t function = nullptr;
+    cudaError_t const result =
+        cudaGetFuncBySymbol(&function, reinterpret_cast<void const*>(&body_kernel<Body>));
+    if (result != cudaSuccess) {
+        throw CudaError("cudaGetFuncBySymbol", static_cast<int>(result), cudaGetErrorName(result));
+    }
+    return function;
+}
+#endif
+
+inline namespace CARILLON_TOOLCHAIN {
+
+template <class Body>
+Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
+    static_assert(std::is_trivially_copyable_v<Body>,
+                  "carillon: a kernel body must be trivially copyable: it is passed by value");
+    Program program;
+    program.run_block = [body](unsigned block) {
+        block::emulate(block);
+        Body copy = body;
+        copy(block);
+    };
+    program.argument = &body;
+    program.threads = threads;
+    program.lasting = lasting;
+#if CARILLON_DEVICE_CODE
+    program.cuda_function = &cuda_function<Body>;
+#endif
+    return program;
+}
+
+}  // namespace CARILLON_TOOLCHAIN
+
+}  // namespace carillon::detail
