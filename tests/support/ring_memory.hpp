@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "carillon/detail/protocol/ring.hpp"
@@ -45,5 +47,18 @@ struct Whole {
     bool operator==(Whole const&) const = default;
 };
 static_assert(sizeof(Whole) == payload_bytes);
+
+// The payload words of a quad of such messages.
+struct QuadWords {
+    std::uint32_t word[payload_words_per_quad];
+
+    // Quad i of those that carry `first` and the numbers after it.
+    static QuadWords make(std::uint64_t first, std::size_t i) {
+        Line const line = pack(Whole::make(first + i / quads_per_line), 0);
+        Quad const& quad = line.quads[i % quads_per_line];
+        return {{static_cast<std::uint32_t>(quad.low), static_cast<std::uint32_t>(quad.low >> 32),
+                 static_cast<std::uint32_t>(quad.high)}};
+    }
+};
 
 }  // namespace carillon::test

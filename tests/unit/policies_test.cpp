@@ -33,6 +33,7 @@ static_assert(NearAccess<DeviceNear> && ClaimAccess<DeviceNear> && PairAccess<De
 static_assert(!TellAccess<DeviceNear> && !FarAccess<DeviceNear>);
 static_assert(FarAccess<HostMapped> && !NearAccess<HostMapped>);
 static_assert(FarAccess<DeviceFar> && !NearAccess<DeviceFar>);
+static_assert(QuadAccess<DeviceFar> && !QuadAccess<HostMapped>);
 static_assert(NearAccess<HostCoherent> && FarAccess<HostCoherent> && !ClaimAccess<HostCoherent>);
 
 static_assert(NearAccess<RecordingNear> && FarAccess<RecordingFar>);

@@ -21,17 +21,6 @@ using LanesProducer = Producer<Whole, DeviceFar, DeviceNear, NoDoorbell, ThreadL
     return LanesProducer(ring.view(), DeviceFar(), DeviceNear(), NoDoorbell(), lane);
 }
 
-struct QuadWords {
-    std::uint32_t word[payload_words_per_quad];
-};
-// Quad i of messages that carry `first` and the numbers after it.
-[[nodiscard]] QuadWords quad_of(std::uint64_t first, std::size_t i) {
-    Line const line = pack(Whole::make(first + i / quads_per_line), 0);
-    Quad const& quad = line.quads[i % quads_per_line];
-    return {{static_cast<std::uint32_t>(quad.low), static_cast<std::uint32_t>(quad.low >> 32),
-             static_cast<std::uint32_t>(quad.high)}};
-}
-
 TEST(RingLanesTest, everyLaneTakesEveryMessage) {
     constexpr std::uint64_t count = 40;
     RingMemory ring(4, just_below_the_tags_wrap);
@@ -88,7 +77,7 @@ TEST(RingLanesTest, lanesStoreTheQuadsOfManyLines) {
             auto producer = producer_of(ring, lane);
             for (std::uint64_t round = 0; round != 6; ++round) {
                 pushed += producer.try_push_quads(
-                    lines, [&](std::size_t i) { return quad_of(round * lines, i); });
+                    lines, [&](std::size_t i) { return QuadWords::make(round * lines, i); });
                 lane.sync();
                 Whole message{};
                 for (std::uint32_t i = 0; lane.thread_rank() == 0 && i != lines; ++i) {
@@ -108,7 +97,7 @@ TEST(RingLanesTest, linesThatDoNotAllFitAreNotPushed) {
     std::atomic<int> pushed{0};
     run_lanes(3, [&](ThreadLanes const& lane) {
         auto producer = producer_of(ring, lane);
-        auto const words_of = [](std::size_t i) { return quad_of(1, i); };
+        auto const words_of = [](std::size_t i) { return QuadWords::make(1, i); };
         pushed += producer.try_push_quads(5, words_of) ? 1000 : 0;
         pushed += producer.try_push_quads(3, words_of) ? 1 : 0;
         pushed += producer.try_push_quads(2, words_of) ? 1000 : 0;

@@ -33,10 +33,6 @@ class LanesScenario {
     }
 
    private:
-    struct QuadWords {
-        std::uint32_t word[payload_words_per_quad];
-    };
-
     template <class Host, class Lane>
     std::string run(Host const& host, Lane const& lane) {
         std::vector<Machine::Thread> threads{{Side::host, host}};
@@ -84,7 +80,7 @@ class LanesScenario {
                 std::min(data_ == OutOfLine::written ? 0 : lane.broadcast(drawn), most));
             bool const leads = lane.thread_rank() == 0;
             if (lines == 0 && leads) write_data(i);
-            auto const words_of = [&](std::size_t quad) { return quad_of(i, quad); };
+            auto const words_of = [&](std::size_t quad) { return QuadWords::make(i, quad); };
             while (!(lines == 0 ? producer.try_push(Whole::make(i), data_)
                                 : producer.try_push_quads(lines, words_of))) {
                 machine_.pause(Side::device);
@@ -104,13 +100,6 @@ class LanesScenario {
             if (consumer.try_pop(message)) check(message, taken_[0]++);
         }
         consumer.return_held();
-    }
-
-    [[nodiscard]] static QuadWords quad_of(std::uint64_t first, std::size_t i) {
-        Line const line = pack(Whole::make(first + i / quads_per_line), 0);
-        Quad const& quad = line.quads[i % quads_per_line];
-        return {{static_cast<std::uint32_t>(quad.low), static_cast<std::uint32_t>(quad.low >> 32),
-                 static_cast<std::uint32_t>(quad.high)}};
     }
 
     // Two words for each message, in different lines; none is used again.

@@ -25,6 +25,7 @@
 //   claim.hpp              how producers claim: S3, S7
 //   mpmc_producer.hpp    the ends that write lines: S1, S6
 //   mpmc_consumer.hpp    the end that takes them: S2, S4
+//   credit.hpp             how credit is returned, by one thread or by a warp
 //   give_up.hpp            after a death: S5, S8
 #pragma once
 
