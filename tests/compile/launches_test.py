@@ -31,8 +31,8 @@ def functions_of(command, case):
     with tempfile.TemporaryDirectory() as directory:
         file = pathlib.Path(directory) / "case.o"
         subprocess.run([*command, "-c", f"-DCARILLON_CASE={case}", "-o", file, SOURCE], check=True)
-        names = subprocess.run(["nm", "-C", "--defined-only", file], stdout=subprocess.PIPE, text=True,
-                               check=True).stdout
+        names = subprocess.run(["nm", "-C", "--defined-only", file], stdout=subprocess.PIPE,
+                               text=True, check=True).stdout
     return set(re.findall(r"^\S+ \S (carillon::.*)", names, re.M))
 
 

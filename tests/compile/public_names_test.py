@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What users read and write names nothing of carillon::detail: no signature, no template argument by
-default and no base in a public header, apart from what is private and what an alias stands for.
+"""What users read and write names nothing of carillon::detail: no signature, no template argument
+by default and no base in a public header, apart from what is private and what an alias stands for.
 Needs libclang (Debian: python3-clang).
 Usage: public_names_test.py INCLUDE_DIRECTORY [-- OPTION OF THE COMPILER ...]"""
 import os

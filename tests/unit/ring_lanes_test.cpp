@@ -11,14 +11,14 @@
 namespace carillon::test {
 namespace {
 
-using LanesConsumer = Consumer<Whole, DeviceNear, DeviceFar, ThreadLanes>;
-using LanesProducer = Producer<Whole, DeviceFar, DeviceNear, NoDoorbell, ThreadLanes>;
+using ConsumingLanes = Consumer<Whole, DeviceNear, DeviceFar, ThreadLanes>;
+using ProducingLanes = Producer<Whole, DeviceFar, DeviceNear, NoDoorbell, ThreadLanes>;
 
-[[nodiscard]] LanesConsumer consumer_of(RingMemory const& ring, ThreadLanes const& lane) {
-    return LanesConsumer(ring.view(), DeviceNear(), DeviceFar(), lane);
+[[nodiscard]] ConsumingLanes consumer_of(RingMemory const& ring, ThreadLanes const& lane) {
+    return ConsumingLanes(ring.view(), DeviceNear(), DeviceFar(), lane);
 }
-[[nodiscard]] LanesProducer producer_of(RingMemory const& ring, ThreadLanes const& lane) {
-    return LanesProducer(ring.view(), DeviceFar(), DeviceNear(), NoDoorbell(), lane);
+[[nodiscard]] ProducingLanes producer_of(RingMemory const& ring, ThreadLanes const& lane) {
+    return ProducingLanes(ring.view(), DeviceFar(), DeviceNear(), NoDoorbell(), lane);
 }
 
 TEST(RingLanesTest, everyLaneTakesEveryMessage) {
@@ -122,7 +122,7 @@ TEST(RingLanesTest, thereIsRoomWhenEveryLaneHasSeenIt) {
     run_lanes(3, [&](ThreadLanes const& lane) {
         RingView view = ring.view();
         if (lane.thread_rank() == 2) view.credit = &late_credit;
-        LanesProducer producer(view, DeviceFar(), DeviceNear(), NoDoorbell(), lane);
+        ProducingLanes producer(view, DeviceFar(), DeviceNear(), NoDoorbell(), lane);
         for (std::uint64_t number = 1; number <= 4; ++number) {
             pushed += producer.try_push(Whole::make(number)) ? 1 : 0;
         }
