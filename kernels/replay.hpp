@@ -22,9 +22,9 @@ enum class Action : char {
 
 // A record of the feed without ts_recv. No byte of it is padding: it is sent as it lies in memory.
 struct MboCommand {
-    std::uint64_t ts_event;
+    std::uint64_t ts_event;  // ns since 1970
     std::uint64_t order_id;
-    std::int64_t price;
+    std::int64_t price;  // 1e-9
     std::uint32_t instrument;
     std::uint32_t size;
     std::int32_t ts_in_delta;
@@ -33,7 +33,7 @@ struct MboCommand {
     std::uint8_t flags;
     std::uint8_t channel;
     Action action;
-    char side;
+    char side;  // A ask, B bid, N none
     std::uint16_t unused = 0;
 };
 static_assert(sizeof(MboCommand) == 48);

@@ -13,26 +13,26 @@
 namespace carillon::tool {
 namespace {
 
-constexpr MboRecord one_trade{.ts_event = 1000,
-                              .order_id = 7,
-                              .price = -4'810'250'000'000,
-                              .ts_recv = 2000,
-                              .instrument = 17'077,
-                              .size = 3,
-                              .ts_in_delta = -5,
-                              .sequence = 9,
-                              .publisher = 1,
-                              .flags = 0x80,
-                              .channel = 2,
-                              .action = Action::trade,
-                              .side = 'N'};
+constexpr MboRecord one_trade{.command = {.ts_event = 1000,
+                                          .order_id = 7,
+                                          .price = -4'810'250'000'000,
+                                          .instrument = 17'077,
+                                          .size = 3,
+                                          .ts_in_delta = -5,
+                                          .sequence = 9,
+                                          .publisher = 1,
+                                          .flags = 0x80,
+                                          .channel = 2,
+                                          .action = Action::trade,
+                                          .side = 'N'},
+                              .ts_recv = 2000};
 constexpr MboTally tally_of_one_trade{
     .trade = 1, .contracts_traded = 3, .checksum = 0xfe65'f7cd'db43'6997U};
 
 [[nodiscard]] MboTally handled(std::vector<MboRecord> const& records) {
     TallyRecords handler;
     MboTally reply;
-    for (MboRecord const& record : records) reply = handler(make_command(record));
+    for (MboRecord const& record : records) reply = handler(record.command);
     return reply;
 }
 
@@ -64,7 +64,7 @@ TEST(TallyRecordsTest, everyKindOfActionHasItsCount) {
     }
 }
 
-// Holds make_command to account: the host's checksum is over the records.
+// The one counts what it is sent, the other the records.
 TEST(TallyRecordsTest, theHandlerAndTheHostsPassAgree) {
     EXPECT_EQ(handled(sample_records(500)), tally_on_host(sample_records(500)));
 }
@@ -72,7 +72,7 @@ TEST(TallyRecordsTest, theHandlerAndTheHostsPassAgree) {
 // Their sum passes 2^32.
 TEST(TallyRecordsTest, tradesOfTheLargestSizeAreSummedExactly) {
     MboRecord record = one_trade;
-    record.size = 0xffff'ffffU;
+    record.command.size = 0xffff'ffffU;
     EXPECT_EQ(handled({record, record, record}).contracts_traded, 3 * 0xffff'ffffULL);
     EXPECT_EQ(tally_on_host(std::vector{record, record}).contracts_traded, 2 * 0xffff'ffffULL);
 }
@@ -89,18 +89,18 @@ TEST(TallyRecordsTest, theChecksumDependsOnEveryField) {
         change(record);
         return handled({record}).checksum != tally_of_one_trade.checksum;
     };
-    EXPECT_TRUE(changed([](MboRecord& r) { r.ts_event ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.order_id ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.price ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.instrument ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.size ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.ts_in_delta ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.sequence ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.publisher ^= 0x8000; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.flags ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.channel ^= 1; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.action = Action::fill; }));
-    EXPECT_TRUE(changed([](MboRecord& r) { r.side = 'A'; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.ts_event ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.order_id ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.price ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.instrument ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.size ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.ts_in_delta ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.sequence ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.publisher ^= 0x8000; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.flags ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.channel ^= 1; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.action = Action::fill; }));
+    EXPECT_TRUE(changed([](MboRecord& r) { r.command.side = 'A'; }));
     EXPECT_FALSE(changed([](MboRecord& r) { r.ts_recv ^= 1; })) << "it is not sent";
 }
 

@@ -35,11 +35,10 @@ template <class T>
 }
 
 [[nodiscard]] MboRecord decode(std::byte const* bytes) {
-    return {
+    MboCommand const command{
         .ts_event = value_at<std::uint64_t>(bytes, 8),
         .order_id = value_at<std::uint64_t>(bytes, 16),
         .price = value_at<std::int64_t>(bytes, 24),
-        .ts_recv = value_at<std::uint64_t>(bytes, 40),
         .instrument = value_at<std::uint32_t>(bytes, 4),
         .size = value_at<std::uint32_t>(bytes, 32),
         .ts_in_delta = value_at<std::int32_t>(bytes, 48),
@@ -50,6 +49,7 @@ template <class T>
         .action = value_at<Action>(bytes, 38),
         .side = value_at<char>(bytes, 39),
     };
+    return {.command = command, .ts_recv = value_at<std::uint64_t>(bytes, 40)};
 }
 
 [[nodiscard]] bool is_known(Action action) {
@@ -153,9 +153,9 @@ class Parser {
                  offset);
         }
         MboRecord const record = decode(bytes.data());
-        if (!is_known(record.action)) {
+        if (!is_known(record.command.action)) {
             fail(fmt::format("unknown action {:#04x} in the record",
-                             static_cast<unsigned char>(record.action)),
+                             static_cast<unsigned char>(record.command.action)),
                  offset);
         }
         return record;

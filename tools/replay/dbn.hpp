@@ -14,19 +14,8 @@ namespace carillon::tool {
 
 // One record, but for its length and type, which are the same in all of them.
 struct MboRecord {
-    std::uint64_t ts_event;  // ns since 1970
-    std::uint64_t order_id;
-    std::int64_t price;     // 1e-9
+    MboCommand command;
     std::uint64_t ts_recv;  // ns since 1970
-    std::uint32_t instrument;
-    std::uint32_t size;
-    std::int32_t ts_in_delta;
-    std::uint32_t sequence;
-    std::uint16_t publisher;
-    std::uint8_t flags;
-    std::uint8_t channel;
-    Action action;
-    char side;  // A ask, B bid, N none
 };
 
 class DbnFile {

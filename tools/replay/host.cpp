@@ -11,7 +11,8 @@ namespace carillon::tool {
 
 MboTally tally_on_host(std::span<MboRecord const> records) {
     auto const count = [&](Action action) {
-        return static_cast<std::uint32_t>(std::ranges::count(records, action, &MboRecord::action));
+        return static_cast<std::uint32_t>(std::ranges::count(
+            records, action, [](MboRecord const& record) { return record.command.action; }));
     };
     MboTally tally{.add = count(Action::add),
                    .cancel = count(Action::cancel),
@@ -20,8 +21,9 @@ MboTally tally_on_host(std::span<MboRecord const> records) {
                    .fill = count(Action::fill),
                    .clear = count(Action::clear)};
     for (MboRecord const& record : records) {
-        if (record.action == Action::trade) tally.contracts_traded += record.size;
-        tally.checksum = mix_fields(tally.checksum, record);
+        MboCommand const& command = record.command;
+        if (command.action == Action::trade) tally.contracts_traded += command.size;
+        tally.checksum = mix_fields(tally.checksum, command);
     }
     return tally;
 }

@@ -23,9 +23,8 @@ using Clock = std::chrono::steady_clock;
 void send_all(Channel<MboCommand, MboTally>& channel, std::span<MboRecord const> records,
               std::chrono::nanoseconds timeout, Progress const& progress, ReplayResult& result) {
     for (MboRecord const& record : records) {
-        MboCommand const command = make_command(record);
         auto const start = Clock::now();
-        result.device = channel.call(command, timeout);
+        result.device = channel.call(record.command, timeout);
         result.latencies_ns.push_back(nanoseconds(Clock::now() - start));
         ++result.records;
         require_reply_to(result.records, result.device);

@@ -32,23 +32,6 @@ struct ReplayResult {
     std::vector<std::uint32_t> latencies_ns;  // of every call, in order
 };
 
-[[nodiscard]] inline MboCommand make_command(MboRecord const& record) {
-    return {
-        .ts_event = record.ts_event,
-        .order_id = record.order_id,
-        .price = record.price,
-        .instrument = record.instrument,
-        .size = record.size,
-        .ts_in_delta = record.ts_in_delta,
-        .sequence = record.sequence,
-        .publisher = record.publisher,
-        .flags = record.flags,
-        .channel = record.channel,
-        .action = record.action,
-        .side = record.side,
-    };
-}
-
 // `progress` is called between two calls, now and then, and when all are done. Throws Error when a
 // reply is not that to the command sent, and what PersistentKernel and Channel::call throw. That
 // the two tallies are equal is left to the caller to see.

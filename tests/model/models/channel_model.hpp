@@ -34,20 +34,9 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
 
     void before() { memory_.begin(2 * capacity, words); }
 
-    void thread(unsigned index) {
-        if (index == 0) {
-            command();
-        } else {
-            run_block();
-        }
-    }
+    void thread(unsigned index) { index == 0 ? command() : run_block(); }
 
    private:
-    using HostNear = typename M::HostNear;
-    using HostFar = typename M::HostFar;
-    using DeviceNear = typename M::DeviceNear;
-    using DeviceFar = typename M::DeviceFar;
-
     // The words: a control line, a status line and the two credits.
     static constexpr std::size_t words = 18;
     [[nodiscard]] ControlLine* control() { return reinterpret_cast<ControlLine*>(memory_.words()); }
@@ -74,6 +63,11 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
             return Message::make(100 + number);
         }
     };
+
+    using HostNear = typename M::HostNear;
+    using HostFar = typename M::HostFar;
+    using DeviceNear = typename M::DeviceNear;
+    using DeviceFar = typename M::DeviceFar;
 
     void run_block() {
         auto const near = M::template make<DeviceNear>(memory_);

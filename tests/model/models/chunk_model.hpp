@@ -41,13 +41,7 @@ class ChunkModel : public rl::test_suite<ChunkModel<M, traffic>, 2> {
         memory_.begin(slots, 1);
     }
 
-    void thread(unsigned index) {
-        if (index == 0) {
-            produce();
-        } else {
-            consume();
-        }
-    }
+    void thread(unsigned index) { index == 0 ? produce() : consume(); }
 
     void after() { most_taken = std::max(most_taken, taken_); }
 

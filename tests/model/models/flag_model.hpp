@@ -65,13 +65,7 @@ class FlagModel : public rl::test_suite<FlagModel<Ends, Way>, 2> {
 
     void before() { memory_.begin(0, 1); }
 
-    void thread(unsigned index) {
-        if (index == 0) {
-            send();
-        } else {
-            receive();
-        }
-    }
+    void thread(unsigned index) { index == 0 ? send() : receive(); }
 
    private:
     using M = typename Way::Machine;

@@ -48,13 +48,7 @@ class MailboxModel : public rl::test_suite<MailboxModel<Way, lines, traffic>, 2>
         memory_.begin(traffic.slots * lines, 1);
     }
 
-    void thread(unsigned index) {
-        if (index == 0) {
-            write();
-        } else {
-            read();
-        }
-    }
+    void thread(unsigned index) { index == 0 ? write() : read(); }
 
     void after() {
         most_seen = std::max(most_seen, seen_);

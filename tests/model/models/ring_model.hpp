@@ -49,13 +49,7 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic>, 2> {
         memory_.begin(traffic.capacity, 1);
     }
 
-    void thread(unsigned index) {
-        if (index == 0) {
-            produce();
-        } else {
-            consume();
-        }
-    }
+    void thread(unsigned index) { index == 0 ? produce() : consume(); }
 
     void after() { most_taken = std::max(most_taken, taken_); }
 

@@ -20,13 +20,7 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
 
     void before() { memory_.begin(channels * 2 * capacity, words); }
 
-    void thread(unsigned index) {
-        if (index == 0) {
-            command();
-        } else {
-            run_block();
-        }
-    }
+    void thread(unsigned index) { index == 0 ? command() : run_block(); }
 
    private:
     using HostNear = typename M::HostNear;
