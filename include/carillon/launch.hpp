@@ -75,8 +75,8 @@ class Pins {
    public:
     // As many roles as blocks, wherever they run.
     explicit Pins(unsigned blocks) : roles_(blocks), blocks_(blocks) {}
-    // Role i on SMs[i], which may be any_sm. On the emulated device, which
-    // has none, any block takes any role. Throws what Device::allocate throws.
+    // Role i on sms[i], which may be any_sm. On the emulated device, which has none, any block
+    // takes any role. Throws what Device::allocate throws.
     Pins(Device const& device, std::span<std::uint32_t const> sms);
 
     Pins(Pins const&) = delete;
