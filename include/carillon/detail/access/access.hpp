@@ -11,7 +11,7 @@
 //   policy        side                      near               far
 //   HostCached    CPU on host memory        16-byte loads      -
 //   HostMapped    CPU on mapped GPU memory  -                  widest store, store fence, flush
-//   HostCoherent    CPU on what threads share 16-byte loads      16-byte stores
+//   HostCoherent  CPU on what threads share 16-byte loads      16-byte stores
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
 // HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs. DeviceFar
