@@ -44,15 +44,15 @@ struct Detect {
         Partial own{};
         Partial& partial = block::shared(own);
         long power = 0;
-        for (std::size_t i = block::thread(); i < chunk.size; i += block::threads()) {
+        for (std::size_t i = block::thread_rank(); i < chunk.size; i += block::size()) {
             long const sample = static_cast<signed char>(chunk.data[i]);
             power += sample * sample;
         }
-        partial.power[block::thread()] = power;
-        block::barrier();
-        if (block::thread() != 0) return;
+        partial.power[block::thread_rank()] = power;
+        block::sync();
+        if (block::thread_rank() != 0) return;
         power = 0;
-        for (unsigned i = 0; i < block::threads(); ++i) power += partial.power[i];
+        for (unsigned i = 0; i < block::size(); ++i) power += partial.power[i];
         Power const result{chunk.meta.timestamp, static_cast<long>(chunk.size), power};
         for (unsigned polls = 0; !powers.try_push(result) && polls < patience;) clock.idle(++polls);
     }

@@ -64,7 +64,7 @@ class Account {
    public:
     CARILLON_HD Account(Ledger const& ledger, unsigned block)
         : ledger_(ledger),
-          line_(ledger.tallies + std::size_t{block} * block::threads() + block::thread()),
+          line_(ledger.tallies + std::size_t{block} * block::size() + block::thread_rank()),
           polls_(ledger.bound) {}
 
     CARILLON_HD void add(std::uint64_t of_message) { tally_.add(of_message); }
@@ -138,7 +138,7 @@ struct SendMpmc {
         constexpr std::uint32_t messages_per_claim = 4;  // of a lane
         auto own = end;
         Account account(ledger, block);
-        std::uint64_t const thread = std::uint64_t{block} * block::threads() + block::thread();
+        std::uint64_t const thread = std::uint64_t{block} * block::size() + block::thread_rank();
         std::uint32_t sends = 0;
         for (bool going_on = true; going_on;) {
             Payload messages[messages_per_claim];
@@ -202,7 +202,8 @@ struct PollPinned {
     Ledger ledger;
 
     CARILLON_HD void operator()(unsigned block) const {
-        std::uint32_t const warp = block::threads() == 1 ? block : block::thread() / lanes_per_warp;
+        std::uint32_t const warp =
+            block::size() == 1 ? block : block::thread_rank() / lanes_per_warp;
         Account account(ledger, block);
         for (std::uint64_t rows = 0;; ++rows) {
             std::uint64_t const first = (rows * ring.warps + warp) * PinnedRing::row;

@@ -32,14 +32,14 @@ inline void emulate(unsigned index) {
 }
 
 // The number of the calling thread, from 0, and how many there are.
-[[nodiscard]] CARILLON_HD inline unsigned thread() {
+[[nodiscard]] CARILLON_HD inline unsigned thread_rank() {
 #if defined(__CUDA_ARCH__)
     return threadIdx.x;
 #else
     return 0;
 #endif
 }
-[[nodiscard]] CARILLON_HD inline unsigned threads() {
+[[nodiscard]] CARILLON_HD inline unsigned size() {
 #if defined(__CUDA_ARCH__)
     return blockDim.x;
 #else
@@ -48,13 +48,13 @@ inline void emulate(unsigned index) {
 }
 
 // Every thread of the block has arrived here, and what each wrote before is visible to all.
-CARILLON_HD inline void barrier() {
+CARILLON_HD inline void sync() {
 #if defined(__CUDA_ARCH__)
     __syncthreads();
 #endif
 }
 
-// A T that all threads of the block see. One of them writes it, and a barrier comes between. `own`
+// A T that all threads of the block see. One of them writes it, and a sync() comes between. `own`
 // takes its place where one thread is the block. One for each type.
 template <class T>
 [[nodiscard]] CARILLON_HD T& shared(T& own) {
@@ -72,10 +72,9 @@ namespace carillon {
 
 // All threads of a block as a group (detail/machine/group.hpp).
 struct BlockThreads {
-    // The functions of carillon::block, by the names that groups have for them.
-    [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread(); }
-    [[nodiscard]] CARILLON_HD static unsigned size() { return block::threads(); }
-    CARILLON_HD static void sync() { block::barrier(); }
+    [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread_rank(); }
+    [[nodiscard]] CARILLON_HD static unsigned size() { return block::size(); }
+    CARILLON_HD static void sync() { block::sync(); }
     template <class Shared>
     [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
         return block::shared(own);

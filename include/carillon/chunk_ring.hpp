@@ -121,18 +121,18 @@ class BlockChunkReader {
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         detail::TakenChunk own;
         detail::TakenChunk& taken = block::shared(own);
-        if (block::thread() == 0) taken.sequence = reader_.try_take(taken.line);
-        block::barrier();
+        if (block::thread_rank() == 0) taken.sequence = reader_.try_take(taken.line);
+        block::sync();
         Sequence const sequence = taken.sequence;
         if (sequence != 0) chunk = reader_.view(sequence, taken.line);
-        block::barrier();  // the next one is not put in its place before all have seen it
+        block::sync();  // the next one is not put in its place before all have seen it
         return sequence != 0;
     }
 
     // As ChunkConsumer::release, once every thread has called it; what it returns is not told.
     CARILLON_HD void release(Sequence sequence) {
-        block::barrier();
-        if (block::thread() == 0) (void)reader_.release(sequence);
+        block::sync();
+        if (block::thread_rank() == 0) (void)reader_.release(sequence);
     }
 
    private:

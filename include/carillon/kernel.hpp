@@ -27,8 +27,9 @@ inline namespace CARILLON_TOOLCHAIN {
 // reply; it may keep state: every block has a copy of its own, used by one thread. Where the lanes
 // of a warp serve (WatchedChannels, a Pool with a stripe) every lane has a copy, and which requests
 // share one is not said. A handler with a `static constexpr unsigned threads` above 1 is run by so
-// many threads of a block together, each with a copy of its own: block::thread() says which one it
-// is, and the first one's result is the reply. On the emulated device one thread is all of them.
+// many threads of a block together, each with a copy of its own: block::thread_rank() says which
+// one it is, and the first one's result is the reply. On the emulated device one thread is all of
+// them.
 //
 // A handler that declares `using Commands = carillon::Commands<A, B, C>` has an operator() for each
 // of them, which returns a reply, nothing, or an Outcome<Reply>. One that is overloaded or a

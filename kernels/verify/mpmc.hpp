@@ -133,7 +133,7 @@ struct TakeSealed {
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
-        unsigned const reporter = block * block::threads() + block::thread();
+        unsigned const reporter = block * block::size() + block::thread_rank();
         DeviceMpmcConsumer<Sealed> consumer(ring);
         ArrivalChecker checker(arrivals);
         Dawdler dawdler(reporter + 1);

@@ -66,7 +66,7 @@ struct FillingHandler {
     std::uint64_t* to;
 
     CARILLON_HD std::uint64_t operator()(std::uint64_t const& request) const {
-        for (unsigned i = block::thread(); i < words; i += block::threads()) to[i] = request + i;
+        for (unsigned i = block::thread_rank(); i < words; i += block::size()) to[i] = request + i;
         return request;
     }
 };

@@ -46,7 +46,7 @@ struct CallHostBody {
     std::uint64_t count;
 
     CARILLON_HD void operator()(unsigned /*block*/) {
-        std::uint64_t const asker = block::index() * block::threads() + block::thread();
+        std::uint64_t const asker = block::index() * block::size() + block::thread_rank();
         CallTally tally{};
         for (std::uint64_t i = 0; i < count; ++i) {
             HostQuestion answer{};
@@ -69,7 +69,7 @@ struct PostHostBody {
     bool patient;
 
     CARILLON_HD void operator()(unsigned /*block*/) {
-        std::uint64_t const asker = block::index() * block::threads() + block::thread();
+        std::uint64_t const asker = block::index() * block::size() + block::thread_rank();
         for (std::uint64_t i = 0; i < count; ++i) {
             BodyPatience waiting;
             bool sent = host.post(HostQuestion::make(asker, i));

@@ -24,7 +24,7 @@ struct ThreadsBody {
 
     CARILLON_HD void operator()(unsigned block) const {
         DeviceFar const far;
-        far.store_word(numbers + block * per_block + block::thread(), block::threads());
+        far.store_word(numbers + block * per_block + block::thread_rank(), block::size());
     }
 };
 

@@ -64,7 +64,7 @@ struct DedisperseBody {
         auto const first = static_cast<std::uint32_t>(chunk.meta.first);
         std::uint32_t const from = first < burst::largest_delay ? 0 : first - burst::largest_delay;
         std::uint32_t const until = first + here < burst::points ? first + here : burst::points;
-        for (std::uint32_t i = from + block::thread(); i < until; i += block::threads()) {
+        for (std::uint32_t i = from + block::thread_rank(); i < until; i += block::size()) {
             std::uint32_t sum = 0;
             for (std::uint32_t channel = 0; channel < burst::channels; ++channel) {
                 std::uint32_t const spectrum = i + delays[channel] - first;

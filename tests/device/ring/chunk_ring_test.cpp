@@ -71,20 +71,20 @@ struct SumChunksBody {
    private:
     CARILLON_HD std::uint64_t sum(ChunkView<ChunkMeta> const& chunk) {
         std::uint64_t mine = 0;
-        for (std::size_t i = block::thread(); i < chunk.size; i += block::threads()) {
+        for (std::size_t i = block::thread_rank(); i < chunk.size; i += block::size()) {
             mine += static_cast<std::uint64_t>(chunk.data[i]) * (i + 1);
         }
         PartialSums own{};
         PartialSums& partial = block::shared(own);
-        block::barrier();  // the sums of the chunk before have been read
-        partial.of_thread[block::thread()] = mine;
-        block::barrier();
+        block::sync();  // the sums of the chunk before have been read
+        partial.of_thread[block::thread_rank()] = mine;
+        block::sync();
         std::uint64_t total = 0;
-        for (unsigned i = 0; i < block::threads(); ++i) total += partial.of_thread[i];
+        for (unsigned i = 0; i < block::size(); ++i) total += partial.of_thread[i];
         return total;
     }
     CARILLON_HD void send(ChunkSum const& result) {
-        if (block::thread() == 0) (void)push_patiently(sums, result);
+        if (block::thread_rank() == 0) (void)push_patiently(sums, result);
     }
 };
 

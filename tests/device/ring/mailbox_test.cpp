@@ -100,16 +100,16 @@ struct TableBody {
                 continue;
             }
             polls = 0;
-            if (block::thread() == 0) count.wrong = 0;
-            block::barrier();
+            if (block::thread_rank() == 0) count.wrong = 0;
+            block::sync();
             std::uint64_t const number = shared.table.number();
-            for (unsigned i = block::thread(); i < sizeof(Table) / 8; i += block::threads()) {
+            for (unsigned i = block::thread_rank(); i < sizeof(Table) / 8; i += block::size()) {
                 if (shared.table.word[i] != Table::expected(number, i)) count.wrong = 1;
             }
-            block::barrier();
+            block::sync();
             tally.add(number, count.wrong == 0);
-            if (block::thread() == 0) tally.tell(seen + block);
-            block::barrier();
+            if (block::thread_rank() == 0) tally.tell(seen + block);
+            block::sync();
         }
     }
 };

@@ -129,16 +129,16 @@ struct ReaderBody {
         ReaderWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
         ReadRequest own{};
         ReadRequest& shared = block::shared(own);
-        bool const leads = block::thread() < WarpLanes::size();
+        bool const leads = block::thread_rank() < WarpLanes::size();
         if (leads) warp.report_started();
         for (;;) {
             if (leads) warp.serve_until_work(shared);
-            block::barrier();
+            block::sync();
             ReadRequest const work = shared;
             if (work.size == 0) break;
             device_copy::copy(reinterpret_cast<void*>(work.to),
                               reinterpret_cast<void const*>(work.from), work.size);
-            block::barrier();
+            block::sync();
             if (leads) warp.complete();
         }
         if (leads) warp.report_ended();

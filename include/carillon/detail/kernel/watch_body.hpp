@@ -31,11 +31,11 @@ struct WatchBody {
         Room<Channel> own_room;
         auto* const watched = reinterpret_cast<Channel*>(block::shared(own_room).bytes);
         unsigned const first = block * channels_per_block;
-        for (unsigned i = block::thread(); i < channels_per_block; i += block::threads()) {
+        for (unsigned i = block::thread_rank(); i < channels_per_block; i += block::size()) {
             ChannelView const view = channels.channel(first + i);
             ::new (watched + i) Channel(view.requests, view.replies);
         }
-        block::barrier();
+        block::sync();
         Handler own = handler;
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);

@@ -45,8 +45,8 @@ struct Words {
 // 16 bytes each, `count` of them, by all threads of the block.
 __device__ inline void copy_vectors(uint4* to, uint4 const* from, std::size_t count) {
     constexpr std::size_t unrolled = 4;  // loads in flight hide the latency of memory
-    std::size_t const stride = block::threads();
-    std::size_t i = block::thread();
+    std::size_t const stride = block::size();
+    std::size_t i = block::thread_rank();
     for (; i + (unrolled - 1) * stride < count; i += unrolled * stride) {
         uint4 loaded[unrolled];
 #pragma unroll
@@ -59,7 +59,8 @@ __device__ inline void copy_vectors(uint4* to, uint4 const* from, std::size_t co
 
 // Fewer bytes than the block has threads, or a few more.
 __device__ inline void copy_bytes(unsigned char* to, unsigned char const* from, std::size_t size) {
-    for (std::size_t i = block::thread(); i < size; i += block::threads()) to[i] = __ldcg(from + i);
+    for (std::size_t i = block::thread_rank(); i < size; i += block::size())
+        to[i] = __ldcg(from + i);
 }
 
 #endif
