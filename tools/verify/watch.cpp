@@ -67,11 +67,13 @@ std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t
     return now;
 }
 
-// Where a quad is not loaded at once, the word with the tag is first, and the other one may be of
-// any later version.
+// Where a quad is not loaded at once, or not stored so in a form that the library uses there, the
+// word with the tag is loaded first and stored last, and the other one may be of any later version:
+// no ring overwrites a line before it was taken, and a mailbox has a tag in either word.
 Early early_for(Device const& device, StoreForm const& form) {
     std::uint32_t const two_step = form.stores.mode == PublishMode::two_step ? 1 : 0;
-    return {device.traits().loads_whole_quads ? two_step : any_later, two_step};
+    bool const in_words = form.used && traits_of(form.stores.kind).width < sizeof(Quad);
+    return {device.traits().loads_whole_quads && !in_words ? two_step : any_later, two_step};
 }
 
 std::vector<StoreForm> forms_of_lines(Device const& device) {
