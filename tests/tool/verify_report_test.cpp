@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "carillon/error.hpp"
 
 namespace carillon::tool {
@@ -50,7 +52,7 @@ TEST(VerifyReportTest, theMappingIsToldFromItsTimes) {
 }
 
 TEST(VerifyReportTest, aViolationIsInTheTableWithItsEvidence) {
-    std::string const table = verify_table(broken_result(), true);
+    std::string const table = verify_table(broken_result());
     EXPECT_NE(table.find("VIOLATION content (to_host), ring 2, line 17, word 3: expected "
                          "0x0000000000000abc, seen 0x0000000000000def"),
               std::string::npos)
@@ -77,14 +79,21 @@ TEST(VerifyReportTest, linesOfMpmcRingsAreCountedAndTheirMessagesNamed) {
     EXPECT_EQ(to_json(result)["lines_mpmc_to_device"], 20);
     EXPECT_EQ(to_json(result)["tests"][0]["evidence"][0]["fault"], "twice");
     EXPECT_EQ(to_json(broken_result())["lines_mpmc_to_device"], 0);
-    EXPECT_NE(verify_table(result, true).find("VIOLATION twice (to_device), ring 3, line 4711"),
+    EXPECT_NE(verify_table(result).find("VIOLATION twice (to_device), ring 3, line 4711"),
               std::string::npos);
 }
 
-TEST(VerifyReportTest, aGpusMappingThatIsNotWriteCombiningIsWarnedOf) {
-    VerifyResult const result;
-    EXPECT_NE(verify_table(result, false).find("WARNING"), std::string::npos);
-    EXPECT_EQ(verify_table(result, true).find("WARNING"), std::string::npos);
+// Of host memory, a GPU's or the emulated device's, nothing else is expected than that it is
+// cached.
+TEST(VerifyReportTest, mappingThatIsUncachedIsWarnedOf) {
+    VerifyResult result;
+    for (auto const& [mapping, warned] : {std::pair(MappingReport{900, 600, 600, false}, true),
+                                          std::pair(MappingReport{900, 150, 600, false}, false),
+                                          std::pair(MappingReport{3, 40, 40, false}, false)}) {
+        result.mapping = mapping;
+        EXPECT_EQ(verify_table(result).find("WARNING") != std::string::npos, warned)
+            << to_string(mapping.conclusion());
+    }
 }
 
 }  // namespace

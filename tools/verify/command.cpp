@@ -21,7 +21,7 @@ class VerifyCommand final : public Command {
     void run() override {
         Device const device = common_.open();
         VerifyResult const result = run_verify(device, options_, show_progress);
-        common_.print(headline(device.info()) + verify_table(result, device.emulated()));
+        common_.print(headline(device.info()) + verify_table(result));
         common_.write(to_json(result), device.info());
         require_no_violation(result);
     }

@@ -111,13 +111,13 @@ std::string fence_rows(std::vector<FenceReport> const& fences) {
     return text;
 }
 
-std::string mapping_rows(MappingReport const& mapping, bool emulated) {
+std::string mapping_rows(MappingReport const& mapping) {
     std::string text = fmt::format(
-        "\nmapping of device memory: {} (load {:.0f} ns; eight stores and a fence: to one line "
+        "\nmapping of the rings' memory: {} (load {:.0f} ns; eight stores and a fence: to one line "
         "{:.0f} ns, to eight {:.0f} ns)\n",
         to_string(mapping.conclusion()), mapping.load_ns, mapping.one_line_ns,
         mapping.eight_lines_ns);
-    if (!emulated && mapping.conclusion() != Mapping::write_combining) {
+    if (mapping.conclusion() == Mapping::uncached) {
         text +=
             "WARNING: it is not write-combining: the CPU's stores cross the bus one by one. "
             "That costs speed, not order.\n";
@@ -139,11 +139,11 @@ json to_json(VerifyResult const& result) {
             {"missing_store_fence", all_to_json(result.fences)}};
 }
 
-std::string verify_table(VerifyResult const& result, bool emulated) {
+std::string verify_table(VerifyResult const& result) {
     std::string text = fmt::format("{:<22}{:>13}{:>12}  what, and its negative control\n", "test",
                                    "checks", "violations");
     for (TestReport const& each : result.tests) text += test_rows(each);
-    text += fence_rows(result.fences) + mapping_rows(result.mapping, emulated);
+    text += fence_rows(result.fences) + mapping_rows(result.mapping);
     std::uint64_t const violations = result.violations();
     return text + fmt::format("\n{} violation{}\n",
                               violations == 0 ? "no" : fmt::format("{}", violations),
