@@ -30,6 +30,7 @@ namespace detail {
 // Another number for every client of this process: whose a ticket is.
 [[nodiscard]] inline std::uint64_t new_ticket_issuer() {
     static std::atomic<std::uint64_t> last{0};
+    // Relaxed: numbers have to differ, and nothing is published with one.
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 

@@ -147,6 +147,7 @@ class RequestServer::State {
                 } catch (...) {
                     failures_.keep();
                 }
+                // A release: whoever waits for the number sees what the function did.
                 served_.store(number, std::memory_order_release);
             });
         } catch (...) {  // memory that could not be flushed: the next requests are served

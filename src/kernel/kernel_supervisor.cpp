@@ -282,6 +282,7 @@ unsigned KernelSupervisor::doorbell_page(unsigned block) const {
 }
 
 void KernelSupervisor::require_open(std::string_view call) const {
+    // Relaxed, on the way of every call: what is not `running` leads to what the mutex orders.
     KernelState const state = state_.load(std::memory_order_relaxed);
     if (state == KernelState::running) [[likely]]
         return;

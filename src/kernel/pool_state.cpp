@@ -63,6 +63,7 @@ ReplySlots PoolState::reply_slots_at(void* begin) const {
 
 void PoolState::bury(unsigned client) {
     HostCached const near;
+    // Relaxed, as below: the dead thread's mutex orders its record before this (ClientRecord).
     std::uint32_t const sends_at = record(client).sends_at.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < replies_; ++i) {
         std::uint32_t const slot = first_slot(client) + i;
@@ -77,6 +78,7 @@ bool PoolState::was_sent(unsigned client) const {
     Sequence const begin = near.load_word(&claims.begin);
     if (begin == ProducerRecord::claiming) return false;
     if (begin == ProducerRecord::none) {
+        // Relaxed, as in bury().
         Sequence const before = records_[client].claimed_before.load(std::memory_order_relaxed);
         return near.load_word(&claims.end) != before;
     }

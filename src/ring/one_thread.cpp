@@ -15,7 +15,9 @@ namespace carillon::detail {
 namespace {
 
 // Calls under way, beside the objects, whose layout does not depend on it: a word for each, of the
-// object's address and its thread's number, in one of a few entries that the address says.
+// object's address and its thread's number, in one of a few entries that the address says. All
+// accesses are relaxed: they find mistakes and protect nothing, and of two threads that want an
+// entry the exchange alone decides.
 constexpr std::size_t words = 4096;
 constexpr std::size_t probes = 16;
 constexpr unsigned thread_bits = 22;  // Linux numbers no more threads than 2^22
@@ -56,6 +58,7 @@ bool found(std::uint64_t seen, std::uint64_t mine, std::string_view call) {
 
 bool enter_call(void const* end, std::string_view call) {
     std::uint64_t const mine = word_of(end);
+    // Relaxed, here and below: see under_way.
     for (std::size_t probe = 0; probe < probes; ++probe) {
         if (found(entry(end, probe).load(std::memory_order_relaxed), mine, call)) return false;
     }
@@ -70,6 +73,7 @@ bool enter_call(void const* end, std::string_view call) {
 }
 
 void leave_call(void const* end) noexcept {
+    // Relaxed: see under_way.
     for (std::size_t probe = 0; probe < probes; ++probe) {
         std::uint64_t seen = word_of(end);
         if (entry(end, probe).compare_exchange_strong(seen, 0, std::memory_order_relaxed)) return;

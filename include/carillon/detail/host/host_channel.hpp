@@ -40,6 +40,7 @@ class HostChannel {
         }
         pending.sequence = number;
         pending.state = State::awaited;
+        // Relaxed: all_answered() compares it with a credit, and needs no order with the line.
         std::atomic_ref(submitted_).store(number, std::memory_order_relaxed);
         return number;
     }

@@ -18,10 +18,12 @@
 
 namespace carillon::detail {
 
-// What a client is at, for whoever has to know when its thread has died.
+// What a client is at, for whoever has to know when its thread has died. All accesses are relaxed:
+// the mutex that died with the thread orders what it wrote before whoever finds it without an
+// owner.
 struct alignas(64) ClientRecord {
-    std::atomic<std::uint32_t> sends_at =
-        0;  // 1 more than the slot whose request it sends; 0: none
+    // 1 more than the slot whose request it sends; 0: none.
+    std::atomic<std::uint32_t> sends_at = 0;
     std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
 };
 

@@ -52,6 +52,7 @@ class PoolTransport {
                                 state_->first_slot(producer_.index()) + i);
             free_.push_back(replies - 1 - i);
         }
+        // Relaxed, here and below: a dead thread's mutex orders it (ClientRecord).
         record_->sends_at.store(0, std::memory_order_relaxed);
     }
     PoolTransport(PoolTransport&&) noexcept = default;

@@ -9,7 +9,8 @@
 
 namespace carillon::detail {
 
-// How often this process and those that it descends from have been forked from another.
+// How often this process and those that it descends from have been forked from another. Relaxed: a
+// child's first thread has counted before it does anything else, and starts every other.
 inline std::atomic<unsigned> forks{0};
 
 [[noreturn]] void throw_inherited(std::string_view call);

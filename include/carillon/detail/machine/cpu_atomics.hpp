@@ -27,6 +27,7 @@ struct StdWords {
     }
     static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
                                           std::uint64_t desired, std::memory_order order) {
+        // Relaxed where it fails: whoever gets another's word looks again.
         std::atomic_ref(*to).compare_exchange_strong(expected, desired, order,
                                                      std::memory_order_relaxed);
         return expected;

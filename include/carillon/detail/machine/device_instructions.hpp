@@ -87,6 +87,7 @@ class DeviceInstructions {
     CARILLON_HD static void store_relaxed(std::uint64_t* to, std::uint64_t word) {
         cpu::store_word(to, word);
     }
+    // Relaxed, as a GPU's: who has claimed what orders nothing.
     CARILLON_HD static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
         return cpu::StdWords::fetch_add(to, addend, std::memory_order_relaxed);
     }

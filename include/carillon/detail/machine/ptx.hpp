@@ -25,6 +25,7 @@ __device__ inline std::size_t of_lane(Quad const* from) {
     return __cvta_generic_to_global(from - 1 + one);
 }
 
+// Orders nothing: for what an acquire follows (G1), of the line's last quad or of the line itself.
 __device__ inline Quad load_relaxed(Quad const* from) {
     Quad quad;
     asm volatile(
@@ -51,6 +52,7 @@ __device__ inline Quad load_acquire(Quad const* from) {
     return quad;
 }
 
+// Orders nothing: a fence goes before it where it refers to something (G2).
 __device__ inline void store_relaxed(Quad* to, Quad quad) {
     asm volatile(
         "{\n\t.reg .b128 quad;\n\t"
@@ -60,7 +62,7 @@ __device__ inline void store_relaxed(Quad* to, Quad quad) {
         : "memory");
 }
 
-// G1, for a word.
+// G1, for a word: without it the thread could load what a flag or a credit vouches for ahead of it.
 __device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
     std::uint64_t word;
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
@@ -70,6 +72,7 @@ __device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
     return word;
 }
 
+// As that of a quad: G2 goes before it where something has to be seen before the word.
 __device__ inline void store_relaxed(std::uint64_t* to, std::uint64_t word) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
                  "l"(word)
@@ -86,6 +89,7 @@ __device__ inline std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t adden
     return previous;
 }
 
+// Relaxed like the addition.
 __device__ inline std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
                                                  std::uint64_t desired) {
     std::uint64_t previous;
