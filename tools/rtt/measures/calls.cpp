@@ -26,7 +26,7 @@ class BareCallMeasure final : public Measure {
 
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
-        Channel<Tick, Quote> own_channel(stage_.device, stage_.memory, 0, stage_.wait);
+        Channel<Tick, Quote> own_channel(stage_.device, stage_.memory, 0U, stage_.wait);
         auto* const channel = &own_channel;
         auto const kernel =
             launch(stage_.device, 1,
