@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of places: the library's part, and the launch that only the program can compile.
+// Measurements of pages, SMs and cores: the library's part, and the launch that only the program
+// can compile.
 #pragma once
 
 #include "carillon/channel_memory.hpp"

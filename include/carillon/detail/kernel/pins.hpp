@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks on chosen SMs. CUDA gives no say in where a block runs, so more blocks are
-// launched than have work. One that finds itself on a wanted SM claims the role that
-// wants it; the others return once every role is taken. A role that nobody came for goes to any
-// block that has waited for long enough, so every role is taken by exactly one block.
+// Blocks on chosen SMs. CUDA gives no say in where a block runs, so more blocks are launched than
+// have work. One that finds itself on a wanted SM claims the role that wants it; the others return
+// once every role is taken. A role that nobody came for goes to any block that has waited for long
+// enough, so every role is taken by exactly one block.
 #pragma once
 
 #include <cstddef>
