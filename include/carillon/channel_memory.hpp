@@ -15,10 +15,14 @@ namespace carillon {
 // Neither copied nor moved: channels refer to it.
 class ChannelMemory {
    public:
-    // Memory for `channels` channels of `capacity` slots each way, with both rings empty and the
-    // first message numbered `first` (tests place it before a wrap). Throws UsageError and what
-    // Device::allocate throws.
+    // Memory for `channels` channels of `capacity` slots each way, for messages of 48 bytes at
+    // most, with both rings empty and the first message numbered `first` (tests place it before a
+    // wrap). Throws UsageError and what Device::allocate throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
+                  Sequence first = 1)
+        : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}
+    // The same for larger ones: ChannelShape::of<Request, Reply>(capacity).
+    ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
                   Sequence first = 1);
 
     ChannelMemory(ChannelMemory const&) = delete;
@@ -31,8 +35,9 @@ class ChannelMemory {
     // there or is given twice.
     void arrange(std::span<ChannelLocation const> locations);
 
-    [[nodiscard]] unsigned channels() const { return channels_; }       // how many
-    [[nodiscard]] std::uint32_t capacity() const { return capacity_; }  // slots, each way
+    [[nodiscard]] unsigned channels() const { return channels_; }             // how many
+    [[nodiscard]] std::uint32_t capacity() const { return shape_.capacity; }  // slots, each way
+    [[nodiscard]] ChannelShape const& shape() const { return shape_; }
     // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
@@ -42,7 +47,7 @@ class ChannelMemory {
 
    private:
     unsigned channels_;
-    std::uint32_t capacity_;
+    ChannelShape shape_;
     Sequence first_;
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged
     Memory in_device_memory_;

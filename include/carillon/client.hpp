@@ -138,9 +138,9 @@ class Client {
         constexpr std::string_view call = "Client::try_take";
         detail::OneThreadCall<> const one(this, call);
         auto const sent = valid(call, ticket);
-        Line line;
-        if (!transport_.try_take(sent, line)) return {};
-        return unpack<Reply>(line);
+        Packed<Reply> reply;
+        if (!transport_.try_take(sent, reply)) return {};
+        return unpack<Reply>(reply);
     }
 
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
@@ -253,11 +253,11 @@ class Client {
 
     [[nodiscard]] Reply await(std::string_view call, Sent const& sent,
                               std::chrono::nanoseconds timeout) {
-        Line line;
+        Packed<Reply> reply;
         auto const watched = [&] { return transport_.awaited(); };
-        auto const taken = [&] { return transport_.try_take(sent, line); };
+        auto const taken = [&] { return transport_.try_take(sent, reply); };
         if (!wait_for(taken, watched, timeout, call)) detail::throw_no_reply(call);
-        return unpack<Reply>(line);
+        return unpack<Reply>(reply);
     }
 
     template <class Poll, class Watched>
@@ -279,7 +279,7 @@ class Client {
     Transport transport_;
 };
 
-// The client of a channel with one type of request and one of reply, at most 48 bytes each. By
+// The client of a channel with one type of request and one of reply, at most 1 KiB each. By
 // itself it serves a kernel that the user writes: Channel<Request, Reply>(device, capacity), and
 // its device_handle() for the kernel.
 template <class Request, class Reply>

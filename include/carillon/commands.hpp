@@ -2,7 +2,7 @@
 // Several types of command over one channel, or one pool. A request says by its opcode which
 // command it is; a reply says whether it is one, or what went wrong instead.
 //
-//   request   | opcode | command, up to 44 bytes     |
+//   request   | opcode | command, up to 1020 bytes   |
 //   reply     | status | reply, or the refusal's code |
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace carillon {
 
 // The largest command, and the largest reply to one, in bytes: what a line has beside the number.
-inline constexpr std::size_t command_bytes = payload_bytes - sizeof(std::uint32_t);
+inline constexpr std::size_t command_bytes = message_bytes - sizeof(std::uint32_t);
 
 // The reply to a command whose handler returns nothing.
 struct Done {
@@ -68,7 +68,7 @@ class Commands {
     static_assert((std::is_trivially_copyable_v<Command> && ...),
                   "carillon: a command must be trivially copyable: its bytes cross a bus");
     static_assert(((sizeof(Command) <= command_bytes) && ...),
-                  "carillon: a command must be at most 44 bytes: it travels in one line");
+                  "carillon: a command must be at most 1020 bytes: it travels beside its opcode");
 
    public:
     // What travels: an opcode, and room for the largest command.

@@ -28,7 +28,7 @@ using HostRingProducer = Producer<T, HostCoherent, HostCoherent>;
 template <class T>
 using HostRingConsumer = Consumer<T, HostCoherent, HostCoherent>;
 
-// `T` is trivially copyable and at most 48 bytes. One thread at a time pushes, one at a time pops.
+// `T` is trivially copyable and at most 1 KiB. One thread at a time pushes, one at a time pops.
 // The ring must outlive their calls.
 template <class T>
 class HostRing {
@@ -38,7 +38,7 @@ class HostRing {
     // without AVX.
     explicit HostRing(std::uint32_t capacity, Sequence first = 1,
                       HostWait wait = HostWait::for_kernel({.shares_processors = true}, 1))
-        : memory_(capacity, first),
+        : memory_(capacity, slot_lines_of<T>, first),
           wait_(wait),
           producer_{HostRingProducer<T>(memory_.view())},
           consumer_{HostRingConsumer<T>(memory_.view())} {}
@@ -77,18 +77,18 @@ class HostRing {
     // The next message, or nothing when none has arrived.
     [[nodiscard]] std::optional<T> try_pop() {
         detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop");
-        Line line;
-        if (!try_take(line)) return {};
-        return unpack<T>(line);
+        Packed<T> message;
+        if (!try_take(message)) return {};
+        return unpack<T>(message);
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) {
         detail::OneThreadCall<> const call(&consumer_, "HostRing::pop");
-        Line line;
-        if (!wait_.until([&] { return try_take(line); }, timeout)) {
+        Packed<T> message;
+        if (!wait_.until([&] { return try_take(message); }, timeout)) {
             throw TimeoutError("HostRing::pop", "no message arrived");
         }
-        return unpack<T>(line);
+        return unpack<T>(message);
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
     // and returns how many. Throws UsageError for a null pointer to any.
@@ -132,8 +132,8 @@ class HostRing {
         }
         return ran_dry() && take();
     }
-    bool try_take(Line& line) {
-        return look([&] { return consumer_.end.try_take(line); });
+    bool try_take(Packed<T>& message) {
+        return look([&] { return consumer_.end.try_take(message); });
     }
     bool ran_dry() {
         constexpr std::size_t stream = 4;

@@ -80,7 +80,8 @@ class HostService {
                                                              options.for_tests.first);
         }
         server_ = std::make_unique<detail::RequestServer>(
-            "HostService", device, options.capacity, options.for_tests.first, options.thread,
+            "HostService", device, quads_of<AddressedRequest<Request>>, options.capacity,
+            options.for_tests.first, options.thread,
             [function = std::move(function), replies = replies_, data = options.replies](
                 auto const& payload, auto& failures) {
                 serve(function, replies.get(), data, payload, failures);

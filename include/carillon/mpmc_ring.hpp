@@ -114,7 +114,7 @@ class HostMpmcProducer {
     MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
 
-// `T` is trivially copyable, at most 48 bytes, and for consumers default-constructible.
+// `T` is trivially copyable, at most 1 KiB, and for consumers default-constructible.
 template <class T, Direction direction>
 class MpmcRing {
    public:
@@ -126,7 +126,8 @@ class MpmcRing {
 
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit MpmcRing(Device const& device, MpmcRingOptions const& options = {})
-        : state_(std::make_shared<detail::MpmcRingState>(device, options, direction)) {}
+        : state_(
+              std::make_shared<detail::MpmcRingState>(device, options, direction, shape_of<T>())) {}
 
     MpmcRing(MpmcRing const&) = default;  // and moves: a handle, copies share the ring
     MpmcRing& operator=(MpmcRing const&) = default;

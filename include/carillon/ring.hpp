@@ -31,7 +31,7 @@ struct RingOptions {
     ForTests for_tests{};
 };
 
-// `T` is trivially copyable and at most 48 bytes. One thread at a time on each side. Neither copied
+// `T` is trivially copyable and at most 1 KiB. One thread at a time on each side. Neither copied
 // nor moved: its end numbers the messages.
 template <class T, Direction direction>
 class Ring {
@@ -43,7 +43,7 @@ class Ring {
 
     // Throws UsageError for the capacity, and what Device::allocate throws.
     explicit Ring(Device const& device, RingOptions const& options = {})
-        : memory_(device, 1, options.capacity, options.for_tests.first),
+        : memory_(device, 1, ChannelShape::of<T, T>(options.capacity), options.for_tests.first),
           wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
           host_(make_host_end(device)) {}
 
@@ -88,9 +88,9 @@ class Ring {
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Ring::try_pop");
         mark_.require_own("Ring::try_pop");
-        Line line;
-        if (!host_.try_take(line)) return {};
-        return unpack<T>(line);
+        Packed<T> message;
+        if (!host_.try_take(message)) return {};
+        return unpack<T>(message);
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
     // and returns how many. Throws UsageError for a null pointer to any.
@@ -104,12 +104,12 @@ class Ring {
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Ring::pop");
         mark_.require_own("Ring::pop");
-        Line line;
+        Packed<T> message;
         auto const watched = [&] { return host_.awaited(); };
-        if (!wait_.until([&] { return host_.try_take(line); }, watched, timeout)) {
+        if (!wait_.until([&] { return host_.try_take(message); }, watched, timeout)) {
             throw TimeoutError("Ring::pop", "no message arrived");
         }
-        return unpack<T>(line);
+        return unpack<T>(message);
     }
 
     [[nodiscard]] std::uint32_t capacity() const { return memory_.capacity(); }  // slots

@@ -111,12 +111,16 @@ class DataReceiver {
 
 // The control: DeviceNear with its acquire taken away.
 struct RelaxedNear {
-    [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
-        Line line;
-        for (std::size_t i = 0; i < quads_per_line; ++i) {
+    [[nodiscard]] CARILLON_HD Line load_line(Line const* from,
+                                             std::size_t quads = quads_per_line) const {
+        Line line{};
+        for (std::size_t i = 0; i < quads; ++i) {
             line.quads[i] = DeviceInstructions::load_relaxed(&from->quads[i]);
         }
         return line;
+    }
+    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from) const {
+        return load_line(from);
     }
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
         return DeviceNear().load_word(from);
@@ -138,8 +142,8 @@ struct ReceiveData {
 
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
-        DataReceiver<Near, DeviceFar> receiver(view.requests, view.replies,
-                                               data_of(data, block, channels.capacity), block);
+        DataReceiver<Near, DeviceFar> receiver(
+            view.requests, view.replies, data_of(data, block, channels.shape.capacity), block);
         Findings findings;
         station.start(block);
         BoundedPolls polls(station.bound);
@@ -163,8 +167,8 @@ struct SendData {
 
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
-        DataSender<DeviceFar, DeviceNear> sender(view.replies, view.requests,
-                                                 data_of(data, block, channels.capacity), order);
+        DataSender<DeviceFar, DeviceNear> sender(
+            view.replies, view.requests, data_of(data, block, channels.shape.capacity), order);
         station.start(block);
         BoundedPolls polls(station.bound);
         do {

@@ -38,8 +38,8 @@ unsigned channels_of(WatchedChannels const& requests, KernelOptions const& optio
 
 std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
                                               std::shared_ptr<ChannelMemory> memory,
-                                              unsigned channels) {
-    auto checked = checked_memory(owner, device, std::move(memory), 0);
+                                              unsigned channels, ChannelShape const& shape) {
+    auto checked = checked_memory(owner, device, std::move(memory), 0, shape);
     if (channels > checked->channels()) {
         throw UsageError(owner, "more blocks than the memory has channels for them");
     }
@@ -49,10 +49,11 @@ std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
 
 std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,
                                                    WatchedChannels const& requests,
-                                                   KernelOptions const& options) {
+                                                   KernelOptions const& options,
+                                                   ChannelShape const& shape) {
     unsigned const channels = channels_of(requests, options);
     check_capacity(owner, options.capacity);
-    return std::make_shared<ChannelMemory>(device, channels, options.capacity);
+    return std::make_shared<ChannelMemory>(device, channels, shape);
 }
 
 }  // namespace carillon::detail

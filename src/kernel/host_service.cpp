@@ -73,14 +73,51 @@ void ServiceFailures::rethrow_first() const {
     if (first_) std::rethrow_exception(first_);
 }
 
+namespace {
+
+// Takes what has come and hands on its payload and its number; whether there was any.
+using Poll = std::function<bool(std::function<void(PayloadWords const&, Sequence)> const&)>;
+
+template <std::size_t quads>
+Poll poll_of_quads(MpmcRingView const& ring, HostMapped const& far) {
+    struct Words {
+        std::uint32_t word[quads * payload_words_per_quad];
+    };
+    return [consumer = MpmcConsumer<Words, HostCached, HostMapped, OneThread>(
+                ring, HostCached(), far)](auto const& use) mutable {
+        return consumer.poll([&](Words const& words, Sequence number) {
+            PayloadWords payload{};
+            std::memcpy(&payload, &words, sizeof(words));
+            use(payload, number);
+        });
+    };
+}
+
+// Requests that fill so many quads of their line.
+Poll poll_of(std::uint32_t quads, MpmcRingView const& ring, HostMapped const& far) {
+    switch (quads) {
+        case 1:
+            return poll_of_quads<1>(ring, far);
+        case 2:
+            return poll_of_quads<2>(ring, far);
+        case 3:
+            return poll_of_quads<3>(ring, far);
+        default:
+            return poll_of_quads<4>(ring, far);
+    }
+}
+
+}  // namespace
+
 // What the thread uses, and outlives a server that could not wait for it.
 class RequestServer::State {
    public:
-    State(std::string_view owner, Device const& device, std::uint32_t capacity, Sequence first,
-          ServiceThreadOptions const& options, Serve serve)
+    State(std::string_view owner, Device const& device, std::uint32_t quads, std::uint32_t capacity,
+          Sequence first, ServiceThreadOptions const& options, Serve serve)
         : owner_(owner),
-          memory_(device, ring_options(owner_, capacity, first), Direction::to_host),
-          consumer_(memory_.host_view(), HostCached(), device.access(memory_.device_memory())),
+          memory_(device, ring_options(owner_, capacity, first), Direction::to_host,
+                  {.quads = quads}),
+          poll_(poll_of(quads, memory_.host_view(), device.access(memory_.device_memory()))),
           options_(options),
           wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
           serve_(std::move(serve)),
@@ -141,7 +178,7 @@ class RequestServer::State {
 
     bool poll() {
         try {
-            return consumer_.poll([this](PayloadWords const& payload, Sequence number) {
+            return poll_([this](PayloadWords const& payload, Sequence number) {
                 try {
                     serve_(payload, failures_);
                 } catch (...) {
@@ -165,7 +202,7 @@ class RequestServer::State {
 
     std::string owner_;
     MpmcRingMemory memory_;
-    MpmcConsumer<PayloadWords, HostCached, HostMapped, OneThread> consumer_;
+    Poll poll_;
     ServiceThreadOptions options_;
     HostWait wait_;
     Serve serve_;
@@ -176,9 +213,11 @@ class RequestServer::State {
     std::condition_variable_any wake_;
 };
 
-RequestServer::RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
-                             Sequence first, ServiceThreadOptions const& options, Serve serve)
-    : state_(std::make_shared<State>(owner, device, capacity, first, options, std::move(serve))),
+RequestServer::RequestServer(std::string_view owner, Device const& device, std::uint32_t quads,
+                             std::uint32_t capacity, Sequence first,
+                             ServiceThreadOptions const& options, Serve serve)
+    : state_(std::make_shared<State>(owner, device, quads, capacity, first, options,
+                                     std::move(serve))),
       thread_(start_thread([state = state_](std::stop_token const& stop) { state->run(stop); })),
       at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
           stop.request_stop();

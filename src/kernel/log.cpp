@@ -107,7 +107,8 @@ LogService::LogService(Device const& device, LogOptions options)
     registry.check();
     if (!options.sink) options.sink = &detail::print;
     server_ = std::make_unique<detail::RequestServer>(
-        "LogService", device, options.capacity, Sequence{1}, options.thread,
+        "LogService", device, quads_of<detail::LogMessage>, options.capacity, Sequence{1},
+        options.thread,
         [&registry, sink = std::move(options.sink)](detail::PayloadWords const& payload, auto&) {
             auto const message = __builtin_bit_cast(detail::LogMessage, payload);
             constexpr std::uint32_t block_bits = (1U << detail::log_level_shift) - 1;

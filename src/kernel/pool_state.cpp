@@ -38,18 +38,20 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
 }  // namespace
 
 PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
-                     unsigned threads)
+                     unsigned threads, MessageShape const& requests, MessageShape const& replies)
     : replies_((require_pool(pool, options, threads), pool.replies)),
       count_(pool.clients * pool.replies),
+      shape_(replies),
       blocks_(std::make_shared<ChannelMemory>(device, options.blocks, slots_of_a_block)),
-      slots_(device.allocate_host(count_ * (sizeof(Line) + sizeof(std::uint64_t)) +
-                                  sizeof(std::uint64_t))),
+      slots_(
+          device.allocate_host(count_ * (shape_.slot_lines * sizeof(Line) + sizeof(std::uint64_t)) +
+                               sizeof(std::uint64_t))),
       records_(pool.clients),
       ring_(std::make_shared<MpmcRingState>(
           device,
           MpmcRingOptions{
               .capacity = options.capacity, .stripe = pool.stripe, .producers = pool.clients},
-          Direction::to_device)),
+          Direction::to_device, requests)),
       wait_(HostWait::for_kernel(device.traits(), options.blocks, options.wait)) {
     format_reply_slots(host_reply_slots(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };
@@ -57,8 +59,9 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
 
 ReplySlots PoolState::reply_slots_at(void* begin) const {
     auto* const lines = static_cast<Line*>(begin);
-    auto* const words = reinterpret_cast<std::uint64_t*>(lines + count_);
-    return {lines, words, words + count_, count_};
+    auto* const words =
+        reinterpret_cast<std::uint64_t*>(lines + std::size_t{count_} * shape_.slot_lines);
+    return {lines, words, words + count_, count_, shape_};
 }
 
 void PoolState::bury(unsigned client) {
@@ -92,7 +95,7 @@ bool PoolState::all_answered() const {
     for (std::uint32_t i = 0; i < count_; ++i) {
         // 2n when call n is over or given up, 2n - 1 while it is not.
         std::uint64_t const number = (near.load_word(slots.words + i) + 1) / 2;
-        if (!has_arrived(near.load_line(slots.lines + i), tag_of(number))) return false;
+        if (!has_reply(slots, i, tag_of(number), near)) return false;
     }
     return true;
 }

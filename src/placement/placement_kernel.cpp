@@ -40,12 +40,13 @@ ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) 
 }
 
 PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
-                      KernelOptions const& options, LaunchProbe launch) {
-    bool const fits = options.capacity * sizeof(Line) <= page;
+                      KernelOptions const& options, ChannelShape const& shape, LaunchProbe launch) {
+    bool const fits =
+        std::max(shape.request_lines, shape.reply_lines) * shape.capacity * sizeof(Line) <= page;
     unsigned const candidates =
         fits ? std::max(fewest_candidates, 2 * options.blocks) : options.blocks;
     PlacedMemory placed;
-    placed.memory = std::make_shared<ChannelMemory>(device, candidates, options.capacity);
+    placed.memory = std::make_shared<ChannelMemory>(device, candidates, shape);
     if (!fits) {
         placed.placement = place_blocks(options.blocks, profile);
         return placed;
@@ -73,12 +74,13 @@ std::string why_not(Device const& device, Channels const& requests, KernelOption
 }  // namespace
 
 PlacedMemory place_kernel(Device const& device, Channels const& requests,
-                          KernelOptions const& options, unsigned threads, LaunchProbe launch) {
+                          KernelOptions const& options, ChannelShape const& shape, unsigned threads,
+                          LaunchProbe launch) {
     constexpr char const* call = "PersistentKernel";
     unsigned const channels = channels_of(requests, options);
     check_capacity(call, options.capacity);
     auto const anywhere = [&](std::string why) {
-        return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, options.capacity),
+        return PlacedMemory{std::make_shared<ChannelMemory>(device, channels, shape),
                             {{}, std::move(why)}};
     };
     if (requests.placement == Placement::off) return anywhere("not asked for");
@@ -93,7 +95,7 @@ PlacedMemory place_kernel(Device const& device, Channels const& requests,
     }
     try {
         auto const profile = profile_for(device, requests, launch, why);
-        if (profile) return place_by(*profile, device, options, launch);
+        if (profile) return place_by(*profile, device, options, shape, launch);
     } catch (
         Error const& error) {  // the kernel may start all the same, or say more plainly why not
         if (must) throw;

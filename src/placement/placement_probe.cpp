@@ -86,7 +86,7 @@ std::uint32_t Prober::line_of(std::uint32_t part, Tag trip) const {
     // An odd step visits every slot; neighbours do not follow each other.
     constexpr Tag step = 55;
     auto const lines =
-        static_cast<std::uint32_t>(ChannelTable::stride(memory_.capacity()) / sizeof(Line));
+        static_cast<std::uint32_t>(ChannelTable::host_stride(memory_.shape()) / sizeof(Line));
     return part * lines + ((trip * step) & (memory_.capacity() - 1));
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -14,19 +15,33 @@ namespace carillon {
 
 namespace {
 
-std::size_t bytes_for(unsigned channels, std::uint32_t capacity) {
-    detail::check_capacity("ChannelMemory", capacity);
+struct LargestMessage {
+    std::byte bytes[message_bytes + 8];
+};
+
+void check(unsigned channels, ChannelShape const& shape) {
+    detail::check_capacity("ChannelMemory", shape.capacity);
     if (channels == 0) throw UsageError("ChannelMemory", "at least one channel is needed");
-    return channels * ChannelTable::stride(capacity);
+    for (std::uint32_t const lines : {shape.request_lines, shape.reply_lines}) {
+        if (std::has_single_bit(lines) && lines <= slot_lines_of<LargestMessage>) continue;
+        throw UsageError(
+            "ChannelMemory",
+            fmt::format("slots of {} lines: ChannelShape::of says how many there are", lines));
+    }
 }
 
-std::size_t bytes_with_doorbells(unsigned channels, std::uint32_t capacity) {
-    (void)bytes_for(channels, capacity);  // throws for what cannot be
-    return ChannelTable::doorbells_end(channels, capacity);
+std::size_t bytes_in_host_memory(unsigned channels, ChannelShape const& shape) {
+    check(channels, shape);
+    return channels * ChannelTable::host_stride(shape);
 }
 
-std::size_t bytes_in_device_memory(unsigned channels, std::uint32_t capacity) {
-    return bytes_with_doorbells(channels, capacity) + channels * sizeof(ChannelLocation);
+std::size_t bytes_with_doorbells(unsigned channels, ChannelShape const& shape) {
+    check(channels, shape);
+    return ChannelTable::doorbells_end(channels, shape);
+}
+
+std::size_t bytes_in_device_memory(unsigned channels, ChannelShape const& shape) {
+    return bytes_with_doorbells(channels, shape) + channels * sizeof(ChannelLocation);
 }
 
 // The parts of one memory, of `channels`, that channels lie in: those given and then the others.
@@ -48,28 +63,28 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
 
 }  // namespace
 
-ChannelMemory::ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
+ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
                              Sequence first)
     : channels_(channels),
-      capacity_(capacity),
+      shape_(shape),
       first_((detail::check_first("ChannelMemory", first), first)),
-      in_device_memory_(device.allocate(bytes_in_device_memory(channels, capacity))),
-      in_host_memory_(device.allocate_host(bytes_for(channels, capacity))) {
+      in_device_memory_(device.allocate(bytes_in_device_memory(channels, shape))),
+      in_host_memory_(device.allocate_host(bytes_in_host_memory(channels, shape))) {
     reset();
 }
 
 void ChannelMemory::reset() {
-    std::size_t const size = bytes_with_doorbells(channels_, capacity_);
+    std::size_t const size = bytes_with_doorbells(channels_, shape_);
     auto* const locations = static_cast<std::byte*>(in_device_memory_.host_ptr()) + size;
     std::memset(in_device_memory_.host_ptr(), 0, size);
-    std::memset(in_host_memory_.host_ptr(), 0, bytes_for(channels_, capacity_));
+    std::memset(in_host_memory_.host_ptr(), 0, bytes_in_host_memory(channels_, shape_));
     for (unsigned i = 0; i < channels_; ++i) {
         ChannelView const view = host_view().channel(ChannelLocation{i, i});
         format_ring(view.requests);
         format_ring(view.replies);
     }
     std::uint64_t* const doorbells = host_view().doorbells(0, 0);
-    std::size_t const doorbell_bytes = size - ChannelTable::doorbells_at(channels_, capacity_);
+    std::size_t const doorbell_bytes = size - ChannelTable::doorbells_at(channels_, shape_);
     std::fill_n(doorbells, doorbell_bytes / sizeof(*doorbells), first_ - 1);
     if (!locations_.empty()) {
         std::memcpy(locations, locations_.data(), locations_.size() * sizeof(ChannelLocation));
@@ -95,18 +110,18 @@ ChannelTable ChannelMemory::host_view() const {
     return {static_cast<std::byte*>(in_device_memory_.host_ptr()),
             static_cast<std::byte*>(in_host_memory_.host_ptr()),
             channels_,
-            capacity_,
+            shape_,
             first_,
             locations_.empty() ? nullptr : locations_.data()};
 }
 
 ChannelTable ChannelMemory::device_view() const {
     auto* const device = static_cast<std::byte*>(in_device_memory_.device_ptr());
-    std::byte* const locations = device + bytes_with_doorbells(channels_, capacity_);
+    std::byte* const locations = device + bytes_with_doorbells(channels_, shape_);
     return {device,
             static_cast<std::byte*>(in_host_memory_.device_ptr()),
             channels_,
-            capacity_,
+            shape_,
             first_,
             locations_.empty() ? nullptr : reinterpret_cast<ChannelLocation const*>(locations)};
 }

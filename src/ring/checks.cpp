@@ -27,8 +27,8 @@ void check_first(char const* call, Sequence first) {
 }
 
 std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
-                                              std::shared_ptr<ChannelMemory> memory,
-                                              unsigned index) {
+                                              std::shared_ptr<ChannelMemory> memory, unsigned index,
+                                              ChannelShape const& shape) {
     if (memory == nullptr) throw UsageError(call, "the ChannelMemory is a null pointer");
     if (!device.owns(memory->device_memory())) {
         throw UsageError(call, "the ChannelMemory is another device's");
@@ -36,6 +36,14 @@ std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& de
     if (index >= memory->channels()) {
         throw UsageError(call, fmt::format("there is no channel {} in a ChannelMemory of {}", index,
                                            memory->channels()));
+    }
+    ChannelShape const& has = memory->shape();
+    if (has.request_lines < shape.request_lines || has.reply_lines < shape.reply_lines) {
+        throw UsageError(
+            call, fmt::format("the ChannelMemory has slots of {} lines for requests and {} for "
+                              "replies, the messages need {} and {}: ChannelShape::of says it",
+                              has.request_lines, has.reply_lines, shape.request_lines,
+                              shape.reply_lines));
     }
     return memory;
 }

@@ -38,9 +38,9 @@ void check(MpmcRingOptions const& options, Direction direction) {
 }  // namespace
 
 MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& options,
-                               Direction direction) {
+                               Direction direction, MessageShape const& shape) {
     check(options, direction);
-    MpmcRingLayout const at(options.capacity, options.stripe, options.producers,
+    MpmcRingLayout const at(options.capacity, shape.slot_lines, options.stripe, options.producers,
                             device.info().atom_size);
     bool const to_device = direction == Direction::to_device;
     in_device_memory_ =
@@ -57,7 +57,8 @@ MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& opti
                             reinterpret_cast<std::uint64_t*>(here + at.credits),
                             options.capacity,
                             static_cast<std::uint32_t>(std::countr_zero(options.stripe)),
-                            options.for_tests.first};
+                            options.for_tests.first,
+                            shape};
     };
     void* const device_here = in_device_memory_.host_ptr();
     void* const device_there = in_device_memory_.device_ptr();
@@ -74,8 +75,8 @@ MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& opti
 }
 
 MpmcRingState::MpmcRingState(Device const& device, MpmcRingOptions const& options,
-                             Direction direction)
-    : memory(device, options, direction),
+                             Direction direction, MessageShape const& shape)
+    : memory(device, options, direction, shape),
       registry(memory.records(), options.producers),
       far(device.access(memory.device_memory())),
       wait(HostWait::for_kernel(device.traits(), 1)) {}

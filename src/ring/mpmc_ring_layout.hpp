@@ -30,11 +30,11 @@ class Pieces {
 // What host and device write lies apart: by two lines, which CPUs fetch in pairs, and by whole
 // atoms, of which the host flushes none that the device writes to.
 struct MpmcRingLayout {
-    MpmcRingLayout(std::size_t capacity, std::size_t stripe, std::size_t producers,
-                   std::size_t atom)
+    MpmcRingLayout(std::size_t capacity, std::size_t slot_lines, std::size_t stripe,
+                   std::size_t producers, std::size_t atom)
         : of_consumers(unit(atom)),
           of_producers(unit(atom)),
-          slots(of_consumers.take(capacity * sizeof(Line))),
+          slots(of_consumers.take(capacity * slot_lines * sizeof(Line))),
           given_up(of_consumers.take(capacity * sizeof(std::uint64_t))),
           taken(of_consumers.take(sizeof(std::uint64_t))),
           claimed(of_producers.take(sizeof(std::uint64_t))),

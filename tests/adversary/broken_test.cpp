@@ -27,17 +27,17 @@ struct WithoutCredit : Far {
 // Takes a line for whole as soon as its last quad is there.
 template <class Near>
 struct LastQuadOnly : Near {
-    [[nodiscard]] Line load_line(Line const* from) const {
-        Line const line = Near::load_line(from);
-        return with_tag(line, line.quads[3].tag());
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
+        Line const line = Near::load_line(from, quads);
+        return with_tag(line, line.quads[quads - 1].tag());
     }
 };
 
 // The line that is looked at after a word, the number given up, is the one of before.
 template <class Near>
 struct WithoutSecondLook : Near {
-    [[nodiscard]] Line load_line(Line const* from) const {
-        Line const line = Near::load_line(from);
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
+        Line const line = Near::load_line(from, quads);
         return std::exchange(gave_up, false) ? with_tag(line, ~line.quads[0].tag()) : line;
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {

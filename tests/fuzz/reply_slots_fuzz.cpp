@@ -37,7 +37,7 @@ void claim_among_any_replies(Input& input) {
         }
         require(claim.address().slot < slot_count, "a slot that is claimed is there");
         Line line;
-        if (claim.look(line)) {
+        if (claim.look<detail::PayloadWords>(line)) {
             claim.give_back();
         } else if (what == 3) {
             claim.give_up();

@@ -20,8 +20,13 @@ class AnyNear {
     template <class Policy>
     AnyNear(Policy policy) : policy_(policy) {}  // NOLINT: stands for any policy
 
-    [[nodiscard]] Line load_line(Line const* from) const {
-        return std::visit([&](auto const& policy) { return policy.load_line(from); }, policy_);
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
+        return std::visit([&](auto const& policy) { return policy.load_line(from, quads); },
+                          policy_);
+    }
+    [[nodiscard]] Line load_line_ahead(Line const* from) const {
+        return std::visit([&](auto const& policy) { return policy.load_line_ahead(from); },
+                          policy_);
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         return std::visit([&](auto const& policy) { return policy.load_word(from); }, policy_);
@@ -36,8 +41,14 @@ class AnyFar {
     template <class Policy>
     AnyFar(Policy policy) : policy_(policy) {}  // NOLINT: stands for any policy
 
-    void store_line(Line* to, Line const& line, Tag previous) const {
-        std::visit([&](auto const& policy) { policy.store_line(to, line, previous); }, policy_);
+    void store_line(Line* to, Line const& line, Tag previous,
+                    std::size_t quads = quads_per_line) const {
+        std::visit([&](auto const& policy) { policy.store_line(to, line, previous, quads); },
+                   policy_);
+    }
+    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
+        std::visit([&](auto const& policy) { policy.store_lines(to, lines, quads, previous); },
+                   policy_);
     }
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {

@@ -43,9 +43,13 @@ class RecordingNear {
    public:
     explicit RecordingNear(AccessLog* log) : log_(log) {}
 
-    [[nodiscard]] Line load_line(Line const* from) const {
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
         log_->add("near.load_line", from);
-        return HostCached().load_line(from);
+        return HostCached().load_line(from, quads);
+    }
+    [[nodiscard]] Line load_line_ahead(Line const* from) const {
+        log_->add("near.load_line_ahead", from);
+        return HostCached().load_line_ahead(from);
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         log_->add("near.load_word", from);
@@ -60,11 +64,15 @@ class RecordingFar {
    public:
     explicit RecordingFar(AccessLog* log) : log_(log) {}
 
-    void store_line(Line* to, Line const& line, Tag previous) const {
+    void store_line(Line* to, Line const& line, Tag previous,
+                    std::size_t /*quads*/ = quads_per_line) const {
         log_->add("far.store_line", to);
         log_->add("  over tag " + std::to_string(previous) + " tag " +
                   std::to_string(line.quads[0].tag()));
         X86::store_line(StoreKind::cached, to, line);
+    }
+    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
+        store_lines_by_line(*this, to, lines, quads, previous);
     }
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {

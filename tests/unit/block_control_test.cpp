@@ -59,11 +59,14 @@ class BlockControlTest : public testing::Test {
     unsigned sweeps_until_stopped(std::uint64_t ticks) {
         Control control = start(0, 0);
         unsigned sweeps = 0;
-        detail::sweep_until_stopped(control, OneThread(), [&] {
-            if (++sweeps == 2) control_.stop = 1;
-            time_.ticks += ticks;
-            return true;
-        });
+        detail::sweep_until_stopped(
+            control, OneThread(),
+            [&] {
+                if (++sweeps == 2) control_.stop = 1;
+                time_.ticks += ticks;
+                return true;
+            },
+            [] {});
         return sweeps;
     }
     [[nodiscard]] EndReason reason(Control& control) const {

@@ -13,7 +13,7 @@
 namespace carillon::test {
 namespace {
 
-using Asked = AddressedRequest<int>;
+using Asked = AddressedRequest<std::int64_t>;  // more than a quad
 using SlotClaim = ReplySlotClaim<HostCached, true>;
 
 class DeadClientTest : public testing::Test {
@@ -71,7 +71,9 @@ class DeadClientTest : public testing::Test {
     }
 
     Device device_ = Device::open("emulated");
-    detail::PoolState pool_{device_, Pool{.clients = 1, .replies = replies}, {.capacity = 8}, 1};
+    detail::PoolState pool_{device_,           Pool{.clients = 1, .replies = replies},
+                            {.capacity = 8},   1,
+                            shape_of<Asked>(), shape_of<std::uint32_t>()};
     MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> kernel_{
         pool_.ring()->memory.device_view()};
     std::unique_ptr<HostMpmcProducer<Asked>> dead_;

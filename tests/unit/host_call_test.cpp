@@ -45,7 +45,8 @@ HostMapped host_far(PublishMode mode = PublishMode::one_step) {
 
 bool reply_is(HostClaim const& claim, std::uint64_t value) {
     Line line;
-    return claim.look(line) && unpack<HostReply<std::uint64_t>>(line).value == value;
+    using Answer = HostReply<std::uint64_t>;
+    return claim.look<Answer>(line) && unpack<Answer>(line).value == value;
 }
 
 TEST(ReplySlotClaimTest, zeroedMemoryIsFreeSlotsAndEveryCallerBeginsAtAnother) {
@@ -132,7 +133,7 @@ TEST(ReplyWriterTest, answersNobodyWhoIsNotThere) {
     HostClaim claim(memory.view());
     ASSERT_TRUE(claim.try_claim());
     Line line;
-    EXPECT_FALSE(claim.look(line));
+    EXPECT_FALSE(claim.look<HostReply<std::uint64_t>>(line));
 }
 
 // Ten nanoseconds a poll, in which others may do something.
@@ -260,9 +261,10 @@ class OrderedFar : public DeviceFar {
    public:
     explicit OrderedFar(std::string* order) : order_(order) {}
 
-    void store_line(Line* to, Line const& line, Tag previous) const {
+    void store_line(Line* to, Line const& line, Tag previous,
+                    std::size_t quads = quads_per_line) const {
         *order_ += "line ";
-        DeviceFar::store_line(to, line, previous);
+        DeviceFar::store_line(to, line, previous, quads);
     }
     void release() const { *order_ += "release "; }
 

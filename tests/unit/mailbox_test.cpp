@@ -237,8 +237,9 @@ class HurriedNear {
     };
     explicit HurriedNear(State* state) : state_(state) {}
 
-    [[nodiscard]] Line load_line(Line const* from) const {
-        Line const line = HostCached().load_line(from);
+    [[nodiscard]] Line load_line_ahead(Line const* from) const { return load_line(from); }
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
+        Line const line = HostCached().load_line(from, quads);
         ++state_->loads;
         for (std::uint32_t i = 0; i != state_->pace; ++i) state_->set();
         return line;

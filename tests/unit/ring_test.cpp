@@ -113,7 +113,7 @@ TEST_P(RingProtocolTest, creditComesBackAQuarterOfTheRingAtATime) {
 }
 
 // Catches a held-back credit that keeps the producer of a nearly full ring waiting for ever.
-TEST_P(RingProtocolTest, emptyPollReturnsTheCreditThatIsHeld) {
+TEST_P(RingProtocolTest, manyEmptyPollsReturnTheCreditThatIsHeld) {
     RingMemory memory(16);
     auto producer = GetParam().make_producer<Whole>(memory.view());
     auto consumer = GetParam().make_consumer<Whole>(memory.view());
@@ -121,8 +121,29 @@ TEST_P(RingProtocolTest, emptyPollReturnsTheCreditThatIsHeld) {
     ASSERT_TRUE(producer.try_push(Whole::make(1)));
     ASSERT_TRUE(consumer.try_pop(message));
     ASSERT_EQ(memory.credit(), 0U);
+    for (std::uint32_t i = 1; i < decltype(consumer)::misses_before_return; ++i) {
+        ASSERT_FALSE(consumer.try_pop(message));
+        ASSERT_EQ(memory.credit(), 0U) << i;
+    }
     ASSERT_FALSE(consumer.try_pop(message));
     EXPECT_EQ(memory.credit(), 1U);
+}
+
+// Catches looks in vain that are counted on over a message: a call after the other would write a
+// credit each.
+TEST_P(RingProtocolTest, aMessageBeginsTheCountOfEmptyPollsAnew) {
+    RingMemory memory(16);
+    auto producer = GetParam().make_producer<Whole>(memory.view());
+    auto consumer = GetParam().make_consumer<Whole>(memory.view());
+    Whole message{};
+    for (std::uint32_t n = 1; n <= 3; ++n) {
+        ASSERT_TRUE(producer.try_push(Whole::make(n)));
+        ASSERT_TRUE(consumer.try_pop(message));
+        for (std::uint32_t i = 1; i < decltype(consumer)::misses_before_return; ++i) {
+            ASSERT_FALSE(consumer.try_pop(message));
+        }
+        EXPECT_EQ(memory.credit(), 0U);
+    }
 }
 
 // Catches an arrival check on fewer than four tags.

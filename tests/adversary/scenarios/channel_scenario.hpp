@@ -72,8 +72,10 @@ class ChannelScenario {
     ChannelView draw_view() {
         RingShape const shape = RingShape::draw(machine_.random());
         ChannelTable const table{reinterpret_cast<std::byte*>(machine_.device_lines()),
-                                 reinterpret_cast<std::byte*>(machine_.host_lines()), 1,
-                                 shape.capacity, shape.first};
+                                 reinterpret_cast<std::byte*>(machine_.host_lines()),
+                                 1,
+                                 {shape.capacity},
+                                 shape.first};
         ChannelView const view = table.channel(0);
         format_ring(view.requests);
         format_ring(view.replies);

@@ -94,7 +94,7 @@ class PoolScenario {
     // The last of each client's is waited for: everything arrives without further stores.
     bool take_or_give_up(Slot& slot, unsigned client) {
         Line line;
-        if (slot.claim.look(line)) {
+        if (slot.claim.template look<AskedOfHost>(line)) {
             auto const answer = unpack<AskedOfHost>(line);
             machine_.require(answer == AskedOfHost::make(1, client, slot.index),
                              "request {} of {} has the answer {} of {}, or a part of it",

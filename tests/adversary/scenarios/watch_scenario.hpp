@@ -85,7 +85,9 @@ class WatchScenario {
     // Two slots, so that three channels and their doorbells are within the machine's memory.
     ChannelTable draw_table() {
         ChannelTable const table{reinterpret_cast<std::byte*>(machine_.device_lines()),
-                                 reinterpret_cast<std::byte*>(machine_.host_lines()), count_, 2,
+                                 reinterpret_cast<std::byte*>(machine_.host_lines()),
+                                 count_,
+                                 {2},
                                  RingShape::draw(machine_.random()).first};
         for (std::uint32_t c = 0; c < count_; ++c) {
             format_ring(table.channel(c).requests);

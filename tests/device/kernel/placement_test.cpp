@@ -179,7 +179,7 @@ TEST_P(PlacementTest, fewerCandidatesThanBlocksAreAUsageError) {
 
 TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
     ChannelMemory memory(device(), 4, 64);
-    std::size_t const stride = ChannelTable::stride(64);
+    std::size_t const stride = ChannelTable::host_stride({64});
     memory.arrange(std::vector<ChannelLocation>{{2, 3}, {0, 2}});
     auto const location_of = [&](unsigned channel) {
         ChannelTable const table = memory.host_view();

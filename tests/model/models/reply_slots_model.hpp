@@ -90,7 +90,7 @@ class ReplySlotsModel : public rl::test_suite<ReplySlotsModel<shape, M, Near, Fa
         for (std::uint32_t looks = 0; gives_up ? looks < shape.looks : Wait::again(looks);
              ++looks) {
             Line line;
-            if (slot.look(line)) {
+            if (slot.template look<ModelAnswer>(line)) {
                 RL_ASSERT(unpack<ModelAnswer>(line) == ModelAnswer::make(number + 1));
                 RL_ASSERT(data_.at(number)(RL_INFO).load() == number + 1);
                 slot.give_back();

@@ -37,10 +37,14 @@ concept WordAccess = std::copyable<P> && requires(P policy, std::uint64_t const*
 
 // Memory of which it polls lines too.
 template <class P>
-concept NearAccess = WordAccess<P> && requires(P policy, Line const* line) {
-    // Every quad untorn; what was complete before the line was published is visible after a load
-    // that found all of its tags. On non-coherent memory the load is preceded by an invalidate.
-    { policy.load_line(line) } -> std::same_as<Line>;
+concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::size_t quads) {
+    // The first `quads` of its quads, untorn; what was complete before the line was published is
+    // visible after a load that found all of their tags. On non-coherent memory the load is
+    // preceded by an invalidate.
+    { policy.load_line(line, quads) } -> std::same_as<Line>;
+    // The same for a line that is not the last of its message: its load orders nothing, that of the
+    // last one does, for all that were loaded before it.
+    { policy.load_line_ahead(line) } -> std::same_as<Line>;
 };
 
 // Memory that this side writes and never reads.
@@ -48,8 +52,11 @@ template <class P>
 concept FarAccess = std::copyable<P> &&
     requires(P policy, Line* line, Line const& value, std::uint64_t* word, std::uint64_t number,
              Tag previous, void const* where, std::size_t size) {
-    // Stores a line, every quad untorn. `previous` is the tag the slot holds until now.
-    policy.store_line(line, value, previous);
+    // Stores a line, or at least the first `size` quads of it, every quad untorn. `previous` is the
+    // tag the slot holds until now.
+    policy.store_line(line, value, previous, size);
+    // The same for the lines of one message, in a row, which have `size` quads together.
+    policy.store_lines(line, &value, size, previous);
     // The same for `size` lines in a row: payload i lies at where + 48 i and gets the tag
     // previous + i; its slot holds previous + i until now.
     policy.store_payloads(line, where, size, previous, previous);
@@ -92,7 +99,18 @@ concept TellAccess = ClaimAccess<P> &&
     policy.store_word(word, number);
 };
 
-// FarAccess::store_payloads of a policy that stores line by line, of which it is a part.
+// FarAccess::store_lines and store_payloads of a policy that stores line by line, of which they are
+// a part.
+CARILLON_POLICY_CODE
+template <class Far>
+CARILLON_HD void store_lines_by_line(Far const& far, Line* to, Line const* lines, std::size_t quads,
+                                     Tag previous) {
+    for (std::size_t i = 0; i * quads_per_line < quads; ++i) {
+        std::size_t const left = quads - i * quads_per_line;
+        far.store_line(to + i, lines[i], previous, left < quads_per_line ? left : quads_per_line);
+    }
+}
+
 CARILLON_POLICY_CODE
 template <class Far>
 CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* payloads,

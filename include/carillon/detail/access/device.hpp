@@ -26,15 +26,25 @@ class BasicDeviceNear {
     CARILLON_HD explicit BasicDeviceNear(Instructions gpu = {}) : gpu_(gpu) {}
 
     // D1, pairs with H3: an acquire, without which the data that a line names could be loaded ahead
-    // of it. Only the last load is one: that orders what follows all four, and as the last it lets
-    // them be in flight at once.
+    // of it. Only the last load is one: that orders what follows all of them, and as the last it
+    // lets them be in flight at once.
     CARILLON_POLICY_CODE
-    [[nodiscard]] CARILLON_HD Line load_line(Line const* from) const {
+    [[nodiscard]] CARILLON_HD Line load_line(Line const* from,
+                                             std::size_t quads = quads_per_line) const {
+        Line line{};
+        for (std::size_t i = 0; i + 1 < quads; ++i) {
+            line.quads[i] = gpu_.load_relaxed(&from->quads[i]);
+        }
+        line.quads[quads - 1] = gpu_.load_acquire(&from->quads[quads - 1]);
+        return line;
+    }
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from) const {
         Line line;
-        line.quads[0] = gpu_.load_relaxed(&from->quads[0]);
-        line.quads[1] = gpu_.load_relaxed(&from->quads[1]);
-        line.quads[2] = gpu_.load_relaxed(&from->quads[2]);
-        line.quads[3] = gpu_.load_acquire(&from->quads[3]);
+        for (std::size_t i = 0; i < quads_per_line; ++i) {
+            line.quads[i] = gpu_.load_relaxed(&from->quads[i]);
+        }
         return line;
     }
 
@@ -73,10 +83,15 @@ class BasicDeviceFar {
     CARILLON_HD explicit BasicDeviceFar(Instructions gpu = {}) : gpu_(gpu) {}
 
     CARILLON_POLICY_CODE
-    CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/) const {
-        for (std::size_t i = 0; i < quads_per_line; ++i) {
-            gpu_.store_relaxed(&to->quads[i], line.quads[i]);
-        }
+    CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/,
+                                std::size_t quads = quads_per_line) const {
+        for (std::size_t i = 0; i < quads; ++i) gpu_.store_relaxed(&to->quads[i], line.quads[i]);
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_lines(Line* to, Line const* lines, std::size_t quads,
+                                 Tag previous) const {
+        store_lines_by_line(*this, to, lines, quads, previous);
     }
 
     CARILLON_POLICY_CODE

@@ -20,14 +20,13 @@ class BasicHostCached {
     // H5, pairs with D2: the loads are acquires, so what a line names is loaded after its tags.
     // N1, pairs with D2: on non-coherent memory an invalidate goes ahead of every
     // look; without it the CPU would find what it found before, for ever.
-    [[nodiscard]] Line load_line(Line const* from) const {
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
-        Line line;
-        for (std::size_t i = 0; i < quads_per_line; ++i) {
-            line.quads[i] = cpu_.load_quad(&from->quads[i]);
-        }
+        Line line{};
+        for (std::size_t i = 0; i < quads; ++i) line.quads[i] = cpu_.load_quad(&from->quads[i]);
         return line;
     }
+    [[nodiscard]] Line load_line_ahead(Line const* from) const { return load_line(from); }
 
     // H5 and N1, for a word.
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {

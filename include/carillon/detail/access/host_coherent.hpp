@@ -19,24 +19,24 @@ class BasicHostCoherent {
     explicit BasicHostCoherent(Cpu cpu = {}) : cpu_(cpu) {}
 
     // H5, pairs with H4: the loads are acquires, of a word too.
-    [[nodiscard]] Line load_line(Line const* from) const {
-        Line line;
-        line.quads[0] = cpu_.load_quad(&from->quads[0]);
-        line.quads[1] = cpu_.load_quad(&from->quads[1]);
-        line.quads[2] = cpu_.load_quad(&from->quads[2]);
-        line.quads[3] = cpu_.load_quad(&from->quads[3]);
+    [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
+        Line line{};
+        for (std::size_t i = 0; i < quads; ++i) line.quads[i] = cpu_.load_quad(&from->quads[i]);
         return line;
     }
+    [[nodiscard]] Line load_line_ahead(Line const* from) const { return load_line(from); }
 
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         return cpu_.load_word(from);
     }
 
-    void store_line(Line* to, Line const& line, Tag /*previous*/) const {
-        cpu_.store_quad(&to->quads[0], line.quads[0]);
-        cpu_.store_quad(&to->quads[1], line.quads[1]);
-        cpu_.store_quad(&to->quads[2], line.quads[2]);
-        cpu_.store_quad(&to->quads[3], line.quads[3]);
+    void store_line(Line* to, Line const& line, Tag /*previous*/,
+                    std::size_t quads = quads_per_line) const {
+        for (std::size_t i = 0; i < quads; ++i) cpu_.store_quad(&to->quads[i], line.quads[i]);
+    }
+
+    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
+        store_lines_by_line(*this, to, lines, quads, previous);
     }
 
     // `count` lines in a row: line i has the 48 bytes at payloads + 48 * i and the tag first + i.

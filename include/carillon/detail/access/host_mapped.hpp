@@ -41,7 +41,9 @@ class BasicHostMapped {
                              std::uint64_t const* read_back = nullptr, Cpu cpu = {})
         : stores_(stores), sync_(sync), read_back_(read_back), cpu_(cpu) {}
 
-    void store_line(Line* to, Line const& line, Tag previous) const {
+    // All of it, however many quads are wanted: a line is one write on the bus.
+    void store_line(Line* to, Line const& line, Tag previous,
+                    std::size_t /*quads*/ = quads_per_line) const {
         if (stores_.mode == PublishMode::two_step) {
             // H1, pairs with C1: the payload is out before any of its tags; without the fence an
             // evicted half of the buffer could carry a new tag ahead of its payload.
@@ -50,6 +52,18 @@ class BasicHostMapped {
             read_back();
         }
         cpu_.store_line(stores_.kind, to, line);
+    }
+
+    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
+        std::size_t const count = (quads + quads_per_line - 1) / quads_per_line;
+        if (stores_.mode == PublishMode::two_step) {  // H1, once for all of them
+            for (std::size_t i = 0; i < count; ++i) {
+                cpu_.store_line(stores_.kind, to + i, with_tag(lines[i], previous));
+            }
+            commit(to, count * sizeof(Line));
+            read_back();
+        }
+        for (std::size_t i = 0; i < count; ++i) cpu_.store_line(stores_.kind, to + i, lines[i]);
     }
 
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,

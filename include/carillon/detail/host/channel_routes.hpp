@@ -41,18 +41,20 @@ struct PlacedMemory {
     ChannelPlacement placement;
 };
 
-// `threads`: of its handler.
+// `shape`: of its channels. `threads`: of its handler.
 [[nodiscard]] PlacedMemory place_kernel(Device const& device, Channels const& requests,
-                                        KernelOptions const& options, unsigned threads,
-                                        LaunchProbe launch);
+                                        KernelOptions const& options, ChannelShape const& shape,
+                                        unsigned threads, LaunchProbe launch);
 // The caller's memory, with room for so many channels, whose rings are made empty. Throws
 // UsageError.
 [[nodiscard]] std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
-                                                            unsigned channels);
+                                                            unsigned channels,
+                                                            ChannelShape const& shape);
 [[nodiscard]] std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,
                                                                  WatchedChannels const& requests,
-                                                                 KernelOptions const& options);
+                                                                 KernelOptions const& options,
+                                                                 ChannelShape const& shape);
 
 // The clients of a kernel's channels. Each stays where it is, and they are moved without memory: a
 // std::deque needs some.
@@ -97,14 +99,14 @@ class Route<Handler, Channels> {
 
     Route(Device const& device, Channels const& requests, KernelOptions const& options)
         : Route{wait_of_clients(device, options), requests,
-                place_kernel(device, requests, options, threads_of<Handler>(),
+                place_kernel(device, requests, options, shape(options), threads_of<Handler>(),
                              &launch_probe<ProbeBody>)} {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
           KernelOptions const& options)
         : Route{wait_of_clients(device, options), requests,
-                PlacedMemory{
-                    callers_memory(device, std::move(memory), channels_of(requests, options)),
-                    {{}, "the caller brought the memory"}}} {}
+                PlacedMemory{callers_memory(device, std::move(memory),
+                                            channels_of(requests, options), shape(options)),
+                             {{}, "the caller brought the memory"}}} {}
 
     // Its first channels have the control and status lines of the blocks.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
@@ -158,6 +160,10 @@ class Route<Handler, Channels> {
     using Request = typename Client::Request;
     using Reply = typename Client::Reply;
 
+    [[nodiscard]] static ChannelShape shape(KernelOptions const& options) {
+        return ChannelShape::of<Request, Reply>(options.capacity);
+    }
+
     Route(HostWait const& wait, Channels const& requests, PlacedMemory placed)
         : wait_(wait),
           express_wanted_(requests.express),
@@ -188,12 +194,13 @@ class Route<Handler, WatchedChannels> {
     Route(Device const& device, WatchedChannels const& requests, KernelOptions const& options)
         : wait_(wait_of_clients(device, options)),
           per_block_(requests.per_block),
-          memory_(make_watched_memory(device, requests, options)) {}
+          memory_(make_watched_memory(device, requests, options, shape(options))) {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory,
           WatchedChannels const& requests, KernelOptions const& options)
         : wait_(wait_of_clients(device, options)),
           per_block_(requests.per_block),
-          memory_(callers_memory(device, std::move(memory), channels_of(requests, options))) {}
+          memory_(callers_memory(device, std::move(memory), channels_of(requests, options),
+                                 shape(options))) {}
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] unsigned channels_per_block() const { return per_block_; }
@@ -225,6 +232,10 @@ class Route<Handler, WatchedChannels> {
     }
 
    private:
+    [[nodiscard]] static ChannelShape shape(KernelOptions const& options) {
+        return ChannelShape::of<typename Client::Request, typename Client::Reply>(options.capacity);
+    }
+
     HostWait wait_;
     unsigned per_block_;
     std::shared_ptr<ChannelMemory> memory_;

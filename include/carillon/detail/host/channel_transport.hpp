@@ -34,7 +34,8 @@ class ChannelTransport {
     ChannelTransport(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
                      HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
                      std::uint64_t* doorbell = nullptr)
-        : memory_(checked_memory("Channel", device, std::move(memory), index)),
+        : memory_(checked_memory("Channel", device, std::move(memory), index,
+                                 ChannelShape::of<Request, Reply>(0))),
           index_(index),
           peer_(std::move(peer)),
           wait_(wait),
@@ -43,8 +44,10 @@ class ChannelTransport {
 
     // For a kernel that the user writes.
     explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
-        : ChannelTransport(device, std::make_shared<ChannelMemory>(device, 1, capacity), 0,
-                           HostWait::for_kernel(device.traits(), 1)) {}
+        : ChannelTransport(device,
+                           std::make_shared<ChannelMemory>(
+                               device, 1, ChannelShape::of<Request, Reply>(capacity)),
+                           0, HostWait::for_kernel(device.traits(), 1)) {}
 
     ChannelTransport(ChannelTransport const&) = delete;
     ChannelTransport& operator=(ChannelTransport const&) = delete;
@@ -67,7 +70,9 @@ class ChannelTransport {
     [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
         return ends_.try_submit(request, data);
     }
-    [[nodiscard]] bool try_take(Sent number, Line& line) { return ends_.try_take(number, line); }
+    [[nodiscard]] bool try_take(Sent number, Packed<Reply>& reply) {
+        return ends_.try_take(number, reply);
+    }
     void give_up(Sent number) { ends_.abandon(number); }
     [[nodiscard]] Line const* awaited() const { return ends_.awaited(); }
 

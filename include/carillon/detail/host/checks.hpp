@@ -22,10 +22,12 @@ void check_capacity(char const* call, std::uint32_t capacity);
 void check_first(char const* call, Sequence first);
 
 // `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
-// where it has no channel `index`.
+// where it has no channel `index` or no room for messages of `shape`, whose capacity is not looked
+// at.
 [[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
-                                                            unsigned index);
+                                                            unsigned index,
+                                                            ChannelShape const& shape);
 
 // Throws UsageError for messages at a null pointer, unless there are none.
 template <class T>

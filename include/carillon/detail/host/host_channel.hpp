@@ -24,9 +24,7 @@ class HostChannel {
         : requests_(requests, far, near, TailDoorbell(doorbell)),
           replies_(replies, near, far),
           pending_(requests.capacity),
-          served_(requests.credit),
-          submitted_(requests.first - 1),
-          near_(near) {}
+          submitted_(requests.first - 1) {}
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
     [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
@@ -40,21 +38,21 @@ class HostChannel {
         }
         pending.sequence = number;
         pending.state = State::awaited;
-        // Relaxed: all_answered() compares it with a credit, and needs no order with the line.
+        // Relaxed, as in all_answered().
         std::atomic_ref(submitted_).store(number, std::memory_order_relaxed);
         return number;
     }
 
-    // Takes the reply to request `number`, which is valid, into `line` if it has come.
-    [[nodiscard]] bool try_take(Sequence number, Line& line) {
+    // Takes the reply to request `number`, which is valid, into `reply` if it has come.
+    [[nodiscard]] bool try_take(Sequence number, Packed<Reply>& reply) {
         Pending& pending = slot(number);
         if (pending.state == State::arrived) {
-            line = pending.reply;
+            reply = pending.reply;
         } else {
             while (replies_.next() != number) {
                 if (!receive()) return false;
             }
-            if (!replies_.try_take(line)) return false;
+            if (!replies_.try_take(reply)) return false;
         }
         pending.state = State::free;
         return true;
@@ -75,11 +73,11 @@ class HostChannel {
         }
     }
 
-    // Whether the device has answered every request that was submitted; from any thread. It returns
-    // the credit of a request after it has sent the reply.
+    // Whether the device has answered every request that was submitted; from any thread. It answers
+    // them in order, and the last reply stays where it is until another request has been submitted.
     [[nodiscard]] bool all_answered() const {
-        Sequence const submitted = std::atomic_ref(submitted_).load(std::memory_order_relaxed);
-        return near_.load_word(served_) == submitted;
+        // Relaxed: it is compared with a tag, and needs no order with the line.
+        return replies_.holds(std::atomic_ref(submitted_).load(std::memory_order_relaxed));
     }
 
     // The line in which the next reply will come.
@@ -89,7 +87,7 @@ class HostChannel {
     enum class State : std::uint8_t { free, awaited, arrived, abandoned };
     // A request between try_submit and the taking of its reply.
     struct Pending {
-        Line reply{};
+        Packed<Reply> reply{};
         Sequence sequence = 0;
         State state = State::free;
     };
@@ -104,10 +102,10 @@ class HostChannel {
     bool receive() {
         if (outstanding() == 0) return false;
         Pending& pending = slot(replies_.next());
-        Line line;
-        if (!replies_.try_take(line)) return false;
+        Packed<Reply> reply;
+        if (!replies_.try_take(reply)) return false;
         bool const wanted = pending.state == State::awaited;
-        if (wanted) pending.reply = line;
+        if (wanted) pending.reply = reply;
         pending.state = wanted ? State::arrived : State::free;
         return true;
     }
@@ -115,9 +113,7 @@ class HostChannel {
     Producer<Request, Far, Near, TailDoorbell> requests_;
     Consumer<Reply, Near, Far> replies_;
     std::vector<Pending> pending_;
-    std::uint64_t const* served_;  // the credit word of the requests
-    mutable Sequence submitted_;   // the last one; read by other threads
-    Near near_;
+    mutable Sequence submitted_;  // the last one; read by other threads
 };
 
 }  // namespace carillon

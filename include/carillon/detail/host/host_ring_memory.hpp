@@ -17,7 +17,7 @@ inline constexpr std::size_t apart = 128;
 // The slots and, on a line of its own, the credit word.
 class HostRingMemory {
    public:
-    HostRingMemory(std::uint32_t capacity, Sequence first);
+    HostRingMemory(std::uint32_t capacity, std::uint32_t slot_lines, Sequence first);
 
     [[nodiscard]] RingView const& view() const { return view_; }
 

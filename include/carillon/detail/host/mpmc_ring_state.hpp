@@ -29,7 +29,8 @@ namespace detail {
 class MpmcRingMemory {
    public:
     // Throws UsageError for the options, and what Device::allocate throws.
-    MpmcRingMemory(Device const& device, MpmcRingOptions const& options, Direction direction);
+    MpmcRingMemory(Device const& device, MpmcRingOptions const& options, Direction direction,
+                   MessageShape const& shape = {});
 
     [[nodiscard]] MpmcRingView host_view() const { return host_; }
     [[nodiscard]] MpmcRingView device_view() const { return device_; }
@@ -49,7 +50,8 @@ class MpmcRingMemory {
 // What host threads that produce for one ring have in common.
 struct MpmcRingState {
     // Throws as MpmcRingMemory.
-    MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction);
+    MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction,
+                  MessageShape const& shape);
 
     ProcessMark mark;
     MpmcRingMemory memory;

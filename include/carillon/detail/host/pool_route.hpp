@@ -30,15 +30,14 @@ class Route<Handler, Pool> {
     using Messages = MessagesOf<Handler>;
     using Request = typename Messages::Request;
     using Reply = typename Messages::Reply;
-    static_assert(!Messages::has_commands || sizeof(AddressedRequest<Request>) <= payload_bytes,
-                  "carillon: a command to a pool must be at most 36 bytes: it travels in one line, "
-                  "which also says its opcode and where its reply goes");
 
    public:
     using Client = carillon::Client<Messages, PoolTransport<Request, Reply>>;
 
     Route(Device const& device, Pool const& pool, KernelOptions const& options)
-        : state_(std::make_shared<PoolState>(device, pool, options, threads_of<Handler>())) {}
+        : state_(std::make_shared<PoolState>(device, pool, options, threads_of<Handler>(),
+                                             shape_of<AddressedRequest<Request>>(),
+                                             shape_of<Reply>())) {}
 
     // Moved, not assigned.
     Route(Route&&) noexcept = default;

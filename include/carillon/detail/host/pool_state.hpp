@@ -33,7 +33,7 @@ class PoolState {
    public:
     // Throws UsageError for what the options cannot be with a handler of so many threads.
     PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
-              unsigned threads);
+              unsigned threads, MessageShape const& requests, MessageShape const& replies);
     PoolState(PoolState const&) = delete;
     PoolState& operator=(PoolState const&) = delete;
 
@@ -67,6 +67,7 @@ class PoolState {
 
     std::uint32_t replies_;
     std::uint32_t count_;
+    MessageShape shape_;  // of a reply
     std::shared_ptr<ChannelMemory> blocks_;
     Memory slots_;  // in host memory: the device writes lines, clients claim
     std::vector<ClientRecord> records_;

@@ -89,8 +89,8 @@ class PoolTransport {
         return &slot;
     }
 
-    [[nodiscard]] bool try_take(Sent slot, Line& line) {
-        if (!slot->claim.look(line)) return false;
+    [[nodiscard]] bool try_take(Sent slot, Packed<Reply>& reply) {
+        if (!slot->claim.template look<Reply>(reply)) return false;
         slot->claim.give_back();
         leave(*slot);
         return true;

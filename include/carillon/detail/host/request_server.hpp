@@ -48,10 +48,11 @@ class RequestServer {
     // gets the word finds it counted.
     using Serve = std::function<void(PayloadWords const&, ServiceFailures&)>;
 
-    // `owner`: the class whose name its errors have. Throws UsageError for the options, and what
-    // Device::allocate throws.
-    RequestServer(std::string_view owner, Device const& device, std::uint32_t capacity,
-                  Sequence first, ServiceThreadOptions const& options, Serve serve);
+    // `owner`: the class whose name its errors have. `quads`: what a request fills of its line.
+    // Throws UsageError for the options, and what Device::allocate throws.
+    RequestServer(std::string_view owner, Device const& device, std::uint32_t quads,
+                  std::uint32_t capacity, Sequence first, ServiceThreadOptions const& options,
+                  Serve serve);
     RequestServer(RequestServer const&) = delete;
     RequestServer& operator=(RequestServer const&) = delete;
     ~RequestServer();

@@ -48,11 +48,12 @@ struct PoolBody {
             serve_by_turns<Asked>(control, Threads(), take, handle, answer);
         } else if constexpr (alone) {
             MpmcConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
-            sweep_until_stopped(control, WarpLanes(), [&] {
+            auto const look = [&] {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) {
                     (void)answer(next, handle(next));
                 });
-            });
+            };
+            sweep_until_stopped(control, WarpLanes(), look, [] {});
         }
     }
 };

@@ -24,7 +24,8 @@ struct Turn {
 // Puts a reply, waiting for room; false if it is time to end instead.
 CARILLON_POLICY_CODE
 template <class Channel, class Control>
-CARILLON_HD bool put_reply(Channel& channel, Line const& reply, OutOfLine data, Control& control) {
+CARILLON_HD bool put_reply(Channel& channel, Packed<typename Channel::ReplyMessage> const& reply,
+                           OutOfLine data, Control& control) {
     while (!channel.replies.try_put(reply, data)) [[unlikely]] {
             if (control.stop_now()) return false;
             control.idle();
@@ -41,9 +42,9 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
                        Control control) {
     constexpr OutOfLine data = detail::out_of_line_of<Handler>();
     control.report_started();
-    Line reply{};
+    Packed<Reply> reply{};
     bool unsent = false;
-    auto const answer = [&](Line const& request) {
+    auto const answer = [&](Packed<Request> const& request) {
         reply = pack<Reply>(handler(unpack<Request>(request)), 0);
         unsent = !channel.replies.try_put(reply, data);
     };
@@ -123,7 +124,7 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
     using Request = typename Channel::RequestMessage;
     using Reply = typename Channel::ReplyMessage;
     struct Work {
-        Line request;
+        Packed<Request> request;
         std::uint32_t urgent;
     };
     auto const take = [&](Work& work) {
@@ -137,9 +138,9 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
     };
     auto const answer = [&](Work const& work, Reply const& reply) {
         constexpr OutOfLine data = detail::out_of_line_of<Handler>();
-        Line const line = pack<Reply>(reply, 0);
-        if (work.urgent != 0) return detail::put_reply(express, line, data, control);
-        return detail::put_reply(channel, line, data, control);
+        Packed<Reply> const packed = pack<Reply>(reply, 0);
+        if (work.urgent != 0) return detail::put_reply(express, packed, data, control);
+        return detail::put_reply(channel, packed, data, control);
     };
     detail::serve_by_turns<Work>(control, threads, take, handle, answer);
 }

@@ -9,10 +9,12 @@
 
 namespace carillon::detail {
 
-// Sweeps by `look()`, which tells whether it served anyone, until told to stop.
+// Sweeps by `look()`, which tells whether it served anyone, until told to stop; calls `rested()`
+// when a lane has found nothing for many sweeps in a row.
 CARILLON_POLICY_CODE
-template <class Control, VotingGroup Lanes, class Look>
-CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look) {
+template <class Control, VotingGroup Lanes, class Look, class Rested>
+CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&& look,
+                                     Rested&& rested) {
     bool const leads = lanes.thread_rank() == 0;
     if (leads) control.report_started();
     do {
@@ -29,6 +31,7 @@ CARILLON_HD void sweep_until_stopped(Control& control, Lanes const& lanes, Look&
             }
             control.spin();
         }
+        if (!served) rested();
         // Who may sleep decides it together: a warp is as slow as its slowest lane.
         if (control.may_rest()) served = lanes.any(served);
         if (served) {

@@ -25,14 +25,11 @@ CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) 
     // Doorbell and line arrive in any order, but hardly apart: a line that is late is looked at a
     // few times before the other channels have their turn.
     constexpr unsigned looks_at_line = 4;
-    if (rung < channel.requests.next() || channel.replies.was_full()) {
-        channel.requests.return_held();
-        return false;
-    }
-    auto const answer = [&](Line const& request) {
-        using Request = typename Channel::RequestMessage;
-        using Reply = typename Channel::ReplyMessage;
-        Line const reply = pack<Reply>(handler(unpack<Request>(request)), 0);
+    if (rung < channel.requests.next() || channel.replies.was_full()) return false;
+    using Request = typename Channel::RequestMessage;
+    using Reply = typename Channel::ReplyMessage;
+    auto const answer = [&](Packed<Request> const& request) {
+        Packed<Reply> const reply = pack<Reply>(handler(unpack<Request>(request)), 0);
         (void)channel.replies.try_put(reply, out_of_line_of<Handler>());  // there is room
     };
     for (unsigned look = 0; look < looks_at_line; ++look) {
@@ -50,9 +47,7 @@ class Watched {
           due_(index < count ? channel_.requests.next() : ~Sequence{0}) {}
 
     // Whether there is anything to do for it, now that its doorbell is heard as `rung`.
-    [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const {
-        return rung >= due_ || channel_.requests.held() != 0;
-    }
+    [[nodiscard]] CARILLON_HD bool concerned(Sequence rung) const { return rung >= due_; }
 
     CARILLON_POLICY_CODE
     template <class Handler>
@@ -61,6 +56,10 @@ class Watched {
         due_ = channel_.requests.next();
         return true;
     }
+
+    // Nothing has come for a while.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void rest() { channel_.requests.return_held(); }
 
    private:
     Channel channel_;
@@ -91,24 +90,34 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
         detail::Watched<Channel> first(channels, index, count);
         detail::Watched<Channel> second(channels, index + 1, count);
         std::uint64_t const* const own_doorbells = doorbells + index;
-        detail::sweep_until_stopped(control, lanes, [&] {
+        auto const look = [&] {
             Quad const rung = near.load_pair(own_doorbells);
             if (!first.concerned(rung.low) && !second.concerned(rung.high)) [[likely]]
                 return false;
             bool const served = first.serve(rung.low, handler);
             return second.serve(rung.high, handler) || served;
+        };
+        detail::sweep_until_stopped(control, lanes, look, [&] {
+            first.rest();
+            second.rest();
         });
     } else {
-        detail::sweep_until_stopped(control, lanes, [&] {
+        unsigned const begin = 2 * lanes.thread_rank();
+        auto const look = [&] {
             bool served = false;
-            for (unsigned index = 2 * lanes.thread_rank(); index < count;
-                 index += 2 * lanes.size()) {
+            for (unsigned index = begin; index < count; index += 2 * lanes.size()) {
                 Quad const rung = near.load_pair(doorbells + index);
                 served |= detail::serve_heard(channels[index], rung.low, handler);
                 if (index + 1 == count) break;
                 served |= detail::serve_heard(channels[index + 1], rung.high, handler);
             }
             return served;
+        };
+        detail::sweep_until_stopped(control, lanes, look, [&] {
+            for (unsigned index = begin; index < count; index += 2 * lanes.size()) {
+                channels[index].requests.return_held();
+                if (index + 1 != count) channels[index + 1].requests.return_held();
+            }
         });
     }
 }

@@ -63,12 +63,26 @@ struct ChannelLocation {
 // How many channels one block can watch: 64 doorbells are what a warp reads with one load.
 inline constexpr unsigned doorbells_per_block = 64;
 
+// How large the rings of a channel are.
+struct ChannelShape {
+    std::uint32_t capacity;           // slots, each way
+    std::uint32_t request_lines = 1;  // of a slot
+    std::uint32_t reply_lines = 1;
+
+    // For messages of these types.
+    template <class Request, class Reply>
+    [[nodiscard]] static constexpr ChannelShape of(std::uint32_t capacity) {
+        return {capacity, slot_lines_of<Request>, slot_lines_of<Reply>};
+    }
+    bool operator==(ChannelShape const&) const = default;
+};
+
 // All channels of a ChannelMemory as one side sees them. Trivially copyable.
 struct ChannelTable {
     std::byte* in_device_memory;
     std::byte* in_host_memory;
     std::uint32_t channels;
-    std::uint32_t capacity;
+    ChannelShape shape;
     Sequence first;
     // Where each channel lies, in memory of the side that reads it; nullptr: channel i at {i, i}.
     ChannelLocation const* locations = nullptr;
@@ -79,28 +93,36 @@ struct ChannelTable {
         page / (doorbells_per_block * sizeof(std::uint64_t));
 
     // Slots that fill pages start at one: how long a line takes is a matter of its page.
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t stride(std::uint32_t capacity) {
-        std::size_t const bytes = (std::size_t{capacity} + 2) * sizeof(Line);
-        return capacity * sizeof(Line) < page ? bytes : (bytes + page - 1) / page * page;
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t stride(std::size_t slot_lines) {
+        std::size_t const bytes = (slot_lines + 2) * sizeof(Line);
+        return slot_lines * sizeof(Line) < page ? bytes : (bytes + page - 1) / page * page;
+    }
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t device_stride(
+        ChannelShape const& shape) {
+        return stride(std::size_t{shape.capacity} * shape.request_lines);
+    }
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t host_stride(ChannelShape const& shape) {
+        return stride(std::size_t{shape.capacity} * shape.reply_lines);
     }
 
     // Where the doorbells begin, and where they end: pairs of pages, each for eight blocks, which
     // have two channels at least.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_at(unsigned channels,
-                                                                        std::uint32_t capacity) {
-        return (channels * stride(capacity) + doorbell_pages - 1) / doorbell_pages * doorbell_pages;
+                                                                        ChannelShape const& shape) {
+        std::size_t const slots = channels * device_stride(shape);
+        return (slots + doorbell_pages - 1) / doorbell_pages * doorbell_pages;
     }
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_end(unsigned channels,
-                                                                         std::uint32_t capacity) {
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_end(
+        unsigned channels, ChannelShape const& shape) {
         std::size_t const blocks = (std::size_t{channels} + 1) / 2;
         std::size_t const pairs = (blocks + blocks_per_page - 1) / blocks_per_page;
-        return doorbells_at(channels, capacity) + pairs * doorbell_pages;
+        return doorbells_at(channels, shape) + pairs * doorbell_pages;
     }
 
     // The doorbells of a block's channels in one of the two pages for them: of each the sequence
     // number of the last request published.
     [[nodiscard]] CARILLON_HD std::uint64_t* doorbells(unsigned block, unsigned which) const {
-        std::byte* const pages = in_device_memory + doorbells_at(channels, capacity) +
+        std::byte* const pages = in_device_memory + doorbells_at(channels, shape) +
                                  block / blocks_per_page * doorbell_pages + which * page;
         return reinterpret_cast<std::uint64_t*>(pages) +
                std::size_t{block % blocks_per_page} * doorbells_per_block;
@@ -111,15 +133,19 @@ struct ChannelTable {
     }
 
     [[nodiscard]] CARILLON_HD ChannelView channel(ChannelLocation location) const {
-        std::byte* const device = in_device_memory + location.in_device_memory * stride(capacity);
-        std::byte* const host = in_host_memory + location.in_host_memory * stride(capacity);
-        std::size_t const after_slots = capacity * sizeof(Line);
-        auto* const control = reinterpret_cast<ControlLine*>(device + after_slots);
-        auto* const status = reinterpret_cast<StatusLine*>(host + after_slots);
+        std::byte* const device =
+            in_device_memory + location.in_device_memory * device_stride(shape);
+        std::byte* const host = in_host_memory + location.in_host_memory * host_stride(shape);
+        auto* const requests = reinterpret_cast<Line*>(device);
+        auto* const replies = reinterpret_cast<Line*>(host);
+        std::size_t const slots = shape.capacity;
+        auto* const control =
+            reinterpret_cast<ControlLine*>(requests + slots * shape.request_lines);
+        auto* const status = reinterpret_cast<StatusLine*>(replies + slots * shape.reply_lines);
         auto* const reply_credit = reinterpret_cast<std::uint64_t*>(control + 1);
         auto* const request_credit = reinterpret_cast<std::uint64_t*>(status + 1);
-        return {{reinterpret_cast<Line*>(device), request_credit, capacity, first},
-                {reinterpret_cast<Line*>(host), reply_credit, capacity, first},
+        return {{requests, request_credit, shape.capacity, first, shape.request_lines},
+                {replies, reply_credit, shape.capacity, first, shape.reply_lines},
                 control,
                 status};
     }

@@ -8,6 +8,7 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/credit.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -31,19 +32,19 @@ class Consumer {
     // has not wholly arrived.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_pop(T& message) {
-        Line line;
-        if (!try_take(line)) return false;
-        message = unpack<T>(line);
+        Packed<T> packed;
+        if (!try_take(packed)) return false;
+        message = unpack<T>(packed);
         return true;
     }
 
-    // The same for the line as it came, for types that cannot be default-constructed.
+    // The same for the message as it came, for types that cannot be default-constructed.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool try_take(Line& line) {
-        return try_consume([&](Line const& taken) { line = taken; });
+    CARILLON_HD bool try_take(Packed<T>& message) {
+        return try_consume([&](Packed<T> const& taken) { message = taken; });
     }
 
-    // The same, calling `use(line)` with it: nothing stands between arrival and use. A message
+    // The same, calling `use(message)` with it: nothing stands between arrival and use. A message
     // whose use throws is taken all the same: it is not delivered again.
     CARILLON_POLICY_CODE
     template <class Use>
@@ -57,13 +58,13 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
-        Line line;
-        while (!look(line)) {
+        Packed<T> message;
+        while (!look(message)) {
             in_vain();
             if (--polls == 0) return false;
         }
         Taking const taking{*this};
-        use(line);
+        use(message);
         return true;
     }
 
@@ -72,13 +73,13 @@ class Consumer {
     CARILLON_HD std::size_t try_pop_n(T* messages, std::size_t count) {
         std::size_t taken = 0;
         while (taken < count &&
-               try_consume([&](Line const& line) { messages[taken] = unpack<T>(line); })) {
+               try_consume([&](Packed<T> const& next) { messages[taken] = unpack<T>(next); })) {
             ++taken;
         }
         return taken;
     }
 
-    // Lines taken whose credit has not been returned.
+    // Messages taken whose credit has not been returned.
     [[nodiscard]] CARILLON_HD std::uint32_t held() const { return held_; }
     // Returns it ahead of time: for a consumer that may not look again for a while.
     CARILLON_POLICY_CODE
@@ -88,31 +89,44 @@ class Consumer {
 
     // The sequence number of the message that the next successful take will return.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
-    // The slot that its line will be in.
+    // The slot that it will be in.
     [[nodiscard]] CARILLON_HD Line const* awaited() const { return view_.slot(next_); }
+    // Whether message `number`, taken or not, is in its slot. On the CPU from any thread.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool holds(Sequence number) const {
+        Packed<T> message;
+        return detail::load_message<T>(near_, view_.slot(number), tag_of(number), message);
+    }
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
+    // After so many looks in a row that find nothing all credit is returned.
+    static constexpr std::uint32_t misses_before_return = 64;
+
    private:
-    // Its end is where a line is taken, however its use ends: after it, where nobody waits.
+    // Its end is where a message is taken, however its use ends: after it, where nobody waits.
     struct Taking {
         Consumer& consumer;
 
         CARILLON_HD ~Taking() {
             ++consumer.next_;
             ++consumer.held_;
+            consumer.misses_ = 0;
         }
     };
 
     CARILLON_POLICY_CODE
-    CARILLON_HD bool look(Line& line) {
+    CARILLON_HD bool look(Packed<T>& message) {
         // A batch of credits goes back before the next look, not between arrival and use.
         if (held_ >= credit_batch()) return_credit();
         // C1, pairs with P1: the load is an acquire; without it what the line names could be read
         // before it is there. In every lane: each reads on its own what the line names. The lanes'
         // loads of one address are one access as a rule; where they are not, all wait for the last.
-        line = near_.load_line(view_.slot(next_));
-        if (lanes_.all(has_arrived(line, tag_of(next_)))) return true;
-        return_held();
+        bool const arrived =
+            detail::load_message<T>(near_, view_.slot(next_), tag_of(next_), message);
+        if (lanes_.all(arrived)) return true;
+        // What is less than a batch goes back when nothing has come for a while. Sooner would be a
+        // write on the bus for every call.
+        if (held_ != 0 && ++misses_ == misses_before_return) return_credit();
         return false;
     }
 
@@ -130,7 +144,8 @@ class Consumer {
 
     RingView view_;
     Sequence next_;
-    std::uint32_t held_ = 0;  // lines taken whose credit has not been returned
+    std::uint32_t held_ = 0;    // messages taken whose credit has not been returned
+    std::uint32_t misses_ = 0;  // looks in a row that found nothing, while there are such
     Near near_;
     Far far_;
     Lanes lanes_;

@@ -13,13 +13,19 @@
 
 namespace carillon {
 
-// Whether the line with this number, which a producer that has died had claimed, was written whole:
-// it is there, or one of a later lap. To be asked before the number is given up; reads far memory.
+// Whether the message with this number, which a producer that has died had claimed, was written
+// whole: it is there, or one of a later lap. To be asked before the number is given up; reads far
+// memory.
 template <NearAccess Near>
 [[nodiscard]] bool was_written(MpmcRingView const& view, Sequence number, Near near) {
-    Line const line = near.load_line(view.slots + view.index(number));
-    for (Quad const& quad : line.quads) {
-        if (static_cast<std::int32_t>(quad.tag() - tag_of(number)) < 0) return false;
+    std::size_t left = view.shape.quads;
+    for (Line const* line = view.slot(number); left != 0; ++line) {
+        std::size_t const quads = left < quads_per_line ? left : quads_per_line;
+        Line const found = near.load_line(line, quads);
+        for (std::size_t i = 0; i < quads; ++i) {
+            if (static_cast<std::int32_t>(found.quads[i].tag() - tag_of(number)) < 0) return false;
+        }
+        left -= quads;
     }
     return true;
 }

@@ -153,17 +153,18 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
             slot_.take_back();
             return HostCallResult::no_room;
         }
-        Line line;
-        while (!slot_.look(line)) {
+        using Answer = HostReply<Reply>;
+        Packed<Answer> answer;
+        while (!slot_.template look<Answer>(answer)) {
             // Once more: what came while the clock was looked at is taken.
             if (!deadline.passed()) continue;
-            if (slot_.look(line)) break;
+            if (slot_.template look<Answer>(answer)) break;
             slot_.give_up();
             return HostCallResult::timed_out;
         }
         slot_.give_back();
-        if (unpack<std::uint64_t>(line) != 0) return HostCallResult::failed;
-        reply = unpack<HostReply<Reply>>(line).value;
+        if (unpack<std::uint64_t>(answer) != 0) return HostCallResult::failed;
+        reply = unpack<Answer>(answer).value;
         return HostCallResult::answered;
     }
 
@@ -183,6 +184,7 @@ class HostReplyWriter {
     void answer(ReplyAddress to, Reply const& value, OutOfLine data = OutOfLine::none) const {
         writer_.answer(to, HostReply<Reply>{0, value}, data);
     }
+    // The CPU stores whole lines, so that it says so in every quad that is awaited.
     void fail(ReplyAddress to) const { writer_.answer(to, std::uint64_t{1}); }
 
    private:

@@ -6,12 +6,13 @@
 #include <cstring>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
 
-// Stores `count` messages as lines in a row, the first with tag `first`; `previous` is the tag
+// Stores `count` messages into slots in a row, the first with tag `first`; `previous` is the tag
 // that the first slot holds until now. Payloads that fill a line go as they lie in memory.
 CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
@@ -20,6 +21,12 @@ CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std
     if (count == 0) return;  // the part behind the wrap, mostly
     if constexpr (sizeof(T) == payload_bytes) {
         far.store_payloads(to, messages, count, first, previous);
+    } else if constexpr (lines_of<T> > 1) {
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const n = static_cast<Tag>(i);
+            store_message<T>(far, to + i * slot_lines_of<T>, pack(messages[i], first + n),
+                             previous + n);
+        }
     } else {
         constexpr std::size_t most = 16;
         PayloadWords payloads[most]{};

@@ -7,6 +7,7 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/credit.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -82,27 +83,32 @@ class MpmcConsumer {
             // A CPU looks ahead by itself, and is best at a line that it need not put aside.
             for (; got < read_ahead && got < left; ++got) {
                 Sequence const awaited = sequence(mine_taken_);
-                Line const line = near_.load_line(view_.slots + view_.index(awaited));
-                if (!has_arrived(line, tag_of(awaited))) break;
+                Packed<T> message;
+                if (!load(awaited, message)) break;
                 ++mine_taken_;
-                use(unpack<T>(line), awaited);
+                use(unpack<T>(message), awaited);
             }
         } else {
-            Line lines[read_ahead];
-            for (std::uint32_t i = 0; i < read_ahead; ++i) {
-                Sequence const awaited = sequence(mine_taken_ + i);
-                lines[i] = i < left ? near_.load_line(view_.slots + view_.index(awaited)) : Line{};
+            constexpr std::uint32_t ahead = lines_of<T> == 1 ? read_ahead : 1;
+            Packed<T> messages[ahead];
+            bool arrived[ahead];
+            for (std::uint32_t i = 0; i < ahead; ++i) {
+                arrived[i] = i < left && load(sequence(mine_taken_ + i), messages[i]);
             }
-            for (std::uint32_t i = 0; i < read_ahead; ++i) {
-                Sequence const awaited = sequence(mine_taken_ + i);
-                if (got == i && i < left && has_arrived(lines[i], tag_of(awaited))) {
-                    use(unpack<T>(lines[i]), awaited);
+            for (std::uint32_t i = 0; i < ahead; ++i) {
+                if (got == i && arrived[i]) {
+                    use(unpack<T>(messages[i]), sequence(mine_taken_ + i));
                     got = i + 1;
                 }
             }
             mine_taken_ += got;  // nothing throws where there are more lanes than one
         }
         return got;
+    }
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool load(Sequence awaited, Packed<T>& message) const {
+        return detail::load_message<T>(near_, view_.slot(awaited), tag_of(awaited), message);
     }
 
     // S4, pairs with S5 too: a number is given up after every line that living producers wrote
@@ -115,12 +121,12 @@ class MpmcConsumer {
         std::uint32_t const index = view_.index(awaited);
         if (near_.load_word(view_.given_up + index) != awaited) return 0;
         ++mine_taken_;
-        Line const line = near_.load_line(view_.slots + index);
-        if (!has_arrived(line, tag_of(awaited))) {
+        Packed<T> message;
+        if (!load(awaited, message)) {
             ++skipped_;
             return 0;
         }
-        use(unpack<T>(line), awaited);
+        use(unpack<T>(message), awaited);
         return 1;
     }
 

@@ -8,6 +8,7 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/claim.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/messages.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
@@ -49,8 +50,9 @@ class MpmcProducer {
         store(claim.first + first, messages + first, claim.count - first);
         // S6, through H2: the lines leave before the claim counts as written; without it one of
         // them could linger, and all behind it wait.
-        far_.commit(view_.slots + view_.index(claim.first), first * sizeof(Line));
-        if (claim.count != first) far_.commit(view_.slots, (claim.count - first) * sizeof(Line));
+        constexpr std::size_t slot_bytes = slot_lines_of<T> * sizeof(Line);
+        far_.commit(view_.slot(claim.first), first * slot_bytes);
+        if (claim.count != first) far_.commit(view_.slots, (claim.count - first) * slot_bytes);
         claimer_.done();
         return claim.count;
     }
@@ -58,8 +60,8 @@ class MpmcProducer {
    private:
     CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, T const* messages, std::uint32_t count) {
-        detail::store_messages(far_, view_.slots + view_.index(sequence), messages, count,
-                               tag_of(sequence), tag_of(sequence - view_.capacity));
+        detail::store_messages(far_, view_.slot(sequence), messages, count, tag_of(sequence),
+                               tag_of(sequence - view_.capacity));
     }
 
     MpmcRingView view_;
@@ -121,9 +123,10 @@ class LanesProducer {
    private:
     CARILLON_POLICY_CODE
     CARILLON_HD void store(T const& message, Sequence sequence) {
-        Line* const slot = view_.slots + view_.index(sequence);
-        far_.store_line(slot, pack(message, tag_of(sequence)), tag_of(sequence - view_.capacity));
-        far_.commit(slot, sizeof(Line));  // S6
+        Line* const slot = view_.slot(sequence);
+        detail::store_message<T>(far_, slot, pack(message, tag_of(sequence)),
+                                 tag_of(sequence - view_.capacity));
+        far_.commit(slot, sizeof(Packed<T>));  // S6
     }
 
     MpmcRingView view_;

@@ -2,8 +2,10 @@
 // One side's view of an MPMC ring.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
@@ -19,9 +21,14 @@ struct MpmcRingView {
     std::uint32_t capacity;      // a power of two, two stripes at least
     std::uint32_t stripe_shift;  // a stripe is 2^stripe_shift slots
     Sequence first;              // the first sequence number; first - 1 is a multiple of a stripe
+    MessageShape shape{};        // of its messages
 
     [[nodiscard]] CARILLON_HD std::uint32_t index(Sequence sequence) const {
         return static_cast<std::uint32_t>(sequence - 1) & (capacity - 1);
+    }
+    // The first line of the slot of a message.
+    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
+        return slots + std::size_t{index(sequence)} * shape.slot_lines;
     }
     [[nodiscard]] CARILLON_HD std::uint32_t stripe() const { return 1U << stripe_shift; }
     [[nodiscard]] CARILLON_HD std::uint64_t* credit(Sequence sequence) const {
@@ -36,7 +43,9 @@ struct MpmcRingView {
 inline void format_ring(MpmcRingView const& view) {
     for (std::uint32_t i = 0; i < view.capacity; ++i) {
         Sequence const sequence = view.first + i;
-        view.slots[view.index(sequence)] = with_tag(Line{}, tag_of(sequence - view.capacity));
+        for (std::uint32_t line = 0; line < view.shape.slot_lines; ++line) {
+            view.slot(sequence)[line] = with_tag(Line{}, tag_of(sequence - view.capacity));
+        }
         view.given_up[i] = 0;
         *view.credit(sequence) = view.first - 1;
     }

@@ -8,6 +8,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/messages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/protocol/tail_doorbell.hpp"
@@ -79,7 +80,7 @@ class Producer {
         std::size_t const fit = count < room_ ? count : room_;
         if (fit == 0) return 0;
         if (data == OutOfLine::written) far_.release();  // P1
-        auto const before_wrap = static_cast<std::size_t>(view_.slots + view_.capacity - slot_);
+        auto const before_wrap = view_.capacity - ((next_ - 1) & (view_.capacity - 1));
         std::size_t const first = fit < before_wrap ? fit : before_wrap;
         publish_row(messages, first);
         if (fit != first) publish_row(messages + first, fit - first);
@@ -88,7 +89,7 @@ class Producer {
 
     // The same for a message that is packed already, whatever its tags.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool try_put(Line const& message, OutOfLine data = OutOfLine::none) {
+    CARILLON_HD bool try_put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
         if (was_full()) [[unlikely]]
             return false;
         publish(with_tag(message, tag_of(next_)), data);
@@ -126,12 +127,12 @@ class Producer {
 
    private:
     CARILLON_POLICY_CODE
-    CARILLON_HD void publish(Line const& line, OutOfLine data) {
-        Line* const stored = store(line, data);
+    CARILLON_HD void publish(Packed<T> const& message, OutOfLine data) {
+        Line* const stored = store(message, data);
         // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
         // to be evicted. No order between quads is needed: each carries its tag.
         if (is_leader(lanes_)) {
-            far_.commit(stored, sizeof(Line));
+            far_.commit(stored, sizeof(Packed<T>));
             doorbell_.commit(far_);
         }
         look_now_and_then();
@@ -139,13 +140,13 @@ class Producer {
 
     // Returns the slot.
     CARILLON_POLICY_CODE
-    CARILLON_HD Line* store(Line const& line, OutOfLine data) {
+    CARILLON_HD Line* store(Packed<T> const& message, OutOfLine data) {
         Line* const stored = slot_;
         if (is_leader(lanes_)) {
             // P1, pairs with C1: what the message refers to is complete before the line that names
             // it. Of what other threads wrote, that which came before they met the leader.
             if (data == OutOfLine::written) far_.release();
-            far_.store_line(stored, line, tag_of(next_ - view_.capacity));
+            detail::store_message<T>(far_, stored, message, tag_of(next_ - view_.capacity));
             doorbell_.store(far_, next_);
         }
         advance(1);
@@ -166,7 +167,7 @@ class Producer {
         Line* const stored = slot_;
         advance(count);
         doorbell_.store(far_, next_ - 1);
-        far_.commit(stored, count * sizeof(Line));  // P2
+        far_.commit(stored, count * slot_lines_of<T> * sizeof(Line));  // P2
         doorbell_.commit(far_);
     }
 

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -41,9 +42,10 @@ struct AddressedRequest {
     CARILLON_HD static constexpr void check_payload() {
         static_assert(std::is_trivially_copyable_v<Request>,
                       "carillon: a request must be trivially copyable: its bytes cross a bus");
-        static_assert(sizeof(AddressedRequest) <= payload_bytes,
-                      "carillon: a request to a pooled kernel, or to the host, must be at most 40 "
-                      "bytes: it travels in one line, which also says where its reply goes");
+        static_assert(
+            sizeof(Request) <= message_bytes,
+            "carillon: a request must be at most 1024 bytes: leave more in memory that it "
+            "names (OutOfLine)");
     }
 };
 
@@ -53,12 +55,34 @@ struct ReplySlots {
     std::uint64_t* words;  // of each slot: twice its calls that are over, and 1 while one is not
     std::uint64_t* next;   // where the next thread that makes its first call begins to look
     std::uint32_t count;
+    MessageShape shape{};  // of the replies
+
+    [[nodiscard]] CARILLON_HD Line* line(std::uint32_t slot) const {
+        return lines + std::size_t{slot} * shape.slot_lines;
+    }
 };
+
+// Whether the reply of the call with this number is in a slot: all that it fills of it.
+CARILLON_POLICY_CODE
+template <NearAccess Near>
+[[nodiscard]] CARILLON_HD bool has_reply(ReplySlots const& slots, std::uint32_t slot, Tag number,
+                                         Near const& near) {
+    bool arrived = true;
+    Line const* line = slots.line(slot);
+    for (std::size_t left = slots.shape.quads; left != 0; ++line) {
+        std::size_t const quads = left < quads_per_line ? left : quads_per_line;
+        arrived &= has_arrived(near.load_line(line, quads), number, quads);
+        left -= quads;
+    }
+    return arrived;
+}
 
 // Makes `slots` free ones, whose first calls are number `first`. Only for memory nobody uses yet.
 inline void format_reply_slots(ReplySlots const& slots, Sequence first) {
     for (std::uint32_t i = 0; i < slots.count; ++i) {
-        slots.lines[i] = with_tag(Line{}, tag_of(first - 1));
+        for (std::uint32_t line = 0; line < slots.shape.slot_lines; ++line) {
+            slots.line(i)[line] = with_tag(Line{}, tag_of(first - 1));
+        }
         slots.words[i] = 2 * (first - 1);
     }
     *slots.next = 0;
@@ -106,9 +130,9 @@ class ReplySlotClaim {
     // A2, pairs with A1: the load is an acquire; without it what the reply refers to could be read
     // ahead of it. Whether the reply is there.
     CARILLON_POLICY_CODE
-    [[nodiscard]] CARILLON_HD bool look(Line& reply) const {
-        reply = near_.load_line(slots_.lines + slot_);
-        return has_arrived(reply, number());
+    template <class Reply>
+    [[nodiscard]] CARILLON_HD bool look(Packed<Reply>& reply) const {
+        return detail::load_message<Reply>(near_, slots_.line(slot_), number(), reply);
     }
 
     // No more of the three is called until the next claim. The reply was taken; or nobody waits for
@@ -130,8 +154,7 @@ class ReplySlotClaim {
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool is_free() const {
         if ((word_ & 1) != 0) return false;
-        Line const line = near_.load_line(slots_.lines + slot_);
-        return has_arrived(line, tag_of(word_ / 2));
+        return has_reply(slots_, slot_, tag_of(word_ / 2), near_);
     }
 
     CARILLON_POLICY_CODE
@@ -188,9 +211,9 @@ class ReplyWriter {
                             OutOfLine data = OutOfLine::none) const {
         if (to.slot >= slots_.count) return;  // nobody waits
         if (data == OutOfLine::written) far_.release();
-        Line* const line = slots_.lines + to.slot;
-        far_.store_line(line, pack(reply, to.number), to.number - 1);
-        far_.commit(line, sizeof(Line));
+        Line* const line = slots_.line(to.slot);
+        detail::store_message<Reply>(far_, line, pack(reply, to.number), to.number - 1);
+        far_.commit(line, sizeof(Packed<Reply>));
     }
 
    private:

@@ -13,19 +13,23 @@ namespace carillon {
 struct RingView {
     Line* slots;
     std::uint64_t* credit;
-    std::uint32_t capacity;  // a power of two
-    Sequence first;          // the sequence number of the first line: 1 in zeroed memory
+    std::uint32_t capacity;        // a power of two
+    Sequence first;                // the sequence number of the first message: 1 in zeroed memory
+    std::uint32_t slot_lines = 1;  // lines of a slot, a power of two: slot_lines_of the messages
 
+    // The first line of the slot of a message.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
-        return slots + ((sequence - 1) & (capacity - 1));
+        return slots + ((sequence - 1) & (capacity - 1)) * slot_lines;
     }
 };
 
-// Makes `view` an empty ring whose first line is view.first, whatever the memory held before.
+// Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
 // Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
 inline void format_ring(RingView const& view) {
     for (Sequence s = view.first; s != view.first + view.capacity; ++s) {
-        *view.slot(s) = with_tag(Line{}, tag_of(s - view.capacity));
+        for (std::uint32_t i = 0; i < view.slot_lines; ++i) {
+            view.slot(s)[i] = with_tag(Line{}, tag_of(s - view.capacity));
+        }
     }
     *view.credit = view.first - 1;
 }

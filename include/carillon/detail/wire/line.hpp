@@ -8,8 +8,12 @@
 // A line has arrived when all four tags are the awaited one. Nothing is assumed of the order in
 // which quads arrive; what is relied on is only that a quad, 16 aligned bytes, is never torn
 // (docs/guarantees.md).
+//
+// A message is in as many quads as it needs, 12 bytes each, in lines in a row, and all of them have
+// the same tag. Quads beyond those are neither looked at nor, where that costs, stored.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,7 +34,9 @@ using Sequence = std::uint64_t;
 
 inline constexpr std::size_t quads_per_line = 4;
 inline constexpr std::size_t payload_words_per_quad = 3;
-inline constexpr std::size_t payload_bytes = 48;
+inline constexpr std::size_t payload_bytes = 48;  // of a line
+inline constexpr std::size_t payload_bytes_per_quad = 12;
+inline constexpr std::size_t message_bytes = 1024;  // of a message, at most
 
 // low = payload words 0 and 1; high = payload word 2 and, in its upper half, the tag.
 struct alignas(16) Quad {
@@ -60,8 +66,9 @@ CARILLON_HD constexpr void check_payload() {
     } else {
         static_assert(std::is_trivially_copyable_v<T>,
                       "carillon: a message type must be trivially copyable: its bytes cross a bus");
-        static_assert(sizeof(T) <= payload_bytes,
-                      "carillon: a message type must be at most 48 bytes: it travels in one line");
+        static_assert(sizeof(T) <= message_bytes,
+                      "carillon: a message type must be at most 1024 bytes: send more through a "
+                      "ChunkRing, or leave it in memory that the message names (OutOfLine)");
     }
 }
 
@@ -69,10 +76,51 @@ CARILLON_HD constexpr void check_payload() {
     return static_cast<Tag>(sequence);
 }
 
-// Without a branch between the four: one comparison decides.
-[[nodiscard]] CARILLON_HD constexpr bool has_arrived(Line const& line, Tag tag) {
-    return ((line.quads[0].tag() ^ tag) | (line.quads[1].tag() ^ tag) |
-            (line.quads[2].tag() ^ tag) | (line.quads[3].tag() ^ tag)) == 0;
+// How many quads a T fills, and in how many lines they are.
+template <class T>
+inline constexpr std::size_t quads_of =
+    (sizeof(T) + payload_bytes_per_quad - 1) / payload_bytes_per_quad;
+template <class T>
+inline constexpr std::size_t lines_of = (quads_of<T> + quads_per_line - 1) / quads_per_line;
+
+// Lines in a row that are one message.
+template <std::size_t count>
+struct Lines {
+    Line line[count];
+};
+
+// A T as pack() lays it out.
+template <class T>
+using Packed = std::conditional_t<lines_of<T> == 1, Line, Lines<lines_of<T>>>;
+
+// A slot of a ring of T has room for so many lines, a power of two, so that none straddles a page.
+template <class T>
+inline constexpr std::uint32_t slot_lines_of =
+    std::bit_ceil(static_cast<std::uint32_t>(lines_of<T>));
+
+// The lines of a message, from the first, and how many quads of line i it fills.
+[[nodiscard]] CARILLON_HD constexpr Line* lines_in(Line& line) { return &line; }
+[[nodiscard]] CARILLON_HD constexpr Line const* lines_in(Line const& line) { return &line; }
+template <std::size_t count>
+[[nodiscard]] CARILLON_HD constexpr Line* lines_in(Lines<count>& lines) {
+    return lines.line;
+}
+template <std::size_t count>
+[[nodiscard]] CARILLON_HD constexpr Line const* lines_in(Lines<count> const& lines) {
+    return lines.line;
+}
+template <class T>
+[[nodiscard]] CARILLON_HD constexpr std::size_t quads_in_line(std::size_t i) {
+    return i + 1 < lines_of<T> ? quads_per_line : quads_of<T> - i * quads_per_line;
+}
+
+// Whether the first `quads` quads have arrived. Without a branch between them: one comparison
+// decides.
+[[nodiscard]] CARILLON_HD constexpr bool has_arrived(Line const& line, Tag tag,
+                                                     std::size_t quads = quads_per_line) {
+    Tag difference = line.quads[0].tag() ^ tag;
+    for (std::size_t i = 1; i < quads; ++i) difference |= line.quads[i].tag() ^ tag;
+    return difference == 0;
 }
 
 // The same payload under another tag.
@@ -82,13 +130,23 @@ CARILLON_HD constexpr void check_payload() {
     }
     return line;
 }
+template <std::size_t count>
+[[nodiscard]] CARILLON_HD constexpr Lines<count> with_tag(Lines<count> lines, Tag tag) {
+    for (Line& line : lines.line) line = with_tag(line, tag);
+    return lines;
+}
 
 namespace detail {
 
+// The payload of a line, and of lines in a row.
 struct PayloadWords {
     std::uint32_t word[quads_per_line * payload_words_per_quad];
 };
 static_assert(sizeof(PayloadWords) == payload_bytes);
+template <std::size_t lines>
+struct MessageWords {
+    std::uint32_t word[lines * quads_per_line * payload_words_per_quad];
+};
 
 // The bytes of a T, in words where they are whole ones: a GPU has no cheap way with bytes.
 template <class T, bool whole_words = sizeof(T) % sizeof(std::uint32_t) == 0>
@@ -107,27 +165,31 @@ struct BytesOf<T, false> {
     return {word[0] | (std::uint64_t{word[1]} << 32), word[2] | (std::uint64_t{tag} << 32)};
 }
 
-// Lays `message` out as a line with `tag`. Bytes of the payload beyond sizeof(T) are zero.
+// Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero.
 template <class T>
-[[nodiscard]] CARILLON_HD Line pack(T const& message, Tag tag) {
+[[nodiscard]] CARILLON_HD Packed<T> pack(T const& message, Tag tag) {
     check_payload<T>();
 #if !defined(__CUDA_ARCH__)
     if constexpr (sizeof(T) == payload_bytes) {
         return __builtin_bit_cast(Line, x86::lay_out(__builtin_addressof(message), tag));
     }
 #endif
-    detail::PayloadWords words{};
+    detail::MessageWords<lines_of<T>> words{};
     auto const bytes = __builtin_bit_cast(detail::BytesOf<T>, message);
     std::memcpy(&words, &bytes, sizeof(T));
+    Packed<T> packed;
+    Line* const line = lines_in(packed);
+    for (std::size_t i = 0; i < lines_of<T>; ++i) {
+        std::uint32_t const* const word = words.word + i * quads_per_line * payload_words_per_quad;
 #if !defined(__CUDA_ARCH__)
-    return __builtin_bit_cast(Line, x86::lay_out(&words, tag));
+        line[i] = __builtin_bit_cast(Line, x86::lay_out(word, tag));
 #else
-    Line line;
-    for (std::size_t i = 0; i < quads_per_line; ++i) {
-        line.quads[i] = pack_quad(words.word + i * payload_words_per_quad, tag);
-    }
-    return line;
+        for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
+            line[i].quads[quad] = pack_quad(word + quad * payload_words_per_quad, tag);
+        }
 #endif
+    }
+    return packed;
 }
 
 // The same for a payload of 48 bytes that lies in memory, anywhere.
@@ -143,19 +205,21 @@ template <class T>
 
 // The message that pack() laid out; the tags are ignored.
 template <class T>
-[[nodiscard]] CARILLON_HD T unpack(Line const& line) {
+[[nodiscard]] CARILLON_HD T unpack(Packed<T> const& packed) {
     check_payload<T>();
+    Line const* const line = lines_in(packed);
 #if !defined(__CUDA_ARCH__)
     if constexpr (sizeof(T) == payload_bytes) {
-        return __builtin_bit_cast(T, x86::payload_of(__builtin_bit_cast(x86::Quads, line)));
+        return __builtin_bit_cast(T, x86::payload_of(__builtin_bit_cast(x86::Quads, *line)));
     }
 #endif
-    detail::PayloadWords words;
-    for (std::size_t i = 0; i < quads_per_line; ++i) {
-        std::uint32_t* word = words.word + i * payload_words_per_quad;
-        word[0] = static_cast<std::uint32_t>(line.quads[i].low);
-        word[1] = static_cast<std::uint32_t>(line.quads[i].low >> 32);
-        word[2] = static_cast<std::uint32_t>(line.quads[i].high);
+    detail::MessageWords<lines_of<T>> words;
+    for (std::size_t i = 0; i < quads_of<T>; ++i) {
+        std::uint32_t* const word = words.word + i * payload_words_per_quad;
+        Quad const& quad = line[i / quads_per_line].quads[i % quads_per_line];
+        word[0] = static_cast<std::uint32_t>(quad.low);
+        word[1] = static_cast<std::uint32_t>(quad.low >> 32);
+        word[2] = static_cast<std::uint32_t>(quad.high);
     }
     detail::BytesOf<T> bytes;
     std::memcpy(&bytes, &words, sizeof(T));

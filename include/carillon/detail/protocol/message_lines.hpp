@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message in its slot: as many lines as it needs, and of the last one as many quads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// What a ring has to know of its messages: how many quads one fills, and the lines of a slot.
+struct MessageShape {
+    std::uint32_t quads = quads_per_line;
+    std::uint32_t slot_lines = 1;
+};
+
+template <class T>
+[[nodiscard]] CARILLON_HD constexpr MessageShape shape_of() {
+    return {static_cast<std::uint32_t>(quads_of<T>), slot_lines_of<T>};
+}
+
+namespace detail {
+
+// How many lines one thread loads before it looks at the first of them: they are in its registers.
+inline constexpr std::size_t lines_in_flight = 4;
+
+// The lines of a message behind the first, those that are to be loaded together together. Whether
+// all have arrived.
+CARILLON_POLICY_CODE
+template <class T, NearAccess Near>
+[[nodiscard]] CARILLON_HD bool load_other_lines(Near const& near, Line const* slot, Tag tag,
+                                                Line* into) {
+    constexpr std::size_t last = lines_of<T> - 1;
+    for (std::size_t begin = 1; begin <= last; begin += lines_in_flight) {
+        bool arrived = true;
+        for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
+            into[i] = i < last ? near.load_line_ahead(slot + i)
+                               : near.load_line(slot + i, quads_in_line<T>(last));
+        }
+        for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
+            arrived &= has_arrived(into[i], tag, quads_in_line<T>(i));
+        }
+        if (!arrived) return false;
+    }
+    return true;
+}
+
+// Loads the message in `slot` and returns whether it is the one with `tag`, whole. Until its first
+// line is, the others are not looked at. The load of the last one is an acquire (C1, S4, A2), and
+// none comes behind it.
+CARILLON_POLICY_CODE
+template <class T, NearAccess Near>
+[[nodiscard]] CARILLON_HD bool load_message(Near const& near, Line const* slot, Tag tag,
+                                            Packed<T>& into) {
+    if constexpr (lines_of<T> == 1) {
+        into = near.load_line(slot, quads_of<T>);
+        return has_arrived(into, tag, quads_of<T>);
+    } else {
+        Line* const lines = lines_in(into);
+        lines[0] = near.load_line_ahead(slot);
+        return has_arrived(lines[0], tag) && load_other_lines<T>(near, slot, tag, lines);
+    }
+}
+
+// Stores a message into its slot, whose lines have the tag `previous`.
+CARILLON_POLICY_CODE
+template <class T, FarAccess Far>
+CARILLON_HD void store_message(Far const& far, Line* slot, Packed<T> const& message, Tag previous) {
+    if constexpr (lines_of<T> == 1) {
+        far.store_line(slot, message, previous, quads_of<T>);
+    } else {
+        far.store_lines(slot, lines_in(message), quads_of<T>, previous);
+    }
+}
+
+}  // namespace detail
+}  // namespace carillon
