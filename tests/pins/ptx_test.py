@@ -26,7 +26,7 @@ PINS = {
     "poll_line": LINE,
     "poll_word": [ACQUIRE_WORD],
     # A batch of credits goes back before the look, the held ones after an empty one.
-    "poll_loop": 2 * [STORE_WORD] + LINE,
+    "poll_loop": [STORE_WORD] + LINE + [STORE_WORD],
     # The rare case, a full ring, comes first in the code: a look at the credit.
     "publish": LOOK_AT_CREDIT + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
     "publish_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
@@ -36,7 +36,7 @@ PINS = {
     # The look at what is claimed, at the credit, and the claim, come last in the code.
     "publish_mpmc": 4 * [STORE_QUAD] + 2 * [ACQUIRE_WORD] + [CLAIM],
     # As one thread's; a quad a lane.
-    "poll_lanes": 2 * [STORE_WORD] + LINE,
+    "poll_lanes": [STORE_WORD] + LINE + [STORE_WORD],
     "publish_quads": LOOK_AT_CREDIT + [STORE_QUAD] + LOOK_AT_CREDIT,
     "publish_lanes_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
     "set_flag": [STORE_WORD],

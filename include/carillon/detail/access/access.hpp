@@ -14,8 +14,8 @@
 //   HostCoherent  CPU on what threads share 16-byte loads      16-byte stores
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
-// HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs. DeviceFar
-// stores single quads too.
+// HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs, and
+// keeps loads whole. DeviceFar stores single quads too.
 // The Device policies, compiled for a CPU, are the emulated device's.
 #pragma once
 
@@ -46,6 +46,22 @@ concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::
     // last one does, for all that were loaded before it.
     { policy.load_line_ahead(line) } -> std::same_as<Line>;
 };
+
+// Near memory of a machine whose compiler is to be told, after a poll, that all of what was loaded
+// is wanted: otherwise one load of the poll may wait for another.
+template <class P>
+concept KeepAccess = NearAccess<P> && requires(P policy, Quad const* quads) {
+    policy.keep_whole(quads, std::size_t{1});
+};
+
+// That. To be called on any path from a poll on: best where no message waits, and seldom, such as
+// after many polls that found nothing.
+CARILLON_POLICY_CODE
+template <NearAccess Near>
+CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] Quad const* quads,
+                            [[maybe_unused]] std::size_t count) {
+    if constexpr (KeepAccess<Near>) near.keep_whole(quads, count);
+}
 
 // Memory that this side writes and never reads.
 template <class P>

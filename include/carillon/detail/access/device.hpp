@@ -73,6 +73,13 @@ class BasicDeviceNear {
         return gpu_.compare_exchange(to, expected, desired);
     }
 
+    // For keep_whole() of access.hpp.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void keep_whole(Quad const* quads,
+                                std::size_t count) const requires GpuKeeps<Instructions> {
+        gpu_.keep_whole(quads, count);
+    }
+
    private:
     Instructions gpu_;
 };

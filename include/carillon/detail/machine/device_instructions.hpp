@@ -6,6 +6,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 #include "carillon/detail/machine/ptx.hpp"
@@ -47,6 +48,12 @@ concept GpuClaims = std::copyable<Gpu> &&
     { gpu.compare_exchange(word, value, value) } -> std::same_as<std::uint64_t>;
 };
 
+// What makes the loads of a poll independent of each other, whatever is done with what they load.
+template <class Gpu>
+concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* quads) {
+    gpu.keep_whole(quads, std::size_t{1});
+};
+
 class DeviceInstructions {
    public:
 #if defined(__CUDA_ARCH__)
@@ -73,6 +80,9 @@ class DeviceInstructions {
         return ptx::compare_exchange(to, expected, desired);
     }
     __device__ static void fence_system() { ptx::fence_system(); }  // G2
+    __device__ static void keep_whole(Quad const* quads, std::size_t count) {
+        ptx::keep_whole(quads, count);
+    }
 #else
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return cpu::load_quad(from); }
     // G1: E1 and E3 have the acquire.
@@ -97,6 +107,7 @@ class DeviceInstructions {
     }
     // G2, pairs with X1 and E3, among CPU threads.
     CARILLON_HD static void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
+    CARILLON_HD static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
 #endif
 };
 

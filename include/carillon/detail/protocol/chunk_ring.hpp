@@ -210,6 +210,7 @@ class ChunkConsumer {
         if (!has_arrived(line, tag_of(next_))) return 0;
         Sequence const taken = next_++;
         if (!is_dropped(line)) return taken;
+        keep_whole(near_, line.quads, quads_per_line);
         last_dropped_ = taken;
         if (released_ + 1 == taken) (void)release(taken);  // else with those before it
         return 0;

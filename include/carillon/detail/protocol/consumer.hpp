@@ -58,10 +58,16 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
+        // Whoever calls it, that is after many looks that found nothing.
+        bool const keeps = polls > 1 || misses_ + 1 == misses_before_return;
         Packed<T> message;
         while (!look(message)) {
             in_vain();
-            if (--polls == 0) return false;
+            if (--polls != 0) [[likely]]
+                continue;
+            if (keeps) [[unlikely]]
+                detail::keep_message<T>(near_, message);
+            return false;
         }
         Taking const taking{*this};
         use(message);

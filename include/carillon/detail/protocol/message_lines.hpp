@@ -27,6 +27,13 @@ namespace detail {
 // How many lines one thread loads before it looks at the first of them: they are in its registers.
 inline constexpr std::size_t lines_in_flight = 4;
 
+// For what load_message() found not to be there: keep_whole() of what is always loaded.
+CARILLON_POLICY_CODE
+template <class T, NearAccess Near>
+CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
+    keep_whole(near, lines_in(message)->quads, quads_in_line<T>(0));
+}
+
 // The lines of a message behind the first, those that are to be loaded together together. Whether
 // all have arrived.
 CARILLON_POLICY_CODE
@@ -43,7 +50,12 @@ template <class T, NearAccess Near>
         for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
             arrived &= has_arrived(into[i], tag, quads_in_line<T>(i));
         }
-        if (!arrived) return false;
+        if (!arrived) {  // the first one is there: seldom
+            for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
+                keep_whole(near, into[i].quads, quads_in_line<T>(i));
+            }
+            return false;
+        }
     }
     return true;
 }

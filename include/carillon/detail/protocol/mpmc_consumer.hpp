@@ -45,7 +45,7 @@ class MpmcConsumer {
         std::uint32_t got = take(use);
         if (got != 0) {
             misses_ = 0;
-        } else if (mine_taken_ < mine() && (++misses_ & (polls_per_look<Near> - 1)) == 0) {
+        } else if (mine_taken_ < mine() && is_time_to_look(++misses_)) {
             got = skip_if_given_up(use);
         }
         if (lanes_.all(mine_taken_ == mine())) return_credit();
@@ -56,6 +56,9 @@ class MpmcConsumer {
     [[nodiscard]] CARILLON_HD std::uint64_t skipped() const { return skipped_; }
 
    private:
+    [[nodiscard]] CARILLON_HD static bool is_time_to_look(std::uint32_t misses) {
+        return (misses & (polls_per_look<Near> - 1)) == 0;
+    }
     // The lines of a stripe that are this lane's: every size()th from thread_rank() on.
     [[nodiscard]] CARILLON_HD std::uint32_t mine() const {
         return (view_.stripe() + lanes_.size() - 1 - lanes_.thread_rank()) / lanes_.size();
@@ -84,7 +87,10 @@ class MpmcConsumer {
             for (; got < read_ahead && got < left; ++got) {
                 Sequence const awaited = sequence(mine_taken_);
                 Packed<T> message;
-                if (!load(awaited, message)) break;
+                if (!load(awaited, message)) {
+                    if (is_time_to_look(misses_ + 1)) detail::keep_message<T>(near_, message);
+                    break;
+                }
                 ++mine_taken_;
                 use(unpack<T>(message), awaited);
             }
@@ -99,6 +105,11 @@ class MpmcConsumer {
                 if (got == i && arrived[i]) {
                     use(unpack<T>(messages[i]), sequence(mine_taken_ + i));
                     got = i + 1;
+                }
+            }
+            if (got == 0 && is_time_to_look(misses_ + 1)) {
+                for (std::uint32_t i = 0; i < ahead && i < left; ++i) {
+                    detail::keep_message<T>(near_, messages[i]);
                 }
             }
             mine_taken_ += got;  // nothing throws where there are more lanes than one
@@ -124,6 +135,7 @@ class MpmcConsumer {
         Packed<T> message;
         if (!load(awaited, message)) {
             ++skipped_;
+            detail::keep_message<T>(near_, message);
             return 0;
         }
         use(unpack<T>(message), awaited);
