@@ -67,7 +67,7 @@ __device__ inline void store_relaxed(Quad* to, Quad quad) {
 // may be one of an earlier load's, for which it then waits: a trip to the L2 cache more in every
 // poll (nvcc 13.0, sm_90, 16 bytes out and 8 back: 230 to 260 ns of 1900). Used together, if only
 // on a path that is seldom taken, they all have registers of their own. An empty asm statement is
-// no use to ptxas; this is one, which sleeps for 0 ns once in 2^32 times.
+// no use to ptxas; this is one, which sleeps for 0 ns once in 2^32 times. Pinned: ctest -L sass.
 __device__ inline void keep_whole(Quad const* quads, std::size_t count) {
     std::uint64_t all = 0;
     for (std::size_t i = 0; i < count; ++i) all ^= quads[i].low ^ quads[i].high;
