@@ -58,15 +58,15 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
-        // Whoever calls it, that is after many looks that found nothing.
-        bool const keeps = polls > 1 || misses_ + 1 == misses_before_return;
+        // A batch of credits goes back before the looks, not between arrival and use.
+        if (held_ >= credit_batch()) return_credit();
+        Line const* const slot = view_.slot(next_);
+        std::uint32_t const looks = polls;
         Packed<T> message;
-        while (!look(message)) {
+        while (!look(slot, message)) {
             in_vain();
-            if (--polls != 0) [[likely]]
-                continue;
-            if (keeps) [[unlikely]]
-                detail::keep_message<T>(near_, message);
+            if (--polls != 0) continue;
+            found_nothing(looks, message);
             return false;
         }
         Taking const taking{*this};
@@ -105,7 +105,7 @@ class Consumer {
     }
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
-    // After so many looks in a row that find nothing all credit is returned.
+    // After so many looks in a row that find nothing, or a few more, all credit is returned.
     static constexpr std::uint32_t misses_before_return = 64;
 
    private:
@@ -120,20 +120,23 @@ class Consumer {
         }
     };
 
+    // C1, pairs with P1: the load is an acquire; without it what the line names could be read
+    // before it is there. In every lane: each reads on its own what the line names. The lanes'
+    // loads of one address are one access as a rule; where they are not, all wait for the last.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool look(Packed<T>& message) {
-        // A batch of credits goes back before the next look, not between arrival and use.
-        if (held_ >= credit_batch()) return_credit();
-        // C1, pairs with P1: the load is an acquire; without it what the line names could be read
-        // before it is there. In every lane: each reads on its own what the line names. The lanes'
-        // loads of one address are one access as a rule; where they are not, all wait for the last.
-        bool const arrived =
-            detail::load_message<T>(near_, view_.slot(next_), tag_of(next_), message);
-        if (lanes_.all(arrived)) return true;
-        // What is less than a batch goes back when nothing has come for a while. Sooner would be a
-        // write on the bus for every call.
-        if (held_ != 0 && ++misses_ == misses_before_return) return_credit();
-        return false;
+    CARILLON_HD bool look(Line const* slot, Packed<T>& message) {
+        return lanes_.all(detail::load_message<T>(near_, slot, tag_of(next_), message));
+    }
+
+    // What is less than a batch goes back when nothing has come for a while. Sooner would be a
+    // write on the bus for every call.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void found_nothing(std::uint32_t looks, Packed<T> const& message) {
+        if (held_ == 0) return;
+        misses_ += looks;
+        if (misses_ < misses_before_return) return;
+        detail::keep_message<T>(near_, message);
+        return_credit();
     }
 
     [[nodiscard]] CARILLON_HD std::uint32_t credit_batch() const {
