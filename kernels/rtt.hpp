@@ -3,6 +3,8 @@
 #pragma once
 
 #include <carillon/carillon.hpp>
+#include <carillon/detail/kernel/nearest_page.hpp>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/bounded_polls.hpp"
@@ -49,12 +51,34 @@ struct Flags {
     }
 };
 
-CARILLON_HD inline void report_sm(StatusLine* status) {
+// What a block says of itself, in host memory: the CPU reads.
+struct alignas(64) BlockReport {
+    std::uint64_t started;  // 1 once it runs
+    std::uint64_t sm;
+    std::uint64_t page;  // which page of a pair its flags are in
+};
+
+// `Status`: a BlockReport, or the line that the library has for a block.
+template <class Status>
+CARILLON_HD void report_sm(Status* status) {
     FlagWriter<std::uint64_t, DeviceFar>(&status->sm).set(DeviceClock::sm());
     FlagWriter<bool, DeviceFar>(&status->started).set(true, OutOfLine::written);
 }
 
 // Answers flag 1, 2, ... `count` with the same number.
+CARILLON_HD inline void echo_flags(Flags requests, Flags replies, std::uint32_t count,
+                                   Bound bound) {
+    BoundedPolls polls(bound);
+    for (std::uint32_t i = 1; i <= count; ++i) {
+        Flag const flag = requests[i];
+        while (flag.read() != i) {
+            if (!polls.again()) return;
+        }
+        polls.found();
+        replies[i].write(i);
+    }
+}
+
 struct FlagEcho {
     Flags requests;
     Flags replies;
@@ -64,15 +88,62 @@ struct FlagEcho {
 
     CARILLON_HD void operator()(unsigned /*block*/) const {
         report_sm(status);
-        BoundedPolls polls(bound);
-        for (std::uint32_t i = 1; i <= count; ++i) {
-            Flag const flag = requests[i];
-            while (flag.read() != i) {
-                if (!polls.again()) return;
-            }
-            polls.found();
-            replies[i].write(i);
-        }
+        echo_flags(requests, replies, count, bound);
+    }
+};
+
+// Of the pages 2k and 2k + 1 of device memory one is near an SM and the other is far.
+enum class FlagPlace : std::uint8_t {
+    near_page,  // of each block's pair of pages the one that is near it
+    far_page,   // the other one
+    in_a_row,   // wherever the memory is: as many pages in a row as the flags take
+};
+
+// Flags of several blocks as one side sees them, each block's in pages of its own.
+struct FlagField {
+    static constexpr std::size_t page = 4096;
+
+    std::byte* requests;
+    std::byte* replies;
+    BlockReport* reports;
+    std::uint32_t count;  // flags of a block; at most a page of them where there is a choice
+    FlagPlace place;
+
+    // How many bytes a block has on either side.
+    [[nodiscard]] CARILLON_HD std::size_t stride() const {
+        std::size_t const pages = (count * sizeof(Line) + page - 1) / page;
+        return (place == FlagPlace::in_a_row ? pages : 2) * page;
+    }
+    [[nodiscard]] CARILLON_HD Flags requests_of(unsigned block, std::uint64_t which_page) const {
+        return {requests + block * stride() + which_page * page, count};
+    }
+    [[nodiscard]] CARILLON_HD Flags replies_of(unsigned block) const {
+        return {replies + block * stride(), count};
+    }
+};
+
+// FlagEcho for blocks that choose the page of their flags, and tell the CPU which.
+struct PlacedFlagEcho {
+    FlagField field;
+    std::uint32_t count;
+    Bound bound;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        BlockReport* const report = field.reports + block;
+        std::uint64_t const chosen = choose(block);
+        FlagWriter<std::uint64_t, DeviceFar>(&report->page).set(chosen);
+        report_sm(report);
+        echo_flags(field.requests_of(block, chosen), field.replies_of(block), count, bound);
+    }
+
+   private:
+    [[nodiscard]] CARILLON_HD std::uint64_t choose(unsigned block) const {
+        if (field.place == FlagPlace::in_a_row) return 0;
+        auto* const pair =
+            reinterpret_cast<std::uint64_t*>(field.requests + block * field.stride());
+        unsigned const near =
+            detail::nearest_page(DeviceNear(), DeviceClock(), pair, FlagField::page, 2);
+        return field.place == FlagPlace::near_page ? near : 1 - near;
     }
 };
 
@@ -83,22 +154,21 @@ struct Words {
 
 // Sends `count` messages back as they came: ring to ring.
 struct LineEcho {
-    ChannelTable channels;
+    DeviceConsumer<Words> requests;
+    DeviceProducer<Words> replies;
+    BlockReport* report;
     std::uint32_t count;
     Bound bound;
 
-    CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
-        DeviceChannel<Words, Words> channel(view.requests, view.replies);
-        report_sm(view.status);
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        report_sm(report);
         BoundedPolls polls(bound);
         for (std::uint32_t i = 0; i < count; ++i) {
-            bool answered = true;  // always: there is one line in flight
-            while (!channel.requests.try_consume(
-                [&](Line const& line) { answered = channel.replies.try_put(line); })) {
+            Words words{};
+            while (!requests.try_pop(words)) {
                 if (!polls.again()) return;
             }
-            if (!answered) return;
+            if (!replies.try_push(words)) return;  // never: there is one line in flight
             polls.found();
         }
     }

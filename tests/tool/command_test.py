@@ -12,8 +12,8 @@ import tempfile
 import unittest
 
 CARILLON = sys.argv.pop(1)
-MEASURES = ["raw-flag", "pinned-flag", "line-echo", "call-bare", "call", "call-64-rings", "raw-flag-wide",
-            "call-tuned"]
+MEASURES = ["raw-flag-near", "raw-flag-far", "pinned-flag", "line-echo", "call-bare", "call",
+            "call-64-rings", "raw-flag-wide", "call-tuned"]
 STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns",
               "quantiles_ns"}
 RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-single",

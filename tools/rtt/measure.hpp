@@ -8,12 +8,10 @@
 #include <memory>
 
 #include "kernels/rtt.hpp"
+#include "measure/block_reports.hpp"
 #include "measure/latency.hpp"
 
 namespace carillon::tool {
-
-// No single round trip may take longer.
-inline constexpr std::chrono::seconds round_trip_limit{1};
 
 // What all measures share: the same lines of memory, and where a block's place is noted.
 struct RttStage {
@@ -36,20 +34,23 @@ class Measure {
     [[nodiscard]] virtual int sm() const { return -1; }
 };
 
-// Times `trip(i)`, i from 1: first `warm_up` times without looking, then `count` times.
+// Times `trip(i)` `count` times, i from `first`.
 template <class Trip>
-void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Trip&& trip) {
+void time_trips_from(std::uint32_t first, std::uint32_t count, Samples& samples, Trip&& trip) {
     using Clock = std::chrono::steady_clock;
-    for (std::uint32_t i = 1; i <= warm_up; ++i) trip(i);
-    for (std::uint32_t i = warm_up + 1; i <= warm_up + count; ++i) {
+    for (std::uint32_t i = first; i != first + count; ++i) {
         auto const start = Clock::now();
         trip(i);
         samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
     }
 }
 
-// No kernel takes longer to start or to end.
-inline constexpr std::chrono::seconds kernel_limit{5};
+// The same, i from 1: first `warm_up` times without looking.
+template <class Trip>
+void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Trip&& trip) {
+    for (std::uint32_t i = 1; i <= warm_up; ++i) trip(i);
+    time_trips_from(warm_up + 1, count, samples, trip);
+}
 
 // Waits until the one block of `kernel` runs. Throws TimeoutError.
 inline void await_started(RttStage const& stage, RunningKernel const& kernel) {

@@ -9,9 +9,6 @@
 namespace carillon::tool {
 namespace {
 
-// A kernel of one round ends by itself after so long, whatever happens to the CPU side.
-constexpr std::uint64_t kernel_limit_ns = 60'000'000'000;
-
 RttStage make_stage(Device const& device, RttOptions const& options) {
     std::uint32_t const per_round = options.iterations / options.rounds;
     return {device, std::make_shared<ChannelMemory>(device, 1, options.capacity),

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the blocks of kernels of our own say of themselves. For sources that start such kernels.
+#pragma once
+
+#include <carillon/carillon.hpp>
+#include <chrono>
+#include <cstring>
+
+#include "kernels/rtt.hpp"
+
+namespace carillon::tool {
+
+// No kernel takes longer to start or to end.
+inline constexpr std::chrono::seconds kernel_limit{5};
+// No single round trip may take longer.
+inline constexpr std::chrono::seconds round_trip_limit{1};
+// A kernel of one round ends by itself after so long, whatever happens to the CPU side.
+inline constexpr std::uint64_t kernel_limit_ns = 60'000'000'000;
+
+class BlockReports {
+   public:
+    explicit BlockReports(Device const& device, unsigned blocks = 1)
+        : memory_(device.allocate_host(blocks * sizeof(BlockReport))), blocks_(blocks) {
+        clear();
+    }
+
+    // Before another kernel starts.
+    void clear() { std::memset(memory_.host_ptr(), 0, memory_.size()); }
+
+    [[nodiscard]] BlockReport* device_view() const {
+        return static_cast<BlockReport*>(memory_.device_ptr());
+    }
+
+    // Waits until all blocks of `kernel` run. Throws TimeoutError.
+    void await_started(RunningKernel const& kernel) const {
+        auto const started = [&] { return all_started() || kernel.finished(); };
+        if (!HostWait(HostWait::Style::yield).until(started, kernel_limit)) {
+            throw TimeoutError("measure", "the kernel did not start");
+        }
+    }
+
+    // Of a block that has started.
+    [[nodiscard]] int sm(unsigned block = 0) const {
+        return static_cast<int>(HostCached().load_word(&of(block).sm));
+    }
+    [[nodiscard]] std::uint64_t page(unsigned block) const {
+        return HostCached().load_word(&of(block).page);
+    }
+
+   private:
+    [[nodiscard]] BlockReport const& of(unsigned block) const {
+        return static_cast<BlockReport const*>(memory_.host_ptr())[block];
+    }
+    [[nodiscard]] bool all_started() const {
+        for (unsigned block = 0; block < blocks_; ++block) {
+            if (HostCached().load_word(&of(block).started) == 0) return false;
+        }
+        return true;
+    }
+
+    Memory memory_;
+    unsigned blocks_;
+};
+
+}  // namespace carillon::tool
