@@ -15,6 +15,7 @@
 #include "measure/latency.hpp"
 #include "report/device.hpp"
 #include "report/gpu_state.hpp"
+#include "report/idle_states.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -39,6 +40,7 @@ json environment(DeviceInfo const& info) {
     result["cpu"] = cpu_model();
     result["version"] = version;
     if (*commit != '\0') result["commit"] = commit;
+    result.update(idle_states());
     if (!info.pci_bus_id.empty()) result.update(gpu_state(info.pci_bus_id));
     result["processors"] = cpu::available_processors();
     result["clock"] = "std::chrono::steady_clock";

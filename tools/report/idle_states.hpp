@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a core does while nothing runs on it decides how it finds itself afterwards: its C-states
+// and its clock, as far as the system shows them.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace carillon::tool {
+
+// Members for the "environment" of a result: "idle_driver", "governor" and "idle_states", each
+// state with its name, in how many cores it is and in how many it is disabled. What `cpus`, a
+// folder of the kernel's, does not show is empty.
+[[nodiscard]] nlohmann::json idle_states(
+    std::filesystem::path const& cpus = "/sys/devices/system/cpu");
+
+// The same members in a line.
+[[nodiscard]] std::string describe_idle_states(nlohmann::json const& environment);
+
+}  // namespace carillon::tool
