@@ -14,6 +14,7 @@ import unittest
 CARILLON = sys.argv.pop(1)
 MEASURES = ["raw-flag-near", "raw-flag-far", "pinned-flag", "line-echo", "call-bare", "call",
             "call-64-rings", "raw-flag-wide", "call-tuned"]
+TABLES = {"payload", "threads", "capacity", "pause", "requests"}
 STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns",
               "quantiles_ns"}
 RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-single",
@@ -69,6 +70,30 @@ class CommandTest(unittest.TestCase):
                                             "max_ns")]
             self.assertEqual(ordered, sorted(ordered))
             self.assertGreater(row["min_ns"], 0)
+
+    def test_rtt_reports_what_users_do(self):
+        result = run("rtt", "--device", "emulated", "--iterations", "20", "--user-iterations", "50",
+                     "--pause", "0.5", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["environment"]["pause_ms"], 0.5)
+        self.assertEqual(report["environment"]["user_iterations"], 50)
+        self.assertIsInstance(report["environment"]["idle_states"], list)
+        self.assertIn("C-states: ", result.stderr)
+        self.assertEqual({row["table"] for row in report["users"]}, TABLES)
+        names = [row["name"] for row in report["users"]]
+        self.assertEqual(len(names), len(set(names)))
+        for row in report["users"]:
+            with self.subTest(row["name"]):
+                self.assertIn(row["name"], result.stderr)
+                if "why_not" in row:
+                    self.assertGreater(row["threads"], len(os.sched_getaffinity(0)))
+                elif row["table"] == "requests":
+                    self.assertGreater(row["per_second"], 0)
+                else:
+                    calls = 5 if row["table"] == "pause" else 50 * row.get("threads", 1)
+                    self.assertEqual(row["count"], calls)
+                    self.assertLessEqual(row["min_ns"], row["p50_ns"])
 
     def test_json_alone_goes_to_standard_output(self):
         result = run("rtt", "--device", "emulated", "--iterations", "20", "--json", "-")
@@ -350,6 +375,7 @@ class CommandTest(unittest.TestCase):
                           ["load", "--device", "emulated", "--capacity", "7"],
                           ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"],
+                          ["rtt", "--pause", "0"], ["rtt", "--user-iterations", "0"],
                           ["soak", "--load", "0"], ["soak", "--cycles", "0"],
                           ["soak", "--cycles", "5", "--seconds", "1"],
                           ["tune", "--seconds", "0"], ["doctor", "--device", "nonsense"],

@@ -51,7 +51,8 @@ RttResult run_rtt(Device const& device, RttOptions const& options, Progress cons
     std::vector<NamedMeasure> measures = make_measures(stage, options.iterations);
     RttResult result;
     result.wait = stage.wait.style();
-    take_turns(options.rounds, measures.size(), progress, [&](std::size_t turn) {
+    Progress const best_cases = progress_of_stage(progress, 0, 2);
+    take_turns(options.rounds, measures.size(), best_cases, [&](std::size_t turn) {
         auto& [name, measure, samples] = measures[turn];
         measure->run(options.iterations / options.rounds, samples);
         int const sm = measure->sm();
@@ -60,6 +61,9 @@ RttResult run_rtt(Device const& device, RttOptions const& options, Progress cons
     for (NamedMeasure& each : measures) {
         result.summaries.push_back(summarize(each.name, each.samples));
     }
+    measures.clear();
+    result.users = run_users(device, options.users.scaled(options.iterations),
+                             progress_of_stage(progress, 1, 2));
     return result;
 }
 

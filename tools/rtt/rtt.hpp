@@ -4,6 +4,7 @@
 
 #include <carillon/device.hpp>
 #include <carillon/wait.hpp>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "command/command.hpp"
 #include "measure/latency.hpp"
 #include "measure/progress.hpp"
+#include "rtt/users.hpp"
 
 namespace carillon::tool {
 
@@ -23,6 +25,7 @@ struct RttOptions {
     std::uint32_t rounds = 20;           // the measures take turns, so that drift hits all alike
     std::uint32_t capacity = 64;         // slots; the bare flags walk over as many addresses
     std::optional<HostWait::Style> wait = std::nullopt;  // of the CPU; none: as for a kernel
+    UsersOptions users;
 };
 
 struct RttResult {
@@ -30,6 +33,7 @@ struct RttResult {
     std::vector<LatencySummary> summaries;
     // The SMs that each measure's block ran on: ratios hold only on the same ones.
     std::map<std::string, std::set<unsigned>> sms;
+    UsersResult users;
 };
 
 // Throws whatever the library throws, and TimeoutError when a round trip takes over a second.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread spends the time before a call, and how it then finds its caches.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace carillon::tool {
+
+enum class Pause : std::uint8_t {
+    sleep,  // in the kernel: the core may do other things, or nothing
+    spin,   // over the clock: the core stays awake, its caches are its own
+    warm,   // with Client::warm() all the while
+};
+
+// A client that can be kept warm.
+template <class Client>
+concept Warming = requires(Client& client) {
+    client.warm();
+};
+
+// Spends `duration`; `keep_warm()` is what Pause::warm calls meanwhile.
+template <class KeepWarm>
+void spend(Pause pause, std::chrono::nanoseconds duration, KeepWarm&& keep_warm) {
+    if (pause == Pause::sleep) {
+        std::this_thread::sleep_for(duration);
+        return;
+    }
+    auto const end = std::chrono::steady_clock::now() + duration;
+    while (std::chrono::steady_clock::now() < end) {
+        if (pause == Pause::warm) keep_warm();
+    }
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second part of `carillon rtt`: what users do. Kernels with default options, messages of many
+// sizes, many threads, large rings, calls after a pause, requests in a row; and their rivals.
+#pragma once
+
+#include <carillon/device.hpp>
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/latency.hpp"
+#include "measure/progress.hpp"
+
+namespace carillon::tool {
+
+struct UsersOptions {
+    // Of each row, by each of its threads, warm-up not counted; none: as scaled() says.
+    std::optional<std::uint32_t> iterations = std::nullopt;
+    std::chrono::nanoseconds pause = std::chrono::milliseconds(3);
+    // Filled in by scaled().
+    std::uint32_t rounds = 1;
+    std::uint32_t pauses = 1;  // of each row, in all
+
+    // Enough of everything beside a first part with so many iterations of each measure.
+    [[nodiscard]] UsersOptions scaled(std::uint32_t of_first_part) const;
+};
+
+// A row of one of the tables, which are called payload, threads, capacity, pause and requests.
+struct UsersFigure {
+    std::string table;
+    std::string name;
+    nlohmann::json fields;       // what it was measured with
+    LatencySummary latency;      // of no calls where only their number a second was measured
+    std::vector<double> rounds;  // calls a second in each, sorted; none where they are not counted
+    std::string why_not;         // why there are no figures; empty when there are
+
+    [[nodiscard]] double per_second() const;  // the median of the rounds
+};
+
+struct UsersResult {
+    UsersOptions options;
+    bool placed = false;  // the device has a profile, which default options go by
+    std::vector<UsersFigure> figures;
+};
+
+// Throws whatever the library throws, TimeoutError when a reply does not come, and Error when
+// another one comes.
+[[nodiscard]] UsersResult run_users(Device const& device, UsersOptions const& options,
+                                    Progress const& progress);
+
+[[nodiscard]] nlohmann::json to_json(UsersFigure const& figure);
+// The tables, for people.
+[[nodiscard]] std::string users_tables(UsersResult const& result);
+
+}  // namespace carillon::tool

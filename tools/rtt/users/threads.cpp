@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// By threads: each with a channel and a block of its own, or all with one pool; and each with flags
+// and a block of its own.
+#include <carillon/carillon.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "measure/together.hpp"
+#include "rtt/users/calls.hpp"
+
+namespace carillon::tool {
+namespace {
+
+using ChannelHandler = Summing<48, 48>;
+using PoolHandler = Summing<16, 8>;
+
+// Times the trips that `trips_of(t)` makes, by each thread t, all at the same time.
+template <class TripsOf>
+void time_together(UsersStage const& stage, unsigned threads, std::uint32_t count,
+                   UsersFigures& figures, TripsOf&& trips_of) {
+    std::vector<Samples> samples(threads);
+    std::vector<std::optional<std::invoke_result_t<TripsOf, unsigned>>> trips(threads);
+    auto const prepare = [&](unsigned t) {
+        samples[t].reserve(count);
+        trips[t].emplace(trips_of(t));
+        for (std::uint32_t i = 1; i <= stage.warm_up; ++i) (*trips[t])(i);
+    };
+    double const seconds = run_together(threads, prepare, [&](unsigned t) {
+        time_trips_from(stage.warm_up + 1, count, samples[t], *trips[t]);
+        trips[t].reset();  // a pool's client leaves with its thread
+    });
+    for (Samples const& each : samples) {
+        figures.latencies.insert(figures.latencies.end(), each.begin(), each.end());
+    }
+    figures.per_second.push_back(static_cast<double>(threads) * count / seconds);
+}
+
+class ThreadsMeasure : public UsersMeasure {
+   public:
+    ThreadsMeasure(UsersStage stage, unsigned threads)
+        : stage_(std::move(stage)), threads_(threads) {}
+
+   protected:
+    UsersStage stage_;
+    unsigned threads_;
+};
+
+class OwnChannels final : public ThreadsMeasure {
+   public:
+    using ThreadsMeasure::ThreadsMeasure;
+    void run(std::uint32_t count, UsersFigures& figures) override {
+        KernelOptions options;
+        options.blocks = threads_;
+        PersistentKernel<ChannelHandler> kernel(stage_.device, options);
+        time_together(stage_, threads_, count, figures, [&](unsigned t) {
+            return [channel = &kernel.channel(t)](std::uint32_t i) {
+                call_once<ChannelHandler>(*channel, i);
+            };
+        });
+        kernel.stop();
+    }
+};
+
+class OwnFlags final : public ThreadsMeasure {
+   public:
+    OwnFlags(UsersStage const& stage, unsigned threads)
+        : ThreadsMeasure(stage, threads), rig_(stage.device, {.blocks = threads}) {}
+    void run(std::uint32_t count, UsersFigures& figures) override {
+        rig_.start(stage_.warm_up + count);
+        time_together(stage_, threads_, count, figures, [&](unsigned t) { return rig_.trips(t); });
+        rig_.await_end();
+    }
+
+   private:
+    FlagRig rig_;
+};
+
+class OnePool final : public ThreadsMeasure {
+   public:
+    OnePool(UsersStage stage, unsigned threads, unsigned blocks)
+        : ThreadsMeasure(std::move(stage), threads), blocks_(blocks) {}
+    void run(std::uint32_t count, UsersFigures& figures) override {
+        KernelOptions options;
+        options.blocks = blocks_;
+        PersistentKernel<PoolHandler, Pool> kernel(stage_.device, options);
+        time_together(stage_, threads_, count, figures, [&](unsigned) {
+            return [client = kernel.client()](std::uint32_t i) mutable {
+                call_once<PoolHandler>(client, i);
+            };
+        });
+        kernel.stop();
+    }
+
+   private:
+    unsigned blocks_;
+};
+
+// What `make()` makes, where the CPU has a processor for each thread.
+template <class Make>
+void add(UsersStage const& stage, UsersRows& rows, std::string const& name, unsigned threads,
+         nlohmann::json fields, Make&& make) {
+    fields["threads"] = threads;
+    std::string const suffix =
+        threads == 1 ? "-1-thread" : "-" + std::to_string(threads) + "-threads";
+    UsersRow row{"threads", name + suffix, fields, nullptr};
+    if (threads <= stage.processors) {
+        row.measure = make();
+    } else {
+        row.why_not =
+            "more threads than processors, of which there are " + std::to_string(stage.processors);
+    }
+    rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+void add_thread_rows(UsersStage const& stage, UsersRows& rows) {
+    // Blocks that are threads would only take the processors from each other.
+    unsigned const blocks = stage.device.traits().shares_processors ? 2 : 32;
+    for (unsigned const threads : {1U, 2U, 4U, 8U, 12U}) {
+        add(stage, rows, "call", threads, {{"blocks", threads}},
+            [&] { return std::make_unique<OwnChannels>(stage, threads); });
+        add(stage, rows, "raw-flag", threads, {{"blocks", threads}},
+            [&] { return std::make_unique<OwnFlags>(stage, threads); });
+    }
+    for (unsigned const threads : {1U, 8U}) {
+        add(stage, rows, "pool", threads, {{"blocks", blocks}},
+            [&] { return std::make_unique<OnePool>(stage, threads, blocks); });
+    }
+}
+
+}  // namespace carillon::tool
