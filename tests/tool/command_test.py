@@ -187,6 +187,9 @@ class CommandTest(unittest.TestCase):
         self.assertIn("EMULATED", result.stderr)
         self.assertEqual(report["environment"]["blocks"], 1)
         rows = {row["name"]: row for row in report["results"]}
+        self.assertIn("C-states: ", result.stderr)
+        self.assertEqual([report["line"][key]["count"] for key in ("busy", "woken", "spun")],
+                         [50, 5, 5])
         self.assertEqual(set(rows), {"spin", "backoff", "park"})
         self.assertEqual(rows["spin"]["longest_sleep_ns"], 0)
         for row in rows.values():

@@ -6,6 +6,7 @@
 #include "command/common.hpp"
 #include "idle/idle.hpp"
 #include "report/environment.hpp"
+#include "report/idle_states.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -25,16 +26,20 @@ class IdleCommand final : public Command {
     void run() override {
         Device const device = common_.open();
         IdleReport const report = run_idle(device, options_, show_progress);
-        common_.print(fmt::format(
-            "{}ns for a call, right behind another and after a pause of {} us, and the power of "
-            "the GPU while {} block{}\n{}",
-            headline(device.info()), options_.pause_us, report.blocks,
-            report.blocks == 1 ? " waits" : "s wait", idle_table(report)));
-        if (!common_.wants_json()) return;
         nlohmann::json env = environment(device.info());
         env["blocks"] = report.blocks;
         env["pause_us"] = options_.pause_us;
-        nlohmann::json all{{"environment", env}, {"results", json_array(report.policies)}};
+        common_.print(fmt::format(
+            "{}ns for a call: right behind another (busy), after {} us of sleep, and after as long "
+            "awake, with Client::warm(); beside a bare line, whose thread spins when awake. And "
+            "the "
+            "power of the GPU while {} block{}\n{}{}\n",
+            headline(device.info()), options_.pause_us, report.blocks,
+            report.blocks == 1 ? " waits" : "s wait", idle_table(report),
+            describe_idle_states(env)));
+        nlohmann::json all{{"environment", env},
+                           {"results", json_array(report.policies)},
+                           {"line", to_json(report.line)}};
         if (report.power_without_kernel) {
             all["power_without_kernel_w"] = *report.power_without_kernel;
         }

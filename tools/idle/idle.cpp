@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "kernels/rtt.hpp"
+#include "measure/line_rig.hpp"
+#include "measure/pauses.hpp"
 #include "measure/turns.hpp"
 #include "report/gpu_state.hpp"
 
@@ -37,21 +39,50 @@ std::optional<double> idle_power(Device const& device) {
     return sum / readings;
 }
 
-LatencySummary time_calls_after(std::string name, Channel<Tick, Quote>& channel,
-                                std::uint32_t count, std::chrono::microseconds pause) {
-    std::vector<std::uint32_t> samples;
+// Times `trip(i)`, i from `first`, `count` times, each after `pause_once()`.
+template <class PauseOnce, class Trip>
+LatencySummary time_after(std::string name, std::uint32_t first, std::uint32_t count,
+                          PauseOnce&& pause_once, Trip&& trip) {
+    using Clock = std::chrono::steady_clock;
+    Samples samples;
+    for (std::uint32_t i = first; i != first + count; ++i) {
+        pause_once();
+        auto const start = Clock::now();
+        trip(i);
+        samples.push_back(static_cast<std::uint32_t>((Clock::now() - start).count()));
+    }
+    return summarize(std::move(name), samples);
+}
+
+constexpr std::chrono::nanoseconds lifetime = 10min;  // of a kernel, whatever happens
+constexpr std::uint32_t busy_share = 10;              // as many times as after a pause
+
+template <class Channel>
+void keep_warm(Channel& channel) {
+    if constexpr (Warming<Channel>) channel.warm();
+}
+
+void time_calls(IdleOptions const& options, Channel<Tick, Quote>& channel, IdleResult& result) {
+    std::chrono::microseconds const pause(options.pause_us);
     Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
-    for (std::uint32_t i = 0; i < count; ++i) {
-        if (pause.count() != 0) std::this_thread::sleep_for(pause);
+    auto const trip = [&](std::uint32_t i) {
         tick.order = i;
-        auto const start = std::chrono::steady_clock::now();
         if (channel.call(tick, 1s).order != i) {
             throw Error("idle", "a quote for another order came back");
         }
-        samples.push_back(
-            static_cast<std::uint32_t>((std::chrono::steady_clock::now() - start).count()));
+    };
+    std::uint32_t const busy = busy_share * options.calls;
+    auto const after = [&](Pause how) {
+        return [&, how] { spend(how, pause, [&] { keep_warm(channel); }); };
+    };
+    (void)time_after(
+        "warm-up", 0, options.calls, [] {}, trip);
+    result.busy = time_after(
+        "busy", 0, busy, [] {}, trip);
+    result.woken = time_after("woken", 0, options.calls, after(Pause::sleep), trip);
+    if (Warming<Channel<Tick, Quote>>) {
+        result.warm = time_after("warm", 0, options.calls, after(Pause::warm), trip);
     }
-    return summarize(std::move(name), samples);
 }
 
 IdleResult measure_policy(Device const& device, IdleOptions const& options, unsigned blocks,
@@ -59,17 +90,34 @@ IdleResult measure_policy(Device const& device, IdleOptions const& options, unsi
     KernelOptions kernel_options;
     kernel_options.blocks = blocks;
     kernel_options.idle = named.policy;
-    kernel_options.lifetime = 10min;
+    kernel_options.lifetime = lifetime;
     PersistentKernel<Reprice> kernel(device, kernel_options);
-    auto& channel = kernel.channel();
-    IdleResult result{named.name, named.policy, {}, {}, {}};
-    (void)time_calls_after("warm-up", channel, options.calls, 0us);
-    result.busy = time_calls_after("busy", channel, 10 * options.calls, 0us);
-    result.woken = time_calls_after("woken", channel, options.calls,
-                                    std::chrono::microseconds(options.pause_us));
+    IdleResult result{named.name, named.policy, {}, {}, {}, {}};
+    time_calls(options, kernel.channel(), result);
     result.power = idle_power(device);
     kernel.stop();
     return result;
+}
+
+IdleLine measure_line(Device const& device, IdleOptions const& options) {
+    std::chrono::microseconds const pause(options.pause_us);
+    std::uint32_t const calls = options.calls;
+    std::uint32_t const busy = busy_share * calls;
+    std::uint32_t next = 0;
+    LineRig rig(device, calls + busy + 2 * calls, {}, static_cast<std::uint64_t>(lifetime.count()));
+    auto const time = [&](char const* name, std::uint32_t count, auto&& pause_once) {
+        next += count;
+        return time_after(name, next - count, count, pause_once,
+                          [&](std::uint32_t i) { rig.trip(i); });
+    };
+    auto const after = [&](Pause how) { return [=] { spend(how, pause, [] {}); }; };
+    (void)time("warm-up", calls, [] {});
+    IdleLine line;
+    line.busy = time("busy", busy, [] {});
+    line.woken = time("woken", calls, after(Pause::sleep));
+    line.spun = time("spun", calls, after(Pause::spin));
+    rig.await_end();
+    return line;
 }
 
 }  // namespace
@@ -80,9 +128,14 @@ IdleReport run_idle(Device const& device, IdleOptions const& options, Progress c
                         ? options.blocks
                         : static_cast<unsigned>(std::max(device.info().sm_count.value_or(1), 1));
     report.power_without_kernel = idle_power(device);
-    take_turns(1, std::size(idle_policies), progress, [&](std::size_t policy) {
+    constexpr std::size_t policies = std::size(idle_policies);
+    take_turns(1, policies + 1, progress, [&](std::size_t turn) {
+        if (turn == policies) {
+            report.line = measure_line(device, options);
+            return;
+        }
         report.policies.push_back(
-            measure_policy(device, options, report.blocks, idle_policies[policy]));
+            measure_policy(device, options, report.blocks, idle_policies[turn]));
     });
     return report;
 }

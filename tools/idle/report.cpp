@@ -10,6 +10,10 @@ std::string watts(std::optional<double> power) {
     return power ? fmt::format("{:.0f}", *power) : "-";
 }
 
+std::string nanoseconds(LatencySummary const& of, double ns) {
+    return of.count != 0 ? fmt::format("{:.0f}", ns) : "-";
+}
+
 }  // namespace
 
 nlohmann::json to_json(IdleResult const& result) {
@@ -18,19 +22,34 @@ nlohmann::json to_json(IdleResult const& result) {
                         {"longest_sleep_ns", result.policy.longest_sleep_ns},
                         {"busy", to_json(result.busy)},
                         {"woken", to_json(result.woken)}};
+    if (result.warm.count != 0) json["warm"] = to_json(result.warm);
     if (result.power) json["power_w"] = *result.power;
     return json;
 }
 
+nlohmann::json to_json(IdleLine const& line) {
+    return {
+        {"busy", to_json(line.busy)}, {"woken", to_json(line.woken)}, {"spun", to_json(line.spun)}};
+}
+
 std::string idle_table(IdleReport const& report) {
-    std::string text = fmt::format("{:<10}{:>10}{:>12}{:>12}{:>8}\n", "policy", "busy p50",
-                                   "woken p50", "woken p99", "W");
+    std::string text =
+        fmt::format("{:<14}{:>10}{:>12}{:>12}{:>12}{:>12}{:>8}\n", "policy", "busy p50",
+                    "slept p50", "slept p99", "awake p50", "awake p99", "W");
+    auto const row = [&](std::string const& name, LatencySummary const& busy,
+                         LatencySummary const& slept, LatencySummary const& awake,
+                         std::string const& power) {
+        text +=
+            fmt::format("{:<14}{:>10.0f}{:>12.0f}{:>12.0f}{:>12}{:>12}{:>8}\n", name, busy.p50_ns,
+                        slept.p50_ns, slept.p99_ns, nanoseconds(awake, awake.p50_ns),
+                        nanoseconds(awake, awake.p99_ns), power);
+    };
     for (IdleResult const& each : report.policies) {
-        text += fmt::format("{:<10}{:>10.0f}{:>12.0f}{:>12.0f}{:>8}\n", each.name, each.busy.p50_ns,
-                            each.woken.p50_ns, each.woken.p99_ns, watts(each.power));
+        row(each.name, each.busy, each.woken, each.warm, watts(each.power));
     }
+    row("a bare line", report.line.busy, report.line.woken, report.line.spun, "");
     if (report.power_without_kernel) {
-        text += fmt::format("{:<10}{:>42}\n", "no kernel", watts(report.power_without_kernel));
+        text += fmt::format("{:<14}{:>66}\n", "no kernel", watts(report.power_without_kernel));
     }
     return text;
 }
