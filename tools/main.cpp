@@ -37,7 +37,8 @@ struct Entry {
 // Every command, in the order of --help.
 constexpr Entry entries[] = {
     {"info", "devices, and how they would be used", make_info_command},
-    {"rtt", "round-trip latency, ours and the rivals'", make_rtt_command},
+    {"rtt", "round-trip latency, ours and the rivals', at best and as users call",
+     make_rtt_command},
     {"rate", "messages a second, and what a push costs, beside the rivals", make_rate_command},
     {"load", "how long calls take that are sent on a schedule, by share of the highest rate",
      make_load_command},
