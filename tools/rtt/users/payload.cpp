@@ -55,6 +55,9 @@ void add_payload_rows(UsersStage const& stage, UsersRows& rows) {
     rows.push_back(sized_row<24, 24>(stage));
     rows.push_back(sized_row<40, 40>(stage));
     rows.push_back(sized_row<48, 48>(stage));
+    rows.push_back(sized_row<56, 56>(stage));
+    rows.push_back(sized_row<256, 256>(stage));
+    rows.push_back(sized_row<768, 768>(stage));
     rows.push_back(call_row<OneField>(stage, "call-one-field"));
     rows.push_back({"payload",
                     "line-echo",
