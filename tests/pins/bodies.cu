@@ -49,6 +49,17 @@ struct Reprice {
     }
 };
 
+// Computes with all that it takes: what it needs of the tags ptxas may work out early.
+struct Mixed {
+    CARILLON_HD Words<48> operator()(Words<48> const& request) const {
+        Words<48> reply{};
+        for (unsigned i = 0; i < 12; ++i) {
+            reply.word[i] = request.word[i] * request.word[(5 * i + 1) % 12] + i;
+        }
+        return reply;
+    }
+};
+
 }  // namespace
 
 #define CARILLON_KERNEL(name, ...) \
@@ -64,6 +75,7 @@ CARILLON_ECHO(echo_24, Words<24>)
 CARILLON_ECHO(echo_40, Words<40>)
 CARILLON_ECHO(echo_48, Words<48>)
 CARILLON_KERNEL(one_field, ServeBody<OneField, Words<48>, std::uint32_t>)
+CARILLON_KERNEL(mixed, ServeBody<Mixed, Words<48>, Words<48>>)
 CARILLON_KERNEL(reprice, ServeBody<Reprice, Words<16>, std::uint64_t>)
 CARILLON_KERNEL(together, ServeTogetherBody<EchoOfManyThreads<Words<8>>, Words<8>, Words<8>>)
 CARILLON_KERNEL(pool, PoolBody<Reprice, Words<16>, std::uint64_t>)

@@ -26,6 +26,7 @@ KERNELS = {
     "echo_40": (40, 40),
     "echo_48": (48, 48),
     "one_field": (48, 4),
+    "mixed": (48, 48),
     "reprice": (16, 8),
     "together": (8, 8),
     "pool": (16 + 8, 8),

@@ -62,20 +62,20 @@ TEST(LineTest, payloadLiesInOrderBetweenTheTags) {
 }
 
 #pragma pack(push, 1)
-struct Packed {
+struct Unaligned {
     char kind;
     std::int64_t price;
     std::int32_t size;
-    bool operator==(Packed const& other) const {
+    bool operator==(Unaligned const& other) const {
         return kind == other.kind && price == other.price && size == other.size;
     }
 };
 #pragma pack(pop)
-static_assert(sizeof(Packed) == 13);
+static_assert(sizeof(Unaligned) == 13);
 
 TEST(LineTest, packedStructSurvives) {
-    Packed const message{'T', -4810250000000, 17};
-    EXPECT_TRUE(unpack<Packed>(pack(message, 1)) == message);
+    Unaligned const message{'T', -4810250000000, 17};
+    EXPECT_TRUE(unpack<Unaligned>(pack(message, 1)) == message);
 }
 
 struct alignas(16) Wide {

@@ -42,20 +42,23 @@ template <class T, NearAccess Near>
                                                 Line* into) {
     constexpr std::size_t last = lines_of<T> - 1;
     for (std::size_t begin = 1; begin <= last; begin += lines_in_flight) {
-        bool arrived = true;
-        for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
+        std::size_t const end = begin + lines_in_flight <= last ? begin + lines_in_flight : last + 1;
+        for (std::size_t i = begin; i < end; ++i) {
             into[i] = i < last ? near.load_line_ahead(slot + i)
                                : near.load_line(slot + i, quads_in_line<T>(last));
         }
-        for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
-            arrived &= has_arrived(into[i], tag, quads_in_line<T>(i));
+        // All are compared with the one that was loaded last, as has_arrived() does.
+        Tag const seen = into[end - 1].quads[quads_in_line<T>(end - 1) - 1].tag();
+        Tag difference = seen ^ tag;
+        for (std::size_t i = begin; i < end; ++i) {
+            difference |= tag_difference(into[i], seen, quads_in_line<T>(i));
         }
-        if (!arrived) {  // the first one is there: seldom
-            for (std::size_t i = begin; i < begin + lines_in_flight && i <= last; ++i) {
-                keep_whole(near, into[i].quads, quads_in_line<T>(i));
-            }
-            return false;
+        if (difference == 0) continue;
+        // The first one is there: seldom.
+        for (std::size_t i = begin; i < end; ++i) {
+            keep_whole(near, into[i].quads, quads_in_line<T>(i));
         }
+        return false;
     }
     return true;
 }

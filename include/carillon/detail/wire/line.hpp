@@ -114,13 +114,22 @@ template <class T>
     return i + 1 < lines_of<T> ? quads_per_line : quads_of<T> - i * quads_per_line;
 }
 
+// What the tags of the first `quads` quads have that `tag` has not, or the other way round.
+[[nodiscard]] CARILLON_HD constexpr Tag tag_difference(Line const& line, Tag tag,
+                                                       std::size_t quads) {
+    Tag difference = 0;
+    for (std::size_t i = 0; i < quads; ++i) difference |= line.quads[i].tag() ^ tag;
+    return difference;
+}
+
 // Whether the first `quads` quads have arrived. Without a branch between them: one comparison
-// decides.
+// decides. All are compared with the last, which was loaded last: what could be worked out from the
+// others alone ptxas may put between the loads, and the last one then waits for them (nvcc 13.0,
+// sm_90: 200 ns on a round trip).
 [[nodiscard]] CARILLON_HD constexpr bool has_arrived(Line const& line, Tag tag,
                                                      std::size_t quads = quads_per_line) {
-    Tag difference = line.quads[0].tag() ^ tag;
-    for (std::size_t i = 1; i < quads; ++i) difference |= line.quads[i].tag() ^ tag;
-    return difference == 0;
+    Tag const last = line.quads[quads - 1].tag();
+    return (tag_difference(line, last, quads - 1) | (last ^ tag)) == 0;
 }
 
 // The same payload under another tag.
