@@ -119,8 +119,9 @@ struct RelaxedNear {
         }
         return line;
     }
-    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from) const {
-        return load_line(from);
+    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from,
+                                                   std::size_t quads = quads_per_line) const {
+        return load_line(from, quads);
     }
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
         return DeviceNear().load_word(from);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
@@ -35,12 +37,21 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
     }
 }
 
+// A block that shares the ring with none claims many requests at once: no other waits for them.
+// The threads of one that run a handler together take one at a time.
+std::uint32_t stripe_of(Pool const& pool, KernelOptions const& options, unsigned threads) {
+    constexpr std::uint32_t most = 16;
+    if (pool.stripe > 1 || options.blocks > 1 || threads > 1) return pool.stripe;
+    return std::clamp(options.capacity / 8, 1U, most);
+}
+
 }  // namespace
 
 PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
                      unsigned threads, MessageShape const& requests, MessageShape const& replies)
     : replies_((require_pool(pool, options, threads), pool.replies)),
       count_(pool.clients * pool.replies),
+      warps_(pool.stripe > 1),
       shape_(replies),
       blocks_(std::make_shared<ChannelMemory>(device, options.blocks, slots_of_a_block)),
       slots_(
@@ -49,8 +60,9 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
       records_(pool.clients),
       ring_(std::make_shared<MpmcRingState>(
           device,
-          MpmcRingOptions{
-              .capacity = options.capacity, .stripe = pool.stripe, .producers = pool.clients},
+          MpmcRingOptions{.capacity = options.capacity,
+                          .stripe = stripe_of(pool, options, threads),
+                          .producers = pool.clients},
           Direction::to_device, requests)),
       wait_(HostWait::for_kernel(device.traits(), options.blocks, options.wait)) {
     format_reply_slots(host_reply_slots(), 1);

@@ -24,8 +24,8 @@ class AnyNear {
         return std::visit([&](auto const& policy) { return policy.load_line(from, quads); },
                           policy_);
     }
-    [[nodiscard]] Line load_line_ahead(Line const* from) const {
-        return std::visit([&](auto const& policy) { return policy.load_line_ahead(from); },
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
+        return std::visit([&](auto const& policy) { return policy.load_line_ahead(from, quads); },
                           policy_);
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
@@ -46,7 +46,8 @@ class AnyFar {
         std::visit([&](auto const& policy) { policy.store_line(to, line, previous, quads); },
                    policy_);
     }
-    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
+    template <std::size_t count>
+    void store_lines(Line* to, Lines<count> const& lines, std::size_t quads, Tag previous) const {
         std::visit([&](auto const& policy) { policy.store_lines(to, lines, quads, previous); },
                    policy_);
     }

@@ -47,9 +47,9 @@ class RecordingNear {
         log_->add("near.load_line", from);
         return HostCached().load_line(from, quads);
     }
-    [[nodiscard]] Line load_line_ahead(Line const* from) const {
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
         log_->add("near.load_line_ahead", from);
-        return HostCached().load_line_ahead(from);
+        return HostCached().load_line_ahead(from, quads);
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         log_->add("near.load_word", from);
@@ -71,8 +71,9 @@ class RecordingFar {
                   std::to_string(line.quads[0].tag()));
         X86::store_line(StoreKind::cached, to, line);
     }
-    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
-        store_lines_by_line(*this, to, lines, quads, previous);
+    template <std::size_t count>
+    void store_lines(Line* to, Lines<count> const& lines, std::size_t quads, Tag previous) const {
+        store_lines_by_line(*this, to, lines.line, quads, previous);
     }
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,
                         Tag previous) const {

@@ -237,7 +237,9 @@ class HurriedNear {
     };
     explicit HurriedNear(State* state) : state_(state) {}
 
-    [[nodiscard]] Line load_line_ahead(Line const* from) const { return load_line(from); }
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
+        return load_line(from, quads);
+    }
     [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
         Line const line = HostCached().load_line(from, quads);
         ++state_->loads;

@@ -14,6 +14,7 @@
 //   HostCoherent  CPU on what threads share 16-byte loads      16-byte stores
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
+//   DeviceBulkFar the same, one thread      -                  lines and rows as one write
 // HostCached and DeviceNear also claim; HostCached tells, DeviceNear looks at pairs, and
 // keeps loads whole. DeviceFar stores single quads too.
 // The Device policies, compiled for a CPU, are the emulated device's.
@@ -42,9 +43,9 @@ concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::
     // visible after a load that found all of their tags. On non-coherent memory the load is
     // preceded by an invalidate.
     { policy.load_line(line, quads) } -> std::same_as<Line>;
-    // The same for a line that is not the last of its message: its load orders nothing, that of the
-    // last one does, for all that were loaded before it.
-    { policy.load_line_ahead(line) } -> std::same_as<Line>;
+    // The same for a line that is not the last of those that are loaded together: its load orders
+    // nothing, that of the last one does, for all that were loaded before it.
+    { policy.load_line_ahead(line, quads) } -> std::same_as<Line>;
 };
 
 // Near memory of a machine whose compiler is to be told, after a poll, that all of what was loaded
@@ -66,13 +67,13 @@ CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] 
 // Memory that this side writes and never reads.
 template <class P>
 concept FarAccess = std::copyable<P> &&
-    requires(P policy, Line* line, Line const& value, std::uint64_t* word, std::uint64_t number,
-             Tag previous, void const* where, std::size_t size) {
+    requires(P policy, Line* line, Line const& value, Lines<2> const& lines, std::uint64_t* word,
+             std::uint64_t number, Tag previous, void const* where, std::size_t size) {
     // Stores a line, or at least the first `size` quads of it, every quad untorn. `previous` is the
     // tag the slot holds until now.
     policy.store_line(line, value, previous, size);
     // The same for the lines of one message, in a row, which have `size` quads together.
-    policy.store_lines(line, &value, size, previous);
+    policy.store_lines(line, lines, size, previous);
     // The same for `size` lines in a row: payload i lies at where + 48 i and gets the tag
     // previous + i; its slot holds previous + i until now.
     policy.store_payloads(line, where, size, previous, previous);
@@ -89,6 +90,14 @@ template <class P>
 concept QuadAccess = FarAccess<P> && requires(P policy, Quad* to, Quad const& quad) {
     // Stores a quad, untorn.
     policy.store_quad(to, quad);
+};
+
+// The same, to which the lines of several messages, one behind the other, leave together.
+template <class P>
+concept RowAccess = FarAccess<P> &&
+    requires(P policy, Line* to, Line const (&lines)[2], std::size_t count, std::size_t quads) {
+    // Stores the first `count` lines, at least the first `quads` quads of each, every quad untorn.
+    policy.store_row(to, lines, count, quads);
 };
 
 // Near memory of which two words side by side, from a multiple of 16 bytes, are looked at at once.

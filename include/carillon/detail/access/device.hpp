@@ -40,9 +40,10 @@ class BasicDeviceNear {
     }
 
     CARILLON_POLICY_CODE
-    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from) const {
-        Line line;
-        for (std::size_t i = 0; i < quads_per_line; ++i) {
+    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from,
+                                                   std::size_t quads = quads_per_line) const {
+        Line line{};
+        for (std::size_t i = 0; i < quads; ++i) {
             line.quads[i] = gpu_.load_relaxed(&from->quads[i]);
         }
         return line;
@@ -96,9 +97,10 @@ class BasicDeviceFar {
     }
 
     CARILLON_POLICY_CODE
-    CARILLON_HD void store_lines(Line* to, Line const* lines, std::size_t quads,
+    template <std::size_t count>
+    CARILLON_HD void store_lines(Line* to, Lines<count> const& lines, std::size_t quads,
                                  Tag previous) const {
-        store_lines_by_line(*this, to, lines, quads, previous);
+        store_lines_by_line(*this, to, lines.line, quads, previous);
     }
 
     CARILLON_POLICY_CODE
@@ -118,6 +120,12 @@ class BasicDeviceFar {
     // A GPU's stores leave by themselves.
     CARILLON_HD void commit(void const* /*where*/, std::size_t /*size*/) const {}
 
+    // Whatever was stored, and however, is on its way before the block goes.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void settle() const {
+        if constexpr (GpuBulkStores<Instructions>) gpu_.settle_bulk();
+    }
+
     // D2, pairs with H5: what the thread wrote before, or read, comes before its next line; without
     // it the CPU could read old data that a new line names. Dear on a GPU: only where there are
     // such data.
@@ -128,8 +136,50 @@ class BasicDeviceFar {
     Instructions gpu_;
 };
 
+// The same for one thread of a block: messages of several lines, and several messages at once,
+// leave as one write on the bus where the GPU can do that; single lines too if `lines_too` says so.
+// A CPU's root complex takes a GPU's writes one after the other, about 100 ns for each: where many
+// blocks answer, they would wait for each other's quads. For one block alone it takes 30 ns more
+// than a store of each quad (docs/design.md). Data outside the message have no order with it:
+// whoever has such uses DeviceFar.
+template <GpuBulkStores Instructions>
+class BasicDeviceBulkFar : public BasicDeviceFar<Instructions> {
+    using Base = BasicDeviceFar<Instructions>;
+
+   public:
+    CARILLON_HD explicit BasicDeviceBulkFar(bool lines_too = true, Instructions gpu = {})
+        : Base(gpu), gpu_(gpu), lines_too_(lines_too) {}
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_line(Line* to, Line const& line, Tag previous,
+                                std::size_t quads = quads_per_line) const {
+        if (quads == 1 || !lines_too_) return Base::store_line(to, line, previous, quads);
+        gpu_.template store_bulk<1>(to, &line, 1, quads, quads);
+    }
+
+    CARILLON_POLICY_CODE
+    template <std::size_t count>
+    CARILLON_HD void store_lines(Line* to, Lines<count> const& lines, std::size_t quads,
+                                 Tag /*previous*/) const {
+        gpu_.template store_bulk<count>(to, lines.line, count, quads_per_line,
+                                        quads - (count - 1) * quads_per_line);
+    }
+
+    CARILLON_POLICY_CODE
+    template <std::size_t most>
+    CARILLON_HD void store_row(Line* to, Line const (&lines)[most], std::size_t count,
+                               std::size_t quads) const {
+        gpu_.template store_bulk<most>(to, lines, count, quads, quads);
+    }
+
+   private:
+    Instructions gpu_;
+    bool lines_too_;
+};
+
 using DeviceNear = BasicDeviceNear<DeviceInstructions>;
 using DeviceFar = BasicDeviceFar<DeviceInstructions>;
+using DeviceBulkFar = BasicDeviceBulkFar<DeviceInstructions>;
 
 // How a device thread spends an unsuccessful poll, and what time it is there.
 class DeviceClock {

@@ -26,7 +26,9 @@ class BasicHostCached {
         for (std::size_t i = 0; i < quads; ++i) line.quads[i] = cpu_.load_quad(&from->quads[i]);
         return line;
     }
-    [[nodiscard]] Line load_line_ahead(Line const* from) const { return load_line(from); }
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
+        return load_line(from, quads);
+    }
 
     // H5 and N1, for a word.
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {

@@ -24,7 +24,9 @@ class BasicHostCoherent {
         for (std::size_t i = 0; i < quads; ++i) line.quads[i] = cpu_.load_quad(&from->quads[i]);
         return line;
     }
-    [[nodiscard]] Line load_line_ahead(Line const* from) const { return load_line(from); }
+    [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
+        return load_line(from, quads);
+    }
 
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         return cpu_.load_word(from);
@@ -35,8 +37,9 @@ class BasicHostCoherent {
         for (std::size_t i = 0; i < quads; ++i) cpu_.store_quad(&to->quads[i], line.quads[i]);
     }
 
-    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
-        store_lines_by_line(*this, to, lines, quads, previous);
+    template <std::size_t count>
+    void store_lines(Line* to, Lines<count> const& lines, std::size_t quads, Tag previous) const {
+        store_lines_by_line(*this, to, lines.line, quads, previous);
     }
 
     // `count` lines in a row: line i has the 48 bytes at payloads + 48 * i and the tag first + i.

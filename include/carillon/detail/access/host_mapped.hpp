@@ -54,16 +54,18 @@ class BasicHostMapped {
         cpu_.store_line(stores_.kind, to, line);
     }
 
-    void store_lines(Line* to, Line const* lines, std::size_t quads, Tag previous) const {
-        std::size_t const count = (quads + quads_per_line - 1) / quads_per_line;
+    template <std::size_t count>
+    void store_lines(Line* to, Lines<count> const& lines, std::size_t /*quads*/,
+                     Tag previous) const {
         if (stores_.mode == PublishMode::two_step) {  // H1, once for all of them
             for (std::size_t i = 0; i < count; ++i) {
-                cpu_.store_line(stores_.kind, to + i, with_tag(lines[i], previous));
+                cpu_.store_line(stores_.kind, to + i, with_tag(lines.line[i], previous));
             }
             commit(to, count * sizeof(Line));
             read_back();
         }
-        for (std::size_t i = 0; i < count; ++i) cpu_.store_line(stores_.kind, to + i, lines[i]);
+        for (std::size_t i = 0; i < count; ++i)
+            cpu_.store_line(stores_.kind, to + i, lines.line[i]);
     }
 
     void store_payloads(Line* to, void const* payloads, std::size_t count, Tag first,

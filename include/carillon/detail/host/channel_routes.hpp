@@ -118,18 +118,19 @@ class Route<Handler, Channels> {
         BlockLimits const limits = block_limits(options, device.traits());
         bool const oversubscribed = device.oversubscribed(options.blocks);
         ChannelTable const channels = memory_->device_view();
+        bool const many = options.blocks >= many_blocks;
         constexpr unsigned threads = threads_of<Handler>();
         if constexpr (threads == 1) {
             if (!express_wanted_) {
                 using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
                 return launch_pinned(device, pins(device, options.blocks),
-                                     Body{channels, functor, limits, oversubscribed});
+                                     Body{channels, functor, limits, oversubscribed, many});
             }
         }
         using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
-        return launch(
-            device, LaunchShape{options.blocks, threads},
-            Body{channels, functor, limits, oversubscribed, express_wanted_ ? options.blocks : 0});
+        return launch(device, LaunchShape{options.blocks, threads},
+                      Body{channels, functor, limits, oversubscribed, many,
+                           express_wanted_ ? options.blocks : 0});
     }
 
     // Makes the clients of a kernel that runs.

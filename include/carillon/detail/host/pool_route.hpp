@@ -55,12 +55,12 @@ class Route<Handler, Pool> {
                                       Handler const& handler) const {
         using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
         MpmcRingView const ring = state_->ring()->memory.device_view();
-        unsigned const threads = ring.stripe() > 1 ? lanes_per_warp : threads_of<Handler>();
+        unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
         bool const oversubscribed = device.oversubscribed(options.blocks);
         return launch(device, LaunchShape{options.blocks, threads},
                       Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
                            FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                           oversubscribed});
+                           oversubscribed, options.blocks >= many_blocks, state_->warps()});
     }
 
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,

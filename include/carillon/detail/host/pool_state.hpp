@@ -38,6 +38,8 @@ class PoolState {
     PoolState& operator=(PoolState const&) = delete;
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
+    // Whether the lanes of a warp share out what a block takes: Pool::stripe.
+    [[nodiscard]] bool warps() const { return warps_; }
     [[nodiscard]] std::shared_ptr<MpmcRingState> const& ring() const { return ring_; }
     [[nodiscard]] std::uint32_t capacity() const { return ring_->memory.host_view().capacity; }
     [[nodiscard]] HostWait const& wait() const { return wait_; }
@@ -67,6 +69,7 @@ class PoolState {
 
     std::uint32_t replies_;
     std::uint32_t count_;
+    bool warps_;
     MessageShape shape_;  // of a reply
     std::shared_ptr<ChannelMemory> blocks_;
     Memory slots_;  // in host memory: the device writes lines, clients claim

@@ -28,6 +28,7 @@ class BasicBlockControl {
                                   Far far = Far())
         : control_(control),
           near_(near),
+          far_(far),
           sm_(&status->sm, far),
           started_(&status->started, far),
           ended_(&status->ended, far),
@@ -47,7 +48,10 @@ class BasicBlockControl {
     }
 
     CARILLON_POLICY_CODE
-    CARILLON_HD void report_ended() { ended_.set(reason_); }
+    CARILLON_HD void report_ended() {
+        if constexpr (requires { far_.settle(); }) far_.settle();
+        ended_.set(reason_);
+    }
 
     // Whether to end. Looks at the stop word at every so many calls: a look costs as much as a
     // poll.
@@ -136,6 +140,7 @@ class BasicBlockControl {
 
     ControlLine* control_;
     Near near_;
+    Far far_;
     FlagWriter<std::uint64_t, Far> sm_;
     FlagWriter<bool, Far> started_;
     FlagWriter<EndReason, Far> ended_;

@@ -16,6 +16,23 @@
 
 namespace carillon::detail {
 
+// How the replies of `Handler` leave, and whether each that is more than a quad leaves as one
+// write: `many` blocks answer. What it writes beside them has an order only with DeviceFar.
+template <class Handler>
+using ReplyFar =
+    std::conditional_t<out_of_line_of<Handler>() == OutOfLine::none, DeviceBulkFar, DeviceFar>;
+template <class Handler>
+[[nodiscard]] CARILLON_HD ReplyFar<Handler> reply_far(bool many) {
+    if constexpr (std::is_same_v<ReplyFar<Handler>, DeviceBulkFar>) {
+        return DeviceBulkFar(many);
+    } else {
+        return DeviceFar();
+    }
+}
+
+// From so many blocks on their replies wait for each other's quads on the bus (docs/design.md).
+inline constexpr unsigned many_blocks = 5;
+
 // A block of one thread with one channel.
 template <class Handler, class Request, class Reply>
 struct ServeBody {
@@ -23,11 +40,13 @@ struct ServeBody {
     Handler handler;
     BlockLimits limits;
     bool oversubscribed;
+    bool many;  // reply_far()
 
     CARILLON_HD void operator()(unsigned block) const {
+        using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         ChannelView const view = channels.channel(block);
         Handler own = handler;
-        serve(DeviceChannel<Request, Reply>(view.requests, view.replies), own,
+        serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
               limits.control(view, DeviceClock(oversubscribed)));
     }
 };
@@ -39,16 +58,18 @@ struct ServeTogetherBody {
     Handler handler;
     BlockLimits limits;
     bool oversubscribed;
+    bool many;         // reply_far()
     unsigned express;  // where the express channels begin; 0: there are none
 
     CARILLON_HD void operator()(unsigned block) const {
-        using Channel = DeviceChannel<Request, Reply>;
+        using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         ChannelView const view = channels.channel(block);
         ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
         Handler own = handler;
-        serve_together(express != 0, Channel(ahead.requests, ahead.replies),
-                       Channel(view.requests, view.replies), own,
+        auto const far = reply_far<Handler>(many);
+        serve_together(express != 0, Channel(ahead.requests, ahead.replies, DeviceNear(), far),
+                       Channel(view.requests, view.replies, DeviceNear(), far), own,
                        limits.control(view, DeviceClock(oversubscribed)), Threads());
     }
 };

@@ -7,6 +7,7 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/sweep.hpp"
@@ -26,31 +27,44 @@ struct PoolBody {
     Handler handler;
     BlockLimits limits;
     bool oversubscribed;
+    bool many;   // reply_far()
+    bool warps;  // each block is a warp, whose lanes share a stripe out
 
     CARILLON_HD void operator()(unsigned block) const {
         using Asked = AddressedRequest<Request>;
         constexpr bool alone = threads_of<Handler>() == 1;
         ChannelView const view = blocks.channel(block);
         auto control = limits.control(view, DeviceClock(oversubscribed));
-        ReplyWriter<DeviceFar> const replies(slots);
         Handler own = handler;
         auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
-        auto const answer = [&](Asked const& asked, Reply const& reply) {
-            replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
-            return true;
-        };
-        if (requests.stripe() == 1) {
+        if (!warps) {
+            ReplyWriter<ReplyFar<Handler>> const replies(slots, reply_far<Handler>(many));
+            auto const answer = [&](Asked const& asked, Reply const& reply) {
+                replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
+                return true;
+            };
             MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
             auto const take = [&](Asked& asked) {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) { asked = next; });
             };
-            using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
-            serve_by_turns<Asked>(control, Threads(), take, handle, answer);
+            if (requests.stripe() == 1) {
+                // Taken before it is handled: its slot is not held while a handler takes long.
+                using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
+                serve_by_turns<Asked>(control, Threads(), take, handle, answer);
+            } else if constexpr (alone) {
+                auto const look = [&] {
+                    return ring.poll([&](Asked const& next, Sequence /*number*/) {
+                        (void)answer(next, handle(next));
+                    });
+                };
+                sweep_until_stopped(control, OneThread(), look, [] {});
+            }
         } else if constexpr (alone) {
+            ReplyWriter<DeviceFar> const replies(slots);
             MpmcConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
             auto const look = [&] {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) {
-                    (void)answer(next, handle(next));
+                    replies.answer(next.reply_to, handle(next), out_of_line_of<Handler>());
                 });
             };
             sweep_until_stopped(control, WarpLanes(), look, [] {});

@@ -35,6 +35,49 @@ CARILLON_HD bool put_reply(Channel& channel, Packed<typename Channel::ReplyMessa
 
 }  // namespace detail
 
+namespace detail {
+
+// Replies that leave together, however the handling of the next one ends.
+template <class Channel, std::uint32_t most>
+struct ReplyRow {
+    using Reply = typename Channel::ReplyMessage;
+
+    Channel& channel;
+    Packed<Reply> replies[most]{};
+    std::uint32_t count = 0;
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD explicit ReplyRow(Channel& to) : channel(to) {}
+    CARILLON_POLICY_CODE
+    CARILLON_HD ~ReplyRow() {
+        if (count != 0) channel.replies.put_row(replies, count);
+    }
+};
+
+// The requests that are there already, for as long as there are any: they are loaded together, and
+// the replies to them leave together. Whether it is time for a look at the stop word.
+CARILLON_POLICY_CODE
+template <class Channel, class Handler, class Control>
+CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control) {
+    using Request = typename Channel::RequestMessage;
+    using Reply = typename Channel::ReplyMessage;
+    constexpr std::uint32_t most = row_of<Request, Reply>;
+    for (;;) {
+        {
+            ReplyRow<Channel, most> row(channel);
+            auto const handle = [&](std::uint32_t i, Packed<Request> const& request) {
+                row.replies[i] = pack<Reply>(handler(unpack<Request>(request)), 0);
+                row.count = i + 1;
+            };
+            std::uint32_t const room = channel.replies.room(most);
+            if (channel.requests.template try_consume_row<most>(room, handle) == 0) return false;
+        }
+        if (control.busy()) return true;
+    }
+}
+
+}  // namespace detail
+
 // Answers every request with what `handler` makes of it, until told to stop.
 CARILLON_POLICY_CODE
 template <class Request, class Reply, class Near, class Far, class Handler, class Control>
@@ -48,15 +91,25 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler
         reply = pack<Reply>(handler(unpack<Request>(request)), 0);
         unsent = !channel.replies.try_put(reply, data);
     };
+    constexpr bool in_rows = detail::row_of < Request, Reply >> 1 && data == OutOfLine::none;
     for (;;) {
         // A request waits for half a poll on average, and whatever is done between two adds to
         // that: the rest is done here, after many.
         std::uint32_t const polls = control.polls_before_rest();
-        if (!channel.requests.try_consume_within(
-                polls, [&] { control.spin(); }, answer)) {
+        bool waited = false;
+        auto const in_vain = [&] {
+            waited = true;
+            control.spin();
+        };
+        if (!channel.requests.try_consume_within(polls, in_vain, answer)) {
             control.rest(polls);
         } else if (!unsent) [[likely]] {
-            if (!control.busy()) continue;
+            bool due = control.busy();
+            if constexpr (in_rows) {
+                // It was there when the last one had been answered: so may others be.
+                if (!waited && !due) due = detail::serve_rows(channel, handler, control);
+            }
+            if (!due) continue;
         } else {
             if (!detail::put_reply(channel, reply, data, control)) break;
             unsent = false;

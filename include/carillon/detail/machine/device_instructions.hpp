@@ -54,6 +54,17 @@ concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* qu
     gpu.keep_whole(quads, std::size_t{1});
 };
 
+// Lines in a row at once, where the GPU has that: the first `count`, at most the template's number,
+// at least `quads` quads of each and of the last one `last`. settle_bulk() waits until all that the
+// thread has stored so is written.
+template <class Gpu>
+concept GpuBulkStores = GpuStores<Gpu> &&
+    requires(Gpu const& gpu, Line* to, Line const* from, std::size_t count, std::size_t quads,
+             std::size_t last) {
+    gpu.template store_bulk<1>(to, from, count, quads, last);
+    gpu.settle_bulk();
+};
+
 class DeviceInstructions {
    public:
 #if defined(__CUDA_ARCH__)
@@ -83,6 +94,21 @@ class DeviceInstructions {
     __device__ static void keep_whole(Quad const* quads, std::size_t count) {
         ptx::keep_whole(quads, count);
     }
+    // From sm_90 on; before that as many writes as quads.
+    template <std::size_t most>
+    __device__ static void store_bulk(Line* to, Line const* from, std::size_t count,
+                                      std::size_t quads, std::size_t last) {
+#if __CUDA_ARCH__ >= 900
+        ptx::store_bulk<most>(to, from, count, quads, last);
+#else
+        store_each<most>(to, from, count, quads, last);
+#endif
+    }
+    __device__ static void settle_bulk() {
+#if __CUDA_ARCH__ >= 900
+        ptx::settle_bulk();
+#endif
+    }
 #else
     CARILLON_HD static Quad load_relaxed(Quad const* from) { return cpu::load_quad(from); }
     // G1: E1 and E3 have the acquire.
@@ -108,7 +134,26 @@ class DeviceInstructions {
     // G2, pairs with X1 and E3, among CPU threads.
     CARILLON_HD static void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
     CARILLON_HD static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
+    template <std::size_t most>
+    CARILLON_HD static void store_bulk(Line* to, Line const* from, std::size_t count,
+                                       std::size_t quads, std::size_t last) {
+        store_each<most>(to, from, count, quads, last);
+    }
+    CARILLON_HD static void settle_bulk() {}
 #endif
+
+   private:
+    CARILLON_POLICY_CODE
+    template <std::size_t most>
+    CARILLON_HD static void store_each(Line* to, Line const* from, std::size_t count,
+                                       std::size_t quads, std::size_t last) {
+        for (std::size_t i = 0; i < most * quads_per_line; ++i) {
+            std::size_t const line = i / quads_per_line;
+            std::size_t const index = i % quads_per_line;
+            if (line >= count || index >= (line + 1 < count ? quads : last)) continue;
+            store_relaxed(&to[line].quads[index], from[line].quads[index]);
+        }
+    }
 };
 
 }  // namespace carillon

@@ -78,6 +78,41 @@ __device__ inline void keep_whole(Quad const* quads, std::size_t count) {
         "r"(static_cast<std::uint32_t>(~all >> 32)));
 }
 
+#if __CUDA_ARCH__ >= 900
+// Sends lines in a row from shared memory by the bulk copy engine, which makes one write on the bus
+// of up to 128 bytes: the first `count`, at most `most`, the first `quads` quads of each and `last`
+// of the last one. What lies between is sent with them, and says nothing. That a quad arrives whole
+// is measured (docs/guarantees.md); nothing is ordered by it. One thread of a block does so.
+template <std::size_t most>
+__device__ inline void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
+                                  std::size_t last) {
+    __shared__ Line staged[most];
+    auto const shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(staged));
+    // What was staged before has been read.
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    for (std::size_t i = 0; i < most * quads_per_line; ++i) {
+        std::size_t const line = i / quads_per_line;
+        std::size_t const index = i % quads_per_line;
+        if (line >= count || index >= (line + 1 < count ? quads : last)) continue;
+        Quad const& quad = from[line].quads[index];
+        asm volatile("st.shared.v2.u64 [%0], {%1, %2};" ::"r"(
+                         shared + static_cast<std::uint32_t>(i * sizeof(Quad))),
+                     "l"(quad.low), "l"(quad.high)
+                     : "memory");
+    }
+    std::size_t const bytes = (count - 1) * sizeof(Line) + last * sizeof(Quad);
+    asm volatile(
+        "fence.proxy.async.shared::cta;\n\t"
+        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
+        "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
+        "r"(shared), "r"(static_cast<std::uint32_t>(bytes))
+        : "memory");
+}
+
+// What this thread sent so is written: before the block's shared memory goes.
+__device__ inline void settle_bulk() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+#endif
+
 // G1, for a word: without it the thread could load what a flag or a credit vouches for ahead of it.
 __device__ inline std::uint64_t load_acquire(std::uint64_t const* from) {
     std::uint64_t word;

@@ -74,6 +74,32 @@ class Consumer {
         return true;
     }
 
+    // Takes at most `count` of the next messages, those that have arrived, and returns how many:
+    // calls use(i, message) for each, i from 0. Their loads are in flight together, `most` of them,
+    // so that many in a row take the time of one; for a look that mostly finds nothing
+    // try_consume() is faster.
+    CARILLON_POLICY_CODE
+    template <std::uint32_t most, class Use>
+    CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
+        static_assert(lines_of<T> == 1 && Lanes::most == 1);
+        if (held_ >= credit_batch()) return_credit();
+        Packed<T> messages[most];
+        detail::load_row<T>(near_, messages,
+                            [&](std::uint32_t i) { return view_.slot(next_ + i); });
+        std::uint32_t taken = 0;
+        for (std::uint32_t i = 0; i < most; ++i) {
+            if (taken != i || i >= count) continue;
+            if (!has_arrived(messages[i], tag_of(next_), quads_of<T>)) {
+                detail::keep_message<T>(near_, messages[i]);
+                continue;
+            }
+            Taking const taking{*this};
+            use(i, messages[i]);
+            taken = i + 1;
+        }
+        return taken;
+    }
+
     // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
     CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_pop_n(T* messages, std::size_t count) {

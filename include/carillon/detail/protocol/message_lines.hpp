@@ -42,7 +42,8 @@ template <class T, NearAccess Near>
                                                 Line* into) {
     constexpr std::size_t last = lines_of<T> - 1;
     for (std::size_t begin = 1; begin <= last; begin += lines_in_flight) {
-        std::size_t const end = begin + lines_in_flight <= last ? begin + lines_in_flight : last + 1;
+        std::size_t const end =
+            begin + lines_in_flight <= last ? begin + lines_in_flight : last + 1;
         for (std::size_t i = begin; i < end; ++i) {
             into[i] = i < last ? near.load_line_ahead(slot + i)
                                : near.load_line(slot + i, quads_in_line<T>(last));
@@ -80,6 +81,25 @@ template <class T, NearAccess Near>
     }
 }
 
+// How many messages one thread loads at once where they come in a row: what fits into its
+// registers, with the answers to them.
+template <class T, class Answer = T>
+inline constexpr std::uint32_t row_of = lines_of<T> > 1 || lines_of<Answer> > 1     ? 1
+                                        : quads_of<T> <= 2 && quads_of<Answer> <= 2 ? 8
+                                                                                    : 4;
+
+// Loads `count` messages of a line each, from slot(0), slot(1), ...: their loads are in flight
+// together, and the last one is the acquire.
+CARILLON_POLICY_CODE
+template <class T, NearAccess Near, class Slot, std::uint32_t count>
+CARILLON_HD void load_row(Near const& near, Packed<T> (&into)[count], Slot&& slot) {
+    static_assert(lines_of<T> == 1);
+    for (std::uint32_t i = 0; i + 1 < count; ++i) {
+        into[i] = near.load_line_ahead(slot(i), quads_of<T>);
+    }
+    into[count - 1] = near.load_line(slot(count - 1), quads_of<T>);
+}
+
 // Stores a message into its slot, whose lines have the tag `previous`.
 CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
@@ -87,7 +107,7 @@ CARILLON_HD void store_message(Far const& far, Line* slot, Packed<T> const& mess
     if constexpr (lines_of<T> == 1) {
         far.store_line(slot, message, previous, quads_of<T>);
     } else {
-        far.store_lines(slot, lines_in(message), quads_of<T>, previous);
+        far.store_lines(slot, message, quads_of<T>, previous);
     }
 }
 

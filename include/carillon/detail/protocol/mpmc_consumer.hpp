@@ -82,18 +82,12 @@ class MpmcConsumer {
     CARILLON_HD std::uint32_t take(Use&& use) {
         std::uint32_t const left = mine() - mine_taken_;
         std::uint32_t got = 0;
-        if constexpr (Lanes::most == 1) {
+        if constexpr (Lanes::most == 1 && KeepAccess<Near> && lines_of<T> == 1) {
+            // One alone is found sooner; where it is there, others may be.
+            if (left != 0 && take_next(use)) got = 1 + take_row(left - 1, use);
+        } else if constexpr (Lanes::most == 1) {
             // A CPU looks ahead by itself, and is best at a line that it need not put aside.
-            for (; got < read_ahead && got < left; ++got) {
-                Sequence const awaited = sequence(mine_taken_);
-                Packed<T> message;
-                if (!load(awaited, message)) {
-                    if (is_time_to_look(misses_ + 1)) detail::keep_message<T>(near_, message);
-                    break;
-                }
-                ++mine_taken_;
-                use(unpack<T>(message), awaited);
-            }
+            while (got < read_ahead && got < left && take_next(use)) ++got;
         } else {
             constexpr std::uint32_t ahead = lines_of<T> == 1 ? read_ahead : 1;
             Packed<T> messages[ahead];
@@ -120,6 +114,45 @@ class MpmcConsumer {
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool load(Sequence awaited, Packed<T>& message) const {
         return detail::load_message<T>(near_, view_.slot(awaited), tag_of(awaited), message);
+    }
+
+    // The next of this thread's messages, if it is there.
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD bool take_next(Use&& use) {
+        Sequence const awaited = sequence(mine_taken_);
+        Packed<T> message;
+        if (!load(awaited, message)) {
+            if (is_time_to_look(misses_ + 1)) detail::keep_message<T>(near_, message);
+            return false;
+        }
+        ++mine_taken_;
+        use(unpack<T>(message), awaited);
+        return true;
+    }
+
+    // Of its next `left` messages those that are there, at most read_ahead; their loads are in
+    // flight together, and the last one is the acquire (S4).
+    CARILLON_POLICY_CODE
+    template <class Use>
+    CARILLON_HD std::uint32_t take_row(std::uint32_t left, Use&& use) {
+        if (left == 0) return 0;
+        Packed<T> messages[read_ahead];
+        detail::load_row<T>(near_, messages,
+                            [&](std::uint32_t i) { return view_.slot(sequence(mine_taken_ + i)); });
+        std::uint32_t got = 0;
+        for (std::uint32_t i = 0; i < read_ahead; ++i) {
+            if (got != i || i >= left) continue;
+            Sequence const awaited = sequence(mine_taken_);
+            if (!has_arrived(messages[i], tag_of(awaited), quads_of<T>)) {
+                detail::keep_message<T>(near_, messages[i]);
+                continue;
+            }
+            ++mine_taken_;
+            use(unpack<T>(messages[i]), awaited);
+            got = i + 1;
+        }
+        return got;
     }
 
     // S4, pairs with S5 too: a number is given up after every line that living producers wrote

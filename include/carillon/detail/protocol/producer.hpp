@@ -96,6 +96,36 @@ class Producer {
         return true;
     }
 
+    // How many messages have room, as far as is known; looks again where it is less than `wanted`.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint32_t room(std::uint32_t wanted) {
+        if (room_ < wanted) look_at_credit();
+        return room_;
+    }
+
+    // Publishes the first `count` of messages that are packed already, whatever their tags; there
+    // is room(count) for them. Where the far policy can they leave together.
+    CARILLON_POLICY_CODE
+    template <std::size_t most>
+    CARILLON_HD void put_row(Packed<T> (&messages)[most],
+                             std::uint32_t count) requires std::same_as<Ringer, NoDoorbell> {
+        static_assert(lines_of<T> == 1 && Lanes::most == 1);
+        std::uint32_t const index = static_cast<std::uint32_t>(next_ - 1) & (view_.capacity - 1);
+        for (std::uint32_t i = 0; i < most; ++i) {
+            messages[i] = with_tag(messages[i], tag_of(next_ + i));
+        }
+        if constexpr (RowAccess<Far>) {
+            if (count > 1 && view_.slot_lines == 1 && index + count <= view_.capacity) {
+                far_.store_row(slot_, messages, count, quads_of<T>);
+                advance(count);
+                return;
+            }
+        }
+        for (std::uint32_t i = 0; i < most; ++i) {
+            if (i < count) publish(messages[i], OutOfLine::none);
+        }
+    }
+
     // Publishes `count` lines and returns true, or returns false at once when there is no room for
     // all. The lanes store a quad each: words_of(i).word are the payload words of quad i, of those
     // of all lines. No lane waits for another: each quad carries its tag.
