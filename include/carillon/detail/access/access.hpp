@@ -64,6 +64,15 @@ CARILLON_HD void keep_whole([[maybe_unused]] Near const& near, [[maybe_unused]] 
     if constexpr (KeepAccess<Near>) near.keep_whole(quads, count);
 }
 
+// Near memory of which the lanes of a group load a message together, some quads each.
+template <class P>
+concept NearQuadAccess = NearAccess<P> && requires(P policy, Quad const* quad) {
+    // Untorn; what was complete before the message was published is visible to this lane after it.
+    { policy.load_quad(quad) } -> std::same_as<Quad>;
+    // The same for one that is not the last of this lane's: its load orders nothing.
+    { policy.load_quad_ahead(quad) } -> std::same_as<Quad>;
+};
+
 // Memory that this side writes and never reads.
 template <class P>
 concept FarAccess = std::copyable<P> &&

@@ -49,6 +49,17 @@ class BasicDeviceNear {
         return line;
     }
 
+    // The same for one quad, of those that the lanes of a warp share out: the last that a lane
+    // loads, and those before it.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Quad load_quad(Quad const* from) const {
+        return gpu_.load_acquire(from);
+    }
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD Quad load_quad_ahead(Quad const* from) const {
+        return gpu_.load_relaxed(from);
+    }
+
     // D1, for a word: a credit or a flag.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {

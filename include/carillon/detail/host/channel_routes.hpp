@@ -99,7 +99,7 @@ class Route<Handler, Channels> {
 
     Route(Device const& device, Channels const& requests, KernelOptions const& options)
         : Route{wait_of_clients(device, options), requests,
-                place_kernel(device, requests, options, shape(options), threads_of<Handler>(),
+                place_kernel(device, requests, options, shape(options), block_threads,
                              &launch_probe<ProbeBody>)} {}
     Route(Device const& device, std::shared_ptr<ChannelMemory> memory, Channels const& requests,
           KernelOptions const& options)
@@ -120,7 +120,13 @@ class Route<Handler, Channels> {
         ChannelTable const channels = memory_->device_view();
         bool const many = options.blocks >= many_blocks;
         constexpr unsigned threads = threads_of<Handler>();
-        if constexpr (threads == 1) {
+        if constexpr (threads == 1 && block_threads != 1) {
+            if (!express_wanted_) {
+                using Body = ServeLongBody<FunctorOf<Handler>, Request, Reply>;
+                return launch(device, LaunchShape{options.blocks, block_threads},
+                              Body{channels, functor, limits, oversubscribed});
+            }
+        } else if constexpr (threads == 1) {
             if (!express_wanted_) {
                 using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
                 return launch_pinned(device, pins(device, options.blocks),
@@ -160,6 +166,7 @@ class Route<Handler, Channels> {
    private:
     using Request = typename Client::Request;
     using Reply = typename Client::Reply;
+    static constexpr unsigned block_threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
 
     [[nodiscard]] static ChannelShape shape(KernelOptions const& options) {
         return ChannelShape::of<Request, Reply>(options.capacity);

@@ -9,6 +9,7 @@
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/serve_long.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -48,6 +49,32 @@ struct ServeBody {
         Handler own = handler;
         serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
               limits.control(view, DeviceClock(oversubscribed)));
+    }
+};
+
+// How many threads serve a channel: the handler's, or a warp where messages are long.
+template <class Handler, class Request, class Reply>
+CARILLON_HD constexpr unsigned serving_threads() {
+    constexpr bool is_long =
+        quads_of < Request >> quads_in_a_look || quads_of < Reply >> quads_in_a_look;
+    return threads_of<Handler>() == 1 && is_long ? lanes_per_warp : threads_of<Handler>();
+}
+
+// A block with one channel, whose messages are long and whose handler has one thread.
+template <class Handler, class Request, class Reply>
+struct ServeLongBody {
+    ChannelTable channels;
+    Handler handler;
+    BlockLimits limits;
+    bool oversubscribed;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        Handler own = handler;
+        SharedMessages<Request, Reply> of_one_thread;
+        serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
+                   limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
+                   BlockThreads().shared(of_one_thread));
     }
 };
 

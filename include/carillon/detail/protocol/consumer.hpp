@@ -74,6 +74,37 @@ class Consumer {
         return true;
     }
 
+    // Takes the next message, if it has wholly arrived: the lanes share its quads out, and each
+    // calls put(i, quad) for those that it has.
+    CARILLON_POLICY_CODE
+    template <class Put>
+    CARILLON_HD bool try_take_quads(Put&& put) requires NearQuadAccess<Near> {
+        constexpr std::size_t most = (quads_of<T> + Lanes::most - 1) / Lanes::most;
+        if (held_ >= credit_batch()) return_credit();
+        Quad const* const slot = view_.slot(next_)->quads;
+        std::size_t const rank = lanes_.thread_rank();
+        Quad mine[most];
+        // A lane that has fewer than others loads one of its own again.
+        auto const index = [&](std::size_t i) {
+            std::size_t const at = rank + i * lanes_.size();
+            return at < quads_of<T> ? at : rank < quads_of<T> ? rank : 0;
+        };
+        for (std::size_t i = 0; i < most; ++i) {
+            Quad const* const from = slot + index(i);
+            mine[i] = i + 1 < most ? near_.load_quad_ahead(from) : near_.load_quad(from);
+        }
+        Tag const last = mine[most - 1].tag();
+        Tag difference = last ^ tag_of(next_);
+        for (std::size_t i = 0; i + 1 < most; ++i) difference |= mine[i].tag() ^ last;
+        if (!lanes_.all(difference == 0)) {
+            if (held_ != 0 && ++misses_ >= misses_before_return) return_credit();
+            return false;
+        }
+        Taking const taking{*this};
+        for (std::size_t i = 0; i < most; ++i) put(index(i), mine[i]);
+        return true;
+    }
+
     // Takes at most `count` of the next messages, those that have arrived, and returns how many:
     // calls use(i, message) for each, i from 0. Their loads are in flight together, `most` of them,
     // so that many in a row take the time of one; for a look that mostly finds nothing

@@ -34,14 +34,16 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
     keep_whole(near, lines_in(message)->quads, quads_in_line<T>(0));
 }
 
-// The lines of a message behind the first, those that are to be loaded together together. Whether
-// all have arrived.
+// A message of more quads is long: one thread takes its first line for a sign of the others, and
+// the lanes of a warp share it out (serve_long.hpp).
+inline constexpr std::size_t quads_in_a_look = 8;
+
+// The lines of a message from `first` on, several at a time. Whether all have arrived.
 CARILLON_POLICY_CODE
-template <class T, NearAccess Near>
-[[nodiscard]] CARILLON_HD bool load_other_lines(Near const& near, Line const* slot, Tag tag,
-                                                Line* into) {
+template <class T, std::size_t first, NearAccess Near>
+[[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
     constexpr std::size_t last = lines_of<T> - 1;
-    for (std::size_t begin = 1; begin <= last; begin += lines_in_flight) {
+    for (std::size_t begin = first; begin <= last; begin += lines_in_flight) {
         std::size_t const end =
             begin + lines_in_flight <= last ? begin + lines_in_flight : last + 1;
         for (std::size_t i = begin; i < end; ++i) {
@@ -55,7 +57,6 @@ template <class T, NearAccess Near>
             difference |= tag_difference(into[i], seen, quads_in_line<T>(i));
         }
         if (difference == 0) continue;
-        // The first one is there: seldom.
         for (std::size_t i = begin; i < end; ++i) {
             keep_whole(near, into[i].quads, quads_in_line<T>(i));
         }
@@ -64,9 +65,9 @@ template <class T, NearAccess Near>
     return true;
 }
 
-// Loads the message in `slot` and returns whether it is the one with `tag`, whole. Until its first
-// line is, the others are not looked at. The load of the last one is an acquire (C1, S4, A2), and
-// none comes behind it.
+// Loads the message in `slot` and returns whether it is the one with `tag`, whole. Of a long one
+// nothing but the first line is looked at until that is there. The load of the last line is an
+// acquire (C1, S4, A2), and none comes behind it.
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_message(Near const& near, Line const* slot, Tag tag,
@@ -76,8 +77,13 @@ template <class T, NearAccess Near>
         return has_arrived(into, tag, quads_of<T>);
     } else {
         Line* const lines = lines_in(into);
-        lines[0] = near.load_line_ahead(slot);
-        return has_arrived(lines[0], tag) && load_other_lines<T>(near, slot, tag, lines);
+        if constexpr (quads_of < T >> quads_in_a_look) {
+            lines[0] = near.load_line_ahead(slot);
+            if (!has_arrived(lines[0], tag)) return false;
+            return load_lines<T, 1>(near, slot, tag, lines);
+        } else {
+            return load_lines<T, 0>(near, slot, tag, lines);
+        }
     }
 }
 

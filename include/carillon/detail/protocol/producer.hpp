@@ -147,6 +147,24 @@ class Producer {
         return true;
     }
 
+    // Publishes one message and returns true, or returns false at once when the ring is full. The
+    // lanes store some quads each: words_of(i).word are the payload words of quad i.
+    CARILLON_POLICY_CODE
+    template <class WordsOf>
+    CARILLON_HD bool try_push_shared_out(WordsOf&& words_of,
+                                         OutOfLine data = OutOfLine::none) requires
+        QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> {
+        if (was_full()) return false;
+        if (data == OutOfLine::written) far_.release();  // P1
+        for (std::size_t i = lanes_.thread_rank(); i < quads_of<T>; i += lanes_.size()) {
+            far_.store_quad(&slot_->quads[0] + i, pack_quad(words_of(i).word, tag_of(next_)));
+        }
+        far_.commit(slot_, sizeof(Packed<T>));  // P2
+        advance(1);
+        look_now_and_then();
+        return true;
+    }
+
     // True when no slot was free just now.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_full() { return lacks_room(1); }
