@@ -65,25 +65,27 @@ __device__ inline void copy_bytes(unsigned char* to, unsigned char const* from, 
 
 #endif
 
-// Copies `size` bytes by all threads of the block, each its part: others see the bytes after a
-// barrier. `to` and `from` have the same remainder by 16.
-CARILLON_HD inline void copy(void* to, void const* from, std::size_t size) {
+// To host memory, by all threads of the block, each its part: others see the bytes after a barrier.
+struct Push {
+    // `to` and `from` have the same remainder by 16.
+    CARILLON_HD static void copy(void* to, void const* from, std::size_t size) {
 #if defined(__CUDA_ARCH__)
-    constexpr std::size_t vector = sizeof(uint4);
-    auto* out = static_cast<unsigned char*>(to);
-    auto const* in = static_cast<unsigned char const*>(from);
-    std::size_t const misplaced = reinterpret_cast<std::uintptr_t>(from) % vector;
-    std::size_t const to_boundary = misplaced == 0 ? 0 : vector - misplaced;
-    std::size_t const head = to_boundary < size ? to_boundary : size;
-    std::size_t const vectors = (size - head) / vector;
-    std::size_t const tail = head + vectors * vector;
-    copy_bytes(out, in, head);
-    copy_vectors(reinterpret_cast<uint4*>(out + head), reinterpret_cast<uint4 const*>(in + head),
-                 vectors);
-    copy_bytes(out + tail, in + tail, size - tail);
+        constexpr std::size_t vector = sizeof(uint4);
+        auto* out = static_cast<unsigned char*>(to);
+        auto const* in = static_cast<unsigned char const*>(from);
+        std::size_t const misplaced = reinterpret_cast<std::uintptr_t>(from) % vector;
+        std::size_t const to_boundary = misplaced == 0 ? 0 : vector - misplaced;
+        std::size_t const head = to_boundary < size ? to_boundary : size;
+        std::size_t const vectors = (size - head) / vector;
+        std::size_t const tail = head + vectors * vector;
+        copy_bytes(out, in, head);
+        copy_vectors(reinterpret_cast<uint4*>(out + head),
+                     reinterpret_cast<uint4 const*>(in + head), vectors);
+        copy_bytes(out + tail, in + tail, size - tail);
 #else
-    std::memcpy(to, from, size);
+        std::memcpy(to, from, size);
 #endif
-}
+    }
+};
 
 }  // namespace carillon::device_copy

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of DeviceReader: blocks that send device memory to the host on request.
+// The kernel of DeviceReader: blocks that copy on request, between device memory
+// and the host's.
 //
-// Few bytes come back in the lines of the reply, each a message that needs no fence; the first
-// warp reads them alone. For many, all threads of every block copy their share to host memory, and
-// one thread of each block says that its share is there.
+// All threads of a block copy what the first warp was asked for, and one thread says that it is
+// there. A reader's few bytes come back in the lines of the reply instead, each a message that
+// needs no fence; the first warp reads them alone.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +22,14 @@
 
 namespace carillon::detail {
 
-struct ReadRequest {
-    std::uint64_t from;  // the device's address
-    std::uint64_t to;    // the device's address of host memory; 0: the reply's lines
+struct CopyRequest {
+    std::uint64_t from;  // addresses as the device has them, of its memory or the host's
+    std::uint64_t to;    // 0: the reply's lines
     std::uint64_t size;  // bytes, over 0
 };
 
-// 48 bytes of what was read, or, of a share that was copied, nothing.
-struct ReadReply {
+// 48 bytes of what was read, or, of what was copied, nothing.
+struct CopyReply {
     unsigned char bytes[payload_bytes];
 };
 
@@ -38,13 +39,14 @@ struct ReadReply {
 
 // The warp that talks to the host. Every lane has the same counters and sees every request; the
 // first one alone tells how the block is.
-template <VotingGroup Lanes = WarpLanes>
-class ReaderWarp {
+template <VotingGroup Lanes = WarpLanes, NearAccess Near = DeviceNear, QuadAccess Far = DeviceFar,
+          class Control = BlockControl>
+class CopyWarp {
    public:
-    CARILLON_HD ReaderWarp(ChannelView const& view, BlockControl const& control,
-                           Lanes lanes = Lanes())
-        : requests_(view.requests, DeviceNear(), DeviceFar(), lanes),
-          replies_(view.replies, DeviceFar(), DeviceNear(), NoDoorbell(), lanes),
+    CARILLON_HD CopyWarp(ChannelView const& view, Control const& control, Lanes lanes = Lanes(),
+                         Near near = Near(), Far far = Far())
+        : requests_(view.requests, near, far, lanes),
+          replies_(view.replies, far, near, NoDoorbell(), lanes),
           control_(control),
           lanes_(lanes) {}
 
@@ -57,8 +59,8 @@ class ReaderWarp {
 
     // Answers until a request needs the whole block, and puts that into `work`; size 0 when it is
     // time to end.
-    CARILLON_HD void serve_until_work(ReadRequest& work) {
-        ReadRequest request{};
+    CARILLON_HD void serve_until_work(CopyRequest& work) {
+        CopyRequest request{};
         bool look_at_stop = overdue();
         for (;;) {
             if (look_at_stop && stop_now()) {
@@ -67,7 +69,7 @@ class ReaderWarp {
             }
             // As in serve(): between two looks at the ring is nothing else.
             std::uint32_t const polls = control_.polls_before_rest();
-            auto const keep = [&](Line const& line) { request = unpack<ReadRequest>(line); };
+            auto const keep = [&](Line const& line) { request = unpack<CopyRequest>(line); };
             if (!requests_.try_consume_within(
                     polls, [&] { control_.spin(); }, keep)) {
                 control_.rest(polls);
@@ -83,7 +85,7 @@ class ReaderWarp {
 
     // Tells that what the block copied is there: what all threads wrote before its barrier.
     CARILLON_HD void complete() {
-        while (!replies_.try_push(ReadReply{}, OutOfLine::written)) {
+        while (!replies_.try_push(CopyReply{}, OutOfLine::written)) {
             if (stop_now()) return;
             control_.idle();
         }
@@ -91,7 +93,7 @@ class ReaderWarp {
 
    private:
     // The bytes, in as many lines as they fill; false when it is time to end.
-    CARILLON_HD bool send(ReadRequest const& request) {
+    CARILLON_HD bool send(CopyRequest const& request) {
         auto const* const from = reinterpret_cast<unsigned char const*>(request.from);
         auto const words_of = [&](std::size_t quad) {
             constexpr std::size_t quad_bytes = payload_words_per_quad * sizeof(std::uint32_t);
@@ -113,36 +115,44 @@ class ReaderWarp {
     }
     CARILLON_HD bool stop_now() { return lanes_.any(is_leader(lanes_) && control_.stop_now()); }
 
-    Consumer<ReadRequest, DeviceNear, DeviceFar, Lanes> requests_;
-    Producer<ReadReply, DeviceFar, DeviceNear, NoDoorbell, Lanes> replies_;
-    BlockControl control_;
+    Consumer<CopyRequest, Near, Far, Lanes> requests_;
+    Producer<CopyReply, Far, Near, NoDoorbell, Lanes> replies_;
+    Control control_;
     Lanes lanes_;
 };
 
-struct ReaderBody {
+struct CopyBlocks {
     ChannelTable channels;
     BlockLimits limits;
     bool oversubscribed;
 
-    CARILLON_HD void operator()(unsigned index) const {
+    // All threads of block `index`. `Copy`: how they copy together.
+    template <class Copy>
+    CARILLON_HD void run(unsigned index) const {
         ChannelView const view = channels.channel(index);
-        ReaderWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
-        ReadRequest own{};
-        ReadRequest& shared = block::shared(own);
+        CopyWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
+        CopyRequest own{};
+        CopyRequest& shared = block::shared(own);
         bool const leads = block::thread_rank() < WarpLanes::size();
         if (leads) warp.report_started();
         for (;;) {
             if (leads) warp.serve_until_work(shared);
             block::sync();
-            ReadRequest const work = shared;
+            CopyRequest const work = shared;
             if (work.size == 0) break;
-            device_copy::copy(reinterpret_cast<void*>(work.to),
-                              reinterpret_cast<void const*>(work.from), work.size);
+            Copy::copy(reinterpret_cast<void*>(work.to), reinterpret_cast<void const*>(work.from),
+                       work.size);
             block::sync();
             if (leads) warp.complete();
         }
         if (leads) warp.report_ended();
     }
+};
+
+struct ReaderBody {
+    CopyBlocks blocks;
+
+    CARILLON_HD void operator()(unsigned index) const { blocks.run<device_copy::Push>(index); }
 };
 
 }  // namespace carillon::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warp of a DeviceReader, with a few threads in lock step for its lanes.
+// The warp of a DeviceReader or a DeviceWriter, with a few threads in lock step for its lanes.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 
-#include "carillon/detail/kernel/reader_kernel.hpp"
+#include "carillon/detail/kernel/copy_blocks.hpp"
 #include "support/eventually.hpp"
 #include "support/ring_memory.hpp"
 #include "support/thread_lanes.hpp"
@@ -13,11 +13,11 @@
 namespace carillon::test {
 namespace {
 
-using detail::ReadReply;
-using detail::ReadRequest;
+using detail::CopyReply;
+using detail::CopyRequest;
 
 // What the host would do beside it is done by the first lane between two turns.
-class ReaderLanesTest : public testing::Test {
+class CopyLanesTest : public testing::Test {
    protected:
     [[nodiscard]] ChannelView view() {
         return {requests_.view(), replies_.view(), &control_, &status_};
@@ -26,13 +26,13 @@ class ReaderLanesTest : public testing::Test {
         return BlockControl(&control_, &status_, 0, DeviceClock(true));
     }
     void ask(std::string const& text, std::uint64_t to) {
-        ReadRequest const request{reinterpret_cast<std::uint64_t>(text.data()), to, text.size()};
+        CopyRequest const request{reinterpret_cast<std::uint64_t>(text.data()), to, text.size()};
         ASSERT_TRUE(host_requests_.try_push(request));
     }
     // All that has been sent.
     [[nodiscard]] std::string answers() {
         std::string text;
-        ReadReply reply{};
+        CopyReply reply{};
         while (host_replies_.try_pop(reply)) {
             text.append(reinterpret_cast<char const*>(reply.bytes), payload_bytes);
         }
@@ -48,20 +48,20 @@ class ReaderLanesTest : public testing::Test {
     RingMemory replies_{8, just_below_the_tags_wrap};
     ControlLine control_{};
     StatusLine status_{};
-    Producer<ReadRequest, DeviceFar, DeviceNear> host_requests_{requests_.view()};
-    Consumer<ReadReply, DeviceNear, DeviceFar> host_replies_{replies_.view()};
+    Producer<CopyRequest, DeviceFar, DeviceNear> host_requests_{requests_.view()};
+    Consumer<CopyReply, DeviceNear, DeviceFar> host_replies_{replies_.view()};
 };
 
-TEST_F(ReaderLanesTest, lanesSendWhatIsAskedForInLines) {
+TEST_F(CopyLanesTest, lanesSendWhatIsAskedForInLines) {
     std::string const few = "twelve bytes and a few more";
     std::string const many(3 * payload_bytes + 5, 'x');
     std::string const elsewhere = "for the whole block";
     ask(few, 0);
     ask(many, 0);
     ask(elsewhere, 1);
-    ReadRequest work{};
+    CopyRequest work{};
     run_lanes(3, [&](ThreadLanes const& lane) {
-        detail::ReaderWarp<ThreadLanes> warp(view(), control(), lane);
+        detail::CopyWarp<ThreadLanes> warp(view(), control(), lane);
         warp.report_started();
         warp.serve_until_work(work);
         lane.sync();
@@ -85,17 +85,17 @@ TEST_F(ReaderLanesTest, lanesSendWhatIsAskedForInLines) {
 }
 
 // Catches a lane that waits for room when the others have seen the stop.
-TEST_F(ReaderLanesTest, lanesThatWaitForRoomEndTogether) {
+TEST_F(CopyLanesTest, lanesThatWaitForRoomEndTogether) {
     std::string const all(8 * payload_bytes, 'y');
     ask(all, 0);
     ask(all, 0);
-    ReadRequest work{};
+    CopyRequest work{};
     std::thread host([&] {
         EXPECT_TRUE(eventually([&] { return all_slots_written(); }));
         stop();
     });
     run_lanes(3, [&](ThreadLanes const& lane) {
-        detail::ReaderWarp<ThreadLanes> warp(view(), control(), lane);
+        detail::CopyWarp<ThreadLanes> warp(view(), control(), lane);
         warp.serve_until_work(work);
     });
     host.join();

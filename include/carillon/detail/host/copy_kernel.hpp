@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/kernel/copy_blocks.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "carillon/device.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/launch.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon::detail {
+
+// What a DeviceReader and a DeviceWriter leave to their users alike.
+struct CopyKernelOptions {
+    unsigned blocks;
+    unsigned threads;
+    std::chrono::nanoseconds start_timeout;
+    std::chrono::nanoseconds stop_timeout;
+    std::chrono::nanoseconds lifetime;
+};
+
+// The kernel of either, as the host has it: the channels of its blocks and its life. Memory that it
+// copies from or to is to outlive this object.
+class CopyKernel {
+   public:
+    // Slots of a channel: more than the lines of one reply, so that the device looks for room where
+    // nobody waits for it.
+    static constexpr std::uint32_t capacity = 64;
+    // Data that pass through memory of ours keep their remainder by this, so that they are copied
+    // in vectors.
+    static constexpr std::size_t vector_bytes = 16;
+    // What a block is asked for is a multiple of this as a rule.
+    static constexpr std::size_t share_unit = 128;
+
+    // `owner`: the class whose name errors have; its blocks have `most_threads` at most. Throws
+    // UsageError for options that no kernel can have, and what Device::allocate throws. The kernel
+    // is launched by whoever has it: kernel().run().
+    CopyKernel(std::string_view owner, Device const& device, CopyKernelOptions const& options,
+               unsigned most_threads);
+
+    [[nodiscard]] Device const& device() const { return device_; }
+    [[nodiscard]] LaunchShape shape() const { return shape_; }
+    [[nodiscard]] CopyBlocks blocks() const;
+    [[nodiscard]] KernelSupervisor& kernel() const { return *kernel_; }
+    [[nodiscard]] HostWait const& wait() const { return wait_; }
+    // The host's ends of a block's channel.
+    [[nodiscard]] HostProducer<CopyRequest> requests(unsigned block) const;
+    [[nodiscard]] HostConsumer<CopyReply> replies(unsigned block) const;
+    // How the CPU writes requests, and where they lie.
+    [[nodiscard]] HostMapped const& far() const { return far_; }
+    [[nodiscard]] Memory const& request_memory() const { return channels_->device_memory(); }
+    // Requests that were pushed leave, all with one fence.
+    void commit() const { far_.commit(request_memory().host_ptr(), request_memory().size()); }
+    // Throws UsageError, in the name of `call`, for a range outside the memory, and for memory of
+    // another device.
+    void require(std::string_view call, Memory const& memory, std::size_t offset,
+                 std::size_t size) const;
+
+   private:
+    Device device_;
+    KernelOptions options_;
+    LaunchShape shape_;
+    std::shared_ptr<ChannelMemory> channels_;
+    HostMapped far_;
+    HostWait wait_;
+    std::shared_ptr<KernelSupervisor> kernel_;  // goes first: the memory outlives the kernel
+};
+
+}  // namespace carillon::detail

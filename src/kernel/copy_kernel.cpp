@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/copy_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include "carillon/error.hpp"
+#include "error/range.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Throws UsageError in the name of `owner`.
+KernelOptions kernel_options(std::string_view owner, CopyKernelOptions const& options,
+                             unsigned most_threads) {
+    if (options.threads == 0 || options.threads % 32 != 0 || options.threads > most_threads) {
+        throw UsageError(owner, fmt::format("{} threads are not a multiple of 32, from 32 to {}",
+                                            options.threads, most_threads));
+    }
+    KernelOptions const of_kernel{.blocks = options.blocks,
+                                  .capacity = CopyKernel::capacity,
+                                  .start_timeout = options.start_timeout,
+                                  .stop_timeout = options.stop_timeout,
+                                  .lifetime = options.lifetime};
+    check_options(owner, of_kernel);
+    return of_kernel;
+}
+
+}  // namespace
+
+CopyKernel::CopyKernel(std::string_view owner, Device const& device,
+                       CopyKernelOptions const& options, unsigned most_threads)
+    : device_(device),
+      options_(kernel_options(owner, options, most_threads)),
+      shape_{options.blocks, options.threads},
+      channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
+      far_(device.access(channels_->device_memory())),
+      wait_(HostWait::for_kernel(device.traits(), options.blocks)),
+      kernel_(KernelSupervisor::make(device_, channels_, options_, std::string(owner))) {}
+
+CopyBlocks CopyKernel::blocks() const {
+    return {channels_->device_view(), block_limits(options_, device_.traits()),
+            device_.oversubscribed(options_.blocks)};
+}
+
+HostProducer<CopyRequest> CopyKernel::requests(unsigned block) const {
+    RingView const view = channels_->host_view().channel(block).requests;
+    return HostProducer<CopyRequest>(view, far_, HostCached());
+}
+
+HostConsumer<CopyReply> CopyKernel::replies(unsigned block) const {
+    RingView const view = channels_->host_view().channel(block).replies;
+    return HostConsumer<CopyReply>(view, HostCached(), far_);
+}
+
+void CopyKernel::require(std::string_view call, Memory const& memory, std::size_t offset,
+                         std::size_t size) const {
+    require_range(call, offset, size, memory.size());
+    if (size != 0 && !device_.owns(memory))
+        throw UsageError(call, "the memory is another device's");
+}
+
+}  // namespace carillon::detail
