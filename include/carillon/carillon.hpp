@@ -12,6 +12,7 @@
 #include "carillon/device.hpp"          // IWYU pragma: export
 #include "carillon/device_info.hpp"     // IWYU pragma: export
 #include "carillon/device_reader.hpp"   // IWYU pragma: export
+#include "carillon/device_writer.hpp"   // IWYU pragma: export
 #include "carillon/error.hpp"           // IWYU pragma: export
 #include "carillon/flag.hpp"            // IWYU pragma: export
 #include "carillon/for_tests.hpp"       // IWYU pragma: export

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies by the CPU between its own memory and mapped device memory, of any alignment and length.
 //
-// Towards the device they are fast: whole lines by streaming stores. From the device they are not:
-// the CPU waits for each line it loads across the bus; DeviceReader lets the device send it.
+// Towards the device they are fast: whole lines by streaming stores; of many bytes DeviceWriter,
+// which has the device fetch them, is faster. From the device they are not: the CPU waits for each
+// line it loads across the bus; DeviceReader lets the device send it.
 #pragma once
 
 #include <cstddef>

@@ -25,6 +25,8 @@ static void use(carillon::Device const& device) {
     carillon::PersistentKernel<Handler, carillon::WatchedChannels> const kernel(device);
 #elif CARILLON_CASE == 6
     carillon::PersistentKernel<Handler, carillon::Pool> const kernel(device);
+#elif CARILLON_CASE == 7
+    carillon::DeviceWriter const writer(device);
 #endif
 }
 

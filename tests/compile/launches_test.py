@@ -13,7 +13,8 @@ import unittest
 
 SOURCE, CXX, *NVCC = sys.argv[1:]
 KERNELS = {0: set(), 1: {"ReaderBody"}, 2: {"ProbeBody"}, 3: {"ProbeBody"},
-           4: {"ProbeBody", "ServeBody", "ServeTogetherBody"}, 5: {"WatchBody"}, 6: {"PoolBody"}}
+           4: {"ProbeBody", "ServeBody", "ServeTogetherBody"}, 5: {"WatchBody"}, 6: {"PoolBody"},
+           7: {"WriterBody"}}
 
 
 def kernels_of(case):
@@ -23,7 +24,7 @@ def kernels_of(case):
     entries = re.findall(r"\.entry (\w+)", ptx)
     assert entries, "not even the source's own kernel"
     return {body for entry in entries for body in re.findall(r"\d(\w*?Body)(?=I|E)", entry)
-            for body in re.findall(r"(?:Reader|Probe|ServeTogether|Serve|Watch|Pool)Body", body)}
+            for body in re.findall(r"(?:Reader|Writer|Probe|ServeTogether|Serve|Watch|Pool)Body", body)}
 
 
 def functions_of(command, case):
@@ -44,7 +45,7 @@ class LaunchesTest(unittest.TestCase):
 
     def test_what_launches_is_not_shared_by_sources_of_two_compilers(self):
         options = [option for option in NVCC if option.startswith(("-I", "-std"))]
-        for case, name in {1: "DeviceReader::", 2: "tune<"}.items():
+        for case, name in {1: "DeviceReader::", 2: "tune<", 7: "DeviceWriter::"}.items():
             with self.subTest(case=case):
                 ours = functions_of([*NVCC, "-x", "cu"], case)
                 theirs = functions_of([CXX, *options], case)

@@ -41,6 +41,8 @@ TEST_P(ChoicesTest, optionsThatNoReaderCanHaveAreUsageErrors) {
                           "DeviceReader: 0 blocks");
     CARILLON_EXPECT_ERROR(DeviceReader(device(), {.lifetime = -1ns}), UsageError,
                           "DeviceReader: a lifetime of -1 ns");
+    CARILLON_EXPECT_ERROR(DeviceWriter(device(), {.blocks = 0}), UsageError,
+                          "DeviceWriter: 0 blocks");
 }
 
 CARILLON_ON_EVERY_DEVICE(ChoicesTest);

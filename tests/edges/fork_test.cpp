@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -213,19 +215,25 @@ TEST_P(ForkTest, servicesAndLogsAreTheParents) {
     auto service =
         std::make_unique<HostService<int, int>>(device(), [](int const& i) { return -i; });
     auto reader = std::make_unique<DeviceReader>(device());
+    auto writer = std::make_unique<DeviceWriter>(device());
     Memory const memory = device().allocate(64);
+    std::array<std::byte, 8> const bytes{};
     EXPECT_EQ(in_child([&] {
                   int const wrong = all_fork_errors(
                       [&] { service->flush(patience); }, [&] { return service->failures(); },
                       [&] { return reader->running(); },
-                      [&] { return reader->read(memory, 0, 8, patience); });
+                      [&] { return reader->read(memory, 0, 8, patience); },
+                      [&] { return writer->running(); },
+                      [&] { writer->write(memory, 0, bytes, patience); });
                   service.reset();
                   reader.reset();
+                  writer.reset();
                   return wrong;
               }),
               0);
     service->flush(patience);
     EXPECT_EQ(reader->read(memory, 0, 8, patience).size(), 8U);
+    writer->write(memory, 0, bytes, patience);
 }
 
 // Not even an address that was kept leads the child there.

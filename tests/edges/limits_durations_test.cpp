@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every duration at its limits: 0 or less looks once, the longest is for ever (deadline.hpp).
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -124,6 +126,8 @@ TEST_P(LimitsOfDurationsTest, endsOfKernels) {
                   [&](auto timeout) { Pooled(device()).drain(timeout); });
     try_durations("DeviceReader::stop", either,
                   [&](auto timeout) { DeviceReader(device()).stop(timeout); });
+    try_durations("DeviceWriter::stop", either,
+                  [&](auto timeout) { DeviceWriter(device()).stop(timeout); });
 }
 
 TEST_P(LimitsOfDurationsTest, drainOfAKernelThatIsNotDone) {
@@ -169,6 +173,11 @@ TEST_P(LimitsOfDurationsTest, timeoutsOfAKernelsStartAndEnd) {
     try_durations("DeviceReaderOptions::stop_timeout", Expected::behaves(), [&](auto timeout) {
         return is_silent([&] { DeviceReader(device(), {.stop_timeout = timeout}); });
     });
+    try_durations("DeviceWriterOptions::start_timeout", start,
+                  [&](auto timeout) { DeviceWriter(device(), {.start_timeout = timeout}); });
+    try_durations("DeviceWriterOptions::stop_timeout", Expected::behaves(), [&](auto timeout) {
+        return is_silent([&] { DeviceWriter(device(), {.stop_timeout = timeout}); });
+    });
 }
 
 // It would be left behind after a second.
@@ -209,6 +218,8 @@ TEST_P(LimitsOfDurationsTest, lifeOfAKernel) {
                 {"lifetime, max", Expected::behaves(), [&] { return lives(longest); }},
                 {"lifetime of a reader, -1 ns", Expected::usage("a lifetime of "),
                  [&] { DeviceReader(device(), {.lifetime = -1ns}); }},
+                {"lifetime of a writer, -1 ns", Expected::usage("a lifetime of "),
+                 [&] { DeviceWriter(device(), {.lifetime = -1ns}); }},
                 {"host_limit, 0", Expected::behaves(), [&] { return limited(0ns); }},
                 {"host_limit, -1 ns", limit, [&] { return limited(-1ns); }},
                 {"host_limit, 1 ns", limit, [&] { return limited(1ns); }},
@@ -255,6 +266,23 @@ TEST_P(LimitsOfDurationsTest, reads) {
             return reader.read(memory, 0, size, timeout).size() == size;
         });
     }
+}
+
+TEST_P(LimitsOfDurationsTest, writes) {
+    Memory const to = device().allocate(100'000);
+    Memory const from = device().allocate_host(100'000);
+    std::span const bytes(static_cast<std::byte const*>(from.host_ptr()), from.size());
+    DeviceWriter writer(device(), {.chunk = 4096});
+    auto const either = Expected::behaves_or_times_out();
+    try_durations("DeviceWriter::write", either,
+                  [&](auto timeout) { writer.write(to, 0, from, 0, to.size(), timeout); });
+    try_durations("DeviceWriter::write, of any memory", either,
+                  [&](auto timeout) { writer.write(to, 0, bytes, timeout); });
+    try_durations("DeviceWriter::submit", either,
+                  [&](auto timeout) { (void)writer.submit(to, 0, from, 0, to.size(), timeout); });
+    try_durations("DeviceWriter::wait", either, [&](auto timeout) {
+        writer.wait(writer.submit(to, 0, from, 0, to.size(), patience), timeout);
+    });
 }
 
 TEST_P(LimitsOfDurationsTest, ringsAndChunks) {

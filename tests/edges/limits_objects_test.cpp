@@ -109,9 +109,11 @@ TEST_P(LimitsOfObjectsTest, movedPools) {
 TEST_P(LimitsOfObjectsTest, movedReadersAndServices) {
     Memory const memory = device().allocate(64);
     DeviceReader reader(device());
+    DeviceWriter writer(device());
     Service service(device(), same);
     LogService log(device());
     DeviceReader const to_reader(std::move(reader));
+    DeviceWriter const to_writer(std::move(writer));
     Service const to_service(std::move(service));
     LogService const to_log(std::move(log));
     try_limits(
@@ -119,6 +121,11 @@ TEST_P(LimitsOfObjectsTest, movedReadersAndServices) {
          moved("DeviceReader::read", [&] { (void)reader.read(memory.device_ptr(), 8, patience); }),
          moved("DeviceReader::stop", [&] { reader.stop(); }),
          moved("DeviceReader::running", [&] { return reader.running(); }),
+         moved("DeviceWriter::write", [&] { writer.write(memory, 0, {}, patience); }),
+         moved("DeviceWriter::submit", [&] { (void)writer.submit(nullptr, nullptr, 0, patience); }),
+         moved("DeviceWriter::stop", [&] { writer.stop(); }),
+         moved("DeviceWriter::running", [&] { return writer.running(); }),
+         moved("copy_to_device", [&] { copy_to_device(memory, 0, {}, writer, patience); }),
          moved("HostService::device_handle", [&] { (void)service.device_handle(); }),
          moved("HostService::flush", [&] { service.flush(patience); }),
          moved("HostService::failures", [&] { return service.failures(); }),
@@ -214,7 +221,9 @@ TEST_P(LimitsOfObjectsTest, null) {
     std::shared_ptr<ChannelMemory> const no_memory;
     HostWait const wait;
     DeviceReader reader(device());
+    DeviceWriter writer(device());
     Memory const memory = device().allocate(64);
+    std::span<std::byte const> const no_bytes(static_cast<std::byte const*>(nullptr), 8);
     Ring<int, Direction::to_device> to(device());
     Ring<int, Direction::to_host> from(device());
     MpmcRing<int, Direction::to_device> const shared(device());
@@ -232,6 +241,16 @@ TEST_P(LimitsOfObjectsTest, null) {
          {"DeviceReader::read, null", null, [&] { (void)reader.read(nullptr, 8, patience); }},
          {"DeviceReader::read, nothing at null", Expected::behaves(),
           [&] { return reader.read(nullptr, 0, patience).empty(); }},
+         {"DeviceWriter::write, from null", null,
+          [&] { writer.write(memory, 0, no_bytes, patience); }},
+         {"DeviceWriter::write, to null", null,
+          [&] { writer.write(nullptr, memory.device_ptr(), 8, patience); }},
+         {"DeviceWriter::submit, from null", null,
+          [&] { (void)writer.submit(memory.device_ptr(), nullptr, 8, patience); }},
+         {"DeviceWriter::write, nothing at null", Expected::behaves(),
+          [&] { writer.write(nullptr, nullptr, 0, patience); }},
+         {"copy_to_device by a writer, from null", null,
+          [&] { copy_to_device(memory, 0, no_bytes, writer, patience); }},
          {"Ring::try_push_n, null", null, [&] { to.try_push_n(at_null); }},
          {"Ring::try_pop_n, null", null, [&] { (void)from.try_pop_n(at_null); }},
          {"MpmcRing::try_push_n, null", null, [&] { shared.producer().try_push_n(at_null); }},
@@ -257,7 +276,9 @@ TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
     Device const other = Device::open(GetParam());
     Memory const memory = other.allocate(64);
     auto const channels = std::make_shared<ChannelMemory>(other, 64, 64);
+    Memory const locked = device().allocate_host(64);
     DeviceReader reader(device());
+    DeviceWriter writer(device());
     HostWait const wait;
     auto const others = Expected::usage("another device's");
     try_limits(
@@ -265,6 +286,12 @@ TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
          {"Device::access, its own", Expected::behaves(), [&] { (void)other.access(memory); }},
          {"DeviceReader::read, another's", others,
           [&] { (void)reader.read(memory, 0, 8, patience); }},
+         {"DeviceWriter::write, to another's", others,
+          [&] { writer.write(memory, 0, locked, 0, 8, patience); }},
+         {"DeviceWriter::submit, from another's", others,
+          [&] { (void)writer.submit(locked, 0, memory, 0, 8, patience); }},
+         {"copy_to_device by a writer, another's", others,
+          [&] { copy_to_device(memory, 0, locked, 0, 8, writer, patience); }},
          {"Channel, another's", others, [&] { Channel<int, int>(device(), channels, 0, wait); }},
          {"PersistentKernel, another's", others, [&] { Kernel(device(), channels, {}); }},
          {"place_channels, another's", others,

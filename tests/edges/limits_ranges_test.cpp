@@ -120,6 +120,30 @@ TEST_P(LimitsOfRangesTest, rangesOfReads) {
                  [&] { (void)reader.read(memory.device_ptr(), largest, patience); }}});
 }
 
+TEST_P(LimitsOfRangesTest, rangesOfWrites) {
+    Memory const to = device().allocate(4096);
+    Memory const from = device().allocate_host(4096);
+    std::array<std::byte, 2> const bytes{};
+    DeviceWriter writer(device(), {.threads = 64});
+    auto const write = [&](std::size_t offset, std::size_t from_offset, std::size_t size) {
+        writer.write(to, offset, from, from_offset, size, patience);
+    };
+    auto const usage = Expected::usage("DeviceWriter::write: ");
+    try_limits({{"write, nothing", Expected::behaves(), [&] { write(4096, 4096, 0); }},
+                {"write, the last byte", Expected::behaves(), [&] { write(4095, 4095, 1); }},
+                {"write, all", Expected::behaves(), [&] { write(0, 0, 4096); }},
+                {"write, past the end", usage, [&] { write(4095, 0, 2); }},
+                {"write, from past the end", usage, [&] { write(0, 4095, 2); }},
+                {"write, nothing past the end", usage, [&] { write(4097, 0, 0); }},
+                {"write, most bytes", usage, [&] { write(1, 1, largest); }},
+                {"write, to the largest offset", usage, [&] { write(largest, 0, 1); }},
+                {"write, from the largest offset", usage, [&] { write(0, largest, 1); }},
+                {"write, of any memory, past the end", usage,
+                 [&] { writer.write(to, 4095, bytes, patience); }},
+                {"write at an address, most bytes", usage,
+                 [&] { writer.write(to.device_ptr(), from.device_ptr(), largest, patience); }}});
+}
+
 TEST_P(LimitsOfRangesTest, rangesOfChunks) {
     ChunkRing<> ring(device(), {.chunk_bytes = 100, .chunks = 4});
     auto chunk = ring.claim(patience);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every size and every number of things at its limits. What cannot be had is refused before it is
 // tried, so that the tests need little memory.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -244,6 +245,33 @@ TEST_P(LimitsOfSizesTest, readers) {
     try_values<unsigned>("DeviceReader, threads", Expected::behaves(), {32, 1024}, of_threads);
     try_values<unsigned>("DeviceReader, threads", Expected::usage("DeviceReader: "),
                          {0, 1, 33, 1056, 1U << 31, largest_number}, of_threads);
+}
+
+TEST_P(LimitsOfSizesTest, writers) {
+    auto const writes = [&](DeviceWriterOptions const& options) {
+        Memory const memory = device().allocate(64);
+        std::array<std::byte, 2> const bytes{};
+        DeviceWriter(device(), options).write(memory, 3, bytes, patience);
+    };
+    auto const of_chunk = [&](std::size_t bytes) { writes({.chunk = bytes}); };
+    auto const of_chunks = [&](unsigned chunks) { writes({.chunks = chunks}); };
+    auto const of_blocks = [&](unsigned blocks) { writes({.blocks = blocks, .threads = 32}); };
+    auto const of_threads = [&](unsigned threads) { writes({.threads = threads}); };
+    try_limit({"DeviceWriter, chunk, 0", Expected::usage("DeviceWriter: "), [&] { of_chunk(0); }});
+    try_values<std::size_t>("DeviceWriter, chunk", Expected::behaves(), {1, 12345}, of_chunk);
+    try_values<std::size_t>("DeviceWriter, chunk", Expected::out_of_memory(" bytes"),
+                            {addressable / 8, addressable - 16, addressable, largest - 16, largest},
+                            of_chunk);
+    try_values<unsigned>("DeviceWriter, chunks", Expected::behaves(), {1, 100}, of_chunks);
+    try_values<unsigned>("DeviceWriter, chunks", Expected::usage("DeviceWriter: "), {0}, of_chunks);
+    try_values<unsigned>("DeviceWriter, chunks", Expected::out_of_memory(" bytes"),
+                         {largest_number}, of_chunks);
+    try_values<unsigned>("DeviceWriter, blocks", Expected::behaves(), {1, 3}, of_blocks);
+    try_values<unsigned>("DeviceWriter, blocks", Expected::refused(), {0, 1U << 31, largest_number},
+                         of_blocks);
+    try_values<unsigned>("DeviceWriter, threads", Expected::behaves(), {32, 512}, of_threads);
+    try_values<unsigned>("DeviceWriter, threads", Expected::usage("DeviceWriter: "),
+                         {0, 1, 33, 544, 1024, largest_number}, of_threads);
 }
 
 TEST_P(LimitsOfSizesTest, services) {

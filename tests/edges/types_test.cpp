@@ -63,6 +63,7 @@ Row const rows[] = {
     {"HostService", kind<HostService<int, int>>()},
     {"LogService", kind<LogService>()},
     {"DeviceReader", kind<DeviceReader>()},
+    {"DeviceWriter", kind<DeviceWriter>()},
     {"ChannelMemory", kind<ChannelMemory>()},
     {"Pins", kind<Pins>()},
     {"OnCore", kind<OnCore>()},

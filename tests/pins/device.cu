@@ -2,6 +2,7 @@
 // Kernels whose PTX ptx_test.py looks at: each is one use of the protocol by a device thread.
 #include <carillon/detail/kernel/block_control.hpp>
 #include <carillon/detail/kernel/serve.hpp>
+#include <carillon/detail/machine/device_copy.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/endpoints.hpp>
 #include <carillon/detail/protocol/mpmc_ring.hpp>
@@ -107,6 +108,11 @@ extern "C" __global__ void publish_lanes_data(ProducingLanes producer, Words con
                                               bool* done) {
     *data = 1;
     *done = producer.try_push(*in, OutOfLine::written);
+}
+
+// What a block does for a DeviceWriter.
+extern "C" __global__ void pull(void* to, void const* from, std::size_t size) {
+    carillon::device_copy::Pull::copy(to, from, size);
 }
 
 struct Same {

@@ -94,6 +94,17 @@ class Pins(unittest.TestCase):
             self.assertEqual(body.count("bar.warp.sync"), body.count(STORE_WORD))
             self.assertEqual(body.count("vote.sync.all"), 1)
 
+    def test_pull_has_eight_loads_of_host_memory_under_way_and_stores_behind_them(self):
+        for path in self.files:
+            with open(path, encoding="ascii") as file:
+                body = re.search(r"\.entry pull\((.*?)\n}", file.read(), re.S)[1]
+            kinds = re.findall(r"\b(?:ld\.relaxed\.sys\.global\.b128|st\.[\w.]+)", body)
+            runs = re.findall("L+", "".join("L" if kind[0] == "l" else "S" for kind in kinds))
+            # Rounds of all threads, and what is left; where stores are of 16 bytes, of 4, of 1.
+            self.assertEqual(sorted(len(run) for run in runs), 3 * [7] + 3 * [8])
+            self.assertEqual(body.count("ld.relaxed.sys.global.u8"), 2)
+            self.assertNotRegex(body, r"\bld\.(global|volatile|weak)")
+
     def test_weak_access_is_not_taken_for_a_strong_one(self):
         ptx = (".visible .entry k(\n)\n{\n\tld.global.v2.u64 {%a, %b}, [%c];\n"
                "\t@%p1 ld.volatile.global.u64 %a, [%c];\n\tst.global.b128 [%c], %q;\n"

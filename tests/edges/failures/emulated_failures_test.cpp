@@ -2,7 +2,9 @@
 // On the emulated device every allocation, thread and system call of the library fails once.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -133,6 +135,17 @@ void reader() {
     from.stop();
 }
 
+void writer() {
+    Device const device = emulated();
+    Memory const memory = device.allocate(4096);
+    DeviceWriter to(device, {.chunk = 1024, .chunks = 2});
+    std::array<std::byte, 3000> bytes{};
+    bytes[2999] = std::byte{'x'};
+    to.write(memory, 5, bytes, patient);
+    require(static_cast<char const*>(memory.host_ptr())[3004] == 'x', "another byte");
+    to.stop();
+}
+
 void tuning() {
     PlacementProfile const profile = tune(emulated(), {.seconds = 1, .rounds = 1, .cores = true});
     require(!profile.sms.empty(), "an empty profile");
@@ -179,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"channels", &many_channels, all, 7}, Scenario{"pool", &pool, all},
                     Scenario{"service", &service, all}, Scenario{"rings", &rings_and_words, all},
                     Scenario{"launch", &echo, all}, Scenario{"reader", &reader, all},
-                    Scenario{"tune", &tuning, all, 193},
+                    Scenario{"writer", &writer, all}, Scenario{"tune", &tuning, all, 193},
                     Scenario{"profile", &profile_file, but_allocations}),
     [](auto const& of) { return std::string(of.param.name); });
 

@@ -59,7 +59,7 @@ class CopyKernel {
     // How the CPU writes requests, and where they lie.
     [[nodiscard]] HostMapped const& far() const { return far_; }
     [[nodiscard]] Memory const& request_memory() const { return channels_->device_memory(); }
-    // Requests that were pushed leave, all with one fence.
+    // R5, through H2: requests that were pushed leave now, all with one fence.
     void commit() const { far_.commit(request_memory().host_ptr(), request_memory().size()); }
     // Throws UsageError, in the name of `call`, for a range outside the memory, and for memory of
     // another device.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of DeviceReader: blocks that copy on request, between device memory
+// The kernels of DeviceReader and DeviceWriter: blocks that copy on request, between device memory
 // and the host's.
 //
 // All threads of a block copy what the first warp was asked for, and one thread says that it is
@@ -69,7 +69,7 @@ class CopyWarp {
             }
             // As in serve(): between two looks at the ring is nothing else.
             std::uint32_t const polls = control_.polls_before_rest();
-            auto const keep = [&](Line const& line) { request = unpack<CopyRequest>(line); };
+            auto const keep = [&](auto const& message) { request = unpack<CopyRequest>(message); };
             if (!requests_.try_consume_within(
                     polls, [&] { control_.spin(); }, keep)) {
                 control_.rest(polls);
@@ -83,8 +83,10 @@ class CopyWarp {
         if (is_leader(lanes_)) work = request;
     }
 
-    // Tells that what the block copied is there: what all threads wrote before its barrier.
+    // Tells that what the block copied is there.
     CARILLON_HD void complete() {
+        // R3, pairs with R4: what all threads wrote before their barrier comes before the answer;
+        // without it who takes that, or a later message, could find what was there before.
         while (!replies_.try_push(CopyReply{}, OutOfLine::written)) {
             if (stop_now()) return;
             control_.idle();
@@ -137,6 +139,8 @@ struct CopyBlocks {
         if (leads) warp.report_started();
         for (;;) {
             if (leads) warp.serve_until_work(shared);
+            // R2, pairs with R1: the first warp's acquire comes before the barrier, and that before
+            // the loads of every thread.
             block::sync();
             CopyRequest const work = shared;
             if (work.size == 0) break;
@@ -153,6 +157,12 @@ struct ReaderBody {
     CopyBlocks blocks;
 
     CARILLON_HD void operator()(unsigned index) const { blocks.run<device_copy::Push>(index); }
+};
+
+struct WriterBody {
+    CopyBlocks blocks;
+
+    CARILLON_HD void operator()(unsigned index) const { blocks.run<device_copy::Pull>(index); }
 };
 
 }  // namespace carillon::detail

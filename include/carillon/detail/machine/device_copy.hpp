@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a block copy device memory to host memory, and how one of them reads words of
-// it. Loads go past the caches of the SM, which do not see what others write.
+// How the threads of a block copy device memory to host memory and the other way round, and how
+// one of them reads words of it. Loads go past the caches of the SM, which do not see what others
+// write.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,9 @@
 #include <cstring>
 
 #include "carillon/block.hpp"
+#include "carillon/detail/machine/ptx.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
 
 namespace carillon::device_copy {
 
@@ -82,6 +85,97 @@ struct Push {
         copy_vectors(reinterpret_cast<uint4*>(out + head),
                      reinterpret_cast<uint4 const*>(in + head), vectors);
         copy_bytes(out + tail, in + tail, size - tail);
+#else
+        std::memcpy(to, from, size);
+#endif
+    }
+};
+
+#if defined(__CUDA_ARCH__)
+
+// A quad to where only a Word is aligned.
+template <class Word>
+__device__ inline void store_quad(unsigned char* to, Quad const& quad) {
+    constexpr unsigned words = sizeof(std::uint64_t) / sizeof(Word);
+    auto* const out = reinterpret_cast<Word*>(to);
+#pragma unroll
+    for (unsigned i = 0; i < words; ++i) {
+        out[i] = static_cast<Word>(quad.low >> (8 * sizeof(Word) * i));
+        out[words + i] = static_cast<Word>(quad.high >> (8 * sizeof(Word) * i));
+    }
+}
+template <>
+__device__ inline void store_quad<Quad>(unsigned char* to, Quad const& quad) {
+    *reinterpret_cast<uint4*>(to) = {
+        static_cast<unsigned>(quad.low), static_cast<unsigned>(quad.low >> 32),
+        static_cast<unsigned>(quad.high), static_cast<unsigned>(quad.high >> 32)};
+}
+
+// `count` quads by all threads of the block. A load takes a round trip over the bus: so many of
+// each thread are on their way at once, of the last ones too.
+template <class Word>
+__device__ inline void pull_quads(unsigned char* to, Quad const* from, std::size_t count) {
+    constexpr std::size_t unrolled = 8;
+    std::size_t const stride = block::size();
+    std::size_t i = block::thread_rank();
+    Quad loaded[unrolled];
+    for (; i + (unrolled - 1) * stride < count; i += unrolled * stride) {
+#pragma unroll
+        for (std::size_t n = 0; n < unrolled; ++n) {
+            loaded[n] = ptx::load_host(from + i + n * stride);
+        }
+#pragma unroll
+        for (std::size_t n = 0; n < unrolled; ++n) {
+            store_quad<Word>(to + (i + n * stride) * sizeof(Quad), loaded[n]);
+        }
+    }
+#pragma unroll
+    for (std::size_t n = 0; n < unrolled - 1; ++n) {
+        if (i + n * stride < count) loaded[n] = ptx::load_host(from + i + n * stride);
+    }
+#pragma unroll
+    for (std::size_t n = 0; n < unrolled - 1; ++n) {
+        if (i + n * stride < count) {
+            store_quad<Word>(to + (i + n * stride) * sizeof(Quad), loaded[n]);
+        }
+    }
+}
+
+// By how `to` is aligned; `from` is to a quad.
+__device__ inline void pull_quads_to(unsigned char* to, Quad const* from, std::size_t count) {
+    auto const address = reinterpret_cast<std::uintptr_t>(to);
+    if (address % sizeof(Quad) == 0) {
+        pull_quads<Quad>(to, from, count);
+    } else if (address % sizeof(std::uint32_t) == 0) {
+        pull_quads<std::uint32_t>(to, from, count);
+    } else {
+        pull_quads<unsigned char>(to, from, count);
+    }
+}
+
+#endif
+
+// From host memory, by all threads of the block, each its part, as above: 32 or more on a GPU.
+// Of any alignment: every load that crosses the bus is of 16 bytes, but at most 15 at either end.
+struct Pull {
+    CARILLON_HD static void copy(void* to, void const* from, std::size_t size) {
+#if defined(__CUDA_ARCH__)
+        auto* const out = static_cast<unsigned char*>(to);
+        auto const* const in = static_cast<unsigned char const*>(from);
+        std::size_t const misplaced = reinterpret_cast<std::uintptr_t>(from) % sizeof(Quad);
+        std::size_t const to_boundary = misplaced == 0 ? 0 : sizeof(Quad) - misplaced;
+        std::size_t const head = to_boundary < size ? to_boundary : size;
+        std::size_t const quads = (size - head) / sizeof(Quad);
+        std::size_t const tail = head + quads * sizeof(Quad);
+        // A byte of either end for each of the first threads, on its way while the quads are.
+        std::size_t const rank = block::thread_rank();
+        unsigned char first = 0;
+        unsigned char last = 0;
+        if (rank < head) first = ptx::load_host(in + rank);
+        if (rank < size - tail) last = ptx::load_host(in + tail + rank);
+        pull_quads_to(out + head, reinterpret_cast<Quad const*>(in + head), quads);
+        if (rank < head) out[rank] = first;
+        if (rank < size - tail) out[tail + rank] = last;
 #else
         std::memcpy(to, from, size);
 #endif

@@ -25,17 +25,34 @@ __device__ inline std::size_t of_lane(Quad const* from) {
     return __cvta_generic_to_global(from - 1 + one);
 }
 
-// Orders nothing: for what an acquire follows (G1), of the line's last quad or of the line itself.
-__device__ inline Quad load_relaxed(Quad const* from) {
+__device__ inline Quad load_relaxed_at(std::size_t address) {
     Quad quad;
     asm volatile(
         "{\n\t.reg .b128 quad;\n\t"
         "ld.relaxed.sys.global.b128 quad, [%2];\n\t"
         "mov.b128 {%0, %1}, quad;\n\t}"
         : "=l"(quad.low), "=l"(quad.high)
-        : "l"(of_lane(from))
+        : "l"(address)
         : "memory");
     return quad;
+}
+
+// Orders nothing: for what an acquire follows (G1), of the line's last quad or of the line itself.
+__device__ inline Quad load_relaxed(Quad const* from) { return load_relaxed_at(of_lane(from)); }
+
+// 16 bytes of host memory, and one, as they are there now: a load of system scope is served by no
+// cache of the GPU's. Every thread has an address of its own. Orders nothing: what the CPU wrote
+// before a line is loaded after that was acquired (G1).
+__device__ inline Quad load_host(Quad const* from) {
+    return load_relaxed_at(__cvta_generic_to_global(from));
+}
+__device__ inline unsigned char load_host(unsigned char const* from) {
+    std::uint32_t byte;
+    asm volatile("ld.relaxed.sys.global.u8 %0, [%1];"
+                 : "=r"(byte)
+                 : "l"(__cvta_generic_to_global(from))
+                 : "memory");
+    return static_cast<unsigned char>(byte);
 }
 
 // G1, pairs with X3 across the bus and with G2: without it the thread could load what the line

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of copies that are cut into pieces: the blocks take them in turn, and answer each
+// when it is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/kernel/copy_blocks.hpp"
+#include "carillon/detail/protocol/ring.hpp"
+
+namespace carillon::detail {
+
+// Pieces are numbered from 1. Piece n is block (n - 1) mod blocks's, and a block answers in order:
+// so the next answer that is awaited is always one block's.
+template <NearAccess Near, FarAccess Far>
+class CopyQueue {
+   public:
+    using Requests = Producer<CopyRequest, Far, Near>;
+    using Replies = Consumer<CopyReply, Near, Far>;
+
+    // `where`, `size`: the memory in which the rings of requests are.
+    CopyQueue(Far far, void const* where, std::size_t size)
+        : far_(far), where_(where), size_(size) {}
+
+    void add_block(Requests requests, Replies replies) {
+        blocks_.push_back({std::move(requests), std::move(replies)});
+    }
+    [[nodiscard]] std::size_t blocks() const { return blocks_.size(); }
+
+    // Puts a piece into the ring of the block whose turn it is, or returns false when that has no
+    // room. What the CPU wrote before the first of those that leave together comes before all of
+    // them.
+    [[nodiscard]] bool try_send(CopyRequest const& piece) {
+        // R1, pairs with R2: else the device could copy what was there before.
+        auto const data = released_ ? OutOfLine::none : OutOfLine::written;
+        if (!block_of(sent_ + 1).requests.try_push_uncommitted(piece, data)) return false;
+        released_ = true;
+        ++sent_;
+        return true;
+    }
+    // Lets all of them leave, with one fence.
+    void commit() {
+        released_ = false;
+        // R5, through H2: the requests leave now, not when a write-combining buffer is evicted.
+        far_.commit(where_, size_);
+    }
+
+    // True when the block whose turn it is had no room just now.
+    [[nodiscard]] bool was_full() { return block_of(sent_ + 1).requests.was_full(); }
+
+    // Takes the answers that have come.
+    void take_replies() {
+        // R4, pairs with R3: the loads are acquires, so that what was copied is there once an
+        // answer has been taken.
+        auto const nothing = [](auto const& /*reply*/) {};
+        while (done_ != sent_ && block_of(done_ + 1).replies.try_consume(nothing)) ++done_;
+    }
+
+    // The last piece that was sent; and the last of those that are there with all before them, as
+    // far as take_replies() has seen.
+    [[nodiscard]] std::uint64_t sent() const { return sent_; }
+    [[nodiscard]] std::uint64_t done() const { return done_; }
+
+   private:
+    struct Block {
+        Requests requests;
+        Replies replies;
+    };
+
+    [[nodiscard]] Block& block_of(std::uint64_t piece) {
+        return blocks_[(piece - 1) % blocks_.size()];
+    }
+
+    std::vector<Block> blocks_;
+    Far far_;
+    void const* where_;
+    std::size_t size_;
+    bool released_ = false;  // since the last commit
+    std::uint64_t sent_ = 0;
+    std::uint64_t done_ = 0;
+};
+
+}  // namespace carillon::detail

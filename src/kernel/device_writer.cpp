@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/device_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "carillon/copy.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/error.hpp"
+#include "error/range.hpp"
+
+namespace carillon {
+namespace {
+
+constexpr std::string_view writer_class = "DeviceWriter";
+constexpr std::string_view copy_call = "copy_to_device";
+
+// So many, of the 96 registers that nvcc gives each, have room on an SM.
+constexpr unsigned most_threads_of_writer = 512;
+// A piece is at least what a block's threads load in one go; at most what takes a few hundred
+// microseconds, after which the block looks for a stop.
+constexpr std::size_t smallest_piece = 8192;
+constexpr std::size_t largest_piece = std::size_t{8} << 20;
+
+[[nodiscard]] std::size_t in_units(std::size_t size) {
+    constexpr std::size_t unit = detail::CopyKernel::share_unit;
+    return (size + unit - 1) / unit * unit;
+}
+
+// From one chunk to the next. Throws UsageError, and leaves what is too much to the allocation.
+std::size_t stride_of(DeviceWriterOptions const& options) {
+    if (options.chunk == 0) throw UsageError(writer_class, "a chunk has no bytes");
+    if (options.chunks == 0) throw UsageError(writer_class, "there is no chunk");
+    if (options.chunk > PTRDIFF_MAX) return options.chunk;
+    return in_units(options.chunk + detail::CopyKernel::vector_bytes);
+}
+
+std::size_t all_chunks(std::size_t stride, unsigned chunks) {
+    return chunks <= PTRDIFF_MAX / stride ? stride * chunks : SIZE_MAX;
+}
+
+}  // namespace
+
+namespace detail {
+
+WriterClient::WriterClient(Device const& device, DeviceWriterOptions const& options)
+    : chunk_(options.chunk),
+      stride_(stride_of(options)),
+      chunks_(device.allocate_host(all_chunks(stride_, options.chunks))),
+      used_by_(options.chunks),
+      copies_(writer_class, device,
+              {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
+               options.lifetime},
+              most_threads_of_writer),
+      queue_(copies_.far(), copies_.request_memory().host_ptr(), copies_.request_memory().size()) {
+    for (unsigned i = 0; i < options.blocks; ++i) {
+        queue_.add_block(copies_.requests(i), copies_.replies(i));
+    }
+}
+
+WriterClient::Copy WriterClient::copy(std::string_view call, Memory const& to, std::size_t offset,
+                                      std::span<std::byte const> from) const {
+    copies_.require(call, to, offset, from.size());
+    return copy(call, static_cast<std::byte*>(to.device_ptr()) + offset, from);
+}
+
+WriterClient::Copy WriterClient::copy(std::string_view call, Memory const& to, std::size_t offset,
+                                      Memory const& from, std::size_t from_offset,
+                                      std::size_t size) const {
+    copies_.require(call, to, offset, size);
+    copies_.require(call, from, from_offset, size);
+    return copy(call, static_cast<std::byte*>(to.device_ptr()) + offset,
+                static_cast<std::byte const*>(from.device_ptr()) + from_offset, size);
+}
+
+WriterClient::Copy WriterClient::copy(std::string_view call, void* to,
+                                      std::span<std::byte const> from) {
+    Copy all = copy(call, to, from.data(), from.size());
+    all.host = from.data();
+    return all;
+}
+
+WriterClient::Copy WriterClient::copy(std::string_view call, void* to, void const* from,
+                                      std::size_t size) {
+    if (size > PTRDIFF_MAX) {
+        throw UsageError(call, fmt::format("{} bytes are more than can be addressed", size));
+    }
+    if (size != 0 && (to == nullptr || from == nullptr)) {
+        throw UsageError(call, fmt::format("{} bytes to be copied {} a null pointer", size,
+                                           to == nullptr ? "to" : "from"));
+    }
+    return {.to = reinterpret_cast<std::uintptr_t>(to),
+            .from = reinterpret_cast<std::uintptr_t>(from),
+            .left = size};
+}
+
+void WriterClient::write(std::string_view call, Copy copy, std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const one(this, call);
+    begin(call, copy);
+    if (copy.left == 0) return;
+    auto const all_there = [&] {
+        ask(copy);
+        return copy.left == 0 && queue_.done() == queue_.sent();
+    };
+    wait_or_give_up(call, all_there, timeout);
+}
+
+Ticket WriterClient::submit(std::string_view call, Copy copy, std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const one(this, call);
+    begin(call, copy);
+    auto const all_asked_for = [&] {
+        ask(copy);
+        return copy.left == 0;
+    };
+    wait_or_give_up(call, all_asked_for, timeout);
+    return {issuer_, queue_.sent()};
+}
+
+bool WriterClient::try_wait(std::string_view call, Ticket const& ticket) {
+    OneThreadCall<> const one(this, call);
+    if (is_there(valid(call, ticket))) return true;
+    kernel().require_open(call);
+    return false;
+}
+
+void WriterClient::wait(std::string_view call, Ticket const& ticket,
+                        std::chrono::nanoseconds timeout) {
+    OneThreadCall<> const one(this, call);
+    std::uint64_t const last = valid(call, ticket);
+    if (is_there(last)) return;
+    kernel().require_open(call);
+    wait_for(
+        call, [&] { return is_there(last); }, timeout);
+}
+
+void WriterClient::copy_to_device(Memory const& to, std::size_t offset,
+                                  std::span<std::byte const> from,
+                                  std::chrono::nanoseconds timeout) {
+    Copy const all = copy(copy_call, to, offset, from);
+    if (!cpu_is_faster(from.size(), turning_point_of_chunks)) return write(copy_call, all, timeout);
+    carillon::copy_to_device(to, offset, from);
+}
+
+void WriterClient::copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
+                                  std::size_t from_offset, std::size_t size,
+                                  std::chrono::nanoseconds timeout) {
+    Copy const all = copy(copy_call, to, offset, from, from_offset, size);
+    if (!cpu_is_faster(size, turning_point)) return write(copy_call, all, timeout);
+    auto const* const bytes = static_cast<std::byte const*>(from.host_ptr()) + from_offset;
+    carillon::copy_to_device(to, offset, {bytes, size});
+}
+
+// Device memory that is the host's is the CPU's own.
+bool WriterClient::cpu_is_faster(std::size_t size, std::size_t turning_point) const {
+    return size < turning_point || copies_.device().info().memory_source == MemorySource::host;
+}
+
+void WriterClient::begin(std::string_view call, Copy& copy) {
+    kernel().of_this_process(call).require_open(call);
+    copy.piece = piece_of(copy.left);
+}
+
+void WriterClient::ask(Copy& copy) {
+    queue_.take_replies();
+    // What was given up may still be on its way, to the same place.
+    if (queue_.done() < given_up_) return;
+    copy.host == nullptr ? ask_for_pieces(copy) : ask_for_a_chunk(copy);
+}
+
+void WriterClient::ask_for_pieces(Copy& copy) {
+    std::uint64_t const before = queue_.sent();
+    while (copy.left != 0) {
+        std::size_t const size = std::min(copy.left, copy.piece);
+        if (!queue_.try_send({copy.from, copy.to, size})) break;
+        copy.from += size;
+        copy.to += size;
+        copy.left -= size;
+    }
+    if (queue_.sent() != before) queue_.commit();
+}
+
+// One at a time: the device fetches it while the next one is filled.
+void WriterClient::ask_for_a_chunk(Copy& copy) {
+    if (copy.left == 0 || queue_.done() < used_by_[next_chunk_] || queue_.was_full()) return;
+    std::size_t const size = std::min(copy.left, chunk_);
+    std::size_t const at = next_chunk_ * stride_ + copy.to % CopyKernel::vector_bytes;
+    std::memcpy(static_cast<std::byte*>(chunks_.host_ptr()) + at, copy.host, size);
+    auto const from = reinterpret_cast<std::uintptr_t>(chunks_.device_ptr()) + at;
+    if (!queue_.try_send({from, copy.to, size})) return;
+    queue_.commit();
+    used_by_[next_chunk_] = queue_.sent();
+    next_chunk_ = (next_chunk_ + 1) % used_by_.size();
+    copy.host += size;
+    copy.to += size;
+    copy.left -= size;
+}
+
+// As many for each block, of one size but for the last.
+std::size_t WriterClient::piece_of(std::size_t size) const {
+    std::size_t const blocks = queue_.blocks();
+    std::size_t const most = blocks * largest_piece;
+    std::size_t const rounds = std::max<std::size_t>((size + most - 1) / most, 1);
+    std::size_t const pieces = rounds * blocks;
+    return std::max(in_units((size + pieces - 1) / pieces), smallest_piece);
+}
+
+std::uint64_t WriterClient::valid(std::string_view call, Ticket const& ticket) const {
+    if (ticket.issuer() == issuer_) return ticket.number();
+    throw UsageError(call, "the ticket is another writer's");
+}
+
+bool WriterClient::is_there(std::uint64_t piece) {
+    queue_.take_replies();
+    return queue_.done() >= piece;
+}
+
+template <class Poll>
+void WriterClient::wait_for(std::string_view call, Poll&& poll, std::chrono::nanoseconds timeout) {
+    auto const check = [&] { kernel().require_alive(call); };
+    if (copies_.wait().until(poll, timeout, check)) return;
+    throw TimeoutError(call, "the device has not copied all of it within the time given");
+}
+
+template <class Poll>
+void WriterClient::wait_or_give_up(std::string_view call, Poll&& poll,
+                                   std::chrono::nanoseconds timeout) {
+    try {
+        wait_for(call, poll, timeout);
+    } catch (...) {
+        given_up_ = queue_.sent();
+        throw;
+    }
+}
+
+}  // namespace detail
+}  // namespace carillon
