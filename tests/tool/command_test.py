@@ -128,7 +128,8 @@ class CommandTest(unittest.TestCase):
             report = json.loads(path.read_text())
         self.assertIn("EMULATED", result.stdout)
         self.assertTrue(report["environment"]["emulated"])
-        for direction, names in (("to-device", {"copy", "copy-cached", "copy-sse2", "memcpy"}),
+        for direction, names in (("to-device", {"copy", "copy-cached", "copy-sse2", "memcpy", "writer",
+                                                 "writer-staged"}),
                                  ("to-host", {"copy", "memcpy", "reader"})):
             rows = [row for row in report["results"] if row["direction"] == direction]
             self.assertLessEqual(names, {row["name"] for row in rows})

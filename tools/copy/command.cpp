@@ -23,8 +23,9 @@ class CopyCommand final : public Command {
     void run() override {
         Device const device = common_.open();
         std::vector<CopyResult> const copies = run_copy(device, options_, show_progress);
-        common_.print(fmt::format("{}copies, each until its bytes are on their way or here\n{}",
-                                  headline(device.info()), copy_table(copies)));
+        common_.print(
+            fmt::format("{}copies, each until its bytes are on their way, there or here\n{}",
+                        headline(device.info()), copy_table(copies)));
         if (!common_.wants_json()) return;
         nlohmann::json env = environment(device.info());
         env["rounds"] = options_.rounds;

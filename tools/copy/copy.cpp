@@ -3,6 +3,7 @@
 
 #include <carillon/copy.hpp>
 #include <carillon/device_reader.hpp>
+#include <carillon/device_writer.hpp>
 #include <cstring>
 
 #include "copy/measures.hpp"
@@ -87,7 +88,7 @@ class PlainCopy final : public CopyMeasure {
     CopyStage const& stage_;
 };
 
-// The kernel runs only while it is measured: on the emulated device it takes processors.
+// The kernel of each runs only while it is measured: on the emulated device it takes processors.
 class ReaderCopy final : public CopyMeasure {
    public:
     explicit ReaderCopy(CopyStage const& stage)
@@ -104,6 +105,32 @@ class ReaderCopy final : public CopyMeasure {
     CopyStage const& stage_;
 };
 
+// From page-locked memory, or as if it were not: through the writer's chunks.
+class WriterCopy final : public CopyMeasure {
+   public:
+    WriterCopy(CopyStage const& stage, bool staged)
+        : CopyMeasure(staged ? "writer-staged" : "writer", CopyDirection::to_device),
+          stage_(stage),
+          staged_(staged) {}
+
+    void run(std::size_t bytes, Samples& samples) override {
+        using namespace std::chrono_literals;
+        DeviceWriter writer(stage_.device, {.lifetime = 60s});
+        if (staged_) {
+            std::span<std::byte const> const from(stage_.host_bytes(), bytes);
+            time_copies(samples, [&] { writer.write(stage_.there, 0, from, 10s); });
+        } else {
+            time_copies(samples,
+                        [&] { writer.write(stage_.there, 0, stage_.here, 0, bytes, 10s); });
+        }
+        writer.stop(10s);
+    }
+
+   private:
+    CopyStage const& stage_;
+    bool staged_;
+};
+
 std::vector<std::unique_ptr<CopyMeasure>> make_measures(CopyStage const& stage) {
     std::vector<std::unique_ptr<CopyMeasure>> all;
     all.push_back(std::make_unique<DefaultCopy>(stage));
@@ -115,6 +142,8 @@ std::vector<std::unique_ptr<CopyMeasure>> make_measures(CopyStage const& stage) 
         all.push_back(std::make_unique<StreamingCopy>(stage, std::move(name), kind));
     }
     all.push_back(std::make_unique<PlainCopy>(stage, CopyDirection::to_device));
+    all.push_back(std::make_unique<WriterCopy>(stage, false));
+    all.push_back(std::make_unique<WriterCopy>(stage, true));
     all.push_back(std::make_unique<StreamingLoad>(stage));
     all.push_back(std::make_unique<PlainCopy>(stage, CopyDirection::to_host));
     all.push_back(std::make_unique<ReaderCopy>(stage));

@@ -20,7 +20,7 @@ enum class CopyDirection : bool { to_device, to_host };
 struct CopyStage {
     Device device;
     Memory there;  // on the device, mapped
-    Memory here;   // page-locked, lest cudaMemcpyAsync need a copy of its own
+    Memory here;   // page-locked, lest cudaMemcpyAsync and a writer need copies of their own
 
     [[nodiscard]] std::byte* device_bytes() const {
         return static_cast<std::byte*>(there.host_ptr());
