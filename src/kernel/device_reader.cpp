@@ -18,7 +18,6 @@ constexpr std::string_view read_call = "DeviceReader::read";
 
 // A block's share of a read is at least this, where it can be: what its threads load in one go.
 constexpr std::size_t smallest_share = 4096;
-constexpr unsigned most_threads_of_reader = 1024;
 
 // Of the buffer that reads come to. Throws UsageError, OutOfMemoryError.
 std::size_t buffer_size(DeviceReaderOptions const& options) {
@@ -36,7 +35,7 @@ ReaderClient::ReaderClient(Device const& device, DeviceReaderOptions const& opti
       copies_("DeviceReader", device,
               {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
                options.lifetime},
-              most_threads_of_reader),
+              most_threads_of<ReaderBody>),
       lines_(largest_in_lines) {
     for (unsigned i = 0; i < options.blocks; ++i) {
         blocks_.push_back({copies_.requests(i), copies_.replies(i)});

@@ -18,8 +18,6 @@ namespace {
 constexpr std::string_view writer_class = "DeviceWriter";
 constexpr std::string_view copy_call = "copy_to_device";
 
-// So many, of the 96 registers that nvcc gives each, have room on an SM.
-constexpr unsigned most_threads_of_writer = 512;
 // A piece is at least what a block's threads load in one go; at most what takes a few hundred
 // microseconds, after which the block looks for a stop.
 constexpr std::size_t smallest_piece = 8192;
@@ -54,7 +52,7 @@ WriterClient::WriterClient(Device const& device, DeviceWriterOptions const& opti
       copies_(writer_class, device,
               {options.blocks, options.threads, options.start_timeout, options.stop_timeout,
                options.lifetime},
-              most_threads_of_writer),
+              most_threads_of<WriterBody>),
       queue_(copies_.far(), copies_.request_memory().host_ptr(), copies_.request_memory().size()) {
     for (unsigned i = 0; i < options.blocks; ++i) {
         queue_.add_block(copies_.requests(i), copies_.replies(i));
@@ -154,8 +152,8 @@ void WriterClient::copy_to_device(Memory const& to, std::size_t offset, Memory c
 }
 
 // Device memory that is the host's is the CPU's own.
-bool WriterClient::cpu_is_faster(std::size_t size, std::size_t turning_point) const {
-    return size < turning_point || copies_.device().info().memory_source == MemorySource::host;
+bool WriterClient::cpu_is_faster(std::size_t size, std::size_t least) const {
+    return size < least || copies_.device().info().memory_source == MemorySource::host;
 }
 
 void WriterClient::begin(std::string_view call, Copy& copy) {

@@ -30,10 +30,23 @@ __global__ void body_kernel(Body body) {
 }
 
 template <class Body>
+__global__ void __launch_bounds__(most_threads_of<Body>) bounded_kernel(Body body) {
+    body(blockIdx.x);
+}
+
+template <class Body>
+void const* kernel_of() {
+    if constexpr (most_threads_of<Body> != 0) {
+        return reinterpret_cast<void const*>(&bounded_kernel<Body>);
+    } else {
+        return reinterpret_cast<void const*>(&body_kernel<Body>);
+    }
+}
+
+template <class Body>
 void* cuda_function() {
     cudaFunction_t function = nullptr;
-    cudaError_t const result =
-        cudaGetFuncBySymbol(&function, reinterpret_cast<void const*>(&body_kernel<Body>));
+    cudaError_t const result = cudaGetFuncBySymbol(&function, kernel_of<Body>());
     if (result != cudaSuccess) {
         throw CudaError("cudaGetFuncBySymbol", static_cast<int>(result), cudaGetErrorName(result));
     }

@@ -78,7 +78,7 @@ class WriterClient {
     [[nodiscard]] std::size_t piece_of(std::size_t size) const;
     [[nodiscard]] std::uint64_t valid(std::string_view call, Ticket const& ticket) const;
     [[nodiscard]] bool is_there(std::uint64_t piece);
-    [[nodiscard]] bool cpu_is_faster(std::size_t size, std::size_t turning_point) const;
+    [[nodiscard]] bool cpu_is_faster(std::size_t size, std::size_t least) const;
     // Throws TimeoutError. A copy that is left then, or by another error, is given up.
     template <class Poll>
     void wait_for(std::string_view call, Poll&& poll, std::chrono::nanoseconds timeout);

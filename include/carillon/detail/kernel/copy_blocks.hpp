@@ -13,6 +13,7 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/machine/device_copy.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
@@ -158,11 +159,15 @@ struct ReaderBody {
 
     CARILLON_HD void operator()(unsigned index) const { blocks.run<device_copy::Push>(index); }
 };
+template <>
+inline constexpr unsigned most_threads_of<ReaderBody> = 1024;
 
 struct WriterBody {
     CopyBlocks blocks;
 
     CARILLON_HD void operator()(unsigned index) const { blocks.run<device_copy::Pull>(index); }
 };
+template <>
+inline constexpr unsigned most_threads_of<WriterBody> = 512;
 
 }  // namespace carillon::detail

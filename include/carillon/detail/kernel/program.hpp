@@ -20,4 +20,9 @@ struct Program {
     unsigned lasting = 0;
 };
 
+// How many threads of a block a body is compiled for: each then has no more registers than so many
+// leave it. 0: it is not said, and the compiler takes what it likes.
+template <class Body>
+inline constexpr unsigned most_threads_of = 0;
+
 }  // namespace carillon::detail

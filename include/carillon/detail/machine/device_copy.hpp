@@ -112,10 +112,11 @@ __device__ inline void store_quad<Quad>(unsigned char* to, Quad const& quad) {
 }
 
 // `count` quads by all threads of the block. A load takes a round trip over the bus: so many of
-// each thread are on their way at once, of the last ones too.
+// each thread are on their way at once, of the last ones too. Fewer where each byte is stored by
+// itself, for want of registers.
 template <class Word>
 __device__ inline void pull_quads(unsigned char* to, Quad const* from, std::size_t count) {
-    constexpr std::size_t unrolled = 8;
+    constexpr std::size_t unrolled = sizeof(Word) == 1 ? 4 : 8;
     std::size_t const stride = block::size();
     std::size_t i = block::thread_rank();
     Quad loaded[unrolled];
