@@ -13,8 +13,9 @@ namespace carillon::detail {
 namespace {
 
 // Relaxed: in a child there is one thread, which sees what it has written before.
-bool const forks_are_counted =
-    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); }) == 0;
+bool const forks_are_counted = ::pthread_atfork(nullptr, nullptr, [] {
+                                   forks.count.fetch_add(1, std::memory_order_relaxed);
+                               }) == 0;
 
 }  // namespace
 

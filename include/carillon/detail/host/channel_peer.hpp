@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <string_view>
+
+#include "carillon/kernel_options.hpp"
 
 namespace carillon {
 
@@ -9,11 +12,22 @@ namespace carillon {
 class ChannelPeer {
    public:
     virtual ~ChannelPeer() = default;
-    // Throws StoppedError when no request is taken any more, and what ended the kernel. One cached
-    // load: it is made on every request.
+    // What the kernel is at: every request looks at it, and goes on where it is `running`. On a
+    // line that nobody writes meanwhile.
+    [[nodiscard]] std::atomic<KernelState> const& state_word() const { return line_.state; }
+    // Throws StoppedError when no request is taken any more, and what ended the kernel.
     virtual void require_open(std::string_view call) const = 0;
     // Throws StoppedError, or what ended it, when the kernel has ended. Called from long waits.
     virtual void require_alive(std::string_view call) = 0;
+
+   protected:
+    [[nodiscard]] std::atomic<KernelState>& own_state() { return line_.state; }
+
+   private:
+    struct alignas(64) StateLine {
+        std::atomic<KernelState> state = KernelState::starting;
+    };
+    StateLine line_;
 };
 
 }  // namespace carillon

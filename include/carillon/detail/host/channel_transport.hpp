@@ -2,6 +2,7 @@
 // How a client's requests travel through a channel of its own, and their replies, in order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "carillon/kernel_options.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
@@ -34,11 +36,12 @@ class ChannelTransport {
     ChannelTransport(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
                      HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
                      std::uint64_t* doorbell = nullptr)
-        : memory_(checked_memory("Channel", device, std::move(memory), index,
+        : kernel_state_(peer ? &peer->state_word() : nullptr),
+          wait_(wait),
+          memory_(checked_memory("Channel", device, std::move(memory), index,
                                  ChannelShape::of<Request, Reply>(0))),
           index_(index),
           peer_(std::move(peer)),
-          wait_(wait),
           ends_(view().requests, view().replies, HostCached(),
                 device.access(memory_->device_memory()), doorbell) {}
 
@@ -60,7 +63,10 @@ class ChannelTransport {
     }
 
     void require_open(std::string_view call) const {
-        if (peer_) peer_->require_open(call);
+        // Relaxed: what is not `running` leads to what the mutex of the kernel orders.
+        if (kernel_state_ != nullptr &&
+            kernel_state_->load(std::memory_order_relaxed) != KernelState::running) [[unlikely]]
+            peer_->require_open(call);
     }
     void require_alive(std::string_view call) const {
         if (peer_) peer_->require_alive(call);
@@ -95,10 +101,11 @@ class ChannelTransport {
    private:
     [[nodiscard]] ChannelView view() const { return memory_->host_view().channel(index_); }
 
+    std::atomic<KernelState> const* kernel_state_;  // of peer_, if there is one
+    HostWait wait_;
     std::shared_ptr<ChannelMemory> memory_;
     unsigned index_;
     std::shared_ptr<ChannelPeer> peer_;
-    HostWait wait_;
     HostChannel<Request, Reply, HostCached, HostMapped> ends_;
     mutable TakenOnce taken_;
 };

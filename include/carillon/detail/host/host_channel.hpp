@@ -23,54 +23,49 @@ class HostChannel {
                 std::uint64_t* doorbell = nullptr)
         : requests_(requests, far, near, TailDoorbell(doorbell)),
           replies_(replies, near, far),
-          pending_(requests.capacity),
-          submitted_(requests.first - 1) {}
+          submitted_(requests.first - 1),
+          kept_(requests.capacity) {}
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
     [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
         Sequence const number = requests_.next();
-        Pending& pending = slot(number);
         // What is outstanding always has room in the reply ring, even if nobody ever looks again.
         if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
-        if (pending.state != State::free || !requests_.try_push(request, data)) {
-            (void)receive();  // an abandoned reply that has come in the meantime frees its slot
+        if (!has_place(number) || !push(request, data)) [[unlikely]] {
+            (void)receive();  // a reply that was given up and has come since leaves its place
             return {};
         }
-        pending.sequence = number;
-        pending.state = State::awaited;
-        // Relaxed, as in all_answered().
-        std::atomic_ref(submitted_).store(number, std::memory_order_relaxed);
+        tell_submitted();
         return number;
     }
 
     // Takes the reply to request `number`, which is valid, into `reply` if it has come.
     [[nodiscard]] bool try_take(Sequence number, Packed<Reply>& reply) {
-        Pending& pending = slot(number);
-        if (pending.state == State::arrived) {
-            reply = pending.reply;
-        } else {
-            while (replies_.next() != number) {
-                if (!receive()) return false;
-            }
-            if (!replies_.try_take(reply)) return false;
+        if (was_received(number)) [[unlikely]] {
+            reply = place(number).reply;
+            leave(place(number));
+            return true;
         }
-        pending.state = State::free;
-        return true;
+        while (replies_.next() != number) {
+            if (!receive()) return false;
+        }
+        return replies_.try_take(reply);
     }
 
     // Gives a reply up: it is dropped when it comes.
     void abandon(Sequence number) {
-        Pending& pending = slot(number);
-        pending.state = pending.state == State::arrived ? State::free : State::abandoned;
+        if (was_received(number)) {
+            leave(place(number));
+        } else {
+            keep(place(number), State::abandoned);
+        }
     }
 
     // Throws UsageError, in the name of `call`, when no reply is outstanding to `number`.
     void require_valid(std::string_view call, Sequence number) {
-        Pending const& pending = slot(number);
-        bool const held = pending.state == State::awaited || pending.state == State::arrived;
-        if (!held || pending.sequence != number) {
-            throw UsageError(call, "no reply is outstanding for this ticket");
-        }
+        if (is_outstanding(number)) [[likely]]
+            return;
+        throw UsageError(call, "no reply is outstanding for this ticket");
     }
 
     // Whether the device has answered every request that was submitted; from any thread. It answers
@@ -84,36 +79,80 @@ class HostChannel {
     [[nodiscard]] Line const* awaited() const { return replies_.awaited(); }
 
    private:
-    enum class State : std::uint8_t { free, awaited, arrived, abandoned };
-    // A request between try_submit and the taking of its reply.
-    struct Pending {
+    enum class State : std::uint8_t { none, arrived, abandoned };
+    // What is known of a request beyond its number: only of those whose replies came before others
+    // that are awaited, or were given up before they came. Who takes replies in order has none.
+    struct Kept {
         Packed<Reply> reply{};
-        Sequence sequence = 0;
-        State state = State::free;
+        Sequence number = 0;
+        State state = State::none;
     };
 
-    [[nodiscard]] Pending& slot(Sequence number) {
-        return pending_[number & (requests_.capacity() - 1)];
+    [[nodiscard]] Kept& place(Sequence number) {
+        return kept_[number & (requests_.capacity() - 1)];
+    }
+    void keep(Kept& place, State state) {
+        place.state = state;
+        ++kept_count_;
+    }
+    void leave(Kept& place) {
+        place.state = State::none;
+        --kept_count_;
+    }
+    [[nodiscard]] State state_of(Sequence number) {
+        return kept_count_ == 0 ? State::none : place(number).state;
     }
 
+    // Requests whose replies have not been taken from the ring.
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
+    [[nodiscard]] bool was_received(Sequence number) const { return number < replies_.next(); }
+    [[nodiscard]] bool has_place(Sequence number) {
+        return outstanding() < requests_.capacity() && state_of(number) == State::none;
+    }
+    [[nodiscard]] bool is_outstanding(Sequence number) {
+        if (number - replies_.next() < outstanding()) return state_of(number) != State::abandoned;
+        return was_received(number) && state_of(number) == State::arrived &&
+               place(number).number == number;
+    }
+
+    // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
+    [[nodiscard]] bool push(Request const& request, OutOfLine data) {
+        Sequence const first = requests_.next();
+        try {
+            return requests_.try_push(request, data);
+        } catch (...) {
+            for (Sequence number = first; number != requests_.next(); ++number) abandon(number);
+            tell_submitted();
+            throw;
+        }
+    }
+    // Relaxed, as in all_answered().
+    void tell_submitted() {
+        std::atomic_ref(submitted_).store(requests_.next() - 1, std::memory_order_relaxed);
+    }
 
     // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
     bool receive() {
         if (outstanding() == 0) return false;
-        Pending& pending = slot(replies_.next());
+        Sequence const number = replies_.next();
         Packed<Reply> reply;
         if (!replies_.try_take(reply)) return false;
-        bool const wanted = pending.state == State::awaited;
-        if (wanted) pending.reply = reply;
-        pending.state = wanted ? State::arrived : State::free;
+        Kept& place = this->place(number);
+        if (state_of(number) == State::abandoned) {
+            leave(place);
+            return true;
+        }
+        place.reply = reply;
+        place.number = number;
+        keep(place, State::arrived);
         return true;
     }
 
     Producer<Request, Far, Near, TailDoorbell> requests_;
     Consumer<Reply, Near, Far> replies_;
-    std::vector<Pending> pending_;
-    mutable Sequence submitted_;  // the last one; read by other threads
+    mutable Sequence submitted_;    // the last one; read by other threads
+    std::uint32_t kept_count_ = 0;  // of kept_: while it is 0 that is not looked at
+    std::vector<Kept> kept_;
 };
 
 }  // namespace carillon

@@ -120,7 +120,7 @@ class KernelSupervisor final : public ChannelPeer {
     std::string owner_;
     unsigned channels_per_block_;
     std::chrono::nanoseconds host_limit_;
-    std::atomic<KernelState> state_ = KernelState::starting;
+    std::atomic<KernelState>& state_ = own_state();
     mutable std::mutex mutex_;
     mutable std::vector<Beat> beats_;  // of each block
     std::exception_ptr failure_;

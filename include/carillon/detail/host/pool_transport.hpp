@@ -62,7 +62,11 @@ class PoolTransport {
     ~PoolTransport() = default;
 
     void require_open(std::string_view call) const {
-        owned(state_, call).kernel().require_open(call);
+        auto& kernel = owned(state_, call).kernel();
+        // Relaxed: as ChannelTransport::require_open.
+        if (kernel.state_word().load(std::memory_order_relaxed) != KernelState::running)
+            [[unlikely]]
+            kernel.require_open(call);
     }
     // Meanwhile, what clients that died had is given up.
     void require_alive(std::string_view call) const {

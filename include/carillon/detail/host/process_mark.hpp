@@ -10,8 +10,12 @@
 namespace carillon::detail {
 
 // How often this process and those that it descends from have been forked from another. Relaxed: a
-// child's first thread has counted before it does anything else, and starts every other.
-inline std::atomic<unsigned> forks{0};
+// child's first thread has counted before it does anything else, and starts every other. On a line
+// of its own, since every call looks at it: nothing is written there but in a child.
+struct alignas(64) ForkCount {
+    std::atomic<unsigned> count = 0;
+};
+inline ForkCount forks;
 
 [[noreturn]] void throw_inherited(std::string_view call);
 
@@ -19,7 +23,7 @@ inline std::atomic<unsigned> forks{0};
 class ProcessMark {
    public:
     [[nodiscard]] bool inherited() const noexcept {
-        return forks.load(std::memory_order_relaxed) != made_;
+        return forks.count.load(std::memory_order_relaxed) != made_;
     }
     // Throws ForkError, in the name of `call`, in a child of that process.
     void require_own(std::string_view call) const {
@@ -28,7 +32,7 @@ class ProcessMark {
     }
 
    private:
-    unsigned made_ = forks.load(std::memory_order_relaxed);
+    unsigned made_ = forks.count.load(std::memory_order_relaxed);
 };
 
 // Deletes what this process made. What a child has inherited stays as it is: its destructor would
