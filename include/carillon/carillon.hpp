@@ -28,4 +28,5 @@
 #include "carillon/mpmc_ring.hpp"       // IWYU pragma: export
 #include "carillon/placement.hpp"       // IWYU pragma: export
 #include "carillon/ring.hpp"            // IWYU pragma: export
+#include "carillon/ticket.hpp"          // IWYU pragma: export
 #include "carillon/wait.hpp"            // IWYU pragma: export

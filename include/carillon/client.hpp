@@ -5,14 +5,17 @@
 #include <atomic>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <typeinfo>
 #include <utility>
 
 #include "carillon/commands.hpp"
 #include "carillon/detail/host/channel_transport.hpp"
+#include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -22,6 +25,7 @@
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
+#include "carillon/ticket.hpp"
 
 namespace carillon {
 
@@ -41,32 +45,6 @@ namespace detail {
 
 }  // namespace detail
 
-// Names a request that was submitted, for whoever waits for its reply: at the client that gave it,
-// once. No two are the same.
-class Ticket {
-   public:
-    // `number` counts the requests of client `issuer`; `slot` is where it keeps what it knows of
-    // this one, if the number does not say that.
-    Ticket(std::uint64_t issuer, std::uint64_t number, std::uint32_t slot = 0)
-        : issuer_(issuer), number_(number), slot_(slot) {}
-    [[nodiscard]] std::uint64_t issuer() const { return issuer_; }
-    [[nodiscard]] std::uint64_t number() const { return number_; }
-    [[nodiscard]] std::uint32_t slot() const { return slot_; }
-    bool operator==(Ticket const&) const = default;
-
-   private:
-    std::uint64_t issuer_;
-    std::uint64_t number_;
-    std::uint32_t slot_;
-};
-
-// The ticket of a command: it knows of which type the reply is.
-template <class Command>
-class CommandTicket : public Ticket {
-   public:
-    explicit CommandTicket(Ticket const& ticket) : Ticket(ticket) {}
-};
-
 // One thread at a time. A kernel's channels and pools give it: PersistentKernel::Client. That of a
 // channel is neither copied nor moved: it numbers its requests, and two would number them apart.
 // That of a pool is made and used by one thread; with it goes what is outstanding.
@@ -76,6 +54,8 @@ class Client {
     // What travels: the handler's own types, or packets of a table of commands.
     using Request = typename Messages::Request;
     using Reply = typename Messages::Reply;  // the same, of the way back
+    // Whether many go in one call: requests of one type, to a channel.
+    static constexpr bool in_rows = Transport::is_channel && !Messages::has_commands;
 
     // An end of a transport that is made of these.
     template <class... End>
@@ -132,6 +112,36 @@ class Client {
         return ticket(send(call, request, timeout, data));
     }
 
+    // Of a channel: sends the first ones of `requests`, as many as there is room for, and returns
+    // their tickets: with one fence for all of them, two where the ring begins anew. `data` is for
+    // what any of them refers to. Throws UsageError for a null pointer to any.
+    [[nodiscard]] Tickets try_submit_n(std::span<Request const> requests,
+                                       OutOfLine data = OutOfLine::none) requires in_rows {
+        constexpr std::string_view call = "Client::try_submit_n";
+        detail::OneThreadCall<> const one(this, call);
+        detail::require_messages(call, requests);
+        return send_n(call, requests, data);
+    }
+
+    // The same for all of them, waiting for room. `sent` gets the tickets of what was sent, however
+    // this ends. Throws TimeoutError: what `sent` lacks was not sent then. Nobody takes replies
+    // meanwhile: beyond capacity() none is outstanding.
+    void submit_n(std::span<Request const> requests, Tickets& sent,
+                  std::chrono::nanoseconds timeout,
+                  OutOfLine data = OutOfLine::none) requires in_rows {
+        constexpr std::string_view call = "Client::submit_n";
+        detail::OneThreadCall<> const one(this, call);
+        detail::require_messages(call, requests);
+        sent = {};
+        auto const watched = [] { return nullptr; };
+        auto const all_sent = [&] {
+            sent.append(send_n(call, requests.subspan(sent.size()), data));
+            return sent.size() == requests.size();
+        };
+        if (!wait_for(all_sent, watched, timeout, call))
+            transport_.throw_not_all_sent(call, sent.size(), requests.size());
+    }
+
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
     // when no reply is outstanding for it: it was taken or given up already.
     [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) {
@@ -148,6 +158,36 @@ class Client {
         constexpr std::string_view call = "Client::wait";
         detail::OneThreadCall<> const one(this, call);
         return await(call, valid(call, ticket), timeout);
+    }
+
+    // Takes the replies to the first ones of `tickets` into the first ones of `replies`, as many as
+    // have come and fit, and returns how many. Those tickets leave `tickets`, also where this
+    // throws because the next one is good for nothing, as try_take does, or for a null pointer.
+    std::size_t try_take_n(Tickets& tickets, std::span<Reply> replies) requires in_rows {
+        constexpr std::string_view call = "Client::try_take_n";
+        detail::OneThreadCall<> const one(this, call);
+        mark_.require_own(call);
+        detail::require_messages(call, replies);
+        return receive_n(call, tickets, replies);
+    }
+
+    // The same for all of them, waiting for those that have not come: as many as `replies` has room
+    // for, or UsageError. After a TimeoutError the tickets that are left are still good.
+    void take_n(Tickets& tickets, std::span<Reply> replies,
+                std::chrono::nanoseconds timeout) requires in_rows {
+        constexpr std::string_view call = "Client::take_n";
+        detail::OneThreadCall<> const one(this, call);
+        mark_.require_own(call);
+        detail::require_messages(call, replies);
+        std::size_t const all = tickets.size();
+        if (replies.size() < all) detail::throw_no_room_for_replies(call, replies.size(), all);
+        auto const watched = [&] { return transport_.awaited(); };
+        auto const all_taken = [&] {
+            (void)receive_n(call, tickets, replies.subspan(all - tickets.size()));
+            return tickets.empty();
+        };
+        if (!wait_for(all_taken, watched, timeout, call))
+            detail::throw_not_all_taken(call, all - tickets.size(), all);
     }
 
     // Gives a reply up: it is dropped when it comes.
@@ -249,6 +289,25 @@ class Client {
         auto const sent = [&] { return (number = try_send(call, request, data)).has_value(); };
         if (!wait_for(sent, watched, timeout, call)) transport_.throw_not_sent(call);
         return *number;
+    }
+
+    [[nodiscard]] Tickets send_n(std::string_view call, std::span<Request const> requests,
+                                 OutOfLine data) {
+        mark_.require_own(call);
+        transport_.require_open(call);
+        Sent const first = transport_.next();
+        return {issuer_, first, transport_.try_send_n(requests.data(), requests.size(), data)};
+    }
+
+    std::size_t receive_n(std::string_view call, Tickets& tickets, std::span<Reply> replies) {
+        std::size_t taken = 0;
+        Packed<Reply> reply;
+        while (taken < replies.size() && !tickets.empty() &&
+               transport_.try_take(valid(call, tickets[0]), reply)) {
+            replies[taken++] = unpack<Reply>(reply);
+            tickets = tickets.after(1);
+        }
+        return taken;
     }
 
     [[nodiscard]] Reply await(std::string_view call, Sent const& sent,

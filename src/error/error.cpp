@@ -82,5 +82,26 @@ void throw_no_reply(std::string_view call) {
         true);
 }
 
+void throw_not_all_sent(std::string_view call, std::size_t sent, std::size_t all,
+                        std::uint32_t size) {
+    throw TimeoutError(call,
+                       fmt::format("{} of {} requests were sent within the time given: {}", sent,
+                                   all, why_no_room(NoRoom::channel, size)),
+                       sent != 0);
+}
+
+void throw_not_all_taken(std::string_view call, std::size_t taken, std::size_t all) {
+    throw TimeoutError(call,
+                       fmt::format("{} of {} replies came within the time given and were taken; "
+                                   "the others may still come",
+                                   taken, all),
+                       true);
+}
+
+void throw_no_room_for_replies(std::string_view call, std::size_t room, std::size_t all) {
+    throw UsageError(call,
+                     fmt::format("there is room for {} replies, and {} are awaited", room, all));
+}
+
 }  // namespace detail
 }  // namespace carillon

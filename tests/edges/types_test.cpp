@@ -49,7 +49,7 @@ Row const rows[] = {
     {"PersistentKernel::Client", kind<PersistentKernel<Twice>::Client>()},
     {"PersistentKernel<Handler, Pool>::Client", kind<Pooled::Client>()},
     {"Ticket", kind<Ticket>()},
-    {"Ticket", kind<Ticket>()},
+    {"Tickets", kind<Tickets>()},
     {"CommandTicket", kind<CommandTicket<int>>()},
     {"Ring", kind<Ring<int, to_device>>()},
     {"MpmcRing", kind<MpmcRing<int, to_device>>()},

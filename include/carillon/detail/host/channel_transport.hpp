@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -76,6 +77,13 @@ class ChannelTransport {
     [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
         return ends_.try_submit(request, data);
     }
+    // The same for the first ones of `count` requests; returns how many. The first has number
+    // next().
+    [[nodiscard]] std::size_t try_send_n(Request const* requests, std::size_t count,
+                                         OutOfLine data) {
+        return ends_.try_submit_n(requests, count, data);
+    }
+    [[nodiscard]] Sent next() const { return ends_.next(); }
     [[nodiscard]] bool try_take(Sent number, Packed<Reply>& reply) {
         return ends_.try_take(number, reply);
     }
@@ -92,6 +100,11 @@ class ChannelTransport {
     }
     [[noreturn]] void throw_not_sent(std::string_view call) const {
         detail::throw_not_sent(call, NoRoom::channel, capacity());
+    }
+
+    [[noreturn]] void throw_not_all_sent(std::string_view call, std::size_t sent,
+                                         std::size_t all) const {
+        detail::throw_not_all_sent(call, sent, all, capacity());
     }
 
     // From any thread.

@@ -2,7 +2,9 @@
 // The CPU's ends of a channel and what became of each request. Nothing here waits.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -31,13 +33,26 @@ class HostChannel {
         Sequence const number = requests_.next();
         // What is outstanding always has room in the reply ring, even if nobody ever looks again.
         if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
-        if (!has_place(number) || !push(request, data)) [[unlikely]] {
+        if (places(1) == 0 || !push([&] { return requests_.try_push(request, data); }))
+            [[unlikely]] {
             (void)receive();  // a reply that was given up and has come since leaves its place
             return {};
         }
-        tell_submitted();
         return number;
     }
+
+    // The same for the first ones of `count` requests, as many as there is room for: with one
+    // fence. Returns how many. The first has the number next().
+    [[nodiscard]] std::size_t try_submit_n(Request const* requests, std::size_t count,
+                                           OutOfLine data) {
+        std::size_t const most = places(count);
+        if (outstanding() + most + replies_.held() > requests_.capacity()) replies_.return_held();
+        std::size_t const sent = push([&] { return requests_.try_push_n(requests, most, data); });
+        if (sent == 0) (void)receive();
+        return sent;
+    }
+    // The number that the next request will get.
+    [[nodiscard]] Sequence next() const { return requests_.next(); }
 
     // Takes the reply to request `number`, which is valid, into `reply` if it has come.
     [[nodiscard]] bool try_take(Sequence number, Packed<Reply>& reply) {
@@ -106,8 +121,15 @@ class HostChannel {
     // Requests whose replies have not been taken from the ring.
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
     [[nodiscard]] bool was_received(Sequence number) const { return number < replies_.next(); }
-    [[nodiscard]] bool has_place(Sequence number) {
-        return outstanding() < requests_.capacity() && state_of(number) == State::none;
+    // How many of the next `count` requests have one: none waits at the place of another.
+    [[nodiscard]] std::size_t places(std::size_t count) {
+        std::size_t const room = requests_.capacity() - outstanding();
+        std::size_t const fit = std::min(count, room);
+        if (kept_count_ == 0) [[likely]]
+            return fit;
+        std::size_t free = 0;
+        while (free < fit && place(requests_.next() + free).state == State::none) ++free;
+        return free;
     }
     [[nodiscard]] bool is_outstanding(Sequence number) {
         if (number - replies_.next() < outstanding()) return state_of(number) != State::abandoned;
@@ -115,11 +137,14 @@ class HostChannel {
                place(number).number == number;
     }
 
-    // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
-    [[nodiscard]] bool push(Request const& request, OutOfLine data) {
+    // What a flush that throws (non-coherent memory) may have sent has its reply dropped.
+    template <class Push>
+    [[nodiscard]] auto push(Push&& push) {
         Sequence const first = requests_.next();
         try {
-            return requests_.try_push(request, data);
+            auto const pushed = push();
+            tell_submitted();
+            return pushed;
         } catch (...) {
             for (Sequence number = first; number != requests_.next(); ++number) abandon(number);
             tell_submitted();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -12,5 +13,12 @@ enum class NoRoom : std::uint8_t { channel, client, pool };
 // What a call says whose time is over. `size`: how many find room in what had none.
 [[noreturn]] void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size);
 [[noreturn]] void throw_no_reply(std::string_view call);
+// The same for calls of many: how many were done, of all.
+[[noreturn]] void throw_not_all_sent(std::string_view call, std::size_t sent, std::size_t all,
+                                     std::uint32_t size);
+[[noreturn]] void throw_not_all_taken(std::string_view call, std::size_t taken, std::size_t all);
+// Throws UsageError.
+[[noreturn]] void throw_no_room_for_replies(std::string_view call, std::size_t room,
+                                            std::size_t all);
 
 }  // namespace carillon::detail
