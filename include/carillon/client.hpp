@@ -2,7 +2,6 @@
 // The host's end of a kernel: sends requests to the device and takes the reply to each.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -10,46 +9,29 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <typeinfo>
 #include <utility>
 
 #include "carillon/commands.hpp"
 #include "carillon/detail/host/channel_transport.hpp"
 #include "carillon/detail/host/checks.hpp"
-#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/client_base.hpp"
 #include "carillon/detail/host/one_thread.hpp"
-#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/messages.hpp"
-#include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
 #include "carillon/ticket.hpp"
 
 namespace carillon {
 
-namespace detail {
-
-// Another number for every client of this process: whose a ticket is.
-[[nodiscard]] inline std::uint64_t new_ticket_issuer() {
-    static std::atomic<std::uint64_t> last{0};
-    // Relaxed: numbers have to differ, and nothing is published with one.
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-// Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
-// the kernel does not know.
-[[noreturn]] void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
-                               std::type_info const& command);
-
-}  // namespace detail
-
 // One thread at a time. A kernel's channels and pools give it: PersistentKernel::Client. That of a
 // channel is neither copied nor moved: it numbers its requests, and two would number them apart.
 // That of a pool is made and used by one thread; with it goes what is outstanding.
 template <class Messages, class Transport>
-class Client {
+class Client : private detail::ClientBase<Messages, Transport> {
+    using Base = detail::ClientBase<Messages, Transport>;
+
    public:
     // What travels: the handler's own types, or packets of a table of commands.
     using Request = typename Messages::Request;
@@ -60,7 +42,7 @@ class Client {
     // An end of a transport that is made of these.
     template <class... End>
     requires std::constructible_from<Transport, End...>
-    explicit Client(End&&... end) : transport_(std::forward<End>(end)...) {}
+    explicit Client(End&&... end) : Base(std::forward<End>(end)...) {}
 
     // As its transport.
     Client(Client&&) noexcept = default;
@@ -78,19 +60,17 @@ class Client {
                              OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Client::call";
         detail::OneThreadCall<> const one(this, call);
-        auto sent = try_send(call, request, data);
-        auto left = timeout;
-        if (!sent) {
-            Deadline const deadline(timeout);
-            sent = send(call, request, timeout, data);
-            left = deadline.left();
-        }
-        try {
-            return await(call, *sent, left);
-        } catch (...) {
-            transport_.give_up(*sent);
-            throw;
-        }
+        return Base::exchange(*this, call, request, timeout, data);
+    }
+
+    // Does all that a call does but for sending and taking, and changes nothing: what a call reads
+    // and runs through is near then. For the loop in which a program waits for what it will send:
+    // every few microseconds. Tens of nanoseconds; at any time between calls, with replies
+    // outstanding too. It throws nothing when the kernel has ended: the next call does.
+    void warm() {
+        constexpr std::string_view call = "Client::warm";
+        detail::OneThreadCall<> const one(this, call);
+        this->warm_up(call);
     }
 
     // Sends a request and returns at once, or returns nothing when there is no room: in the ring,
@@ -99,9 +79,9 @@ class Client {
                                                    OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Client::try_submit";
         detail::OneThreadCall<> const one(this, call);
-        auto const sent = try_send(call, request, data);
+        auto const sent = Base::send_if_room(*this, call, request, data);
         if (!sent) return {};
-        return ticket(*sent);
+        return this->ticket(*sent);
     }
 
     // The same, waiting for room. Throws TimeoutError; the request was not sent then.
@@ -109,7 +89,7 @@ class Client {
                                 OutOfLine data = OutOfLine::none) {
         constexpr std::string_view call = "Client::submit";
         detail::OneThreadCall<> const one(this, call);
-        return ticket(send(call, request, timeout, data));
+        return this->ticket(this->send(call, request, timeout, data));
     }
 
     // Of a channel: sends the first ones of `requests`, as many as there is room for, and returns
@@ -120,7 +100,7 @@ class Client {
         constexpr std::string_view call = "Client::try_submit_n";
         detail::OneThreadCall<> const one(this, call);
         detail::require_messages(call, requests);
-        return send_n(call, requests, data);
+        return this->send_n(call, requests, data);
     }
 
     // The same for all of them, waiting for room. `sent` gets the tickets of what was sent, however
@@ -133,12 +113,11 @@ class Client {
         detail::OneThreadCall<> const one(this, call);
         detail::require_messages(call, requests);
         sent = {};
-        auto const watched = [] { return nullptr; };
         auto const all_sent = [&] {
-            sent.append(send_n(call, requests.subspan(sent.size()), data));
+            sent.append(this->send_n(call, requests.subspan(sent.size()), data));
             return sent.size() == requests.size();
         };
-        if (!wait_for(all_sent, watched, timeout, call))
+        if (!this->wait_for(all_sent, Base::nothing_watched, timeout, call))
             transport_.throw_not_all_sent(call, sent.size(), requests.size());
     }
 
@@ -147,9 +126,9 @@ class Client {
     [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) {
         constexpr std::string_view call = "Client::try_take";
         detail::OneThreadCall<> const one(this, call);
-        auto const sent = valid(call, ticket);
+        auto const sent = this->valid(call, ticket);
         Packed<Reply> reply;
-        if (!transport_.try_take(sent, reply)) return {};
+        if (!Base::take_if_come(*this, sent, reply)) return {};
         return unpack<Reply>(reply);
     }
 
@@ -157,7 +136,7 @@ class Client {
     [[nodiscard]] Reply wait(Ticket const& ticket, std::chrono::nanoseconds timeout) {
         constexpr std::string_view call = "Client::wait";
         detail::OneThreadCall<> const one(this, call);
-        return await(call, valid(call, ticket), timeout);
+        return this->await(call, this->valid(call, ticket), timeout);
     }
 
     // Takes the replies to the first ones of `tickets` into the first ones of `replies`, as many as
@@ -168,7 +147,7 @@ class Client {
         detail::OneThreadCall<> const one(this, call);
         mark_.require_own(call);
         detail::require_messages(call, replies);
-        return receive_n(call, tickets, replies);
+        return this->receive_n(call, tickets, replies);
     }
 
     // The same for all of them, waiting for those that have not come: as many as `replies` has room
@@ -183,10 +162,10 @@ class Client {
         if (replies.size() < all) detail::throw_no_room_for_replies(call, replies.size(), all);
         auto const watched = [&] { return transport_.awaited(); };
         auto const all_taken = [&] {
-            (void)receive_n(call, tickets, replies.subspan(all - tickets.size()));
+            (void)this->receive_n(call, tickets, replies.subspan(all - tickets.size()));
             return tickets.empty();
         };
-        if (!wait_for(all_taken, watched, timeout, call))
+        if (!this->wait_for(all_taken, watched, timeout, call))
             detail::throw_not_all_taken(call, all - tickets.size(), all);
     }
 
@@ -194,7 +173,7 @@ class Client {
     void abandon(Ticket const& ticket) {
         constexpr std::string_view call = "Client::abandon";
         detail::OneThreadCall<> const one(this, call);
-        transport_.give_up(valid(call, ticket));
+        transport_.give_up(this->valid(call, ticket));
     }
 
     // The same five for the commands of a table, each with its own type of reply: Done for a
@@ -204,8 +183,8 @@ class Client {
     requires(Messages::has_commands) auto call(Command const& command,
                                                std::chrono::nanoseconds timeout,
                                                OutOfLine data = OutOfLine::none) {
-        return reply_to<Command>("Client::call",
-                                 call(Messages::Table::pack(command), timeout, data));
+        return Base::template reply_to<Command>(
+            "Client::call", call(Messages::Table::pack(command), timeout, data));
     }
     // Nothing when there is no room; the ticket knows the reply's type.
     template <class Command>
@@ -229,8 +208,9 @@ class Client {
         [[nodiscard]] auto try_take(CommandTicket<Command> const& ticket) {
         Ticket const& plain = ticket;
         auto const reply = try_take(plain);
-        using Typed = decltype(reply_to<Command>("", *reply));
-        return reply ? std::optional<Typed>(reply_to<Command>("Client::try_take", *reply))
+        using Typed = decltype(Base::template reply_to<Command>("", *reply));
+        return reply ? std::optional<Typed>(
+                           Base::template reply_to<Command>("Client::try_take", *reply))
                      : std::nullopt;
     }
     // The reply to a command, waiting for it. Throws HandlerError, and TimeoutError: the ticket is
@@ -239,7 +219,7 @@ class Client {
     requires(Messages::has_commands) auto wait(CommandTicket<Command> const& ticket,
                                                std::chrono::nanoseconds timeout) {
         Ticket const& plain = ticket;
-        return reply_to<Command>("Client::wait", wait(plain, timeout));
+        return Base::template reply_to<Command>("Client::wait", wait(plain, timeout));
     }
 
     // Of a channel: whether the kernel has answered every request. Of a client's calls the only one
@@ -260,82 +240,8 @@ class Client {
     }
 
    private:
-    using Sent = typename Transport::Sent;  // names a request whose reply is outstanding
-
-    [[nodiscard]] Ticket ticket(Sent const& sent) const {
-        return {issuer_, transport_.number_of(sent), transport_.slot_of(sent)};
-    }
-
-    // What a ticket of this client names.
-    [[nodiscard]] Sent valid(std::string_view call, Ticket const& ticket) {
-        mark_.require_own(call);
-        if (ticket.issuer() != issuer_) [[unlikely]]
-            throw UsageError(call, "the ticket is another client's");
-        return transport_.find(call, ticket.number(), ticket.slot());
-    }
-
-    // Of these three `call` is what the user called, for errors.
-    [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
-                                               OutOfLine data) {
-        mark_.require_own(call);
-        transport_.require_open(call);
-        return transport_.try_send(request, data);
-    }
-
-    [[nodiscard]] Sent send(std::string_view call, Request const& request,
-                            std::chrono::nanoseconds timeout, OutOfLine data) {
-        std::optional<Sent> number;
-        auto const watched = [] { return nullptr; };  // a credit or a reply that was given up
-        auto const sent = [&] { return (number = try_send(call, request, data)).has_value(); };
-        if (!wait_for(sent, watched, timeout, call)) transport_.throw_not_sent(call);
-        return *number;
-    }
-
-    [[nodiscard]] Tickets send_n(std::string_view call, std::span<Request const> requests,
-                                 OutOfLine data) {
-        mark_.require_own(call);
-        transport_.require_open(call);
-        Sent const first = transport_.next();
-        return {issuer_, first, transport_.try_send_n(requests.data(), requests.size(), data)};
-    }
-
-    std::size_t receive_n(std::string_view call, Tickets& tickets, std::span<Reply> replies) {
-        std::size_t taken = 0;
-        Packed<Reply> reply;
-        while (taken < replies.size() && !tickets.empty() &&
-               transport_.try_take(valid(call, tickets[0]), reply)) {
-            replies[taken++] = unpack<Reply>(reply);
-            tickets = tickets.after(1);
-        }
-        return taken;
-    }
-
-    [[nodiscard]] Reply await(std::string_view call, Sent const& sent,
-                              std::chrono::nanoseconds timeout) {
-        Packed<Reply> reply;
-        auto const watched = [&] { return transport_.awaited(); };
-        auto const taken = [&] { return transport_.try_take(sent, reply); };
-        if (!wait_for(taken, watched, timeout, call)) detail::throw_no_reply(call);
-        return unpack<Reply>(reply);
-    }
-
-    template <class Poll, class Watched>
-    bool wait_for(Poll&& poll, Watched&& watched, std::chrono::nanoseconds timeout,
-                  std::string_view call) {
-        return transport_.wait_style(call).until(poll, watched, timeout,
-                                                 [&] { transport_.require_alive(call); });
-    }
-
-    template <class Command>
-    [[nodiscard]] static auto reply_to(std::string_view call, Reply const& reply) {
-        if (reply.kind != static_cast<std::uint32_t>(ReplyStatus::answered)) [[unlikely]]
-            detail::throw_status(call, reply.kind, reply.word[0], typeid(Command));
-        return detail::read_packet<typename Messages::template ReplyTo<Command>>(reply);
-    }
-
-    detail::ProcessMark mark_;
-    std::uint64_t issuer_ = detail::new_ticket_issuer();
-    Transport transport_;
+    using Base::mark_;
+    using Base::transport_;
 };
 
 // The client of a channel with one type of request and one of reply, at most 1 KiB each. By

@@ -93,6 +93,14 @@ class HostMpmcProducer {
         }
     }
 
+    // Does what a push does but for claiming and storing: as Client::warm.
+    void warm() {
+        detail::OneThreadCall<> const call(this, "MpmcRing::warm");
+        mark_.require_own("MpmcRing::warm");
+        require_state("MpmcRing::warm");
+        end_.warm();
+    }
+
     // Which of the ring's producers it is, and what is known of its claims.
     [[nodiscard]] unsigned index() const { return state_->registry.index(number_); }
     [[nodiscard]] ProducerRecord& record() const { return *state_->registry.record(number_); }

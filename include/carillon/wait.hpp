@@ -102,6 +102,9 @@ class BasicHostWait {
         }
     }
 
+    // Reads the clock, as a wait does.
+    void warm() const { (void)std::chrono::steady_clock::now(); }
+
     // The same without a call between polls.
     template <class Poll, class Watched>
     [[nodiscard]] bool until(Poll&& poll, Watched&& watched,
@@ -127,7 +130,8 @@ class BasicHostWait {
 
     // Calls `while_waiting()`; true where it threw although a last poll is successful.
     template <class Poll, class WhileWaiting>
-    static bool came_meanwhile(Poll& poll, WhileWaiting& while_waiting) {
+    [[gnu::noinline, gnu::cold]] static bool came_meanwhile(Poll& poll,
+                                                            WhileWaiting& while_waiting) {
         try {
             while_waiting();
         } catch (...) {

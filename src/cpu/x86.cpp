@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/detail/machine/x86.hpp"
 
+#include "carillon/detail/machine/prefetch.hpp"
 #include "cpu/stores.hpp"
 
 namespace carillon {
@@ -23,6 +24,13 @@ void X86::store_payloads(StoreKind kind, Line* to, void const* payloads, std::si
 void X86::store_quads(StoreKind kind, Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
                       __m128i quad3) {
     (void)AllStores::with(kind, [&](auto form) { form.store(to, quad0, quad1, quad2, quad3); });
+}
+
+void X86::prefetch_stores(StoreKind kind) {
+    constexpr std::size_t lines = 4;
+    cpu::prefetch_code(&store_quads, lines);
+    (void)AllStores::with(kind,
+                          [](auto form) { cpu::prefetch_code(&decltype(form)::store, lines); });
 }
 
 }  // namespace carillon

@@ -129,6 +129,7 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
     auto& channel = kernel.channel();
     Ticket const ticket = channel.submit({1, 0}, patience);
     Ticket const asked = client.submit({2, 0}, patience);
+    Tickets tickets;
     EXPECT_EQ(in_child([&] {
                   return all_fork_errors(
                       [&] {
@@ -138,7 +139,11 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
                           return channel.try_submit({1, 0});
                       },
                       [&] { return channel.try_take(ticket); },
-                      [&] { return channel.wait(ticket, patience); },
+                      [&] { return channel.wait(ticket, patience); }, [&] { channel.warm(); },
+                      [&] { return channel.try_submit_n({}); },
+                      [&] { channel.submit_n({}, tickets, patience); },
+                      [&] { return channel.try_take_n(tickets, {}); },
+                      [&] { channel.take_n(tickets, {}, patience); }, [&] { client.warm(); },
                       [&] {
                           return client.call({1, 0}, patience);
                       },

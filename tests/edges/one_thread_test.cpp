@@ -117,6 +117,18 @@ TEST_F(OneThreadTest, channel) {
         });
 }
 
+TEST_F(OneThreadTest, channelThatWarmsUp) {
+    Channel<int, int> channel(device_);
+    auto ends = channel.device_handle();
+    expect_refused(
+        "Client::warm", [&] { EXPECT_EQ(channel.call(6, patience), 7); }, [&] { channel.warm(); },
+        [&] {
+            int value = 0;
+            EXPECT_TRUE(eventually([&] { return ends.requests.try_pop(value); }));
+            EXPECT_TRUE(ends.replies.try_push(value + 1));
+        });
+}
+
 TEST_F(OneThreadTest, bothEndsOfAHostRingAndTheyAreTwo) {
     HostRing<int> ring(2);
     expect_refused(

@@ -9,6 +9,7 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/machine/prefetch.hpp"
 #include "carillon/detail/machine/stores.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -94,6 +95,15 @@ class BasicHostMapped {
     void release() const {
         cpu_.store_fence();
         read_back();
+    }
+
+    // Asks for what a store to `where` needs: its code and, if the CPU looks it up, the translation
+    // of the address. Nothing is read across the bus, and nothing written.
+    void warm(void const* where) const {
+        cpu::prefetch(where);
+        if constexpr (requires { cpu_.prefetch_stores(stores_.kind); }) {
+            cpu_.prefetch_stores(stores_.kind);
+        }
     }
 
     [[nodiscard]] HostStores stores() const { return stores_; }

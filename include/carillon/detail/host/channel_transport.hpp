@@ -16,6 +16,7 @@
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/host/time_over.hpp"
+#include "carillon/detail/machine/prefetch.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -89,6 +90,10 @@ class ChannelTransport {
     }
     void give_up(Sent number) { ends_.abandon(number); }
     [[nodiscard]] Line const* awaited() const { return ends_.awaited(); }
+    void warm(std::string_view /*call*/) {
+        if (kernel_state_ != nullptr) cpu::prefetch(kernel_state_);
+        ends_.warm();
+    }
 
     // What a ticket says of a request.
     [[nodiscard]] static std::uint64_t number_of(Sent number) { return number; }

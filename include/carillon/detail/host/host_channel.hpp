@@ -32,7 +32,8 @@ class HostChannel {
     [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
         Sequence const number = requests_.next();
         // What is outstanding always has room in the reply ring, even if nobody ever looks again.
-        if (outstanding() + replies_.held() >= requests_.capacity()) replies_.return_held();
+        if (outstanding() + replies_.held() >= requests_.capacity()) [[unlikely]]
+            replies_.return_held();
         if (places(1) == 0 || !push([&] { return requests_.try_push(request, data); }))
             [[unlikely]] {
             (void)receive();  // a reply that was given up and has come since leaves its place
@@ -56,14 +57,8 @@ class HostChannel {
 
     // Takes the reply to request `number`, which is valid, into `reply` if it has come.
     [[nodiscard]] bool try_take(Sequence number, Packed<Reply>& reply) {
-        if (was_received(number)) [[unlikely]] {
-            reply = place(number).reply;
-            leave(place(number));
-            return true;
-        }
-        while (replies_.next() != number) {
-            if (!receive()) return false;
-        }
+        if (replies_.next() != number) [[unlikely]]
+            return take_out_of_order(number, reply);
         return replies_.try_take(reply);
     }
 
@@ -81,6 +76,12 @@ class HostChannel {
         if (is_outstanding(number)) [[likely]]
             return;
         throw UsageError(call, "no reply is outstanding for this ticket");
+    }
+
+    // Does what try_submit() and try_take() do but for sending and taking.
+    void warm() {
+        requests_.warm();
+        replies_.warm();
     }
 
     // Whether the device has answered every request that was submitted; from any thread. It answers
@@ -156,8 +157,21 @@ class HostChannel {
         std::atomic_ref(submitted_).store(requests_.next() - 1, std::memory_order_relaxed);
     }
 
+    // A reply that came before others which were taken, or comes after some that are awaited.
+    [[gnu::noinline]] bool take_out_of_order(Sequence number, Packed<Reply>& reply) {
+        if (was_received(number)) {
+            reply = place(number).reply;
+            leave(place(number));
+            return true;
+        }
+        while (replies_.next() != number) {
+            if (!receive()) return false;
+        }
+        return replies_.try_take(reply);
+    }
+
     // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
-    bool receive() {
+    [[gnu::noinline]] bool receive() {
         if (outstanding() == 0) return false;
         Sequence const number = replies_.next();
         Packed<Reply> reply;

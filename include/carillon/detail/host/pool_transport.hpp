@@ -16,6 +16,7 @@
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/time_over.hpp"
+#include "carillon/detail/machine/prefetch.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mpmc_ring.hpp"
@@ -109,6 +110,14 @@ class PoolTransport {
 
     // The one that a wait is for comes among others.
     [[nodiscard]] static Line const* awaited() { return nullptr; }
+
+    // Looks at what the next request will claim; its places for replies are the last of free_.
+    void warm(std::string_view call) {
+        cpu::prefetch(&owned(state_, call).kernel().state_word());
+        cpu::prefetch(record_);
+        if (!free_.empty()) slots_[free_.back()].claim.warm();
+        producer_.warm();
+    }
 
     // What a ticket says of a request.
     [[nodiscard]] static std::uint64_t number_of(Sent slot) { return slot->awaited; }

@@ -79,6 +79,9 @@ class X86 {
     static void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
                                Tag first);
 
+    // Asks for the code of store_line().
+    static void prefetch_stores(StoreKind kind);
+
     // Ordinary stores and loads: x86 keeps the order of stores to cached memory, and of loads.
     static void store_word(std::uint64_t* to, std::uint64_t value) { cpu::store_word(to, value); }
     // X1, for a word.

@@ -101,6 +101,14 @@ class Claimer {
         return {};
     }
 
+    // Reads what a claim reads, and claims nothing. Returns the number that would be claimed now.
+    CARILLON_POLICY_CODE
+    CARILLON_HD Sequence look() const {
+        Sequence const next = near_.load_word(view_.claimed) + 1;
+        (void)near_.load_word(view_.credit(next));
+        return next;
+    }
+
     // The lines of the claim are written.
     CARILLON_POLICY_CODE
     CARILLON_HD void done() { record_.done(near_); }

@@ -150,6 +150,12 @@ class Consumer {
         if (held_ != 0) return_credit();
     }
 
+    // Does what a take does but for taking: what it reads is near then.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void warm() const requires WordAccess<Near> {
+        (void)near_.load_word(&awaited()->quads[0].low);
+    }
+
     // The sequence number of the message that the next successful take will return.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
     // The slot that it will be in.

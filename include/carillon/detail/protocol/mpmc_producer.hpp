@@ -57,6 +57,13 @@ class MpmcProducer {
         return claim.count;
     }
 
+    // Does what a push does but for claiming and storing: what it reads is near then.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void warm() {
+        Sequence const next = claimer_.look();
+        if constexpr (requires { far_.warm(view_.slot(next)); }) far_.warm(view_.slot(next));
+    }
+
    private:
     CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, T const* messages, std::uint32_t count) {

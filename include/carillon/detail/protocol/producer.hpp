@@ -169,6 +169,13 @@ class Producer {
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool was_full() { return lacks_room(1); }
 
+    // Does what a push does but for storing: what it reads is near then. Looks at the credit, too.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void warm() {
+        look_at_credit();
+        if constexpr (requires { far_.warm(slot_); }) far_.warm(slot_);
+    }
+
     // The sequence number that the next message will get.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }

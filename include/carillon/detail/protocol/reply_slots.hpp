@@ -135,6 +135,13 @@ class ReplySlotClaim {
         return detail::load_message<Reply>(near_, slots_.line(slot_), number(), reply);
     }
 
+    // Reads what a claim and a look read.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void warm() const {
+        (void)near_.load_word(word());
+        (void)near_.load_word(&slots_.line(slot_)->quads[0].low);
+    }
+
     // No more of the three is called until the next claim. The reply was taken; or nobody waits for
     // it any more; or the request was not sent, and the call never was.
     CARILLON_POLICY_CODE

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calls of a client are made of.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/time_over.hpp"
+#include "carillon/detail/kernel/packet.hpp"
+#include "carillon/detail/machine/prefetch.hpp"
+#include "carillon/detail/wire/line.hpp"
+#include "carillon/error.hpp"
+#include "carillon/ticket.hpp"
+
+namespace carillon::detail {
+
+// Another number for every client of this process: whose a ticket is.
+[[nodiscard]] inline std::uint64_t new_ticket_issuer() {
+    static std::atomic<std::uint64_t> last{0};
+    // Relaxed: numbers have to differ, and nothing is published with one.
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+// Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
+// the kernel does not know.
+[[noreturn]] void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
+                               std::type_info const& command);
+
+// Of all of these `call` is what the user called, for errors.
+template <class Messages, class Transport>
+class ClientBase {
+   protected:
+    using Request = typename Messages::Request;
+    using Reply = typename Messages::Reply;
+    using Sent = typename Transport::Sent;  // names a request whose reply is outstanding
+    using Timeout = std::chrono::nanoseconds;
+
+    template <class... End>
+    requires std::constructible_from<Transport, End...>
+    explicit ClientBase(End&&... end) : transport_(std::forward<End>(end)...) {}
+    ClientBase(ClientBase&&) noexcept = default;
+    ClientBase& operator=(ClientBase&&) = delete;
+    ClientBase(ClientBase const&) = delete;
+    ClientBase& operator=(ClientBase const&) = delete;
+    ~ClientBase() = default;
+
+    // What a call runs through, beside the store itself and the clock, is exchange(),
+    // send_if_room() and try_take(): three pieces of code without what is rare, side by side as the
+    // linker lays them
+    // (.text.hot).
+
+    // One round trip.
+    [[gnu::noinline, gnu::hot, gnu::flatten]] static Reply exchange(ClientBase& client,
+                                                                    std::string_view call,
+                                                                    Request const& request,
+                                                                    Timeout timeout,
+                                                                    OutOfLine data) {
+        auto sent = send_if_room(client, call, request, data);
+        if (!sent) [[unlikely]]
+            sent = client.send_late(call, request, timeout, data);
+        try {
+            return client.await(call, *sent, timeout);
+        } catch (...) {
+            client.transport_.give_up(*sent);
+            throw;
+        }
+    }
+
+    // Sends if there is room.
+    [[gnu::noinline, gnu::hot, gnu::flatten]] static std::optional<Sent> send_if_room(
+        ClientBase& client, std::string_view call, Request const& request, OutOfLine data) {
+        client.require_open(call);
+        return client.transport_.try_send(request, data);
+    }
+
+    // Takes a reply if it has come.
+    [[gnu::noinline, gnu::hot, gnu::flatten]] static bool take_if_come(ClientBase& client,
+                                                                       Sent const& sent,
+                                                                       Packed<Reply>& reply) {
+        return client.transport_.try_take(sent, reply);
+    }
+
+    // All that exchange() does but for sending, and taking.
+    void warm_up(std::string_view call) {
+        mark_.require_own(call);
+        constexpr std::size_t lines = 8;  // of each, as GCC compiles it
+        cpu::prefetch_code(&exchange, lines);
+        cpu::prefetch_code(&send_if_room, lines);
+        cpu::prefetch_code(&take_if_come, lines);
+        transport_.warm(call);
+        transport_.wait_style(call).warm();
+    }
+
+    [[nodiscard]] Ticket ticket(Sent const& sent) const {
+        return {issuer_, transport_.number_of(sent), transport_.slot_of(sent)};
+    }
+
+    // What a ticket of this client names.
+    [[nodiscard]] Sent valid(std::string_view call, Ticket const& ticket) {
+        mark_.require_own(call);
+        if (ticket.issuer() != issuer_) [[unlikely]]
+            throw UsageError(call, "the ticket is another client's");
+        return transport_.find(call, ticket.number(), ticket.slot());
+    }
+
+    [[nodiscard]] Sent send(std::string_view call, Request const& request, Timeout timeout,
+                            OutOfLine data) {
+        auto const sent = send_if_room(*this, call, request, data);
+        return sent ? *sent : send_late(call, request, timeout, data);
+    }
+
+    // Waits for room; `timeout` gets what is left of it.
+    [[gnu::noinline, gnu::cold]] Sent send_late(std::string_view call, Request const& request,
+                                                Timeout& timeout, OutOfLine data) {
+        Deadline const deadline(timeout);
+        std::optional<Sent> sent;
+        auto const poll = [&] {
+            return (sent = send_if_room(*this, call, request, data)).has_value();
+        };
+        if (!wait_for(poll, nothing_watched, timeout, call)) transport_.throw_not_sent(call);
+        timeout = deadline.left();
+        return *sent;
+    }
+
+    // Those that there is room for.
+    [[nodiscard]] Tickets send_n(std::string_view call, std::span<Request const> requests,
+                                 OutOfLine data) {
+        require_open(call);
+        Sent const first = transport_.next();
+        return {issuer_, first, transport_.try_send_n(requests.data(), requests.size(), data)};
+    }
+
+    [[nodiscard]] Reply await(std::string_view call, Sent const& sent, Timeout timeout) {
+        Packed<Reply> reply;
+        auto const watched = [&] { return transport_.awaited(); };
+        auto const taken = [&] { return take_if_come(*this, sent, reply); };
+        if (!wait_for(taken, watched, timeout, call)) throw_no_reply(call);
+        return unpack<Reply>(reply);
+    }
+
+    // Those that have come; their tickets leave `tickets`.
+    std::size_t receive_n(std::string_view call, Tickets& tickets, std::span<Reply> replies) {
+        std::size_t taken = 0;
+        Packed<Reply> reply;
+        while (taken < replies.size() && !tickets.empty() &&
+               transport_.try_take(valid(call, tickets[0]), reply)) {
+            replies[taken++] = unpack<Reply>(reply);
+            tickets = tickets.after(1);
+        }
+        return taken;
+    }
+
+    template <class Poll, class Watched>
+    bool wait_for(Poll&& poll, Watched&& watched, Timeout timeout, std::string_view call) {
+        return transport_.wait_style(call).until(poll, watched, timeout,
+                                                 [&] { transport_.require_alive(call); });
+    }
+    // What a credit, or a reply that was given up, comes in.
+    static void const* nothing_watched() { return nullptr; }
+
+    template <class Command>
+    [[nodiscard]] static auto reply_to(std::string_view call, Reply const& reply) {
+        if (reply.kind != static_cast<std::uint32_t>(ReplyStatus::answered)) [[unlikely]]
+            throw_status(call, reply.kind, reply.word[0], typeid(Command));
+        return read_packet<typename Messages::template ReplyTo<Command>>(reply);
+    }
+
+    ProcessMark mark_;
+    std::uint64_t issuer_ = new_ticket_issuer();
+    Transport transport_;
+
+   private:
+    void require_open(std::string_view call) const {
+        mark_.require_own(call);
+        transport_.require_open(call);
+    }
+};
+
+}  // namespace carillon::detail

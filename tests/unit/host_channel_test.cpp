@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's ends of a channel, beside a device's that the tests step.
+#include "carillon/detail/host/host_channel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "carillon/detail/protocol/endpoints.hpp"
+#include "support/ring_memory.hpp"
+
+namespace carillon::test {
+namespace {
+
+constexpr std::uint32_t capacity = 4;
+
+// Memory that is flushed, or fails to be.
+class FailingSync : public RangeSync {
+   public:
+    void flush(void const* /*where*/, std::size_t /*size*/) const override {
+        if (fails) throw std::runtime_error("no flush");
+    }
+    void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
+    bool fails = false;
+};
+
+class HostChannelTest : public testing::Test {
+   protected:
+    using Ends = HostChannel<int, int, HostCached, HostMapped>;
+
+    // Answers all that has been asked.
+    void answer() {
+        int request = 0;
+        while (device_.requests.try_pop(request)) ASSERT_TRUE(device_.replies.try_push(-request));
+    }
+    std::optional<int> take(Sequence number) {
+        ends_.require_valid("take", number);
+        Packed<int> reply;
+        if (!ends_.try_take(number, reply)) return {};
+        return unpack<int>(reply);
+    }
+    bool valid(Sequence number) {
+        try {
+            ends_.require_valid("take", number);
+        } catch (UsageError const&) {
+            return false;
+        }
+        return true;
+    }
+
+    FailingSync sync_;
+    RingMemory requests_{capacity};
+    RingMemory replies_{capacity};
+    Ends ends_{requests_.view(), replies_.view(), HostCached(),
+               HostMapped({StoreKind::cached, PublishMode::one_step}, &sync_)};
+    DeviceChannel<int, int> device_{requests_.view(), replies_.view()};
+};
+
+TEST_F(HostChannelTest, requestIsOutstandingFromItsSubmitToItsTake) {
+    for (int i = 1; i <= 20; ++i) {
+        auto const number = static_cast<Sequence>(i);
+        EXPECT_FALSE(valid(number));
+        EXPECT_EQ(ends_.try_submit(i, OutOfLine::none), number);
+        EXPECT_TRUE(valid(number));
+        EXPECT_FALSE(valid(number + capacity));
+        EXPECT_FALSE(ends_.all_answered());
+        answer();
+        EXPECT_TRUE(ends_.all_answered());
+        EXPECT_EQ(take(number), -i);
+        EXPECT_FALSE(valid(number));
+    }
+}
+
+TEST_F(HostChannelTest, replyThatCameBeforeAnotherKeepsItsPlace) {
+    EXPECT_EQ(ends_.try_submit_n(std::array{1, 2, 3, 4}.data(), 4, OutOfLine::none), 4U);
+    answer();
+    EXPECT_EQ(take(3), -3);
+    EXPECT_FALSE(valid(3));
+    EXPECT_TRUE(valid(1) && valid(2) && valid(4));
+    EXPECT_FALSE(ends_.try_submit(5, OutOfLine::none).has_value());
+    EXPECT_EQ(take(1), -1);
+    EXPECT_EQ(ends_.try_submit(5, OutOfLine::none), 5U);
+    EXPECT_FALSE(ends_.try_submit(6, OutOfLine::none).has_value()) << "2 has its place";
+    ends_.abandon(2);
+    EXPECT_EQ(ends_.try_submit(6, OutOfLine::none), 6U);
+    answer();
+    EXPECT_EQ(take(4), -4);
+    EXPECT_EQ(take(6), -6);
+    EXPECT_EQ(take(5), -5);
+}
+
+TEST_F(HostChannelTest, replyThatWasGivenUpLeavesItsPlaceWhenItComes) {
+    for (int i = 1; i <= 4; ++i) EXPECT_TRUE(ends_.try_submit(i, OutOfLine::none));
+    for (Sequence number = 1; number <= 4; ++number) {
+        ends_.abandon(number);
+        EXPECT_FALSE(valid(number));
+    }
+    EXPECT_FALSE(ends_.try_submit(5, OutOfLine::none));
+    answer();
+    std::optional<Sequence> number;
+    for (int look = 0; look < 5 && !number; ++look) number = ends_.try_submit(5, OutOfLine::none);
+    EXPECT_EQ(number, 5U);
+    answer();
+    EXPECT_EQ(take(5), -5);
+}
+
+// Catches a row that goes over the place of a reply which is kept.
+TEST_F(HostChannelTest, rowEndsBeforeAPlaceThatIsTaken) {
+    std::array<int, 4> const row{1, 2, 3, 4};
+    EXPECT_EQ(ends_.try_submit_n(row.data(), 4, OutOfLine::none), 4U);
+    answer();
+    EXPECT_EQ(take(4), -4);
+    EXPECT_EQ(take(1), -1);
+    EXPECT_EQ(take(2), -2);
+    EXPECT_EQ(ends_.try_submit_n(row.data(), 4, OutOfLine::none), 2U) << "3 has its place";
+    EXPECT_EQ(ends_.next(), 7U);
+    EXPECT_EQ(take(3), -3);
+    EXPECT_EQ(ends_.try_submit_n(row.data(), 4, OutOfLine::none), 2U);
+}
+
+// Catches a place that nobody leaves, and requests that count as unanswered for ever.
+TEST_F(HostChannelTest, requestsWhoseFlushThrewCountAsSentAndHaveNoReplies) {
+    std::array<int, 3> const row{1, 2, 3};
+    sync_.fails = true;
+    EXPECT_THROW((void)ends_.try_submit(7, OutOfLine::none), std::runtime_error);
+    EXPECT_EQ(ends_.next(), 2U);
+    EXPECT_FALSE(valid(1));
+    EXPECT_THROW((void)ends_.try_submit_n(row.data(), 3, OutOfLine::none), std::runtime_error);
+    EXPECT_EQ(ends_.next(), 5U);
+    for (Sequence number = 1; number < 5; ++number) EXPECT_FALSE(valid(number));
+    EXPECT_FALSE(ends_.all_answered());
+    sync_.fails = false;
+    answer();
+    EXPECT_TRUE(ends_.all_answered());
+    std::size_t sent = 0;
+    for (int look = 0; look < 5 && sent == 0; ++look) {
+        sent = ends_.try_submit_n(row.data(), 3, OutOfLine::none);
+    }
+    EXPECT_NE(sent, 0U);
+    answer();
+    EXPECT_EQ(take(5), -1);
+}
+
+TEST_F(HostChannelTest, warmingUpChangesNothing) {
+    EXPECT_EQ(ends_.try_submit(1, OutOfLine::none), 1U);
+    answer();
+    for (int i = 0; i < 10; ++i) ends_.warm();
+    EXPECT_EQ(requests_.credit(), 0U + 1U);
+    EXPECT_EQ(replies_.credit(), 0U);
+    EXPECT_TRUE(valid(1));
+    EXPECT_EQ(ends_.next(), 2U);
+    EXPECT_EQ(take(1), -1);
+}
+
+}  // namespace
+}  // namespace carillon::test
