@@ -102,7 +102,7 @@ class PersistentKernel {
     // Pool::clients have one.
     [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
 
-    // As KernelOptions::blocks.
+    // How many serve: KernelOptions::blocks, or what was chosen.
     [[nodiscard]] unsigned blocks() const {
         return supervisor("PersistentKernel::blocks").blocks();
     }
@@ -143,12 +143,13 @@ class PersistentKernel {
     PersistentKernel(Device const& device, Route route, KernelOptions const& options,
                      Handler const& handler)
         : route_(std::move(route)),
-          supervisor_(detail::KernelSupervisor::make(
-              device, route_.blocks(), options, "PersistentKernel", route_.channels_per_block())) {
+          supervisor_(
+              detail::KernelSupervisor::make(device, route_.blocks(), route_.with_blocks(options),
+                                             "PersistentKernel", route_.channels_per_block())) {
         static_assert(std::is_trivially_copyable_v<Handler>,
                       "carillon: a handler must be trivially copyable: it is passed to the kernel "
                       "by value");
-        supervisor_->run(route_.start(device, options, handler));
+        supervisor_->run(route_.start(device, route_.with_blocks(options), handler));
         route_.connect(device, options, supervisor_);
     }
 

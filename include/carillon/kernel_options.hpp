@@ -29,7 +29,14 @@ struct IdlePolicy {
 };
 
 struct KernelOptions {
-    unsigned blocks = 1;
+    // How many blocks serve. None: 1, and of a Pool what suits the device: one for each processor
+    // that the emulated device may use but the caller's, two at most; on a GPU one for each SM, 32
+    // at most. Each has an SM to itself for as long as the kernel runs, or shares one. Of channels
+    // as many as there are threads that ask at once. Of a pool so many that one is free when a
+    // request comes: a block takes one request at a time, so threads that wait for each reply need
+    // no more blocks than they are; for R requests a second that take S seconds each, R * S and a
+    // few more. What is more is looked at in vain, by all of them, whenever a request comes.
+    std::optional<unsigned> blocks = std::nullopt;
     // Slots of a channel, each way, or of the ring that a pool has; a power of two up to 2^20.
     std::uint32_t capacity = 256;
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);

@@ -14,10 +14,10 @@ namespace {
 constexpr char const* owner = "PersistentKernel";
 
 unsigned channels_of_blocks(KernelOptions const& options, unsigned each) {
-    if (options.blocks > std::numeric_limits<unsigned>::max() / 2 / each) {
-        throw UsageError(owner, fmt::format("{} blocks are too many", options.blocks));
+    if (blocks_of(options) > std::numeric_limits<unsigned>::max() / 2 / each) {
+        throw UsageError(owner, fmt::format("{} blocks are too many", blocks_of(options)));
     }
-    return options.blocks * each;
+    return blocks_of(options) * each;
 }
 
 }  // namespace

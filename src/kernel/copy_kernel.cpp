@@ -39,7 +39,7 @@ CopyKernel::CopyKernel(std::string_view owner, Device const& device,
 
 CopyBlocks CopyKernel::blocks() const {
     return {channels_->device_view(), block_limits(options_, device_.traits()),
-            device_.oversubscribed(options_.blocks)};
+            device_.oversubscribed(blocks_of(options_))};
 }
 
 HostProducer<CopyRequest> CopyKernel::requests(unsigned block) const {

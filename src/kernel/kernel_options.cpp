@@ -27,7 +27,8 @@ void check_options(std::string_view owner, KernelOptions const& options) {
     constexpr std::chrono::milliseconds least_host_limit{10};
     constexpr std::uint32_t longest_sleep_ns = 1'000'000;
     std::chrono::nanoseconds const host_limit = options.host_limit.value_or(least_host_limit);
-    if (options.blocks == 0) throw UsageError(owner, "0 blocks: a kernel has at least one block");
+    if (blocks_of(options) == 0)
+        throw UsageError(owner, "0 blocks: a kernel has at least one block");
     if (host_limit.count() != 0 && host_limit < least_host_limit) {
         throw UsageError(owner, fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for "
                                             "none",

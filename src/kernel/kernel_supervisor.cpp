@@ -34,7 +34,7 @@ KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<Channel
       owner_(std::move(owner)),
       channels_per_block_(channels_per_block),
       host_limit_(host_silence_limit(options, device_.traits())),
-      beats_(options.blocks, Beat{0, Clock::now()}),
+      beats_(blocks_of(options), Beat{0, Clock::now()}),
       heart_(start_thread([this](std::stop_token const& stop) {
           leave_pinned_cores();
           keep_beating(stop);
@@ -105,7 +105,7 @@ void KernelSupervisor::run(RunningKernel kernel) {
 void KernelSupervisor::await_start() {
     HostWait const wait(HostWait::Style::yield);
     auto const all_started = [&] {
-        for (unsigned i = 0; i < options_.blocks; ++i) {
+        for (unsigned i = 0; i < blocks(); ++i) {
             StatusLine const* status = leading_channel(i).status;
             if (!FlagReader<bool, HostCached>(&status->started).get()) return false;
         }
@@ -150,7 +150,7 @@ void KernelSupervisor::beat_once(std::uint64_t beat, HostMapped const& far,
                                  std::chrono::nanoseconds longest_silence) {
     try {
         bool silent = false;
-        for (unsigned i = 0; i < options_.blocks; ++i) {
+        for (unsigned i = 0; i < blocks(); ++i) {
             std::uint64_t* const word = &leading_channel(i).control->host_beat;
             FlagWriter<std::uint64_t, HostMapped>(word, far).set(beat);
             silent |= silent_for(i) > longest_silence;
@@ -193,7 +193,7 @@ void KernelSupervisor::ask_to_stop() {
     }
     HostMapped const far = device_.access(memory_->device_memory());
     std::exception_ptr failure;  // every block is told, whichever of them it fails for
-    for (unsigned i = 0; i < options_.blocks; ++i) {
+    for (unsigned i = 0; i < blocks(); ++i) {
         try {
             std::uint64_t* const stop = &leading_channel(i).control->stop;
             FlagWriter<bool, HostMapped>(stop, far).set(true);
@@ -302,7 +302,7 @@ void KernelSupervisor::require_alive(std::string_view call) {
 }
 
 EndReason KernelSupervisor::end_reason() const {
-    for (unsigned i = 0; i < options_.blocks; ++i) {
+    for (unsigned i = 0; i < blocks(); ++i) {
         StatusLine const* status = leading_channel(i).status;
         auto const reason = static_cast<EndReason>(HostCached().load_word(&status->ended));
         if (reason == EndReason::host_silent || reason == EndReason::lifetime) return reason;

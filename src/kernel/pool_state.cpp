@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
 
@@ -29,11 +30,11 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
                                      "together take one request at a time",
                                      pool.stripe));
     }
-    if (std::uint64_t{options.blocks} * pool.stripe > options.capacity) {
+    if (std::uint64_t{blocks_of(options)} * pool.stripe > options.capacity) {
         throw UsageError(owner,
                          fmt::format("{} blocks that take {} requests at a time share a ring of "
                                      "{} slots",
-                                     options.blocks, pool.stripe, options.capacity));
+                                     blocks_of(options), pool.stripe, options.capacity));
     }
 }
 
@@ -41,11 +42,29 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
 // The threads of one that run a handler together take one at a time.
 std::uint32_t stripe_of(Pool const& pool, KernelOptions const& options, unsigned threads) {
     constexpr std::uint32_t most = 16;
-    if (pool.stripe > 1 || options.blocks > 1 || threads > 1) return pool.stripe;
+    if (pool.stripe > 1 || blocks_of(options) > 1 || threads > 1) return pool.stripe;
     return std::clamp(options.capacity / 8, 1U, most);
 }
 
+// One for each processor that is left beside a client's, or for each SM; what is more is looked at
+// in vain.
+unsigned blocks_that_suit(Device const& device) {
+    constexpr unsigned most_of_threads = 2;
+    constexpr unsigned most_of_a_gpu = 32;
+    if (device.traits().shares_processors) {
+        return std::min(cpu::available_processors() - 1, most_of_threads);
+    }
+    return std::min(static_cast<unsigned>(device.info().sm_count.value_or(1)), most_of_a_gpu);
+}
+
 }  // namespace
+
+KernelOptions options_of_pool(Device const& device, Pool const& pool, KernelOptions options) {
+    if (options.blocks) return options;
+    std::uint32_t const stripes = pool.stripe == 0 ? 1 : options.capacity / pool.stripe;
+    options.blocks = std::max(1U, std::min(blocks_that_suit(device), stripes));
+    return options;
+}
 
 PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const& options,
                      unsigned threads, MessageShape const& requests, MessageShape const& replies)
@@ -53,7 +72,7 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
       count_(pool.clients * pool.replies),
       warps_(pool.stripe > 1),
       shape_(replies),
-      blocks_(std::make_shared<ChannelMemory>(device, options.blocks, slots_of_a_block)),
+      blocks_(std::make_shared<ChannelMemory>(device, blocks_of(options), slots_of_a_block)),
       slots_(
           device.allocate_host(count_ * (shape_.slot_lines * sizeof(Line) + sizeof(std::uint64_t)) +
                                sizeof(std::uint64_t))),
@@ -64,7 +83,7 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
                           .stripe = stripe_of(pool, options, threads),
                           .producers = pool.clients},
           Direction::to_device, requests)),
-      wait_(HostWait::for_kernel(device.traits(), options.blocks, options.wait)) {
+      wait_(HostWait::for_kernel(device.traits(), blocks_of(options), options.wait)) {
     format_reply_slots(host_reply_slots(), 1);
     ring_->bury = [this](unsigned client) { bury(client); };
 }

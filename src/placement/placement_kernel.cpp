@@ -44,14 +44,14 @@ PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
     bool const fits =
         std::max(shape.request_lines, shape.reply_lines) * shape.capacity * sizeof(Line) <= page;
     unsigned const candidates =
-        fits ? std::max(fewest_candidates, 2 * options.blocks) : options.blocks;
+        fits ? std::max(fewest_candidates, 2 * blocks_of(options)) : blocks_of(options);
     PlacedMemory placed;
     placed.memory = std::make_shared<ChannelMemory>(device, candidates, shape);
     if (!fits) {
-        placed.placement = place_blocks(options.blocks, profile);
+        placed.placement = place_blocks(blocks_of(options), profile);
         return placed;
     }
-    placed.placement = place_channels(device, *placed.memory, options.blocks, profile, launch);
+    placed.placement = place_channels(device, *placed.memory, blocks_of(options), profile, launch);
     placed.memory->arrange(placed.placement.locations());
     return placed;
 }
@@ -65,8 +65,8 @@ std::string why_not(Device const& device, Channels const& requests, KernelOption
     if (threads != 1) return "a block of several threads is not placed";
     if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";
     auto const most = static_cast<unsigned>(device.info().sm_count.value_or(64));
-    if (options.blocks > most) {
-        return fmt::format("{} blocks are more than there are places", options.blocks);
+    if (blocks_of(options) > most) {
+        return fmt::format("{} blocks are more than there are places", blocks_of(options));
     }
     return {};
 }

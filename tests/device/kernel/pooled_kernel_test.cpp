@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel whose blocks share one ring.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -188,6 +189,23 @@ TEST_P(PooledKernelTest, clientWhoseThreadDiedIsForgotten) {
     }
     left.reset();
     kernel.drain(patience);
+}
+
+TEST_P(PooledKernelTest, poolThatSaysNothingOfItsBlocksHasAsManyAsSuitTheDevice) {
+    using Kernel = PersistentKernel<PoolHandler, Pool>;
+    unsigned const suit =
+        device().traits().shares_processors
+            ? std::clamp(cpu::available_processors(), 2U, 3U) - 1
+            : std::min(32U, static_cast<unsigned>(device().info().sm_count.value_or(1)));
+    EXPECT_EQ(Kernel(device()).blocks(), suit);
+    EXPECT_EQ(Kernel(device(), Pool{.stripe = 32}, {.capacity = 64}).blocks(), std::min(suit, 2U));
+    EXPECT_EQ(Kernel(device(), Pool{.stripe = 16}, {.capacity = 64}).blocks(), std::min(suit, 4U));
+    EXPECT_EQ(Kernel(device(), Pool{}, {.blocks = 1}).blocks(), 1U);
+    EXPECT_EQ(PersistentKernel<PoolHandler>(device()).blocks(), 1U);
+    Kernel kernel(device());
+    everyone_gets_their_own(kernel, 2, 200);
+    for (unsigned block = 0; block < suit; ++block) (void)kernel.sm(block);
+    CARILLON_EXPECT_ERROR((void)kernel.sm(suit), UsageError, "there is no block");
 }
 
 TEST_P(PooledKernelTest, whatCannotBeIsAUsageError) {

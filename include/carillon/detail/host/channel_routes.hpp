@@ -87,7 +87,7 @@ using ChannelClient =
 
 // How its clients wait. Made before memory is touched: it throws UnsupportedError.
 [[nodiscard]] inline HostWait wait_of_clients(Device const& device, KernelOptions const& options) {
-    return HostWait::for_kernel(device.traits(), options.blocks, options.wait);
+    return HostWait::for_kernel(device.traits(), blocks_of(options), options.wait);
 }
 
 inline namespace CARILLON_TOOLCHAIN {
@@ -111,40 +111,44 @@ class Route<Handler, Channels> {
     // Its first channels have the control and status lines of the blocks.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
+        return options;
+    }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handler const& handler) const {
         FunctorOf<Handler> const functor(handler);
         BlockLimits const limits = block_limits(options, device.traits());
-        bool const oversubscribed = device.oversubscribed(options.blocks);
+        bool const oversubscribed = device.oversubscribed(blocks_of(options));
         ChannelTable const channels = memory_->device_view();
-        bool const many = options.blocks >= many_blocks;
+        bool const many = blocks_of(options) >= many_blocks;
         constexpr unsigned threads = threads_of<Handler>();
         if constexpr (threads == 1 && block_threads != 1) {
             if (!express_wanted_) {
                 using Body = ServeLongBody<FunctorOf<Handler>, Request, Reply>;
-                return launch(device, LaunchShape{options.blocks, block_threads},
+                return launch(device, LaunchShape{blocks_of(options), block_threads},
                               Body{channels, functor, limits, oversubscribed});
             }
         } else if constexpr (threads == 1) {
             if (!express_wanted_) {
                 using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
-                return launch_pinned(device, pins(device, options.blocks),
+                return launch_pinned(device, pins(device, blocks_of(options)),
                                      Body{channels, functor, limits, oversubscribed, many});
             }
         }
         using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
-        return launch(device, LaunchShape{options.blocks, threads},
+        return launch(device, LaunchShape{blocks_of(options), threads},
                       Body{channels, functor, limits, oversubscribed, many,
-                           express_wanted_ ? options.blocks : 0});
+                           express_wanted_ ? blocks_of(options) : 0});
     }
 
     // Makes the clients of a kernel that runs.
     void connect(Device const& device, KernelOptions const& options,
                  std::shared_ptr<KernelSupervisor> const& kernel) {
-        for (unsigned i = 0; i < options.blocks; ++i) {
+        for (unsigned i = 0; i < blocks_of(options); ++i) {
             channels_.add(device, memory_, i, wait_, kernel);
-            if (express_wanted_) express_.add(device, memory_, options.blocks + i, wait_, kernel);
+            if (express_wanted_)
+                express_.add(device, memory_, blocks_of(options) + i, wait_, kernel);
         }
     }
 
@@ -212,20 +216,23 @@ class Route<Handler, WatchedChannels> {
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] unsigned channels_per_block() const { return per_block_; }
+    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
+        return options;
+    }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handler const& handler) const {
         using Body =
             WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
-        bool const oversubscribed = device.oversubscribed(options.blocks);
-        return launch(device, LaunchShape{options.blocks, lanes_per_warp},
+        bool const oversubscribed = device.oversubscribed(blocks_of(options));
+        return launch(device, LaunchShape{blocks_of(options), lanes_per_warp},
                       Body{memory_->device_view(), FunctorOf<Handler>(handler), per_block_,
                            block_limits(options, device.traits()), oversubscribed});
     }
 
     void connect(Device const& device, KernelOptions const& options,
                  std::shared_ptr<KernelSupervisor> const& kernel) {
-        for (unsigned i = 0; i < options.blocks * per_block_; ++i) {
+        for (unsigned i = 0; i < blocks_of(options) * per_block_; ++i) {
             unsigned const block = i / per_block_;
             std::uint64_t* const doorbells =
                 memory_->host_view().doorbells(block, kernel->doorbell_page(block));

@@ -31,6 +31,10 @@ namespace carillon::detail {
 
 class ExitHook;
 
+// How many blocks the options mean, those of a pool once it has chosen.
+[[nodiscard]] inline unsigned blocks_of(KernelOptions const& options) {
+    return options.blocks.value_or(1);
+}
 // Throws UsageError, in the name of `owner`, for options that no kernel can have. The capacity is
 // for whoever makes the rings.
 void check_options(std::string_view owner, KernelOptions const& options);
@@ -72,7 +76,7 @@ class KernelSupervisor final : public ChannelPeer {
     void require_block(std::string_view call, unsigned block) const;
     // `outstanding`: whether the block, which is there, has requests.
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
-    [[nodiscard]] unsigned blocks() const { return options_.blocks; }
+    [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
     [[nodiscard]] unsigned sm(unsigned block) const;
     // Which of its two pages for doorbells a block that has started watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;

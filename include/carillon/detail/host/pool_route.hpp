@@ -35,9 +35,9 @@ class Route<Handler, Pool> {
     using Client = carillon::Client<Messages, PoolTransport<Request, Reply>>;
 
     Route(Device const& device, Pool const& pool, KernelOptions const& options)
-        : state_(std::make_shared<PoolState>(device, pool, options, threads_of<Handler>(),
-                                             shape_of<AddressedRequest<Request>>(),
-                                             shape_of<Reply>())) {}
+        : state_(std::make_shared<PoolState>(
+              device, pool, options_of_pool(device, pool, options), threads_of<Handler>(),
+              shape_of<AddressedRequest<Request>>(), shape_of<Reply>())) {}
 
     // Moved, not assigned.
     Route(Route&&) noexcept = default;
@@ -50,17 +50,22 @@ class Route<Handler, Pool> {
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return state_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    // `options` as they were made, with the number of blocks.
+    [[nodiscard]] KernelOptions with_blocks(KernelOptions options) const {
+        options.blocks = blocks()->channels();
+        return options;
+    }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handler const& handler) const {
         using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
         MpmcRingView const ring = state_->ring()->memory.device_view();
         unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
-        bool const oversubscribed = device.oversubscribed(options.blocks);
-        return launch(device, LaunchShape{options.blocks, threads},
+        bool const oversubscribed = device.oversubscribed(blocks_of(options));
+        return launch(device, LaunchShape{blocks_of(options), threads},
                       Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
                            FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                           oversubscribed, options.blocks >= many_blocks, state_->warps()});
+                           oversubscribed, blocks_of(options) >= many_blocks, state_->warps()});
     }
 
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,

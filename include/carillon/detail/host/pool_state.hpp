@@ -27,6 +27,10 @@ struct alignas(64) ClientRecord {
     std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
 };
 
+// The options with a number of blocks, where they say none: what suits the device.
+[[nodiscard]] KernelOptions options_of_pool(Device const& device, Pool const& pool,
+                                            KernelOptions options);
+
 // What a kernel and the clients of its pool have in common. Each client has slots of its own for
 // replies, so that they are known when its thread has died.
 class PoolState {
