@@ -21,8 +21,8 @@ void X86::store_payloads(StoreKind kind, Line* to, void const* payloads, std::si
     }
 }
 
-void X86::store_quads(StoreKind kind, Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
-                      __m128i quad3) {
+[[gnu::hot]] void X86::store_quads(StoreKind kind, Line* to, __m128i quad0, __m128i quad1,
+                                   __m128i quad2, __m128i quad3) {
     (void)AllStores::with(kind, [&](auto form) { form.store(to, quad0, quad1, quad2, quad3); });
 }
 

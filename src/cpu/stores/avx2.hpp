@@ -15,8 +15,8 @@ struct Avx2Stores {
     static bool supported() { return __builtin_cpu_supports("avx2") != 0; }
     static bool rows_leave_whole() { return false; }
 
-    __attribute__((target("avx2"))) static void store(Line* to, __m128i quad0, __m128i quad1,
-                                                      __m128i quad2, __m128i quad3) {
+    __attribute__((hot, target("avx2"))) static void store(Line* to, __m128i quad0, __m128i quad1,
+                                                           __m128i quad2, __m128i quad3) {
         auto* const out = reinterpret_cast<__m256i*>(to);
         _mm256_stream_si256(out, join(quad0, quad1));
         _mm256_stream_si256(out + 1, join(quad2, quad3));

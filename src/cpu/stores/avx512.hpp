@@ -19,8 +19,9 @@ struct Avx512Stores {
     // is ever evicted half full (measured: docs/guarantees.md).
     static bool rows_leave_whole() { return __builtin_cpu_is("intel") != 0; }
 
-    __attribute__((target("avx512f"))) static void store(Line* to, __m128i quad0, __m128i quad1,
-                                                         __m128i quad2, __m128i quad3) {
+    __attribute__((hot, target("avx512f"))) static void store(Line* to, __m128i quad0,
+                                                              __m128i quad1, __m128i quad2,
+                                                              __m128i quad3) {
         _mm512_stream_si512(reinterpret_cast<__m512i*>(to), join(quad0, quad1, quad2, quad3));
     }
 

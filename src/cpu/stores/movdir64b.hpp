@@ -25,7 +25,8 @@ struct Movdir64bStores {
     }
     static bool rows_leave_whole() { return true; }
 
-    static void store(Line* to, __m128i quad0, __m128i quad1, __m128i quad2, __m128i quad3) {
+    [[gnu::hot]] static void store(Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
+                                   __m128i quad3) {
         return has_avx512 ? store_joined(to, quad0, quad1, quad2, quad3)
                           : store_apart(to, quad0, quad1, quad2, quad3);
     }
@@ -40,19 +41,17 @@ struct Movdir64bStores {
    private:
     static inline bool const has_avx512 = Avx512Stores::supported();
 
-    __attribute__((target("movdir64b"))) static void store_apart(Line* to, __m128i quad0,
-                                                                 __m128i quad1, __m128i quad2,
-                                                                 __m128i quad3) {
+    __attribute__((hot, target("movdir64b"))) static void store_apart(Line* to, __m128i quad0,
+                                                                      __m128i quad1, __m128i quad2,
+                                                                      __m128i quad3) {
         Line line;
         store_each(&line, quad0, quad1, quad2, quad3,
                    [](__m128i* quad, __m128i value) { _mm_store_si128(quad, value); });
         _movdir64b(to, &line);
     }
 
-    __attribute__((target("avx512f,movdir64b"))) static void store_joined(Line* to, __m128i quad0,
-                                                                          __m128i quad1,
-                                                                          __m128i quad2,
-                                                                          __m128i quad3) {
+    __attribute__((hot, target("avx512f,movdir64b"))) static void store_joined(
+        Line* to, __m128i quad0, __m128i quad1, __m128i quad2, __m128i quad3) {
         Line line;
         _mm512_store_si512(&line, join(quad0, quad1, quad2, quad3));
         _movdir64b(to, &line);

@@ -15,7 +15,8 @@ struct Sse2Stores {
     static bool supported() { return true; }
     static bool rows_leave_whole() { return false; }
 
-    static void store(Line* to, __m128i quad0, __m128i quad1, __m128i quad2, __m128i quad3) {
+    [[gnu::hot]] static void store(Line* to, __m128i quad0, __m128i quad1, __m128i quad2,
+                                   __m128i quad3) {
         store_each(to, quad0, quad1, quad2, quad3,
                    [](__m128i* quad, __m128i value) { _mm_stream_si128(quad, value); });
     }
