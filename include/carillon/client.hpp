@@ -145,7 +145,7 @@ class Client : private detail::ClientBase<Messages, Transport> {
     std::size_t try_take_n(Tickets& tickets, std::span<Reply> replies) requires in_rows {
         constexpr std::string_view call = "Client::try_take_n";
         detail::OneThreadCall<> const one(this, call);
-        mark_.require_own(call);
+        transport_.require_own(call);
         detail::require_messages(call, replies);
         return this->receive_n(call, tickets, replies);
     }
@@ -156,7 +156,7 @@ class Client : private detail::ClientBase<Messages, Transport> {
                 std::chrono::nanoseconds timeout) requires in_rows {
         constexpr std::string_view call = "Client::take_n";
         detail::OneThreadCall<> const one(this, call);
-        mark_.require_own(call);
+        transport_.require_own(call);
         detail::require_messages(call, replies);
         std::size_t const all = tickets.size();
         if (replies.size() < all) detail::throw_no_room_for_replies(call, replies.size(), all);
@@ -225,7 +225,7 @@ class Client : private detail::ClientBase<Messages, Transport> {
     // Of a channel: whether the kernel has answered every request. Of a client's calls the only one
     // that any thread may make.
     [[nodiscard]] bool all_answered() const requires(Transport::is_channel) {
-        mark_.require_own("Client::all_answered");
+        transport_.require_own("Client::all_answered");
         return transport_.all_answered();
     }
     // Of a channel: how many requests have room.
@@ -240,7 +240,6 @@ class Client : private detail::ClientBase<Messages, Transport> {
     }
 
    private:
-    using Base::mark_;
     using Base::transport_;
 };
 

@@ -52,7 +52,7 @@ class BasicHostCached {
 
    private:
     RangeSync const* sync_;
-    Cpu cpu_;
+    [[no_unique_address]] Cpu cpu_;
 };
 
 using HostCached = BasicHostCached<X86>;

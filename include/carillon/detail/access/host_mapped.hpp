@@ -130,7 +130,7 @@ class BasicHostMapped {
     HostStores stores_;
     RangeSync const* sync_;
     std::uint64_t const* read_back_;
-    Cpu cpu_;
+    [[no_unique_address]] Cpu cpu_;
 };
 
 using HostMapped = BasicHostMapped<X86>;

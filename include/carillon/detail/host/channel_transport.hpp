@@ -14,6 +14,7 @@
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
@@ -27,7 +28,7 @@ namespace carillon::detail {
 
 // Neither copied nor moved. Of its calls `call` is what the user called, for errors.
 template <class Request, class Reply>
-class ChannelTransport {
+class alignas(64) ChannelTransport {
    public:
     static constexpr bool is_channel = true;
     using Sent = Sequence;
@@ -38,14 +39,15 @@ class ChannelTransport {
     ChannelTransport(Device const& device, std::shared_ptr<ChannelMemory> memory, unsigned index,
                      HostWait wait, std::shared_ptr<ChannelPeer> peer = nullptr,
                      std::uint64_t* doorbell = nullptr)
-        : kernel_state_(peer ? &peer->state_word() : nullptr),
-          wait_(wait),
-          memory_(checked_memory("Channel", device, std::move(memory), index,
-                                 ChannelShape::of<Request, Reply>(0))),
+        : wait_(wait),
+          kernel_state_(peer ? &peer->state_word() : nullptr),
+          ends_(make_ends(device,
+                          *checked_memory("Channel", device, memory, index,
+                                          ChannelShape::of<Request, Reply>(0)),
+                          index, doorbell)),
+          memory_(std::move(memory)),
           index_(index),
-          peer_(std::move(peer)),
-          ends_(view().requests, view().replies, HostCached(),
-                device.access(memory_->device_memory()), doorbell) {}
+          peer_(std::move(peer)) {}
 
     // For a kernel that the user writes.
     explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
@@ -64,6 +66,7 @@ class ChannelTransport {
         return {device.requests, device.replies};
     }
 
+    void require_own(std::string_view call) const { mark_.require_own(call); }
     void require_open(std::string_view call) const {
         // Relaxed: what is not `running` leads to what the mutex of the kernel orders.
         if (kernel_state_ != nullptr &&
@@ -71,7 +74,7 @@ class ChannelTransport {
             peer_->require_open(call);
     }
     void require_alive(std::string_view call) const {
-        if (peer_) peer_->require_alive(call);
+        if (kernel_state_ != nullptr) peer_->require_alive(call);
     }
     [[nodiscard]] HostWait const& wait_style(std::string_view /*call*/) const { return wait_; }
 
@@ -117,14 +120,23 @@ class ChannelTransport {
     [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
 
    private:
-    [[nodiscard]] ChannelView view() const { return memory_->host_view().channel(index_); }
+    using Ends = HostChannel<Request, Reply, HostCached, HostMapped>;
 
-    std::atomic<KernelState> const* kernel_state_;  // of peer_, if there is one
+    [[nodiscard]] static Ends make_ends(Device const& device, ChannelMemory const& memory,
+                                        unsigned index, std::uint64_t* doorbell) {
+        ChannelView const view = memory.host_view().channel(index);
+        return {view.requests, view.replies, HostCached(), device.access(memory.device_memory()),
+                doorbell};
+    }
+
+    ProcessMark mark_;
     HostWait wait_;
+    std::atomic<KernelState> const* kernel_state_;  // of peer_, if there is one
+    Ends ends_;
+    // What a call looks at ends with ends_.
     std::shared_ptr<ChannelMemory> memory_;
     unsigned index_;
     std::shared_ptr<ChannelPeer> peer_;
-    HostChannel<Request, Reply, HostCached, HostMapped> ends_;
     mutable TakenOnce taken_;
 };
 

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
@@ -92,11 +91,10 @@ class ClientBase {
 
     // All that exchange() does but for sending, and taking.
     void warm_up(std::string_view call) {
-        mark_.require_own(call);
-        constexpr std::size_t lines = 8;  // of each, as GCC compiles it
-        cpu::prefetch_code(&exchange, lines);
-        cpu::prefetch_code(&send_if_room, lines);
-        cpu::prefetch_code(&take_if_come, lines);
+        transport_.require_own(call);
+        cpu::prefetch_code(&exchange, 16);  // lines of each, as GCC compiles it
+        cpu::prefetch_code(&send_if_room, 16);
+        cpu::prefetch_code(&take_if_come, 8);
         transport_.warm(call);
         transport_.wait_style(call).warm();
     }
@@ -107,7 +105,7 @@ class ClientBase {
 
     // What a ticket of this client names.
     [[nodiscard]] Sent valid(std::string_view call, Ticket const& ticket) {
-        mark_.require_own(call);
+        transport_.require_own(call);
         if (ticket.issuer() != issuer_) [[unlikely]]
             throw UsageError(call, "the ticket is another client's");
         return transport_.find(call, ticket.number(), ticket.slot());
@@ -175,13 +173,12 @@ class ClientBase {
         return read_packet<typename Messages::template ReplyTo<Command>>(reply);
     }
 
-    ProcessMark mark_;
+    Transport transport_;  // what every call looks at first
     std::uint64_t issuer_ = new_ticket_issuer();
-    Transport transport_;
 
    private:
     void require_open(std::string_view call) const {
-        mark_.require_own(call);
+        transport_.require_own(call);
         transport_.require_open(call);
     }
 };

@@ -24,16 +24,13 @@ class HostChannel {
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
                 std::uint64_t* doorbell = nullptr)
         : requests_(requests, far, near, TailDoorbell(doorbell)),
-          replies_(replies, near, far),
           submitted_(requests.first - 1),
+          replies_(replies, near, far),
           kept_(requests.capacity) {}
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
     [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
         Sequence const number = requests_.next();
-        // What is outstanding always has room in the reply ring, even if nobody ever looks again.
-        if (outstanding() + replies_.held() >= requests_.capacity()) [[unlikely]]
-            replies_.return_held();
         if (places(1) == 0 || !push([&] { return requests_.try_push(request, data); }))
             [[unlikely]] {
             (void)receive();  // a reply that was given up and has come since leaves its place
@@ -47,7 +44,6 @@ class HostChannel {
     [[nodiscard]] std::size_t try_submit_n(Request const* requests, std::size_t count,
                                            OutOfLine data) {
         std::size_t const most = places(count);
-        if (outstanding() + most + replies_.held() > requests_.capacity()) replies_.return_held();
         std::size_t const sent = push([&] { return requests_.try_push_n(requests, most, data); });
         if (sent == 0) (void)receive();
         return sent;
@@ -110,6 +106,7 @@ class HostChannel {
     void keep(Kept& place, State state) {
         place.state = state;
         ++kept_count_;
+        places_ = 0;
     }
     void leave(Kept& place) {
         place.state = State::none;
@@ -122,20 +119,27 @@ class HostChannel {
     // Requests whose replies have not been taken from the ring.
     [[nodiscard]] std::uint64_t outstanding() const { return requests_.next() - replies_.next(); }
     [[nodiscard]] bool was_received(Sequence number) const { return number < replies_.next(); }
-    // How many of the next `count` requests have one: none waits at the place of another.
-    [[nodiscard]] std::size_t places(std::size_t count) {
-        std::size_t const room = requests_.capacity() - outstanding();
-        std::size_t const fit = std::min(count, room);
-        if (kept_count_ == 0) [[likely]]
-            return fit;
-        std::size_t free = 0;
-        while (free < fit && place(requests_.next() + free).state == State::none) ++free;
-        return free;
-    }
     [[nodiscard]] bool is_outstanding(Sequence number) {
         if (number - replies_.next() < outstanding()) return state_of(number) != State::abandoned;
         return was_received(number) && state_of(number) == State::arrived &&
                place(number).number == number;
+    }
+    // How many of the next `count` requests have a place for their replies: none waits at the place
+    // of another. Looks anew where fewer are known.
+    [[nodiscard]] std::size_t places(std::size_t count) {
+        if (places_ < count) look_for_places(count);
+        return std::min<std::size_t>(places_, count);
+    }
+    [[gnu::noinline]] void look_for_places(std::size_t count) {
+        // What is outstanding always has room in the reply ring, even if nobody ever looks again.
+        if (outstanding() + replies_.held() + count > requests_.capacity()) replies_.return_held();
+        std::uint64_t const room = requests_.capacity() - outstanding() - replies_.held();
+        places_ = static_cast<std::uint32_t>(room);
+        if (kept_count_ == 0) [[likely]]
+            return;
+        places_ = 0;
+        auto const most = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, count));
+        while (places_ < most && place(requests_.next() + places_).state == State::none) ++places_;
     }
 
     // What a flush that throws (non-coherent memory) may have sent has its reply dropped.
@@ -144,6 +148,7 @@ class HostChannel {
         Sequence const first = requests_.next();
         try {
             auto const pushed = push();
+            places_ -= static_cast<std::uint32_t>(pushed);
             tell_submitted();
             return pushed;
         } catch (...) {
@@ -187,10 +192,13 @@ class HostChannel {
         return true;
     }
 
-    Producer<Request, Far, Near, TailDoorbell> requests_;
-    Consumer<Reply, Near, Far> replies_;
-    mutable Sequence submitted_;    // the last one; read by other threads
+    // In the order in which a call looks at them: what it needs until its request is stored is in
+    // the first line of a client, what it needs for the reply in the third at the latest.
+    std::uint32_t places_ = 0;      // replies of so many more requests have a place for certain
     std::uint32_t kept_count_ = 0;  // of kept_: while it is 0 that is not looked at
+    Producer<Request, Far, Near, TailDoorbell> requests_;
+    mutable Sequence submitted_;  // the last one; read by other threads
+    Consumer<Reply, Near, Far> replies_;
     std::vector<Kept> kept_;
 };
 

@@ -15,6 +15,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_state.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
@@ -62,6 +63,7 @@ class PoolTransport {
     PoolTransport& operator=(PoolTransport const&) = delete;
     ~PoolTransport() = default;
 
+    void require_own(std::string_view call) const { mark_.require_own(call); }
     void require_open(std::string_view call) const {
         auto& kernel = owned(state_, call).kernel();
         // Relaxed: as ChannelTransport::require_open.
@@ -171,6 +173,7 @@ class PoolTransport {
         free_.push_back(index_of(slot));
     }
 
+    ProcessMark mark_;
     std::shared_ptr<PoolState> state_;
     HostMpmcProducer<AddressedRequest<Request>> producer_;
     ClientRecord* record_;

@@ -24,7 +24,12 @@ class Consumer {
     CARILLON_POLICY_CODE
     CARILLON_HD explicit Consumer(RingView const& view, Near near = Near(), Far far = Far(),
                                   Lanes lanes = Lanes())
-        : view_(view), next_(view.first), near_(near), far_(far), lanes_(lanes) {
+        : next_(view.first),
+          near_(near),
+          view_(view),
+          far_(far),
+          credit_(view.credit),
+          lanes_(lanes) {
         check_payload<T>();
     }
 
@@ -210,16 +215,18 @@ class Consumer {
     // leave ahead of them, the slot could be written under them.
     CARILLON_POLICY_CODE
     CARILLON_HD void return_credit() {
-        detail::return_credit(far_, lanes_, view_.credit, next_ - 1);
+        detail::return_credit(far_, lanes_, credit_, next_ - 1);
         held_ = 0;
     }
 
-    RingView view_;
+    // In the order in which a take looks at them.
     Sequence next_;
     std::uint32_t held_ = 0;    // messages taken whose credit has not been returned
     std::uint32_t misses_ = 0;  // looks in a row that found nothing, while there are such
     Near near_;
+    RingSlots view_;
     Far far_;
+    std::uint64_t* credit_;
     Lanes lanes_;
 };
 

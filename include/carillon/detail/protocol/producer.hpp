@@ -36,14 +36,15 @@ class Producer {
     CARILLON_POLICY_CODE
     CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
                                   Ringer doorbell = Ringer(), Lanes lanes = Lanes())
-        : view_(view),
-          next_(view.first),
+        : next_(view.first),
           slot_(view.slot(view.first)),
           room_(view.capacity),
+          lanes_(lanes),
           far_(far),
-          near_(near),
+          view_(view),
           doorbell_(doorbell),
-          lanes_(lanes) {
+          credit_(view.credit),
+          near_(near) {
         check_payload<T>();
     }
 
@@ -244,7 +245,7 @@ class Producer {
     // but never more than there are. In every lane, before its own stores.
     CARILLON_POLICY_CODE
     CARILLON_HD void look_at_credit() {
-        Sequence const taken = near_.load_word(view_.credit);
+        Sequence const taken = near_.load_word(credit_);
         auto const outstanding = static_cast<std::int64_t>(next_ - 1 - taken);
         room_ = outstanding < 0 ? view_.capacity
                 : outstanding > view_.capacity
@@ -252,14 +253,17 @@ class Producer {
                     : view_.capacity - static_cast<std::uint32_t>(outstanding);
     }
 
-    RingView view_;
+    // In the order in which a push looks at them, so that all until its line is stored are
+    // together.
     Sequence next_;
     Line* slot_;          // of line next_
     std::uint32_t room_;  // slots known to be free
-    Far far_;
-    Near near_;
-    Ringer doorbell_;
     Lanes lanes_;
+    Far far_;
+    RingSlots view_;
+    Ringer doorbell_;
+    std::uint64_t* credit_;  // looked at four times a lap
+    Near near_;
 };
 
 }  // namespace carillon

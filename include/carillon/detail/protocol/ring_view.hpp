@@ -23,6 +23,20 @@ struct RingView {
     }
 };
 
+// What an end looks at for every message: where its slot is.
+struct RingSlots {
+    Line* slots;
+    std::uint32_t capacity;
+    std::uint32_t slot_lines;
+
+    CARILLON_HD explicit RingSlots(RingView const& view)
+        : slots(view.slots), capacity(view.capacity), slot_lines(view.slot_lines) {}
+    // As RingView::slot.
+    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
+        return slots + ((sequence - 1) & (capacity - 1)) * slot_lines;
+    }
+};
+
 // Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
 // Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
 inline void format_ring(RingView const& view) {

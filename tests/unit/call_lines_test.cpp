@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many lines of the CPU's own state a call looks at. What a pause has put out of the caches a
+// call has to fetch one by one.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "carillon/carillon.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "support/eventually.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Echo = Channel<int, int>;
+
+constexpr std::size_t line = 64;
+constexpr std::size_t lines = 3;
+
+static_assert(alignof(Echo) == line);
+static_assert(alignof(detail::ForkCount) == line && sizeof(detail::ForkCount) == line);
+static_assert(alignof(ChannelPeer) == line);
+
+// A channel of which all but the first lines are on a page that can be taken away.
+class SplitChannel {
+   public:
+    SplitChannel(Device const& device, std::shared_ptr<ChannelMemory> memory)
+        : pages_(static_cast<std::byte*>(::mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+          channel_(new (pages_ + page_ - lines * line)
+                       Echo(device, std::move(memory), 0, HostWait(HostWait::Style::yield))) {}
+    SplitChannel(SplitChannel const&) = delete;
+    SplitChannel& operator=(SplitChannel const&) = delete;
+    ~SplitChannel() {
+        channel_->~Echo();
+        (void)::munmap(pages_, 2 * page_);
+    }
+
+    // What is beyond the first lines is not there meanwhile: a look at it ends the program.
+    template <class Call>
+    auto with_its_first_lines(Call&& call) {
+        (void)::mprotect(pages_ + page_, page_, PROT_NONE);
+        auto const result = call(*channel_);
+        (void)::mprotect(pages_ + page_, page_, PROT_READ | PROT_WRITE);
+        return result;
+    }
+
+   private:
+    std::size_t page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::byte* pages_;
+    Echo* channel_;
+};
+
+// Several laps: the credit is looked at and returned meanwhile.
+TEST(CallLinesTest, callLooksAtThreeLinesOfItsClient) {
+    Device const device = Device::open("emulated");
+    auto const memory = std::make_shared<ChannelMemory>(device, 1, 8);
+    SplitChannel channel(device, memory);
+    std::atomic<bool> over = false;
+    std::jthread const kernel([&] {
+        ChannelView const view = memory->device_view().channel(0);
+        DeviceChannel<int, int> ends(view.requests, view.replies);
+        int request = 0;
+        while (!over) {
+            if (ends.requests.try_pop(request)) EXPECT_TRUE(ends.replies.try_push(request + 1));
+            std::this_thread::yield();
+        }
+    });
+    for (int i = 0; i < 100; ++i) {
+        int const reply = channel.with_its_first_lines([&](Echo& client) {
+            client.warm();
+            return client.call(i, patience);
+        });
+        EXPECT_EQ(reply, i + 1);
+    }
+    over = true;
+}
+
+}  // namespace
+}  // namespace carillon::test
