@@ -69,7 +69,9 @@ TEST(CallLinesTest, callLooksAtThreeLinesOfItsClient) {
         DeviceChannel<int, int> ends(view.requests, view.replies);
         int request = 0;
         while (!over) {
-            if (ends.requests.try_pop(request)) EXPECT_TRUE(ends.replies.try_push(request + 1));
+            if (ends.requests.try_pop(request)) {
+                EXPECT_TRUE(ends.replies.try_push(request + 1));
+            }
             std::this_thread::yield();
         }
     });
