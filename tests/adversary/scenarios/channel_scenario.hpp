@@ -3,6 +3,7 @@
 // the serving loop until it is told to stop.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "adversary/scenarios/ring_scenario.hpp"
@@ -125,10 +126,24 @@ class ChannelScenario {
 
     void submit() {
         if (submitted_ == count_) return;
+        if (machine_.random().one_in(2)) return submit_row();
         words_.write(static_cast<std::uint32_t>(submitted_), submitted_ + 1);
         auto const number = channel_.try_submit(Whole::make(submitted_), OutOfLine::written);
         if (!number) return;
         outstanding_.push_back({*number, submitted_++});
+    }
+
+    // Two to five requests with one fence, or as many as are left or fit.
+    void submit_row() {
+        std::vector<Whole> row;
+        std::uint64_t const wanted = submitted_ + 2 + machine_.random().below(4);
+        for (std::uint64_t i = submitted_; i != std::min(wanted, count_); ++i) {
+            words_.write(static_cast<std::uint32_t>(i), i + 1);
+            row.push_back(Whole::make(i));
+        }
+        Sequence number = channel_.next();
+        std::size_t const sent = channel_.try_submit_n(row.data(), row.size(), OutOfLine::written);
+        for (std::size_t i = 0; i < sent; ++i) outstanding_.push_back({number++, submitted_++});
     }
 
     void take_one() {
