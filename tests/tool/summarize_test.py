@@ -14,7 +14,7 @@ SCRIPT = pathlib.Path(__file__).parents[2] / "scripts/summarize"
 ENVIRONMENT = {"device": "a GPU", "cpu": "a CPU", "kernel_driver": "1", "store_instruction": "sse2",
                "date": "2026-01-02T03:04:05Z", "commit": "c0ffee", "iterations": 1, "rounds": 1,
                "clock_cost_ns": 1, "user_iterations": 1, "user_rounds": 1, "pause_ms": 3,
-               "profile": False, "governor": "", "idle_states": [{"name": "C6"}], "write_ordering": 1}
+               "profile": False, "governor": "", "idle_states": [{"name": "POLL"}], "write_ordering": 1}
 VERIFY = {"lines_to_device": 1, "environment": ENVIRONMENT, "tests": [], "missing_store_fence": [],
           "write_combining": {"conclusion": "cached"}}
 PAYLOAD = ("1/1", "8/8", "12/12", "16/8", "24/24", "40/40", "48/48", "one-field", "768/768")
@@ -93,7 +93,7 @@ class SummarizeTest(unittest.TestCase):
                                    "users.channel_per_s": 6000000})
         self.assertIn("| `call-12-threads` | 1200 | 1200 | 1200 | 2400 | 1200 | 9.00 |", text)
         self.assertIn("| `users.call_12_threads_over_1` | 1.2 | at most 1.1 | no |", text)
-        self.assertIn("C-states: C6", text)
+        self.assertIn("C-states: POLL", text)
         self.assertIn("| `call-16/8`: the example above, default options |", readme)
 
     def test_threads_without_processors_have_a_reason_and_no_key(self):

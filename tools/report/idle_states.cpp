@@ -30,6 +30,7 @@ std::vector<path> numbered(path const& folder, std::string_view prefix) {
     }
     std::sort(found.begin(), found.end());
     std::vector<path> sorted;
+    sorted.reserve(found.size());
     for (auto& [number, where] : found) sorted.push_back(std::move(where));
     return sorted;
 }
@@ -49,7 +50,7 @@ void add_state(nlohmann::json& states, std::string const& name, bool disabled) {
 std::string describe(nlohmann::json const& state) {
     int const disabled = state["disabled"].get<int>();
     int const cores = state["cores"].get<int>();
-    std::string const name = state["name"].get<std::string>();
+    std::string name = state["name"].get<std::string>();
     if (disabled == 0) return name;
     if (disabled == cores) return name + " (disabled)";
     return fmt::format("{} (disabled on {} of {})", name, disabled, cores);
