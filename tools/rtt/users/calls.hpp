@@ -25,8 +25,8 @@ void call_once(Client& client, std::uint32_t i) {
 template <class Handler>
 class UsersCall final : public UsersMeasure {
    public:
-    explicit UsersCall(UsersStage stage, KernelOptions options = {})
-        : stage_(std::move(stage)), options_(std::move(options)) {}
+    explicit UsersCall(UsersStage stage, KernelOptions const& options = {})
+        : stage_(std::move(stage)), options_(options) {}
 
     void run(std::uint32_t count, UsersFigures& figures) override {
         PersistentKernel<Handler> kernel(stage_.device, options_);

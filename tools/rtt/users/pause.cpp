@@ -32,7 +32,7 @@ class PausedMeasure : public UsersMeasure {
     // A kernel of one round waits as often as this thread.
     [[nodiscard]] std::uint64_t limit_ns() const {
         return kernel_limit_ns +
-               2 * stage_.pauses * static_cast<std::uint64_t>(stage_.pause.count());
+               std::uint64_t{2} * stage_.pauses * static_cast<std::uint64_t>(stage_.pause.count());
     }
 
     UsersStage stage_;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests a second, where the next one is sent before the last is answered: of one channel whose
 // handler has one thread and keeps a state, and of one block of a pool.
+#include <algorithm>
 #include <array>
 #include <carillon/carillon.hpp>
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
 
 #include "rtt/users/calls.hpp"
 
@@ -39,7 +42,38 @@ class Patience {
     Clock::time_point since_;
 };
 
-// Sends requests `burst` at a time, with `window` under way at most, and takes their replies.
+// A client that sends and takes many in one call.
+template <class Client>
+concept InRows = requires(Client& client, std::span<typename Client::Request const> requests) {
+    client.try_submit_n(requests);
+};
+
+// Sends requests `batch` at a time, with `window` under way at most, and takes their replies.
+template <std::uint32_t window, InRows Client, class Check>
+void stream_rows(Client& client, std::uint32_t count, Patience patience, Check&& check) {
+    using Request = typename Client::Request;
+    std::array<Request, batch> requests{};
+    std::array<typename Client::Reply, window> replies{};
+    auto tickets = client.try_submit_n(std::span<Request const>());
+    std::uint32_t sent = 0;
+    std::uint32_t taken = 0;
+    while (taken != count) {
+        std::size_t submitted = 0;
+        std::uint32_t const wanted = std::min(batch, count - sent);
+        if (wanted != 0 && sent - taken + wanted <= window) {
+            for (std::uint32_t i = 0; i < wanted; ++i) requests[i] = {sent + i, 1};
+            auto const more = client.try_submit_n(std::span<Request const>(requests).first(wanted));
+            tickets.append(more);
+            submitted = more.size();
+            sent += static_cast<std::uint32_t>(submitted);
+        }
+        std::size_t const come = client.try_take_n(tickets, replies);
+        for (std::size_t i = 0; i < come; ++i) check(replies[i], taken++);
+        submitted + come != 0 ? patience.found() : patience.in_vain();
+    }
+}
+
+// The same with a call for each, `burst` in a row.
 template <std::uint32_t window, std::uint32_t burst, class Client, class Check>
 void stream(Client& client, std::uint32_t count, Patience patience, Check&& check) {
     std::array<std::optional<Ticket>, window> tickets;
@@ -47,12 +81,13 @@ void stream(Client& client, std::uint32_t count, Patience patience, Check&& chec
     std::uint32_t taken = 0;
     while (taken != count) {
         bool moved = false;
-        for (std::uint32_t end = sent + burst; end <= count && end - taken <= window && sent != end;
-             moved = true) {
+        std::uint32_t const end = sent + std::min(burst, count - sent);
+        while (sent != end && end - taken <= window) {
             auto& ticket = tickets[sent % window];
             ticket = client.try_submit({sent, 1});
             if (!ticket) break;
             ++sent;
+            moved = true;
         }
         while (taken != sent) {
             auto const reply = client.try_take(*tickets[taken % window]);
@@ -81,19 +116,26 @@ void count_requests(std::uint32_t calls, UsersFigures& figures, Send&& send) {
 
 template <std::uint32_t window, std::uint32_t burst>
 class ChannelRequests final : public UsersMeasure {
+    using Client = PersistentKernel<Accumulating>::Client;
+
    public:
     explicit ChannelRequests(UsersStage stage) : stage_(std::move(stage)) {}
 
     void run(std::uint32_t calls, UsersFigures& figures) override {
         PersistentKernel<Accumulating> kernel(stage_.device);
-        auto& channel = kernel.channel();
+        Client& channel = kernel.channel();
         std::uint64_t total = 0;
         count_requests(calls, figures, [&](std::uint32_t count) {
             auto const check = [&](Sized<8> const& reply, std::uint32_t i) {
                 total += i + 1;
                 require_word(reply, total);
             };
-            stream<window, burst>(channel, count, Patience(stage_.device), check);
+            Patience const patience(stage_.device);
+            if constexpr (burst > 1 && InRows<Client>) {
+                stream_rows<window>(channel, count, patience, check);
+            } else {
+                stream<window, burst>(channel, count, patience, check);
+            }
         });
         kernel.stop();
     }
