@@ -107,18 +107,24 @@ struct FlagField {
     std::byte* replies;
     BlockReport* reports;
     std::uint32_t count;  // flags of a block; at most a page of them where there is a choice
+    std::uint32_t replies_count;  // flags of a block's replies
     FlagPlace place;
 
     // How many bytes a block has on either side.
     [[nodiscard]] CARILLON_HD std::size_t stride() const {
-        std::size_t const pages = (count * sizeof(Line) + page - 1) / page;
-        return (place == FlagPlace::in_a_row ? pages : 2) * page;
+        return place == FlagPlace::in_a_row ? whole_pages(count) : 2 * page;
+    }
+    [[nodiscard]] CARILLON_HD std::size_t replies_stride() const {
+        return whole_pages(replies_count);
+    }
+    [[nodiscard]] CARILLON_HD static std::size_t whole_pages(std::uint32_t flags) {
+        return (flags * sizeof(Line) + page - 1) / page * page;
     }
     [[nodiscard]] CARILLON_HD Flags requests_of(unsigned block, std::uint64_t which_page) const {
         return {requests + block * stride() + which_page * page, count};
     }
     [[nodiscard]] CARILLON_HD Flags replies_of(unsigned block) const {
-        return {replies + block * stride(), count};
+        return {replies + block * replies_stride(), replies_count};
     }
 };
 

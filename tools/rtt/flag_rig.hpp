@@ -13,12 +13,22 @@
 
 namespace carillon::tool {
 
-// Where the requests' flags are. The replies' are in page-locked host memory.
+// Host memory for the replies of one block, as either side sees it.
+struct FlagReplies {
+    void* on_host;
+    void* on_device;
+    std::uint32_t count;  // a power of two
+};
+
+// Where the requests' flags are, a line each.
 struct FlagLayout {
     FlagPlace place = FlagPlace::near_page;
-    std::uint32_t count = 64;  // flags of a block, a power of two; one fills a line
+    std::uint32_t count = 64;  // flags of a block, a power of two
     unsigned blocks = 1;
     bool pinned = false;  // in page-locked host memory; where it has pages in a row
+    // Which page of host memory a reply is in matters too. None: as many as a ring has by default,
+    // in memory of their own.
+    std::optional<FlagReplies> replies = std::nullopt;
 };
 
 class FlagRig {
@@ -30,13 +40,12 @@ class FlagRig {
           wait_(HostWait::for_kernel(device.traits(), layout.blocks, wait)),
           reports_(device, layout.blocks) {
         // The pages of a pair are neighbours, from an even one on.
-        std::size_t const size = layout.blocks * host_.stride() + FlagField::page;
+        constexpr std::size_t pair = 2 * FlagField::page;
+        std::size_t const size = layout.blocks * field_.stride() + pair;
         requests_ = layout.pinned ? device.allocate_host(size) : device.allocate(size);
-        replies_ = device.allocate_host(size);
         auto const address = reinterpret_cast<std::uintptr_t>(requests_.device_ptr());
-        std::size_t const to_even = address & FlagField::page;
-        host_.requests = static_cast<std::byte*>(requests_.host_ptr()) + to_even;
-        host_.replies = static_cast<std::byte*>(replies_.host_ptr());
+        first_ = (pair - address % pair) % pair;
+        if (!layout.replies) own_replies_ = device.allocate_host(replies_size());
     }
 
     // Starts blocks that answer `count` trips each, and end by themselves after `limit_ns`; they
@@ -44,15 +53,10 @@ class FlagRig {
     void start(std::uint32_t count, std::uint64_t limit_ns = kernel_limit_ns) {
         reports_.clear();
         std::memset(requests_.host_ptr(), 0, requests_.size());
-        std::memset(replies_.host_ptr(), 0, replies_.size());
         requests_.flush(0, requests_.size());
-        FlagField field = host_;
-        auto const offset = host_.requests - static_cast<std::byte*>(requests_.host_ptr());
-        field.requests = static_cast<std::byte*>(requests_.device_ptr()) + offset;
-        field.replies = static_cast<std::byte*>(replies_.device_ptr());
-        field.reports = reports_.device_view();
+        std::memset(host_view().replies, 0, replies_size());
         Bound const bound{limit_ns, device_.oversubscribed(layout_.blocks)};
-        kernel_ = launch(device_, layout_.blocks, PlacedFlagEcho{field, count, bound});
+        kernel_ = launch(device_, layout_.blocks, PlacedFlagEcho{device_view(), count, bound});
         reports_.await_started(kernel_);
     }
 
@@ -60,8 +64,8 @@ class FlagRig {
     class Trips {
        public:
         Trips(FlagRig const& rig, unsigned block)
-            : requests_(rig.host_.requests_of(block, rig.reports_.page(block))),
-              replies_(rig.host_.replies_of(block)),
+            : requests_(rig.host_view().requests_of(block, rig.reports_.page(block))),
+              replies_(rig.host_view().replies_of(block)),
               wait_(rig.wait_),
               fences_(!rig.layout_.pinned) {}
 
@@ -88,12 +92,40 @@ class FlagRig {
     }
 
    private:
+    static constexpr std::uint32_t default_replies = 256;
+
+    [[nodiscard]] std::size_t replies_size() const {
+        return layout_.replies ? layout_.replies->count * sizeof(Line)
+                               : layout_.blocks * field_.replies_stride();
+    }
+    [[nodiscard]] FlagField host_view() const {
+        FlagField field = field_;
+        field.requests = static_cast<std::byte*>(requests_.host_ptr()) + first_;
+        field.replies = static_cast<std::byte*>(layout_.replies ? layout_.replies->on_host
+                                                                : own_replies_.host_ptr());
+        return field;
+    }
+    [[nodiscard]] FlagField device_view() const {
+        FlagField field = field_;
+        field.requests = static_cast<std::byte*>(requests_.device_ptr()) + first_;
+        field.replies = static_cast<std::byte*>(layout_.replies ? layout_.replies->on_device
+                                                                : own_replies_.device_ptr());
+        field.reports = reports_.device_view();
+        return field;
+    }
+
     Device device_;
     FlagLayout layout_;
     HostWait wait_;
+    FlagField field_{nullptr,
+                     nullptr,
+                     nullptr,
+                     layout_.count,
+                     layout_.replies ? layout_.replies->count : default_replies,
+                     layout_.place};  // without its memory
     Memory requests_;
-    Memory replies_;
-    FlagField host_{nullptr, nullptr, nullptr, layout_.count, layout_.place};
+    std::size_t first_ = 0;  // where they begin in it
+    Memory own_replies_;
     BlockReports reports_;
     RunningKernel kernel_;
 };

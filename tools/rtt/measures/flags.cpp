@@ -13,7 +13,8 @@ constexpr std::uint32_t flags_of_a_page = FlagField::page / sizeof(Line);
 class FlagMeasure final : public Measure {
    public:
     FlagMeasure(RttStage const& stage, FlagLayout const& layout)
-        : warm_up_(stage.warm_up), rig_(stage.device, layout, stage.wait.style()) {}
+        : warm_up_(stage.warm_up),
+          rig_(stage.device, with_replies(layout, stage), stage.wait.style()) {}
 
     int sm() const override { return rig_.sm(); }
 
@@ -24,6 +25,13 @@ class FlagMeasure final : public Measure {
     }
 
    private:
+    // Where those of calls are.
+    static FlagLayout with_replies(FlagLayout layout, RttStage const& stage) {
+        layout.replies = {stage.host_view().replies.slots, stage.device_view().replies.slots,
+                          stage.memory->capacity()};
+        return layout;
+    }
+
     std::uint32_t warm_up_;
     FlagRig rig_;
 };
