@@ -25,7 +25,7 @@ class RttCommand final : public Command {
         command_line.add_option("--capacity", options_.capacity, "slots of a ring, a power of two");
         command_line
             .add_option("--user-iterations", options_.users.iterations,
-                        "of each row of what users do; by default a fifth, at most 50000")
+                        "of each row of what users do; by default a tenth, at most 50000")
             ->check(CLI::Range(1U, 100'000'000U));
         command_line
             .add_option("--pause", pause_ms_, "before a call after a pause, in milliseconds")

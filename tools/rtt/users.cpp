@@ -44,7 +44,7 @@ UsersFigure figure_of(UsersRow& row) {
 
 UsersOptions UsersOptions::scaled(std::uint32_t of_first_part) const {
     UsersOptions all = *this;
-    if (!iterations) all.iterations = std::clamp(of_first_part / 5, 1U, 50'000U);
+    if (!iterations) all.iterations = std::clamp(of_first_part / 10, 1U, 50'000U);
     all.rounds = std::min(5U, *all.iterations);
     all.pauses = std::clamp(*all.iterations / 50, all.rounds, 500U);
     return all;
