@@ -57,11 +57,6 @@ LatencySummary time_after(std::string name, std::uint32_t first, std::uint32_t c
 constexpr std::chrono::nanoseconds lifetime = 10min;  // of a kernel, whatever happens
 constexpr std::uint32_t busy_share = 10;              // as many times as after a pause
 
-template <class Channel>
-void keep_warm(Channel& channel) {
-    if constexpr (Warming<Channel>) channel.warm();
-}
-
 void time_calls(IdleOptions const& options, Channel<Tick, Quote>& channel, IdleResult& result) {
     std::chrono::microseconds const pause(options.pause_us);
     Tick tick{4810.00, 4810.25, 0, 17, 0, 22, 28};
@@ -73,16 +68,14 @@ void time_calls(IdleOptions const& options, Channel<Tick, Quote>& channel, IdleR
     };
     std::uint32_t const busy = busy_share * options.calls;
     auto const after = [&](Pause how) {
-        return [&, how] { spend(how, pause, [&] { keep_warm(channel); }); };
+        return [&, how] { spend(how, pause, [&] { channel.warm(); }); };
     };
     (void)time_after(
         "warm-up", 0, options.calls, [] {}, trip);
     result.busy = time_after(
         "busy", 0, busy, [] {}, trip);
     result.woken = time_after("woken", 0, options.calls, after(Pause::sleep), trip);
-    if (Warming<Channel<Tick, Quote>>) {
-        result.warm = time_after("warm", 0, options.calls, after(Pause::warm), trip);
-    }
+    result.warm = time_after("warm", 0, options.calls, after(Pause::warm), trip);
 }
 
 IdleResult measure_policy(Device const& device, IdleOptions const& options, unsigned blocks,

@@ -10,10 +10,6 @@ std::string watts(std::optional<double> power) {
     return power ? fmt::format("{:.0f}", *power) : "-";
 }
 
-std::string nanoseconds(LatencySummary const& of, double ns) {
-    return of.count != 0 ? fmt::format("{:.0f}", ns) : "-";
-}
-
 }  // namespace
 
 nlohmann::json to_json(IdleResult const& result) {
@@ -21,8 +17,8 @@ nlohmann::json to_json(IdleResult const& result) {
                         {"polls", result.policy.polls},
                         {"longest_sleep_ns", result.policy.longest_sleep_ns},
                         {"busy", to_json(result.busy)},
-                        {"woken", to_json(result.woken)}};
-    if (result.warm.count != 0) json["warm"] = to_json(result.warm);
+                        {"woken", to_json(result.woken)},
+                        {"warm", to_json(result.warm)}};
     if (result.power) json["power_w"] = *result.power;
     return json;
 }
@@ -40,9 +36,8 @@ std::string idle_table(IdleReport const& report) {
                          LatencySummary const& slept, LatencySummary const& awake,
                          std::string const& power) {
         text +=
-            fmt::format("{:<14}{:>10.0f}{:>12.0f}{:>12.0f}{:>12}{:>12}{:>8}\n", name, busy.p50_ns,
-                        slept.p50_ns, slept.p99_ns, nanoseconds(awake, awake.p50_ns),
-                        nanoseconds(awake, awake.p99_ns), power);
+            fmt::format("{:<14}{:>10.0f}{:>12.0f}{:>12.0f}{:>12.0f}{:>12.0f}{:>8}\n", name,
+                        busy.p50_ns, slept.p50_ns, slept.p99_ns, awake.p50_ns, awake.p99_ns, power);
     };
     for (IdleResult const& each : report.policies) {
         row(each.name, each.busy, each.woken, each.warm, watts(each.power));

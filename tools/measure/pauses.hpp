@@ -14,12 +14,6 @@ enum class Pause : std::uint8_t {
     warm,   // with Client::warm() all the while
 };
 
-// A client that can be kept warm.
-template <class Client>
-concept Warming = requires(Client& client) {
-    client.warm();
-};
-
 // Spends `duration`; `keep_warm()` is what Pause::warm calls meanwhile.
 template <class KeepWarm>
 void spend(Pause pause, std::chrono::nanoseconds duration, KeepWarm&& keep_warm) {

@@ -42,21 +42,14 @@ class PausedMeasure : public UsersMeasure {
 class PausedCall final : public PausedMeasure {
    public:
     using PausedMeasure::PausedMeasure;
-    using Client = PersistentKernel<Handler>::Client;
 
     void run(std::uint32_t /*count*/, UsersFigures& figures) override {
         PersistentKernel<Handler> kernel(stage_.device);
-        Client& channel = kernel.channel();
+        auto& channel = kernel.channel();
         time_after(
-            stage_, pause_, figures, [&] { keep_warm(channel); },
+            stage_, pause_, figures, [&] { channel.warm(); },
             [&](std::uint32_t i) { call_once<Handler>(channel, i); });
         kernel.stop();
-    }
-
-   private:
-    template <class Client>
-    static void keep_warm(Client& client) {
-        if constexpr (Warming<Client>) client.warm();
     }
 };
 
@@ -106,7 +99,7 @@ void add_pause_rows(UsersStage const& stage, UsersRows& rows) {
         add<PausedLine>(stage, rows, "line-echo", pause, spent);
         add<PausedFlag>(stage, rows, "raw-flag", pause, spent);
     }
-    if (Warming<PausedCall::Client>) add<PausedCall>(stage, rows, "call", Pause::warm, "warm");
+    add<PausedCall>(stage, rows, "call", Pause::warm, "warm");
 }
 
 }  // namespace carillon::tool

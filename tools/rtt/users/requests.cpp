@@ -42,19 +42,13 @@ class Patience {
     Clock::time_point since_;
 };
 
-// A client that sends and takes many in one call.
-template <class Client>
-concept InRows = requires(Client& client, std::span<typename Client::Request const> requests) {
-    client.try_submit_n(requests);
-};
-
 // Sends requests `batch` at a time, with `window` under way at most, and takes their replies.
-template <std::uint32_t window, InRows Client, class Check>
+template <std::uint32_t window, class Client, class Check>
 void stream_rows(Client& client, std::uint32_t count, Patience patience, Check&& check) {
     using Request = typename Client::Request;
     std::array<Request, batch> requests{};
     std::array<typename Client::Reply, window> replies{};
-    auto tickets = client.try_submit_n(std::span<Request const>());
+    Tickets tickets;
     std::uint32_t sent = 0;
     std::uint32_t taken = 0;
     while (taken != count) {
@@ -62,7 +56,8 @@ void stream_rows(Client& client, std::uint32_t count, Patience patience, Check&&
         std::uint32_t const wanted = std::min(batch, count - sent);
         if (wanted != 0 && sent - taken + wanted <= window) {
             for (std::uint32_t i = 0; i < wanted; ++i) requests[i] = {sent + i, 1};
-            auto const more = client.try_submit_n(std::span<Request const>(requests).first(wanted));
+            Tickets const more =
+                client.try_submit_n(std::span<Request const>(requests).first(wanted));
             tickets.append(more);
             submitted = more.size();
             sent += static_cast<std::uint32_t>(submitted);
@@ -73,21 +68,19 @@ void stream_rows(Client& client, std::uint32_t count, Patience patience, Check&&
     }
 }
 
-// The same with a call for each, `burst` in a row.
-template <std::uint32_t window, std::uint32_t burst, class Client, class Check>
+// Sends and takes them one by one.
+template <std::uint32_t window, class Client, class Check>
 void stream(Client& client, std::uint32_t count, Patience patience, Check&& check) {
     std::array<std::optional<Ticket>, window> tickets;
     std::uint32_t sent = 0;
     std::uint32_t taken = 0;
     while (taken != count) {
         bool moved = false;
-        std::uint32_t const end = sent + std::min(burst, count - sent);
-        while (sent != end && end - taken <= window) {
+        if (sent != count && sent - taken != window) {
             auto& ticket = tickets[sent % window];
             ticket = client.try_submit({sent, 1});
-            if (!ticket) break;
-            ++sent;
-            moved = true;
+            moved = ticket.has_value();
+            if (moved) ++sent;
         }
         while (taken != sent) {
             auto const reply = client.try_take(*tickets[taken % window]);
@@ -114,16 +107,14 @@ void count_requests(std::uint32_t calls, UsersFigures& figures, Send&& send) {
     figures.per_second.push_back(count / taken.count());
 }
 
-template <std::uint32_t window, std::uint32_t burst>
+template <std::uint32_t window, bool in_rows>
 class ChannelRequests final : public UsersMeasure {
-    using Client = PersistentKernel<Accumulating>::Client;
-
    public:
     explicit ChannelRequests(UsersStage stage) : stage_(std::move(stage)) {}
 
     void run(std::uint32_t calls, UsersFigures& figures) override {
         PersistentKernel<Accumulating> kernel(stage_.device);
-        Client& channel = kernel.channel();
+        auto& channel = kernel.channel();
         std::uint64_t total = 0;
         count_requests(calls, figures, [&](std::uint32_t count) {
             auto const check = [&](Sized<8> const& reply, std::uint32_t i) {
@@ -131,10 +122,10 @@ class ChannelRequests final : public UsersMeasure {
                 require_word(reply, total);
             };
             Patience const patience(stage_.device);
-            if constexpr (burst > 1 && InRows<Client>) {
+            if constexpr (in_rows) {
                 stream_rows<window>(channel, count, patience, check);
             } else {
-                stream<window, burst>(channel, count, patience, check);
+                stream<window>(channel, count, patience, check);
             }
         });
         kernel.stop();
@@ -157,7 +148,7 @@ class PoolRequests final : public UsersMeasure {
             auto const check = [](Sized<8> const& reply, std::uint32_t i) {
                 require_word(reply, i + 1);
             };
-            stream<window, 1>(client, count, Patience(stage_.device), check);
+            stream<window>(client, count, Patience(stage_.device), check);
         });
         kernel.stop();
     }
@@ -179,8 +170,8 @@ void add(UsersStage const& stage, UsersRows& rows, char const* name, std::uint32
 }  // namespace
 
 void add_request_rows(UsersStage const& stage, UsersRows& rows) {
-    add<ChannelRequests<64, 1>>(stage, rows, "channel", 64, 1);
-    add<ChannelRequests<4 * batch, batch>>(stage, rows, "channel-batched", 4 * batch, batch);
+    add<ChannelRequests<64, false>>(stage, rows, "channel", 64, 1);
+    add<ChannelRequests<4 * batch, true>>(stage, rows, "channel-batched", 4 * batch, batch);
     add<PoolRequests>(stage, rows, "pool-block", 64, 1);
 }
 
