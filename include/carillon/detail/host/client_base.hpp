@@ -38,6 +38,14 @@ namespace carillon::detail {
 // Of all of these `call` is what the user called, for errors.
 template <class Messages, class Transport>
 class ClientBase {
+   public:
+    // As its transport.
+    ClientBase(ClientBase&&) noexcept = default;
+    ClientBase& operator=(ClientBase&&) = delete;
+    ClientBase(ClientBase const&) = delete;
+    ClientBase& operator=(ClientBase const&) = delete;
+    ~ClientBase() = default;
+
    protected:
     using Request = typename Messages::Request;
     using Reply = typename Messages::Reply;
@@ -47,11 +55,6 @@ class ClientBase {
     template <class... End>
     requires std::constructible_from<Transport, End...>
     explicit ClientBase(End&&... end) : transport_(std::forward<End>(end)...) {}
-    ClientBase(ClientBase&&) noexcept = default;
-    ClientBase& operator=(ClientBase&&) = delete;
-    ClientBase(ClientBase const&) = delete;
-    ClientBase& operator=(ClientBase const&) = delete;
-    ~ClientBase() = default;
 
     // What a call runs through, beside the store itself and the clock, is exchange(),
     // send_if_room() and try_take(): three pieces of code without what is rare, side by side as the
