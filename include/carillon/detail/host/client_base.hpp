@@ -57,9 +57,8 @@ class ClientBase {
     explicit ClientBase(End&&... end) : transport_(std::forward<End>(end)...) {}
 
     // What a call runs through, beside the store itself and the clock, is exchange(),
-    // send_if_room() and try_take(): three pieces of code without what is rare, side by side as the
-    // linker lays them
-    // (.text.hot).
+    // send_if_room() and take_if_come(): three pieces of code without what is rare, side by side
+    // where the linker keeps hot code.
 
     // One round trip.
     [[gnu::noinline, gnu::hot, gnu::flatten]] static Reply exchange(ClientBase& client,
