@@ -51,8 +51,10 @@ concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::
 // Near memory of a machine whose compiler is to be told, after a poll, that all of what was loaded
 // is wanted: otherwise one load of the poll may wait for another.
 template <class P>
-concept KeepAccess = NearAccess<P> && requires(P policy, Quad const* quads) {
+concept KeepAccess = NearAccess<P> && requires(P policy, Quad const* quads, Line* lines) {
     policy.keep_whole(quads, std::size_t{1});
+    // Lines that are too many for registers are not to be spilled piece by piece.
+    policy.keep_in_memory(lines);
 };
 
 // That. To be called on any path from a poll on: best where no message waits, and seldom, such as
@@ -72,6 +74,12 @@ concept NearQuadAccess = NearAccess<P> && requires(P policy, Quad const* quad) {
     // The same for one that is not the last of this lane's: its load orders nothing.
     { policy.load_quad_ahead(quad) } -> std::same_as<Quad>;
 };
+
+CARILLON_POLICY_CODE
+template <NearAccess Near>
+CARILLON_HD void keep_in_memory([[maybe_unused]] Near const& near, [[maybe_unused]] Line* lines) {
+    if constexpr (KeepAccess<Near>) near.keep_in_memory(lines);
+}
 
 // Memory that this side writes and never reads.
 template <class P>

@@ -85,11 +85,15 @@ class BasicDeviceNear {
         return gpu_.compare_exchange(to, expected, desired);
     }
 
-    // For keep_whole() of access.hpp.
+    // For access.hpp's functions of the same names.
     CARILLON_POLICY_CODE
     CARILLON_HD void keep_whole(Quad const* quads,
                                 std::size_t count) const requires GpuKeeps<Instructions> {
         gpu_.keep_whole(quads, count);
+    }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void keep_in_memory(Line* lines) const requires GpuKeeps<Instructions> {
+        gpu_.keep_in_memory(lines);
     }
 
    private:

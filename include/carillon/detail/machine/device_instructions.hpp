@@ -50,8 +50,9 @@ concept GpuClaims = std::copyable<Gpu> &&
 
 // What makes the loads of a poll independent of each other, whatever is done with what they load.
 template <class Gpu>
-concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* quads) {
+concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* quads, Line* lines) {
     gpu.keep_whole(quads, std::size_t{1});
+    gpu.keep_in_memory(lines);
 };
 
 // Lines in a row at once, where the GPU has that: the first `count`, at most the template's number,
@@ -94,6 +95,7 @@ class DeviceInstructions {
     __device__ static void keep_whole(Quad const* quads, std::size_t count) {
         ptx::keep_whole(quads, count);
     }
+    __device__ static void keep_in_memory(Line* lines) { ptx::keep_in_memory(lines); }
     // From sm_90 on; before that as many writes as quads.
     template <std::size_t most>
     __device__ static void store_bulk(Line* to, Line const* from, std::size_t count,
@@ -134,6 +136,7 @@ class DeviceInstructions {
     // G2, pairs with X1 and E3, among CPU threads.
     CARILLON_HD static void fence_system() { std::atomic_thread_fence(std::memory_order_acq_rel); }
     CARILLON_HD static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
+    CARILLON_HD static void keep_in_memory(Line* /*lines*/) {}
     template <std::size_t most>
     CARILLON_HD static void store_bulk(Line* to, Line const* from, std::size_t count,
                                        std::size_t quads, std::size_t last) {

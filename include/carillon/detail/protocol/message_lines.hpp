@@ -2,6 +2,7 @@
 // A message in its slot: as many lines as it needs, and of the last one as many quads.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,8 +25,12 @@ template <class T>
 
 namespace detail {
 
-// How many lines one thread loads before it looks at the first of them: they are in its registers.
-inline constexpr std::size_t lines_in_flight = 4;
+// Whether the registers of one thread hold a T as it is packed, and how many lines it loads before
+// it looks at the first of them.
+template <class T>
+inline constexpr bool fits_registers = lines_of<T> <= 16;
+template <class T>
+inline constexpr std::size_t lines_in_flight = fits_registers<T> ? 16 : 11;
 
 // For what load_message() found not to be there: keep_whole() of what is always loaded.
 CARILLON_POLICY_CODE
@@ -38,29 +43,39 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
 // the lanes of a warp share it out (serve_long.hpp).
 inline constexpr std::size_t quads_in_a_look = 8;
 
-// The lines of a message from `first` on, several at a time. Whether all have arrived.
+// The lines of a message from `first` on; whether all have arrived. Each step of the recursion loads
+// lines that are in flight together, and knows how many they are: what a loop loads the compiler
+// leaves in local memory, where it comes one behind the other.
 CARILLON_POLICY_CODE
 template <class T, std::size_t first, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
     constexpr std::size_t last = lines_of<T> - 1;
-    for (std::size_t begin = first; begin <= last; begin += lines_in_flight) {
-        std::size_t const end =
-            begin + lines_in_flight <= last ? begin + lines_in_flight : last + 1;
-        for (std::size_t i = begin; i < end; ++i) {
-            into[i] = i < last ? near.load_line_ahead(slot + i)
-                               : near.load_line(slot + i, quads_in_line<T>(last));
-        }
-        // All are compared with the one that was loaded last, as has_arrived() does.
-        Tag const seen = into[end - 1].quads[quads_in_line<T>(end - 1) - 1].tag();
-        Tag difference = seen ^ tag;
-        for (std::size_t i = begin; i < end; ++i) {
-            difference |= tag_difference(into[i], seen, quads_in_line<T>(i));
-        }
-        if (difference == 0) continue;
-        for (std::size_t i = begin; i < end; ++i) {
-            keep_whole(near, into[i].quads, quads_in_line<T>(i));
+    constexpr std::size_t count = std::min(lines_in_flight<T>, last - first + 1);
+    constexpr bool apart = KeepAccess<Near> && !fits_registers<T>;
+    Line in_registers[apart ? count : 1];
+    Line* const loaded = apart ? in_registers : into + first;
+    for (std::size_t i = 0; i < count; ++i) {
+        loaded[i] = first + i < last ? near.load_line_ahead(slot + first + i)
+                                     : near.load_line(slot + last, quads_in_line<T>(last));
+    }
+    // All are compared with the one that was loaded last, as has_arrived() does.
+    Tag const seen = loaded[count - 1].quads[quads_in_line<T>(first + count - 1) - 1].tag();
+    Tag difference = seen ^ tag;
+    for (std::size_t i = 0; i < count; ++i) {
+        difference |= tag_difference(loaded[i], seen, quads_in_line<T>(first + i));
+    }
+    if (difference != 0) [[unlikely]] {
+        for (std::size_t i = 0; i < count; ++i) {
+            keep_whole(near, loaded[i].quads, quads_in_line<T>(first + i));
         }
         return false;
+    }
+    if constexpr (apart) {
+        keep_in_memory(near, into);
+        for (std::size_t i = 0; i < count; ++i) into[first + i] = loaded[i];
+    }
+    if constexpr (first + count <= last) {
+        return load_lines<T, first + count>(near, slot, tag, into);
     }
     return true;
 }
