@@ -3,7 +3,7 @@
 // of all sizes, and a user's own kernels.
 #include <carillon/detail/kernel/channel_bodies.hpp>
 #include <carillon/detail/kernel/pool_body.hpp>
-#include <carillon/detail/kernel/reader_kernel.hpp>
+#include <carillon/detail/kernel/copy_blocks.hpp>
 #include <carillon/detail/kernel/watch_body.hpp>
 
 namespace {
