@@ -8,6 +8,7 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -100,5 +101,9 @@ struct ServeTogetherBody {
                        limits.control(view, DeviceClock(oversubscribed)), Threads());
     }
 };
+// One thread's loads of a long message would take more registers than many threads leave each.
+template <class Handler, class Request, class Reply>
+inline constexpr unsigned most_threads_of<ServeTogetherBody<Handler, Request, Reply>> =
+    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail

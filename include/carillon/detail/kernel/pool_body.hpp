@@ -9,6 +9,7 @@
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/sweep.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -71,5 +72,9 @@ struct PoolBody {
         }
     }
 };
+// One thread's loads of a long message would take more registers than many threads leave each.
+template <class Handler, class Request, class Reply>
+inline constexpr unsigned most_threads_of<PoolBody<Handler, Request, Reply>> =
+    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
 
 }  // namespace carillon::detail
