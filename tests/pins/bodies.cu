@@ -2,8 +2,8 @@
 // Kernels whose machine code sass_test.py looks at: the bodies of persistent kernels with messages
 // of all sizes, and a user's own kernels.
 #include <carillon/detail/kernel/channel_bodies.hpp>
-#include <carillon/detail/kernel/pool_body.hpp>
 #include <carillon/detail/kernel/copy_blocks.hpp>
+#include <carillon/detail/kernel/pool_body.hpp>
 #include <carillon/detail/kernel/watch_body.hpp>
 
 namespace {

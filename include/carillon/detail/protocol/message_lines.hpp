@@ -43,9 +43,9 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
 // the lanes of a warp share it out (serve_long.hpp).
 inline constexpr std::size_t quads_in_a_look = 8;
 
-// The lines of a message from `first` on; whether all have arrived. Each step of the recursion loads
-// lines that are in flight together, and knows how many they are: what a loop loads the compiler
-// leaves in local memory, where it comes one behind the other.
+// The lines of a message from `first` on; whether all have arrived. Each step of the recursion
+// loads lines that are in flight together, and knows how many they are: what a loop loads the
+// compiler leaves in local memory, where it comes one behind the other.
 CARILLON_POLICY_CODE
 template <class T, std::size_t first, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
