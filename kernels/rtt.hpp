@@ -3,7 +3,7 @@
 #pragma once
 
 #include <carillon/carillon.hpp>
-#include <carillon/detail/kernel/nearest_page.hpp>
+#include <carillon/detail/protocol/nearest_page.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -148,7 +148,8 @@ struct PlacedFlagEcho {
         auto* const pair =
             reinterpret_cast<std::uint64_t*>(field.requests + block * field.stride());
         unsigned const near =
-            detail::nearest_page(DeviceNear(), DeviceClock(), pair, FlagField::page, 2);
+            detail::nearest_page(DeviceNear(), DeviceClock(), pair, FlagField::page, 2,
+                                 ~std::uint64_t{0});  // no flag is ever that
         return field.place == FlagPlace::near_page ? near : 1 - near;
     }
 };

@@ -82,12 +82,19 @@ std::uint32_t Prober::sm(unsigned role) const {
     return static_cast<std::uint32_t>(HostCached().load_word(&status->sm));
 }
 
-std::uint32_t Prober::line_of(std::uint32_t part, Tag trip) const {
+std::uint32_t Prober::line_of(std::uint32_t part, std::size_t bytes, Tag trip) const {
     // An odd step visits every slot; neighbours do not follow each other.
     constexpr Tag step = 55;
-    auto const lines =
-        static_cast<std::uint32_t>(ChannelTable::host_stride(memory_.shape()) / sizeof(Line));
+    auto const lines = static_cast<std::uint32_t>(bytes / sizeof(Line));
     return part * lines + ((trip * step) & (memory_.capacity() - 1));
+}
+
+std::uint32_t Prober::request_line(std::uint32_t part, Tag trip) const {
+    return line_of(part, ChannelTable::request_bytes(memory_.shape()), trip);
+}
+
+std::uint32_t Prober::reply_line(std::uint32_t part, Tag trip) const {
+    return line_of(part, ChannelTable::host_bytes(memory_.shape()), trip);
 }
 
 std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) {
@@ -109,15 +116,15 @@ std::uint32_t Prober::trip(Role& role, std::uint32_t reply, std::uint32_t next) 
 void Prober::walk(unsigned role, std::span<ChannelLocation const> locations,
                   std::span<ProbeSamples> samples) {
     Role& walker = roles_[role];
-    auto const request_line = [&](std::size_t i) {
-        return line_of(locations[i].in_device_memory, walker.tag);
+    auto const request_at = [&](std::size_t i) {
+        return request_line(locations[i].in_device_memory, walker.tag);
     };
     if (locations.empty()) return;
     // Where the walk begins is where the last trip led to: one more leads there.
-    (void)trip(walker, line_of(locations[0].in_host_memory, walker.tag), request_line(0));
+    (void)trip(walker, reply_line(locations[0].in_host_memory, walker.tag), request_at(0));
     for (std::size_t i = 0; i < locations.size(); ++i) {
-        std::uint32_t const reply = line_of(locations[i].in_host_memory, walker.tag);
-        std::uint32_t const next = i + 1 < locations.size() ? request_line(i + 1) : walker.at;
+        std::uint32_t const reply = reply_line(locations[i].in_host_memory, walker.tag);
+        std::uint32_t const next = i + 1 < locations.size() ? request_at(i + 1) : walker.at;
         samples[i].push_back(trip(walker, reply, next));
     }
 }

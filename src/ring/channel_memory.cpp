@@ -32,7 +32,7 @@ void check(unsigned channels, ChannelShape const& shape) {
 
 std::size_t bytes_in_host_memory(unsigned channels, ChannelShape const& shape) {
     check(channels, shape);
-    return channels * ChannelTable::host_stride(shape);
+    return channels * ChannelTable::host_bytes(shape);
 }
 
 std::size_t bytes_with_doorbells(unsigned channels, ChannelShape const& shape) {

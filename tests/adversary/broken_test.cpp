@@ -72,6 +72,11 @@ struct WithoutFlush final : RangeSync {
     void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}
 };
 
+// Takes the first pages for the ones that the device looks at.
+struct NeverToldPages : ToldPages {
+    [[nodiscard]] static bool known() { return true; }
+};
+
 constexpr HostStores in_one_step{StoreKind::avx2, PublishMode::one_step};
 Configuration const ordinary{{}, in_one_step};
 
@@ -104,6 +109,12 @@ TEST(AdversaryBreaksTest, aLineTakenForItsLastQuad) {
         return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(), near,
                             policies.device_far(), OutOfLine::none)
             .run();
+    }));
+}
+
+TEST(AdversaryBreaksTest, aLineInOnePageBeforeTheChoiceIsKnown) {
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "no progress", [](Policies const& policies) {
+        return ring_in_pairs<NeverToldPages>(policies, OutOfLine::none).run();
     }));
 }
 

@@ -28,6 +28,20 @@ TEST_P(AdversaryRingToDeviceTest, batchesArriveOnceWholeAndInOrder) {
     }));
 }
 
+TEST_P(AdversaryRingToDeviceTest, messagesArriveWhicheverPagesTheDeviceChoosesAndWhenever) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        bool const data = policies.machine().random().one_in(2);
+        return ring_in_pairs<ToldPages>(policies, data ? OutOfLine::written : OutOfLine::none)
+            .run();
+    }));
+}
+
+TEST_P(AdversaryRingToDeviceTest, batchesArriveWhicheverPagesTheDeviceChoosesAndWhenever) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return ring_in_pairs<ToldPages>(policies, OutOfLine::none).in_batches().run();
+    }));
+}
+
 class AdversaryRingToHostTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryRingToHostTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);

@@ -96,6 +96,16 @@ TEST(DefectModelTest, tagLoadedAfterItsWordIsSeen) {
               "USER ASSERT FAILED");
 }
 
+// Takes the first pages for the chosen ones.
+struct NeverToldPages : ToldPages {
+    [[nodiscard]] static bool known() { return true; }
+};
+TEST(DefectModelTest, lineInOnePageBeforeTheChoiceIsKnownNeverArrives) {
+    using Way = ToDevice<Hardware<all_quads>>;
+    using Model = RingModel<Way, endless, NeverToldPages, EitherPages>;
+    EXPECT_EQ(quiet_outcome<Model>(random_executions(1000)), "LIVELOCK");
+}
+
 struct RelaxedClaims : SharingCpu {
     using SharingCpu::SharingCpu;
     [[nodiscard]] Word compare_exchange(Word* to, Word expected, Word desired) const {

@@ -37,6 +37,16 @@ TEST(RingModelTest, randomExecutionsToTheHost) {
     expect_success<ToHost<Full>, eight_slots>(random_executions(100'000));
 }
 
+TEST(RingModelTest, everyExecutionInPairsOfPagesIsRight) {
+    expect_success<ToDevice<Reduced>, few_in_pairs, ToldPages, EitherPages>(every_execution);
+}
+TEST(RingModelTest, oneSwitchInPairsOfPagesWithAllQuads) {
+    expect_success<ToDevice<Full>, endless, ToldPages, EitherPages>(switching_at_most(1));
+}
+TEST(RingModelTest, randomExecutionsInPairsOfPages) {
+    expect_success<ToDevice<Full>, four_slots, ToldPages, EitherPages>(random_executions(100'000));
+}
+
 TEST(RingModelTest, everyExecutionBetweenTwoHostThreadsIsRight) {
     expect_success<HostToHost<first_quad>, few_tries>(every_execution);
     expect_success<HostToHost<first_and_last_quad>, without_data>(every_execution);

@@ -26,7 +26,8 @@ PINS = {
     "poll_line": LINE,
     "poll_word": [ACQUIRE_WORD],
     # A batch of credits goes back before the look, the held ones after an empty one.
-    "poll_loop": [STORE_WORD] + LINE + [STORE_WORD],
+    # How it chooses its pages, once, and tells, comes first in the code.
+    "poll_loop": [CLAIM, STORE_WORD] + [STORE_WORD] + LINE + [STORE_WORD],
     # The rare case, a full ring, comes first in the code: a look at the credit.
     "publish": LOOK_AT_CREDIT + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
     "publish_data": LOOK_AT_CREDIT + [FENCE] + 4 * [STORE_QUAD] + LOOK_AT_CREDIT,
@@ -67,8 +68,9 @@ class Pins(unittest.TestCase):
             for found in self.each_kernel(name):
                 self.assertEqual(found, expected)
 
-    def test_serving_loop_fences_only_when_it_starts(self):
+    def test_serving_loop_chooses_pages_and_fences_only_when_it_starts(self):
         for found in self.each_kernel("serve_loop"):
+            self.assertEqual(found.count(CLAIM), 1)
             self.assertEqual(found[:3], [STORE_WORD, FENCE, STORE_WORD])
             self.assertEqual(found.count(FENCE), 1)
             # A reply that is sent at once, and one that had to wait for room.
@@ -79,7 +81,7 @@ class Pins(unittest.TestCase):
             self.assertGreaterEqual(polls, 1)
             self.assertEqual(found.count(RELAXED_QUAD), 3 * polls + 2)
             self.assertLessEqual(set(found), {RELAXED_QUAD, ACQUIRE_QUAD, ACQUIRE_WORD,
-                                              STORE_QUAD, STORE_WORD, FENCE})
+                                              STORE_QUAD, STORE_WORD, FENCE, CLAIM})
 
     def test_lanes_meet_between_their_loads_and_the_credit(self):
         for path in self.files:

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <carillon/detail/kernel/nearest_page.hpp>
+#include <carillon/detail/protocol/nearest_page.hpp>
 #include <vector>
 
 namespace carillon::test {
@@ -21,11 +21,12 @@ class SlowMemory {
           words_(times_.size() * words_per_page, 7) {}
 
     // It is Near and Clock of detail::nearest_page.
-    std::uint64_t fetch_add(std::uint64_t* word, std::uint64_t addend) const {
+    std::uint64_t compare_exchange(std::uint64_t* word, std::uint64_t expected,
+                                   std::uint64_t desired) const {
         auto const page = static_cast<std::size_t>(word - words_.data()) / words_per_page;
         now_ += times_.at(page) + (atomics_++ < disturbed_ ? 1000 : 0);
         std::uint64_t const held = *word;
-        *word += addend;
+        if (held == expected) *word = desired;
         return held;
     }
     [[nodiscard]] std::uint64_t ticks() const { return now_; }
@@ -33,7 +34,7 @@ class SlowMemory {
     [[nodiscard]] unsigned nearest() {
         return detail::nearest_page(*this, *this, words_.data(),
                                     words_per_page * sizeof(std::uint64_t),
-                                    static_cast<unsigned>(times_.size()));
+                                    static_cast<unsigned>(times_.size()), 8);
     }
     void fill(std::uint64_t value) { words_.assign(words_.size(), value); }
     [[nodiscard]] std::vector<std::uint64_t> const& words() const { return words_; }

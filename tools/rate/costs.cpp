@@ -69,13 +69,17 @@ class PushMeasure final : public RateMeasure {
         kernel.start(Drain{memory_->device_view().channel(0).requests, kernel.ledger()});
         Source source(1);
         std::vector<Line> ready(group);
+        std::vector<Line*> slots(group);
         std::size_t pushed = group;
         double const cost = median_cost(
             duration,
             [&] {
                 if (pushed != group) throw Error("rate", "a push found no room");
                 kernel.await(source.tally().messages);
-                if (how_ == Push::bare) compose(source, ready);
+                if (how_ == Push::bare) {
+                    compose(source, ready);
+                    find_slots(view, source.tally().messages, slots);
+                }
             },
             [&] {
                 auto const messages = source.next_messages(group);
@@ -87,7 +91,7 @@ class PushMeasure final : public RateMeasure {
                         pushed = ring.try_push_n(messages.data(), group);
                         break;
                     case Push::bare:
-                        store(view, source.tally().messages, ready);
+                        store(slots, ready);
                 }
                 source.sent(pushed);
             });
@@ -110,10 +114,24 @@ class PushMeasure final : public RateMeasure {
         }
     }
 
-    void store(RingView const& view, std::uint64_t sent, std::vector<Line> const& lines) const {
+    // Where the messages after `sent` go, once the device has told on which pages it looks.
+    static void find_slots(RingView const& view, std::uint64_t sent, std::vector<Line*>& slots) {
+        ToldPages pages;
+        for (std::size_t i = 0; i < group; ++i) {
+            auto const told = [&] {
+                slots[i] = pages.look(HostCached(), view, sent + i + 1);
+                return pages.known();
+            };
+            if (!HostWait(HostWait::Style::yield).until(told, std::chrono::seconds(5))) {
+                throw TimeoutError("rate", "the device has not chosen its pages");
+            }
+        }
+    }
+
+    void store(std::vector<Line*> const& slots, std::vector<Line> const& lines) const {
         StoreKind const kind = stage_.device.stores().kind;
         for (std::size_t i = 0; i < group; ++i) {
-            X86::store_line(kind, view.slot(sent + i + 1), lines[i]);
+            X86::store_line(kind, slots[i], lines[i]);
             if (kind != StoreKind::cached) X86::store_fence();
         }
     }

@@ -30,7 +30,7 @@ using Actor = std::uint32_t;
 inline constexpr std::uint32_t max_actors = 6;
 
 inline constexpr std::uint32_t cells_per_line = sizeof(Line) / sizeof(std::uint64_t);
-inline constexpr std::uint32_t lines_per_memory = 20;
+inline constexpr std::uint32_t lines_per_memory = 28;
 inline constexpr std::uint32_t line_count = 2 * lines_per_memory;
 inline constexpr std::uint32_t cell_count = line_count * cells_per_line;
 

@@ -47,6 +47,24 @@ class AdversaryHandler {
     std::uint64_t served_ = 0;
 };
 
+// One channel in the machine's memory, as in a ChannelTable's but for the size of a page. After its
+// slots each memory has three lines for its words.
+inline ChannelView lay_channel(Machine& machine, RingShape const& shape, std::uint32_t page_shift,
+                               std::uint32_t first_line = 0) {
+    Line* const requests = machine.device_lines() + first_line;
+    Line* const replies = machine.host_lines() + first_line;
+    PagePairs pages{nullptr, nullptr, page_shift};
+    std::size_t const request_lines =
+        std::size_t{2} * (PagePairs::pairs(shape.capacity, page_shift) << page_shift);
+    Line* const control = requests + request_lines;
+    Line* const status = replies + shape.capacity;
+    pages.told = &status[2].quads[0].low;
+    return {{requests, &status[1].quads[0].low, shape.capacity, shape.first, 1, pages},
+            {replies, &control[1].quads[0].low, shape.capacity, shape.first},
+            reinterpret_cast<ControlLine*>(control),
+            reinterpret_cast<StatusLine*>(status)};
+}
+
 class ChannelScenario {
    public:
     explicit ChannelScenario(Policies const& policies)
@@ -71,20 +89,16 @@ class ChannelScenario {
     };
 
     ChannelView draw_view() {
-        RingShape const shape = RingShape::draw(machine_.random());
-        ChannelTable const table{reinterpret_cast<std::byte*>(machine_.device_lines()),
-                                 reinterpret_cast<std::byte*>(machine_.host_lines()),
-                                 1,
-                                 {shape.capacity},
-                                 shape.first};
-        ChannelView const view = table.channel(0);
+        ChannelView const view =
+            lay_channel(machine_, RingShape::draw(machine_.random()), machine_.random().below(3));
         format_ring(view.requests);
         format_ring(view.replies);
         return view;
     }
 
     void device() {
-        DeviceChannel<Whole, Whole, Near, Far> const channel(
+        DrawnPage::random = &machine_.random();
+        DeviceChannel<Whole, Whole, Near, Far, DrawnPages> const channel(
             view_.requests, view_.replies, policies_.device_near(), policies_.device_far());
         BasicBlockControl<Near, Far, AdversaryClock> const control(
             view_.control, view_.status, 0, {}, policies_.device_near(), policies_.device_far());

@@ -22,29 +22,53 @@ struct RingShape {
     }
 };
 
-inline RingView draw_ring(Random& random, Line* slots, Line* credit) {
+// In pairs of pages: of one, two or four slots; the page word is in the line after the credit.
+inline RingView draw_ring(Random& random, Line* slots, Line* credit, bool in_pairs = false) {
     RingShape const shape = RingShape::draw(random);
-    RingView const view{slots, &credit->quads[0].low, shape.capacity, shape.first};
+    RingView view{slots, &credit->quads[0].low, shape.capacity, shape.first};
+    if (in_pairs) view.pages = {&credit[1].quads[0].low, nullptr, random.below(3)};
     format_ring(view);
     return view;
 }
 
+// Looks at both pages, as NearestPage does, and takes either.
+struct DrawnPage {
+    static inline thread_local Random* random = nullptr;
+
+    template <class Near>
+    unsigned operator()(Near const& near, std::uint64_t* first, std::size_t stride,
+                        std::uint64_t never) const {
+        for (int i = 0; i != 2; ++i) {
+            (void)near.compare_exchange(first, never, never);
+            (void)near.compare_exchange(first + stride / sizeof(*first), never, never);
+        }
+        return random->below(2);
+    }
+};
+using DrawnPages = ChosenPages<DrawnPage>;
+
 // Far and Near are the producer's policies, the other two the consumer's.
-template <class Far, class Near, class ConsumerNear, class ConsumerFar>
+template <class Far, class Near, class ConsumerNear, class ConsumerFar,
+          class ProducerPages = FixedPages, class ConsumerPages = FixedPages>
 class RingScenario {
    public:
+    static constexpr bool in_pairs = ConsumerPages::paired;
+
     RingScenario(Policies const& policies, Side producer, Far far, Near near,
                  ConsumerNear consumer_near, ConsumerFar consumer_far, OutOfLine data)
         : machine_(policies.machine()),
           side_(producer),
-          view_(producer == Side::host
-                    ? draw_ring(machine_.random(), machine_.device_lines(), machine_.host_lines())
-                    : draw_ring(machine_.random(), machine_.host_lines(), machine_.device_lines())),
+          view_(producer == Side::host ? draw_ring(machine_.random(), machine_.device_lines(),
+                                                   machine_.host_lines(), in_pairs)
+                                       : draw_ring(machine_.random(), machine_.host_lines(),
+                                                   machine_.device_lines(), in_pairs)),
           producer_(view_, far, near),
           consumer_(view_, consumer_near, consumer_far),
           data_(data),
           words_(policies, producer),
-          count_(12 + machine_.random().below(13)) {}
+          count_(12 + machine_.random().below(13)) {
+        DrawnPage::random = &machine_.random();
+    }
 
     // Pushes some messages together, and takes them so.
     RingScenario& in_batches() {
@@ -151,8 +175,8 @@ class RingScenario {
     Machine& machine_;
     Side side_;  // the producer's
     RingView view_;
-    Producer<Whole, Far, Near> producer_;
-    Consumer<Whole, ConsumerNear, ConsumerFar> consumer_;
+    Producer<Whole, Far, Near, NoDoorbell, OneThread, ProducerPages> producer_;
+    Consumer<Whole, ConsumerNear, ConsumerFar, OneThread, ConsumerPages> consumer_;
     OutOfLine data_;
     OutOfLineWords words_;
     std::uint64_t count_;
@@ -168,6 +192,15 @@ inline std::string ring_to_device(Policies const& policies, OutOfLine data) {
     return RingScenario(policies, Side::host, policies.host_far(), policies.host_near(),
                         policies.device_near(), policies.device_far(), data)
         .run();
+}
+
+// The device chooses pages while the host writes.
+template <class ProducerPages>
+auto ring_in_pairs(Policies const& policies, OutOfLine data) {
+    return RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear,
+                        Policies::DeviceFar, ProducerPages, DrawnPages>(
+        policies, Side::host, policies.host_far(), policies.host_near(), policies.device_near(),
+        policies.device_far(), data);
 }
 
 inline std::string batches_to_device(Policies const& policies, OutOfLine data) {

@@ -54,7 +54,7 @@ class WatchScenario {
           machine_(policies.machine()),
           count_(2 + machine_.random().below(2)),
           in_registers_(count_ == 2 && machine_.random().one_in(2)),
-          table_(draw_table()),
+          views_(draw_views()),
           handler_(machine_) {
         for (std::uint32_t c = 0; c < count_; ++c) {
             requests_.push_back(4 + machine_.random().below(5));
@@ -71,8 +71,9 @@ class WatchScenario {
    private:
     using Near = Policies::DeviceNear;
     using Far = Policies::DeviceFar;
-    using Device = DeviceChannel<Whole, Whole, Near, Far>;
-    using Requests = Producer<Whole, Policies::HostFar, Policies::HostNear, TailDoorbell>;
+    using Device = DeviceChannel<Whole, Whole, Near, Far, DrawnPages>;
+    using Requests =
+        Producer<Whole, Policies::HostFar, Policies::HostNear, TailDoorbell, OneThread, ToldPages>;
     using Replies = Consumer<Whole, Policies::HostNear, Policies::HostFar>;
     // Unlike HostChannel it lets the reply ring fill.
     struct Host {
@@ -83,27 +84,28 @@ class WatchScenario {
     };
 
     // Two slots, so that three channels and their doorbells are within the machine's memory.
-    ChannelTable draw_table() {
-        ChannelTable const table{reinterpret_cast<std::byte*>(machine_.device_lines()),
-                                 reinterpret_cast<std::byte*>(machine_.host_lines()),
-                                 count_,
-                                 {2},
-                                 RingShape::draw(machine_.random()).first};
+    std::vector<ChannelView> draw_views() {
+        constexpr std::uint32_t lines = 6;
+        Sequence const first = RingShape::draw(machine_.random()).first;
+        std::uint32_t const page_shift = machine_.random().below(2);
+        std::vector<ChannelView> views;
         for (std::uint32_t c = 0; c < count_; ++c) {
-            format_ring(table.channel(c).requests);
-            format_ring(table.channel(c).replies);
-            doorbells()[c] = table.first - 1;
+            views.push_back(lay_channel(machine_, {2, first}, page_shift, c * lines));
+            format_ring(views[c].requests);
+            format_ring(views[c].replies);
+            doorbells()[c] = first - 1;
         }
-        return table;
+        return views;
     }
 
-    [[nodiscard]] ChannelView view(std::uint32_t channel) const { return table_.channel(channel); }
-    // Behind the channels, and nearer than their table has them.
+    [[nodiscard]] ChannelView const& view(std::uint32_t channel) const { return views_[channel]; }
+    // Behind the channels.
     [[nodiscard]] std::uint64_t* doorbells() const {
         return reinterpret_cast<std::uint64_t*>(machine_.device_lines() + lines_per_memory - 1);
     }
 
     void device() {
+        DrawnPage::random = &machine_.random();
         std::vector<Device> channels;
         for (std::uint32_t c = 0; c < count_; ++c) {
             channels.emplace_back(view(c).requests, view(c).replies, policies_.device_near(),
@@ -174,7 +176,7 @@ class WatchScenario {
     // A channel that has no news returns the credit that it holds.
     void settle() {
         for (std::uint32_t c = 0; c < count_; ++c) {
-            Sequence const last = table_.first - 1 + requests_[c];
+            Sequence const last = view(c).requests.first - 1 + requests_[c];
             while (machine_.arrived(view(c).requests.credit) != last) machine_.pause(Side::host);
         }
     }
@@ -188,7 +190,7 @@ class WatchScenario {
     Machine& machine_;
     std::uint32_t count_;
     bool in_registers_;
-    ChannelTable table_;
+    std::vector<ChannelView> views_;
     WatchHandler handler_;
     std::vector<std::uint64_t> requests_;  // of each channel, how many there will be
     std::vector<Host> hosts_;

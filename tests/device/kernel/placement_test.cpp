@@ -179,7 +179,6 @@ TEST_P(PlacementTest, fewerCandidatesThanBlocksAreAUsageError) {
 
 TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
     ChannelMemory memory(device(), 4, 64);
-    std::size_t const stride = ChannelTable::host_stride({64});
     memory.arrange(std::vector<ChannelLocation>{{2, 3}, {0, 2}});
     auto const location_of = [&](unsigned channel) {
         ChannelTable const table = memory.host_view();
@@ -187,10 +186,10 @@ TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
         return ChannelLocation{
             static_cast<std::uint32_t>(
                 (reinterpret_cast<std::byte*>(view.requests.slots) - table.in_device_memory) /
-                static_cast<std::ptrdiff_t>(stride)),
+                static_cast<std::ptrdiff_t>(ChannelTable::request_bytes({64}))),
             static_cast<std::uint32_t>(
                 (reinterpret_cast<std::byte*>(view.replies.slots) - table.in_host_memory) /
-                static_cast<std::ptrdiff_t>(stride))};
+                static_cast<std::ptrdiff_t>(ChannelTable::host_bytes({64})))};
     };
     EXPECT_EQ(location_of(0), (ChannelLocation{2, 3}));
     EXPECT_EQ(location_of(1), (ChannelLocation{0, 2}));

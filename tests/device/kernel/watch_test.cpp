@@ -205,7 +205,7 @@ TEST_P(TurnsTest, everySweepServesAtMostOneRequestOfEachOf64Channels) {
 
 // The host's ends of a channel without what HostChannel adds, which never lets a reply ring fill.
 struct BareEnds {
-    Producer<std::uint64_t, HostMapped, HostCached, TailDoorbell> requests;
+    Producer<std::uint64_t, HostMapped, HostCached, TailDoorbell, OneThread, ToldPages> requests;
     HostConsumer<std::uint64_t> replies;
     FlagWriter<std::uint64_t, HostMapped> doorbell;
 

@@ -72,8 +72,8 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
     void run_block() {
         auto const near = M::template make<DeviceNear>(memory_);
         auto const far = M::template make<DeviceFar>(memory_);
-        DeviceChannel<Message, Message, DeviceNear, DeviceFar> channel(requests(), replies(), near,
-                                                                       far);
+        DeviceChannel<Message, Message, DeviceNear, DeviceFar, FixedPages> channel(
+            requests(), replies(), near, far);
         BasicBlockControl<DeviceNear, DeviceFar, ModelClock> block(control(), status(), 0,
                                                                    ModelClock(), near, far);
         Handler handler{*this};

@@ -37,16 +37,28 @@ struct Traffic {
     Sequence first = 1;
 };
 
-template <class Way, Traffic traffic>
-class RingModel : public rl::test_suite<RingModel<Way, traffic>, 2> {
+// The device takes either page of each pair.
+struct EitherPage {
+    template <class Near>
+    unsigned operator()(Near const& /*near*/, Word* /*first*/, std::size_t /*stride*/,
+                        Word /*never*/) const {
+        return rl::rand(2);
+    }
+};
+using EitherPages = ChosenPages<EitherPage>;
+
+template <class Way, Traffic traffic, class ProducerPages = FixedPages,
+          class ConsumerPages = FixedPages>
+class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, ConsumerPages>, 2> {
    public:
     static constexpr unsigned depth_limit = 10000;
     // Over all executions of a search.
     inline static std::uint32_t most_taken = 0;
 
     void before() {
+        if (ConsumerPages::paired) view_.pages = {memory_.words() + 1, nullptr, 0};
         format_ring(view_);
-        memory_.begin(traffic.capacity, 1);
+        memory_.begin(view_.lines(), 2);
     }
 
     void thread(unsigned index) { index == 0 ? produce() : consume(); }
@@ -61,8 +73,8 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic>, 2> {
     void produce() {
         using Far = typename Way::SenderFar;
         using Near = typename Way::SenderNear;
-        Producer<Message, Far, Near> producer(view_, M::template make<Far>(memory_),
-                                              M::template make<Near>(memory_));
+        Producer<Message, Far, Near, NoDoorbell, OneThread, ProducerPages> producer(
+            view_, M::template make<Far>(memory_), M::template make<Near>(memory_));
         for (std::uint32_t tries = 0; pushed_ < traffic.messages && Side::again(tries); ++tries) {
             std::uint32_t const number = pushed_ + 1;
             if (producer.was_full()) {
@@ -79,8 +91,8 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic>, 2> {
     void consume() {
         using Near = typename Way::ReceiverNear;
         using Far = typename Way::ReceiverFar;
-        Consumer<Message, Near, Far> consumer(view_, M::template make<Near>(memory_),
-                                              M::template make<Far>(memory_));
+        Consumer<Message, Near, Far, OneThread, ConsumerPages> consumer(
+            view_, M::template make<Near>(memory_), M::template make<Far>(memory_));
         for (std::uint32_t tries = 0; taken_ < traffic.messages && Side::again(tries); ++tries) {
             Message message{};
             if (!consumer.try_pop(message)) {
@@ -119,9 +131,13 @@ inline constexpr Traffic four_slots{.capacity = 4, .messages = 6, .first = befor
 inline constexpr Traffic eight_slots{
     .capacity = 8, .messages = 12, .data = OutOfLine::written, .first = before_the_wrap};
 
-template <class Way, Traffic traffic>
+// The same in pairs of pages of one slot: which are chosen when is a part of the search.
+inline constexpr Traffic few_in_pairs{
+    .capacity = 2, .messages = 2, .tries = 3, .data = OutOfLine::written};
+
+template <class Way, Traffic traffic, class... Pages>
 void expect_success(Search const& search) {
-    using Model = RingModel<Way, traffic>;
+    using Model = RingModel<Way, traffic, Pages...>;
     Model::most_taken = 0;
     EXPECT_EQ(outcome<Model>(search), "SUCCESS");
     EXPECT_EQ(Model::most_taken, traffic.messages);  // or nothing was checked

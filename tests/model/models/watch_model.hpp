@@ -28,7 +28,7 @@ class WatchModel : public rl::test_suite<WatchModel<M>, 2> {
     using DeviceNear = typename M::DeviceNear;
     using DeviceFar = typename M::DeviceFar;
     using Host = HostChannel<Message, Message, HostNear, HostFar>;
-    using Device = DeviceChannel<Message, Message, DeviceNear, DeviceFar>;
+    using Device = DeviceChannel<Message, Message, DeviceNear, DeviceFar, FixedPages>;
 
     // The words: a control line, a status line, a pair of doorbells and two credits for each
     // channel.

@@ -13,10 +13,12 @@
 #include <typeinfo>
 #include <utility>
 
+#include "carillon/commands.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
 #include "carillon/ticket.hpp"

@@ -196,7 +196,7 @@ class HostChannel {
     // the first line of a client, what it needs for the reply in the third at the latest.
     std::uint32_t places_ = 0;      // replies of so many more requests have a place for certain
     std::uint32_t kept_count_ = 0;  // of kept_: while it is 0 that is not looked at
-    Producer<Request, Far, Near, TailDoorbell> requests_;
+    Producer<Request, Far, Near, TailDoorbell, OneThread, ToldPages> requests_;
     mutable Sequence submitted_;  // the last one; read by other threads
     Consumer<Reply, Near, Far> replies_;
     std::vector<Kept> kept_;

@@ -17,6 +17,7 @@
 #include "carillon/detail/machine/device_copy.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -49,7 +50,9 @@ class CopyWarp {
         : requests_(view.requests, near, far, lanes),
           replies_(view.replies, far, near, NoDoorbell(), lanes),
           control_(control),
-          lanes_(lanes) {}
+          lanes_(lanes) {
+        requests_.choose_pages();
+    }
 
     CARILLON_HD void report_started() {
         if (is_leader(lanes_)) control_.report_started();
@@ -118,7 +121,7 @@ class CopyWarp {
     }
     CARILLON_HD bool stop_now() { return lanes_.any(is_leader(lanes_) && control_.stop_now()); }
 
-    Consumer<CopyRequest, Near, Far, Lanes> requests_;
+    Consumer<CopyRequest, Near, Far, Lanes, NearPages> requests_;
     Producer<CopyReply, Far, Near, NoDoorbell, Lanes> replies_;
     Control control_;
     Lanes lanes_;

@@ -80,10 +80,12 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
 
 // Answers every request with what `handler` makes of it, until told to stop.
 CARILLON_POLICY_CODE
-template <class Request, class Reply, class Near, class Far, class Handler, class Control>
-CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far> channel, Handler& handler,
+template <class Request, class Reply, class Near, class Far, class Pages, class Handler,
+          class Control>
+CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, Handler& handler,
                        Control control) {
     constexpr OutOfLine data = detail::out_of_line_of<Handler>();
+    channel.requests.choose_pages();
     control.report_started();
     Packed<Reply> reply{};
     bool unsent = false;
@@ -195,6 +197,10 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
         if (work.urgent != 0) return detail::put_reply(express, packed, data, control);
         return detail::put_reply(channel, packed, data, control);
     };
+    if (is_leader(threads)) {
+        if (has_express) express.requests.choose_pages();
+        channel.requests.choose_pages();
+    }
     detail::serve_by_turns<Work>(control, threads, take, handle, answer);
 }
 

@@ -13,6 +13,7 @@
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/sweep.hpp"
 #include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -22,19 +23,21 @@ namespace carillon {
 
 // The ends of a channel whose messages the lanes share out.
 template <class RequestType, class ReplyType, NearQuadAccess Near = DeviceNear,
-          QuadAccess Far = DeviceFar, VotingGroup LanesType = WarpLanes>
+          QuadAccess Far = DeviceFar, VotingGroup LanesType = WarpLanes, class Pages = NearPages>
 struct LongChannel {
     using Request = RequestType;
     using Reply = ReplyType;
     using Lanes = LanesType;
 
-    Consumer<Request, Near, Far, Lanes> requests;
+    Consumer<Request, Near, Far, Lanes, Pages> requests;
     Producer<Reply, Far, Near, NoDoorbell, Lanes> replies;
 
     CARILLON_HD LongChannel(RingView const& request_ring, RingView const& reply_ring,
                             Near near = Near(), Far far = Far(), Lanes lanes = Lanes())
         : requests(request_ring, near, far, lanes),
-          replies(reply_ring, far, near, NoDoorbell(), lanes) {}
+          replies(reply_ring, far, near, NoDoorbell(), lanes) {
+        requests.choose_pages();
+    }
 };
 
 namespace detail {

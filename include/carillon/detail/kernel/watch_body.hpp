@@ -8,12 +8,12 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
-#include "carillon/detail/kernel/nearest_page.hpp"
 #include "carillon/detail/kernel/watch.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/flag.hpp"
+#include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::detail {
@@ -36,6 +36,11 @@ struct WatchBody {
             ::new (watched + i) Channel(view.requests, view.replies);
         }
         block::sync();
+        // One after the other: each measures how long it takes.
+        if (block::thread_rank() == 0) {
+            for (unsigned i = 0; i < channels_per_block; ++i) watched[i].requests.choose_pages();
+        }
+        block::sync();
         Handler own = handler;
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);
@@ -52,7 +57,8 @@ struct WatchBody {
         std::uint64_t page = 0;
         if (lanes.thread_rank() == 0) {
             std::uint64_t* const doorbells = channels.doorbells(block, 0);
-            page = nearest_page(DeviceNear(), clock, doorbells, ChannelTable::page, 2);
+            constexpr Sequence never = ~Sequence{0};  // the number of no request
+            page = nearest_page(DeviceNear(), clock, doorbells, ChannelTable::page, 2, never);
             FlagWriter<std::uint64_t, DeviceFar>(&status->doorbell_page).set(page);
         }
         return channels.doorbells(block, static_cast<unsigned>(lanes.broadcast(page)));

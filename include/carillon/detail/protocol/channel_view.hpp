@@ -2,14 +2,17 @@
 // Where the rings of channels lie, as either side sees them: what the device polls in device
 // memory, what the CPU polls in page-locked host memory.
 //
-//   device memory, for each channel      host memory, for each channel
-//   | request slots | control line |     | reply slots | status line  |
-//   |               | reply credit |     |             | request credit |
+//   device memory                        host memory, for each channel
+//   of each channel: | request slots |   | reply slots | status line    |
+//   of each channel: | control line  |   |             | request credit |
+//                    | reply credit  |   |             | page words     |
+//                    | page words    |
 //
-// After the channels, in device memory: the doorbells of each block that watches several channels,
-// side by side, so that one look tells which of them have news; twice, on neighbouring pages, of
-// which the block chooses one. A channel's two parts need not have the same index: which page of
-// memory a part lies in decides how long its lines take (placement.hpp).
+// Request slots lie in pairs of pages (ring_pages.hpp), so nothing else does. After the channels,
+// in device memory: the doorbells of each block that watches several channels, side by side, so
+// that one look tells which of them have news; twice, on neighbouring pages, of which the block
+// chooses one. A channel's two parts need not have the same index: which page of memory a part
+// lies in decides how long its lines take (placement.hpp).
 #pragma once
 
 #include <cstddef>
@@ -92,25 +95,36 @@ struct ChannelTable {
     static constexpr unsigned blocks_per_page =
         page / (doorbells_per_block * sizeof(std::uint64_t));
 
-    // Slots that fill pages start at one: how long a line takes is a matter of its page.
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t stride(std::size_t slot_lines) {
-        std::size_t const bytes = (slot_lines + 2) * sizeof(Line);
-        return slot_lines * sizeof(Line) < page ? bytes : (bytes + page - 1) / page * page;
+    // How many slots a page has, as a power of two.
+    [[nodiscard]] CARILLON_HD static constexpr std::uint32_t page_shift(std::uint32_t slot_lines) {
+        std::uint32_t shift = 0;
+        while ((slot_lines * sizeof(Line) << (shift + 1)) <= page) ++shift;
+        return shift;
     }
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t device_stride(
+
+    // What a channel's request slots take in device memory, and its words there.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t request_bytes(
         ChannelShape const& shape) {
-        return stride(std::size_t{shape.capacity} * shape.request_lines);
+        return 2 * page * PagePairs::pairs(shape.capacity, page_shift(shape.request_lines));
     }
-    [[nodiscard]] CARILLON_HD static constexpr std::size_t host_stride(ChannelShape const& shape) {
-        return stride(std::size_t{shape.capacity} * shape.reply_lines);
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t word_bytes(ChannelShape const& shape) {
+        return sizeof(ControlLine) + in_lines(1) + in_lines(page_words(shape));
+    }
+    // What it takes in host memory. Slots that fill pages start at one: how long a line takes is a
+    // matter of its page.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t host_bytes(ChannelShape const& shape) {
+        std::size_t const slots = std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
+        std::size_t const bytes =
+            slots + sizeof(StatusLine) + in_lines(1) + in_lines(page_words(shape));
+        return slots < page ? bytes : (bytes + page - 1) / page * page;
     }
 
     // Where the doorbells begin, and where they end: pairs of pages, each for eight blocks, which
     // have two channels at least.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_at(unsigned channels,
                                                                         ChannelShape const& shape) {
-        std::size_t const slots = channels * device_stride(shape);
-        return (slots + doorbell_pages - 1) / doorbell_pages * doorbell_pages;
+        std::size_t const before = channels * (request_bytes(shape) + word_bytes(shape));
+        return (before + doorbell_pages - 1) / doorbell_pages * doorbell_pages;
     }
     [[nodiscard]] CARILLON_HD static constexpr std::size_t doorbells_end(
         unsigned channels, ChannelShape const& shape) {
@@ -133,21 +147,37 @@ struct ChannelTable {
     }
 
     [[nodiscard]] CARILLON_HD ChannelView channel(ChannelLocation location) const {
-        std::byte* const device =
-            in_device_memory + location.in_device_memory * device_stride(shape);
-        std::byte* const host = in_host_memory + location.in_host_memory * host_stride(shape);
-        auto* const requests = reinterpret_cast<Line*>(device);
-        auto* const replies = reinterpret_cast<Line*>(host);
-        std::size_t const slots = shape.capacity;
-        auto* const control =
-            reinterpret_cast<ControlLine*>(requests + slots * shape.request_lines);
-        auto* const status = reinterpret_cast<StatusLine*>(replies + slots * shape.reply_lines);
-        auto* const reply_credit = reinterpret_cast<std::uint64_t*>(control + 1);
-        auto* const request_credit = reinterpret_cast<std::uint64_t*>(status + 1);
-        return {{requests, request_credit, shape.capacity, first, shape.request_lines},
-                {replies, reply_credit, shape.capacity, first, shape.reply_lines},
-                control,
-                status};
+        std::byte* const requests =
+            in_device_memory + location.in_device_memory * request_bytes(shape);
+        std::byte* const control = in_device_memory + channels * request_bytes(shape) +
+                                   location.in_device_memory * word_bytes(shape);
+        std::byte* const reply_credit = control + sizeof(ControlLine);
+        std::byte* const kept = reply_credit + in_lines(1);
+        std::byte* const replies = in_host_memory + location.in_host_memory * host_bytes(shape);
+        std::byte* const status =
+            replies + std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
+        std::byte* const request_credit = status + sizeof(StatusLine);
+        std::byte* const told = request_credit + in_lines(1);
+        return {{lines(requests), words(request_credit), shape.capacity, first, shape.request_lines,
+                 PagePairs{words(told), words(kept), page_shift(shape.request_lines)}},
+                {lines(replies), words(reply_credit), shape.capacity, first, shape.reply_lines},
+                reinterpret_cast<ControlLine*>(control),
+                reinterpret_cast<StatusLine*>(status)};
+    }
+
+   private:
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t page_words(ChannelShape const& shape) {
+        return PagePairs::words(shape.capacity, page_shift(shape.request_lines));
+    }
+    // So many words, in lines that nothing else is on.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t in_lines(std::size_t words) {
+        return (words * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
+    }
+    [[nodiscard]] CARILLON_HD static Line* lines(std::byte* at) {
+        return reinterpret_cast<Line*>(at);
+    }
+    [[nodiscard]] CARILLON_HD static std::uint64_t* words(std::byte* at) {
+        return reinterpret_cast<std::uint64_t*>(at);
     }
 };
 

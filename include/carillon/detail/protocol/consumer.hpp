@@ -9,6 +9,7 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/credit.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
+#include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -17,8 +18,9 @@ namespace carillon {
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
 // Lanes: who takes them together. Every lane calls every member function, takes every line and
-// keeps the same counters; the first one returns the credit.
-template <class T, NearAccess Near, FarAccess Far, VotingGroup Lanes = OneThread>
+// keeps the same counters; the first one returns the credit. Pages: where it looks for slots.
+template <class T, NearAccess Near, FarAccess Far, VotingGroup Lanes = OneThread,
+          class Pages = FixedPages>
 class Consumer {
    public:
     CARILLON_POLICY_CODE
@@ -31,6 +33,19 @@ class Consumer {
           credit_(view.credit),
           lanes_(lanes) {
         check_payload<T>();
+        if constexpr (!Pages::paired) slot_ = pages_.slot(view_, next_);
+    }
+
+    // Chooses of each pair of pages the one that it will look at and tells the producer, unless it
+    // has done so. Else the first try does it, and takes the longer.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void choose_pages() {
+        if constexpr (Pages::paired) {
+            if (slot_ != nullptr) [[likely]]
+                return;
+            pages_.choose(near_, far_, lanes_, view_, next_);
+            slot_ = pages_.slot(view_, next_);
+        }
     }
 
     // Takes the next message into `message` and returns true, or returns false at once when it
@@ -54,18 +69,19 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
+        choose_pages();
         return try_consume_within(
             1, [] {}, use);
     }
 
-    // The same, looking up to `polls` times and calling `in_vain()` whenever that found nothing:
-    // between two looks is nothing else.
+    // The same after choose_pages(), looking up to `polls` times and calling `in_vain()` whenever
+    // that found nothing: between two looks is nothing else.
     CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
         // A batch of credits goes back before the looks, not between arrival and use.
         if (held_ >= credit_batch()) return_credit();
-        Line const* const slot = view_.slot(next_);
+        Line const* const slot = slot_;
         std::uint32_t const looks = polls;
         Packed<T> message;
         while (!look(slot, message)) {
@@ -79,14 +95,14 @@ class Consumer {
         return true;
     }
 
-    // Takes the next message, if it has wholly arrived: the lanes share its quads out, and each
-    // calls put(i, quad) for those that it has.
+    // Takes the next message, if it has wholly arrived, after choose_pages(): the lanes share its
+    // quads out, and each calls put(i, quad) for those that it has.
     CARILLON_POLICY_CODE
     template <class Put>
     CARILLON_HD bool try_take_quads(Put&& put) requires NearQuadAccess<Near> {
         constexpr std::size_t most = (quads_of<T> + Lanes::most - 1) / Lanes::most;
         if (held_ >= credit_batch()) return_credit();
-        Quad const* const slot = view_.slot(next_)->quads;
+        Quad const* const slot = slot_->quads;
         std::size_t const rank = lanes_.thread_rank();
         Quad mine[most];
         // A lane that has fewer than others loads one of its own again.
@@ -110,10 +126,10 @@ class Consumer {
         return true;
     }
 
-    // Takes at most `count` of the next messages, those that have arrived, and returns how many:
-    // calls use(i, message) for each, i from 0. Their loads are in flight together, `most` of them,
-    // so that many in a row take the time of one; for a look that mostly finds nothing
-    // try_consume() is faster.
+    // Takes at most `count` of the next messages, those that have arrived, after choose_pages(),
+    // and returns how many: calls use(i, message) for each, i from 0. Their loads are in flight
+    // together, `most` of them, so that many in a row take the time of one; for a look that mostly
+    // finds nothing try_consume() is faster.
     CARILLON_POLICY_CODE
     template <std::uint32_t most, class Use>
     CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
@@ -121,7 +137,7 @@ class Consumer {
         if (held_ >= credit_batch()) return_credit();
         Packed<T> messages[most];
         detail::load_row<T>(near_, messages,
-                            [&](std::uint32_t i) { return view_.slot(next_ + i); });
+                            [&](std::uint32_t i) { return pages_.ahead(view_, next_, i); });
         std::uint32_t taken = 0;
         for (std::uint32_t i = 0; i < most; ++i) {
             if (taken != i || i >= count) continue;
@@ -164,7 +180,7 @@ class Consumer {
     // The sequence number of the message that the next successful take will return.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
     // The slot that it will be in.
-    [[nodiscard]] CARILLON_HD Line const* awaited() const { return view_.slot(next_); }
+    [[nodiscard]] CARILLON_HD Line const* awaited() const { return slot_; }
     // Whether message `number`, taken or not, is in its slot. On the CPU from any thread.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool holds(Sequence number) const {
@@ -185,6 +201,7 @@ class Consumer {
             ++consumer.next_;
             ++consumer.held_;
             consumer.misses_ = 0;
+            consumer.slot_ = consumer.pages_.slot(consumer.view_, consumer.next_);
         }
     };
 
@@ -221,6 +238,7 @@ class Consumer {
 
     // In the order in which a take looks at them.
     Sequence next_;
+    Line* slot_ = nullptr;      // of message next_, once its page is chosen
     std::uint32_t held_ = 0;    // messages taken whose credit has not been returned
     std::uint32_t misses_ = 0;  // looks in a row that found nothing, while there are such
     Near near_;
@@ -228,6 +246,7 @@ class Consumer {
     Far far_;
     std::uint64_t* credit_;
     Lanes lanes_;
+    Pages pages_;
 };
 
 }  // namespace carillon

@@ -9,26 +9,32 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/protocol/ring.hpp"
+#include "carillon/detail/protocol/ring_pages.hpp"
 
 namespace carillon {
 
+// What a device consumes lies on pages near it.
+using NearPages = ChosenPages<detail::NearestPage>;
+
 template <class T>
-using HostProducer = Producer<T, HostMapped, HostCached>;
+using HostProducer = Producer<T, HostMapped, HostCached, NoDoorbell, OneThread, ToldPages>;
 template <class T>
 using HostConsumer = Consumer<T, HostCached, HostMapped>;
 template <class T>
 using DeviceProducer = Producer<T, DeviceFar, DeviceNear>;
 template <class T>
-using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar>;
+using DeviceConsumer = Consumer<T, DeviceNear, DeviceFar, OneThread, NearPages>;
 
 // A channel's ends on the device.
-template <class Request, class Reply, NearAccess Near = DeviceNear, FarAccess Far = DeviceFar>
+template <class Request, class Reply, NearAccess Near = DeviceNear, FarAccess Far = DeviceFar,
+          class Pages = NearPages>
 struct DeviceChannel {
     using RequestMessage = Request;
     using ReplyMessage = Reply;
 
-    Consumer<Request, Near, Far> requests;
+    Consumer<Request, Near, Far, OneThread, Pages> requests;
     Producer<Reply, Far, Near> replies;
 
     CARILLON_HD DeviceChannel(RingView const& request_ring, RingView const& reply_ring,

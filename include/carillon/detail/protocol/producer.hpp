@@ -10,6 +10,7 @@
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/messages.hpp"
+#include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/protocol/tail_doorbell.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -23,21 +24,21 @@ namespace carillon {
 //
 // Lanes: who writes them together. Every lane calls every member function with the same arguments
 // and keeps the same numbers; the first one stores, but for try_push_quads(). What room there is
-// each lane has seen for itself, and they vote.
+// each lane has seen for itself, and they vote. Pages: where it writes; told to one thread alone.
 //
 // On memory that is not coherent a flush may throw. A number is spent once its line has been stored
 // with its tags, before the flush: no other message is put under tags that may have arrived. So
 // after an exception what has a number below next() counts as sent, and leaves with the next flush
 // of that memory at the latest; what has not was not sent, and may be pushed again.
 template <class T, FarAccess Far, WordAccess Near, DoorbellThrough<Far> Ringer = NoDoorbell,
-          VotingGroup Lanes = OneThread>
+          VotingGroup Lanes = OneThread, class Pages = FixedPages>
 class Producer {
    public:
     CARILLON_POLICY_CODE
     CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
                                   Ringer doorbell = Ringer(), Lanes lanes = Lanes())
         : next_(view.first),
-          slot_(view.slot(view.first)),
+          slot_(pages_.slot(view, view.first)),
           room_(view.capacity),
           lanes_(lanes),
           far_(far),
@@ -46,6 +47,7 @@ class Producer {
           credit_(view.credit),
           near_(near) {
         check_payload<T>();
+        static_assert(!Pages::paired || Lanes::most == 1);
     }
 
     // Publishes one message and returns true, or returns false at once when the ring is full.
@@ -71,8 +73,7 @@ class Producer {
     }
 
     // Publishes as many of the `count` messages as there is room for, the first ones, and returns
-    // how many: with one fence for all of them, two where they go on at the first slot. `data` is
-    // for what any of them refers to.
+    // how many: with one fence for all of them. `data` is for what any of them refers to.
     CARILLON_POLICY_CODE
     CARILLON_HD std::size_t try_push_n(T const* messages, std::size_t count,
                                        OutOfLine data = OutOfLine::none) {
@@ -81,10 +82,17 @@ class Producer {
         std::size_t const fit = count < room_ ? count : room_;
         if (fit == 0) return 0;
         if (data == OutOfLine::written) far_.release();  // P1
-        auto const before_wrap = view_.capacity - ((next_ - 1) & (view_.capacity - 1));
-        std::size_t const first = fit < before_wrap ? fit : before_wrap;
-        publish_row(messages, first);
-        if (fit != first) publish_row(messages + first, fit - first);
+        Written all{};
+        for (std::size_t done = 0; done < fit;) {
+            std::size_t const row = view_.slots_in_a_row(next_);
+            std::size_t const count_here = fit - done < row ? fit - done : row;
+            all = store_row(messages + done, count_here);
+            if (count_here != fit) all = whole_ring();
+            done += count_here;
+        }
+        doorbell_.store(far_, next_ - 1);
+        far_.commit(all.where, all.bytes);  // P2
+        doorbell_.commit(far_);
         return fit;
     }
 
@@ -108,8 +116,8 @@ class Producer {
     // is room(count) for them. Where the far policy can they leave together.
     CARILLON_POLICY_CODE
     template <std::size_t most>
-    CARILLON_HD void put_row(Packed<T> (&messages)[most],
-                             std::uint32_t count) requires std::same_as<Ringer, NoDoorbell> {
+    CARILLON_HD void put_row(Packed<T> (&messages)[most], std::uint32_t count) requires
+        std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
         static_assert(lines_of<T> == 1 && Lanes::most == 1);
         std::uint32_t const index = static_cast<std::uint32_t>(next_ - 1) & (view_.capacity - 1);
         for (std::uint32_t i = 0; i < most; ++i) {
@@ -133,7 +141,7 @@ class Producer {
     CARILLON_POLICY_CODE
     template <class WordsOf>
     CARILLON_HD bool try_push_quads(std::uint32_t count, WordsOf&& words_of) requires
-        QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> {
+        QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
         if (lacks_room(count)) return false;
         for (std::uint32_t i = lanes_.thread_rank(); i < count * quads_per_line;
              i += lanes_.size()) {
@@ -154,7 +162,7 @@ class Producer {
     template <class WordsOf>
     CARILLON_HD bool try_push_shared_out(WordsOf&& words_of,
                                          OutOfLine data = OutOfLine::none) requires
-        QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> {
+        QuadAccess<Far> && std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
         if (was_full()) return false;
         if (data == OutOfLine::written) far_.release();  // P1
         for (std::size_t i = lanes_.thread_rank(); i < quads_of<T>; i += lanes_.size()) {
@@ -182,31 +190,58 @@ class Producer {
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
    private:
+    // What is to leave this side.
+    struct Written {
+        Line* where;
+        std::size_t bytes;
+    };
+    [[nodiscard]] CARILLON_HD Written whole_ring() const {
+        return {view_.slots, view_.lines() * sizeof(Line)};
+    }
+
     CARILLON_POLICY_CODE
     CARILLON_HD void publish(Packed<T> const& message, OutOfLine data) {
-        Line* const stored = store(message, data);
+        Written const written = store(message, data);
         // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
         // to be evicted. No order between quads is needed: each carries its tag.
         if (is_leader(lanes_)) {
-            far_.commit(stored, sizeof(Packed<T>));
+            far_.commit(written.where, written.bytes);
             doorbell_.commit(far_);
         }
         look_now_and_then();
     }
 
-    // Returns the slot.
     CARILLON_POLICY_CODE
-    CARILLON_HD Line* store(Packed<T> const& message, OutOfLine data) {
-        Line* const stored = slot_;
+    CARILLON_HD Written store(Packed<T> const& message, OutOfLine data) {
+        bool const told = ask_for_pages();
+        Written const written = told ? Written{slot_, sizeof(Packed<T>)} : whole_ring();
         if (is_leader(lanes_)) {
             // P1, pairs with C1: what the message refers to is complete before the line that names
             // it. Of what other threads wrote, that which came before they met the leader.
             if (data == OutOfLine::written) far_.release();
-            detail::store_message<T>(far_, stored, message, tag_of(next_ - view_.capacity));
+            Tag const previous = tag_of(next_ - view_.capacity);
+            detail::store_message<T>(far_, slot_, message, previous);
+            if constexpr (Pages::paired) {  // P4
+                if (!told) [[unlikely]]
+                    detail::store_message<T>(far_, pages_.other(view_, next_), message, previous);
+            }
             doorbell_.store(far_, next_);
         }
         advance(1);
-        return stored;
+        return written;
+    }
+
+    // P4, pairs with C3: whether it is known in which page the consumer looks for the next line.
+    // Until then it goes to both: into the other one alone, it would never be found.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool ask_for_pages() {
+        if constexpr (Pages::paired) {
+            if (!pages_.known()) [[unlikely]] {
+                slot_ = pages_.look(near_, view_, next_);
+                return pages_.known();
+            }
+        }
+        return true;
     }
 
     // The credit is looked at four times a lap, after a publish, where nobody waits for it.
@@ -217,20 +252,25 @@ class Producer {
 
     // `count` messages to as many slots in a row.
     CARILLON_POLICY_CODE
-    CARILLON_HD void publish_row(T const* messages, std::size_t count) {
-        detail::store_messages(far_, slot_, messages, count, tag_of(next_),
-                               tag_of(next_ - view_.capacity));
-        Line* const stored = slot_;
+    CARILLON_HD Written store_row(T const* messages, std::size_t count) {
+        bool const told = ask_for_pages();
+        Written const written =
+            told ? Written{slot_, count * slot_lines_of<T> * sizeof(Line)} : whole_ring();
+        Tag const previous = tag_of(next_ - view_.capacity);
+        detail::store_messages(far_, slot_, messages, count, tag_of(next_), previous);
+        if constexpr (Pages::paired) {  // P4
+            if (!told) [[unlikely]]
+                detail::store_messages(far_, pages_.other(view_, next_), messages, count,
+                                       tag_of(next_), previous);
+        }
         advance(count);
-        doorbell_.store(far_, next_ - 1);
-        far_.commit(stored, count * slot_lines_of<T> * sizeof(Line));  // P2
-        doorbell_.commit(far_);
+        return written;
     }
 
     CARILLON_HD void advance(std::size_t count) {
         next_ += count;
         room_ -= static_cast<std::uint32_t>(count);
-        slot_ = view_.slot(next_);
+        slot_ = pages_.slot(view_, next_);
     }
 
     CARILLON_POLICY_CODE
@@ -256,6 +296,7 @@ class Producer {
     // In the order in which a push looks at them, so that all until its line is stored are
     // together.
     Sequence next_;
+    Pages pages_;
     Line* slot_;          // of line next_
     std::uint32_t room_;  // slots known to be free
     Lanes lanes_;

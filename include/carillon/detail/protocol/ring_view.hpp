@@ -2,12 +2,39 @@
 // One side's view of a ring, and what its producer may say of a message.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
+
+// Which page of each of 32 pairs a ring's consumer looks at: bit i for pair i. A word that is not
+// `known` yet says nothing. (ring_pages.hpp)
+using PageWord = std::uint64_t;
+inline constexpr std::uint32_t pairs_per_word = 32;
+inline constexpr PageWord known_pages = PageWord{1} << 63U;
+
+// For a ring whose slots lie in pairs of pages, of which its consumer uses one each. By default
+// they lie in one run.
+struct PagePairs {
+    PageWord* told = nullptr;        // which ones, in memory of the producer's side
+    PageWord* kept = nullptr;        // the same in that of the consumer's, if a word is too little
+    std::uint32_t page_shift = 31U;  // a page has 1 << page_shift slots
+
+    // How many pairs a ring has, and how many words say which page of each.
+    [[nodiscard]] CARILLON_HD static constexpr std::uint32_t pairs(std::uint32_t capacity,
+                                                                   std::uint32_t page_shift) {
+        return capacity >> page_shift == 0 ? 1 : capacity >> page_shift;
+    }
+    [[nodiscard]] CARILLON_HD static constexpr std::uint32_t words(std::uint32_t capacity,
+                                                                   std::uint32_t page_shift) {
+        return (pairs(capacity, page_shift) + pairs_per_word - 1) / pairs_per_word;
+    }
+};
+
+struct RingSlots;
 
 // One side's view of a ring: the addresses as that side sees them. Trivially copyable.
 struct RingView {
@@ -16,11 +43,13 @@ struct RingView {
     std::uint32_t capacity;        // a power of two
     Sequence first;                // the sequence number of the first message: 1 in zeroed memory
     std::uint32_t slot_lines = 1;  // lines of a slot, a power of two: slot_lines_of the messages
+    PagePairs pages{};
 
-    // The first line of the slot of a message.
-    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
-        return slots + ((sequence - 1) & (capacity - 1)) * slot_lines;
-    }
+    // As RingSlots.
+    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const;
+    [[nodiscard]] CARILLON_HD bool in_pairs() const { return pages.told != nullptr; }
+    // How many lines all slots take, those that are not used among them.
+    [[nodiscard]] CARILLON_HD std::size_t lines() const;
 };
 
 // What an end looks at for every message: where its slot is.
@@ -28,21 +57,61 @@ struct RingSlots {
     Line* slots;
     std::uint32_t capacity;
     std::uint32_t slot_lines;
+    PagePairs pages;
 
-    CARILLON_HD explicit RingSlots(RingView const& view)
-        : slots(view.slots), capacity(view.capacity), slot_lines(view.slot_lines) {}
-    // As RingView::slot.
-    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
-        return slots + ((sequence - 1) & (capacity - 1)) * slot_lines;
+    CARILLON_HD RingSlots(RingView const& view)  // NOLINT: a part of it
+        : slots(view.slots),
+          capacity(view.capacity),
+          slot_lines(view.slot_lines),
+          pages(view.pages) {}
+
+    // The first line of the slot of a message, in the page of its pair that `word` says; without
+    // one in the first page.
+    [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const {
+        std::uint32_t const index = index_of(sequence);
+        std::uint32_t const pair = index >> pages.page_shift;
+        std::size_t const page = pair + ((word >> pair % pairs_per_word) & 1U);
+        return slots + (index + (page << pages.page_shift)) * slot_lines;
     }
+    [[nodiscard]] CARILLON_HD bool in_pairs() const { return pages.told != nullptr; }
+    // How many slots lie in a row from that of `sequence` on.
+    [[nodiscard]] CARILLON_HD std::uint32_t slots_in_a_row(Sequence sequence) const {
+        std::uint32_t const page = capacity >> pages.page_shift == 0 ? capacity : page_slots();
+        return page - (index_of(sequence) & (page - 1));
+    }
+    [[nodiscard]] CARILLON_HD std::size_t lines() const {
+        std::size_t const pairs = PagePairs::pairs(capacity, pages.page_shift);
+        return (in_pairs() ? 2 * pairs * page_slots() : capacity) * slot_lines;
+    }
+    // Which of the ring's page words its pair is in, and whether another begins with its slot.
+    [[nodiscard]] CARILLON_HD std::uint32_t word_of(Sequence sequence) const {
+        return (index_of(sequence) >> pages.page_shift) / pairs_per_word;
+    }
+    [[nodiscard]] CARILLON_HD bool begins_word(Sequence sequence) const {
+        if (capacity >> pages.page_shift <= pairs_per_word) return false;
+        return (index_of(sequence) & (pairs_per_word * page_slots() - 1)) == 0;
+    }
+
+   private:
+    [[nodiscard]] CARILLON_HD std::uint32_t index_of(Sequence sequence) const {
+        return static_cast<std::uint32_t>(sequence - 1) & (capacity - 1);
+    }
+    [[nodiscard]] CARILLON_HD std::uint32_t page_slots() const { return 1U << pages.page_shift; }
 };
+
+CARILLON_HD inline Line* RingView::slot(Sequence sequence, PageWord word) const {
+    return RingSlots(*this).slot(sequence, word);
+}
+CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(); }
 
 // Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
 // Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
 inline void format_ring(RingView const& view) {
     for (Sequence s = view.first; s != view.first + view.capacity; ++s) {
         for (std::uint32_t i = 0; i < view.slot_lines; ++i) {
-            view.slot(s)[i] = with_tag(Line{}, tag_of(s - view.capacity));
+            Line const line = with_tag(Line{}, tag_of(s - view.capacity));
+            view.slot(s)[i] = line;
+            if (view.in_pairs()) view.slot(s, ~PageWord{0})[i] = line;
         }
     }
     *view.credit = view.first - 1;

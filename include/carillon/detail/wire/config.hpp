@@ -12,6 +12,13 @@
 #define CARILLON_POLICY_CODE
 #endif
 
+// Before a loop that runs seldom: a GPU's compiler is not to make a kernel long by unrolling it.
+#if defined(__CUDA_ARCH__)
+#define CARILLON_SELDOM _Pragma("unroll 1")
+#else
+#define CARILLON_SELDOM
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 #define CARILLON_THREAD_SANITIZER 1
 #elif defined(__has_feature)

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which page of each pair a ring's slots are in, as its ends know it.
+//
+//     | page 0 | page 0' |  | page 1 | page 1' |  ...  of each pair one page is used
+//
+// A page is near to some SMs and far from the others, and of two neighbours one is near
+// (nearest_page.hpp). So the consumer chooses, before it looks at a slot for the first time, keeps
+// to that, and tells its producer by words in the producer's memory: 32 pairs each, and that they
+// are known. As long as the producer has not seen the word of a pair, it writes every line to both
+// pages (P4, pairs with C3); so whichever was chosen has all lines that the other has. The word is
+// one store: no order is needed between it and anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// Either end's where nothing is chosen: the slots lie in one run, or in the first page of each
+// pair.
+struct FixedPages {
+    static constexpr bool paired = false;
+
+    [[nodiscard]] CARILLON_HD static Line* slot(RingSlots const& view, Sequence sequence) {
+        return view.slot(sequence);
+    }
+    // The slot of the message that comes `count` after that of `next`.
+    [[nodiscard]] CARILLON_HD static Line* ahead(RingSlots const& view, Sequence next,
+                                                 std::uint32_t count) {
+        return view.slot(next + count);
+    }
+};
+
+// The producer's, which is told.
+class ToldPages {
+   public:
+    static constexpr bool paired = true;
+
+    // To be called for one sequence number after the other.
+    [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
+        if (view.begins_word(sequence)) word_ = 0;
+        return view.slot(sequence, word_);
+    }
+    // Whether the last slot is where the consumer will look; else it may be the other page's too.
+    [[nodiscard]] CARILLON_HD bool known() const { return (word_ & known_pages) != 0; }
+    // Looks whether it is by now.
+    CARILLON_POLICY_CODE
+    template <WordAccess Near>
+    CARILLON_HD Line* look(Near const& near, RingSlots const& view, Sequence sequence) {
+        word_ = view.in_pairs() ? near.load_word(view.pages.told + view.word_of(sequence))
+                                : known_pages;
+        return view.slot(sequence, word_);
+    }
+    // The slot in the other page of the pair.
+    [[nodiscard]] CARILLON_HD Line* other(RingSlots const& view, Sequence sequence) const {
+        return view.slot(sequence, ~word_);
+    }
+
+   private:
+    PageWord word_ = 0;
+};
+
+// The consumer's, which chooses: Chooser is called with the near policy, a word in the first page
+// of a pair, how far behind it the same word of the second page is, and a value that neither has
+// while nothing was taken; it returns 0 or 1.
+template <class Chooser>
+class ChosenPages {
+   public:
+    static constexpr bool paired = true;
+
+    [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
+        if (view.begins_word(sequence)) word_ = view.pages.kept[view.word_of(sequence)];
+        return view.slot(sequence, word_);
+    }
+
+    // The slot of the message that comes `count` after that of `next`, the last slot() asked for.
+    [[nodiscard]] CARILLON_HD Line* ahead(RingSlots const& view, Sequence next,
+                                          std::uint32_t count) const {
+        std::uint32_t const word = view.word_of(next + count);
+        return view.slot(next + count, word == view.word_of(next) ? word_ : view.pages.kept[word]);
+    }
+
+    // Every lane calls it, before message `first` is taken, the ring's first.
+    CARILLON_POLICY_CODE
+    template <NearAccess Near, FarAccess Far, VotingGroup Lanes>
+    CARILLON_HD void choose(Near const& near, Far const& far, Lanes const& lanes,
+                            RingSlots const& view, Sequence first) {
+        if (!view.in_pairs()) return;
+        std::uint32_t const words = PagePairs::words(view.capacity, view.pages.page_shift);
+        CARILLON_SELDOM
+        for (std::uint32_t word = words; word-- != 0;) {
+            PageWord const chosen = is_leader(lanes) ? choose_word(near, view, first, word) : 0;
+            word_ = lanes.broadcast(chosen);
+            if (!is_leader(lanes)) continue;
+            if (words != 1) view.pages.kept[word] = word_;
+            // C3, pairs with P4: told once the choice is made for good.
+            far.store_word(view.pages.told + word, word_);
+            far.commit(view.pages.told + word, sizeof(PageWord));
+        }
+        lanes.sync();  // all see what is kept
+        word_ = words == 1 ? word_ : view.pages.kept[view.word_of(first)];
+    }
+
+   private:
+    CARILLON_POLICY_CODE
+    template <class Near>
+    [[nodiscard]] CARILLON_HD PageWord choose_word(Near const& near, RingSlots const& view,
+                                                   Sequence first, std::uint32_t word) const {
+        std::uint32_t const shift = view.pages.page_shift;
+        std::uint32_t const pairs = PagePairs::pairs(view.capacity, shift);
+        std::uint32_t const begin = word * pairs_per_word;
+        std::size_t const apart = (sizeof(Line) * view.slot_lines) << shift;
+        // A tag is in the high half, of the first lap or of the one before.
+        std::uint64_t const never = std::uint64_t{tag_of(first) ^ 1U << 31U} << 32U;
+        PageWord chosen = known_pages;
+        CARILLON_SELDOM
+        for (std::uint32_t i = 0; i < pairs_per_word && begin + i < pairs; ++i) {
+            Line* const line = view.slot((Sequence{begin + i} << shift) + 1);
+            PageWord const page = Chooser()(near, &line->quads[0].high, apart, never);
+            chosen |= (page & 1U) << i;
+        }
+        return chosen;
+    }
+
+    PageWord word_ = 0;
+};
+
+}  // namespace carillon
