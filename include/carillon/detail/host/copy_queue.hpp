@@ -19,7 +19,7 @@ namespace carillon::detail {
 template <NearAccess Near, FarAccess Far>
 class CopyQueue {
    public:
-    using Requests = Producer<CopyRequest, Far, Near>;
+    using Requests = Producer<CopyRequest, Far, Near, NoDoorbell, OneThread, ToldPages>;
     using Replies = Consumer<CopyReply, Near, Far>;
 
     // `where`, `size`: the memory in which the rings of requests are.
