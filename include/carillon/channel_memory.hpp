@@ -48,6 +48,7 @@ class ChannelMemory {
    private:
     unsigned channels_;
     ChannelShape shape_;
+    bool in_pairs_;
     Sequence first_;
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged
     Memory in_device_memory_;

@@ -67,6 +67,7 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelSha
                              Sequence first)
     : channels_(channels),
       shape_(shape),
+      in_pairs_(device.info().memory_source != MemorySource::host),
       first_((detail::check_first("ChannelMemory", first), first)),
       in_device_memory_(device.allocate(bytes_in_device_memory(channels, shape))),
       in_host_memory_(device.allocate_host(bytes_in_host_memory(channels, shape))) {
@@ -112,7 +113,8 @@ ChannelTable ChannelMemory::host_view() const {
             channels_,
             shape_,
             first_,
-            locations_.empty() ? nullptr : locations_.data()};
+            locations_.empty() ? nullptr : locations_.data(),
+            in_pairs_};
 }
 
 ChannelTable ChannelMemory::device_view() const {
@@ -123,7 +125,8 @@ ChannelTable ChannelMemory::device_view() const {
             channels_,
             shape_,
             first_,
-            locations_.empty() ? nullptr : reinterpret_cast<ChannelLocation const*>(locations)};
+            locations_.empty() ? nullptr : reinterpret_cast<ChannelLocation const*>(locations),
+            in_pairs_};
 }
 
 }  // namespace carillon

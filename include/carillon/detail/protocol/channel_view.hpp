@@ -89,6 +89,9 @@ struct ChannelTable {
     Sequence first;
     // Where each channel lies, in memory of the side that reads it; nullptr: channel i at {i, i}.
     ChannelLocation const* locations = nullptr;
+    // Whether request slots are in one page of each pair, the nearer. Where "device memory" is the
+    // host's none is nearer, and a GPU's atomic there may undo what the CPU writes meanwhile.
+    bool in_pairs = true;
 
     static constexpr std::size_t page = 4096;
     static constexpr std::size_t doorbell_pages = 2 * page;
@@ -159,7 +162,8 @@ struct ChannelTable {
         std::byte* const request_credit = status + sizeof(StatusLine);
         std::byte* const told = request_credit + in_lines(1);
         return {{lines(requests), words(request_credit), shape.capacity, first, shape.request_lines,
-                 PagePairs{words(told), words(kept), page_shift(shape.request_lines)}},
+                 in_pairs ? PagePairs{words(told), words(kept), page_shift(shape.request_lines)}
+                          : PagePairs{}},
                 {lines(replies), words(reply_credit), shape.capacity, first, shape.reply_lines},
                 reinterpret_cast<ControlLine*>(control),
                 reinterpret_cast<StatusLine*>(status)};

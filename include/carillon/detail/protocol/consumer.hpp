@@ -31,6 +31,7 @@ class Consumer {
           view_(view),
           far_(far),
           credit_(view.credit),
+          pairs_(view.pages),
           lanes_(lanes) {
         check_payload<T>();
         if constexpr (!Pages::paired) slot_ = pages_.slot(view_, next_);
@@ -43,7 +44,7 @@ class Consumer {
         if constexpr (Pages::paired) {
             if (slot_ != nullptr) [[likely]]
                 return;
-            pages_.choose(near_, far_, lanes_, view_, next_);
+            pages_.choose(near_, far_, lanes_, view_, pairs_, next_);
             slot_ = pages_.slot(view_, next_);
         }
     }
@@ -245,6 +246,7 @@ class Consumer {
     RingSlots view_;
     Far far_;
     std::uint64_t* credit_;
+    PagePairs pairs_;
     Lanes lanes_;
     Pages pages_;
 };

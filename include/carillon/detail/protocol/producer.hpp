@@ -45,7 +45,8 @@ class Producer {
           view_(view),
           doorbell_(doorbell),
           credit_(view.credit),
-          near_(near) {
+          near_(near),
+          pairs_(view.pages) {
         check_payload<T>();
         static_assert(!Pages::paired || Lanes::most == 1);
     }
@@ -196,7 +197,7 @@ class Producer {
         std::size_t bytes;
     };
     [[nodiscard]] CARILLON_HD Written whole_ring() const {
-        return {view_.slots, view_.lines() * sizeof(Line)};
+        return {view_.slots, view_.lines(pairs_) * sizeof(Line)};
     }
 
     CARILLON_POLICY_CODE
@@ -237,7 +238,7 @@ class Producer {
     [[nodiscard]] CARILLON_HD bool ask_for_pages() {
         if constexpr (Pages::paired) {
             if (!pages_.known()) [[unlikely]] {
-                slot_ = pages_.look(near_, view_, next_);
+                slot_ = pages_.look(near_, view_, pairs_, next_);
                 return pages_.known();
             }
         }
@@ -305,6 +306,7 @@ class Producer {
     Ringer doorbell_;
     std::uint64_t* credit_;  // looked at four times a lap
     Near near_;
+    PagePairs pairs_;  // until it is known which of their pages are used
 };
 
 }  // namespace carillon

@@ -52,9 +52,9 @@ class ToldPages {
     // Looks whether it is by now.
     CARILLON_POLICY_CODE
     template <WordAccess Near>
-    CARILLON_HD Line* look(Near const& near, RingSlots const& view, Sequence sequence) {
-        word_ = view.in_pairs() ? near.load_word(view.pages.told + view.word_of(sequence))
-                                : known_pages;
+    CARILLON_HD Line* look(Near const& near, RingSlots const& view, PagePairs const& pairs,
+                           Sequence sequence) {
+        word_ = pairs.there() ? near.load_word(pairs.told + view.word_of(sequence)) : known_pages;
         return view.slot(sequence, word_);
     }
     // The slot in the other page of the pair.
@@ -75,7 +75,7 @@ class ChosenPages {
     static constexpr bool paired = true;
 
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
-        if (view.begins_word(sequence)) word_ = view.pages.kept[view.word_of(sequence)];
+        if (view.begins_word(sequence)) word_ = kept_[view.word_of(sequence)];
         return view.slot(sequence, word_);
     }
 
@@ -83,28 +83,29 @@ class ChosenPages {
     [[nodiscard]] CARILLON_HD Line* ahead(RingSlots const& view, Sequence next,
                                           std::uint32_t count) const {
         std::uint32_t const word = view.word_of(next + count);
-        return view.slot(next + count, word == view.word_of(next) ? word_ : view.pages.kept[word]);
+        return view.slot(next + count, word == view.word_of(next) ? word_ : kept_[word]);
     }
 
     // Every lane calls it, before message `first` is taken, the ring's first.
     CARILLON_POLICY_CODE
     template <NearAccess Near, FarAccess Far, VotingGroup Lanes>
     CARILLON_HD void choose(Near const& near, Far const& far, Lanes const& lanes,
-                            RingSlots const& view, Sequence first) {
-        if (!view.in_pairs()) return;
-        std::uint32_t const words = PagePairs::words(view.capacity, view.pages.page_shift);
+                            RingSlots const& view, PagePairs const& pairs, Sequence first) {
+        if (!pairs.there()) return;
+        kept_ = pairs.kept;
+        std::uint32_t const words = PagePairs::words(view.capacity, view.page_shift);
         CARILLON_SELDOM
         for (std::uint32_t word = words; word-- != 0;) {
             PageWord const chosen = is_leader(lanes) ? choose_word(near, view, first, word) : 0;
             word_ = lanes.broadcast(chosen);
             if (!is_leader(lanes)) continue;
-            if (words != 1) view.pages.kept[word] = word_;
+            if (words != 1) kept_[word] = word_;
             // C3, pairs with P4: told once the choice is made for good.
-            far.store_word(view.pages.told + word, word_);
-            far.commit(view.pages.told + word, sizeof(PageWord));
+            far.store_word(pairs.told + word, word_);
+            far.commit(pairs.told + word, sizeof(PageWord));
         }
         lanes.sync();  // all see what is kept
-        word_ = words == 1 ? word_ : view.pages.kept[view.word_of(first)];
+        word_ = words == 1 ? word_ : kept_[view.word_of(first)];
     }
 
    private:
@@ -112,7 +113,7 @@ class ChosenPages {
     template <class Near>
     [[nodiscard]] CARILLON_HD PageWord choose_word(Near const& near, RingSlots const& view,
                                                    Sequence first, std::uint32_t word) const {
-        std::uint32_t const shift = view.pages.page_shift;
+        std::uint32_t const shift = view.page_shift;
         std::uint32_t const pairs = PagePairs::pairs(view.capacity, shift);
         std::uint32_t const begin = word * pairs_per_word;
         std::size_t const apart = (sizeof(Line) * view.slot_lines) << shift;
@@ -129,6 +130,7 @@ class ChosenPages {
     }
 
     PageWord word_ = 0;
+    PageWord* kept_ = nullptr;  // where there is more than one
 };
 
 }  // namespace carillon

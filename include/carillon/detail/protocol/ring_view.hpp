@@ -23,6 +23,8 @@ struct PagePairs {
     PageWord* kept = nullptr;        // the same in that of the consumer's, if a word is too little
     std::uint32_t page_shift = 31U;  // a page has 1 << page_shift slots
 
+    [[nodiscard]] CARILLON_HD bool there() const { return told != nullptr; }
+
     // How many pairs a ring has, and how many words say which page of each.
     [[nodiscard]] CARILLON_HD static constexpr std::uint32_t pairs(std::uint32_t capacity,
                                                                    std::uint32_t page_shift) {
@@ -47,7 +49,7 @@ struct RingView {
 
     // As RingSlots.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const;
-    [[nodiscard]] CARILLON_HD bool in_pairs() const { return pages.told != nullptr; }
+    [[nodiscard]] CARILLON_HD bool in_pairs() const { return pages.there(); }
     // How many lines all slots take, those that are not used among them.
     [[nodiscard]] CARILLON_HD std::size_t lines() const;
 };
@@ -56,39 +58,39 @@ struct RingView {
 struct RingSlots {
     Line* slots;
     std::uint32_t capacity;
-    std::uint32_t slot_lines;
-    PagePairs pages;
+    std::uint16_t slot_lines;
+    std::uint16_t page_shift;
 
     CARILLON_HD RingSlots(RingView const& view)  // NOLINT: a part of it
         : slots(view.slots),
           capacity(view.capacity),
-          slot_lines(view.slot_lines),
-          pages(view.pages) {}
+          slot_lines(static_cast<std::uint16_t>(view.slot_lines)),
+          page_shift(static_cast<std::uint16_t>(view.pages.page_shift)) {}
 
     // The first line of the slot of a message, in the page of its pair that `word` says; without
     // one in the first page.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const {
         std::uint32_t const index = index_of(sequence);
-        std::uint32_t const pair = index >> pages.page_shift;
+        std::uint32_t const pair = index >> page_shift;
         std::size_t const page = pair + ((word >> pair % pairs_per_word) & 1U);
-        return slots + (index + (page << pages.page_shift)) * slot_lines;
+        return slots + (index + (page << page_shift)) * slot_lines;
     }
-    [[nodiscard]] CARILLON_HD bool in_pairs() const { return pages.told != nullptr; }
     // How many slots lie in a row from that of `sequence` on.
     [[nodiscard]] CARILLON_HD std::uint32_t slots_in_a_row(Sequence sequence) const {
-        std::uint32_t const page = capacity >> pages.page_shift == 0 ? capacity : page_slots();
+        std::uint32_t const page = capacity >> page_shift == 0 ? capacity : page_slots();
         return page - (index_of(sequence) & (page - 1));
     }
-    [[nodiscard]] CARILLON_HD std::size_t lines() const {
-        std::size_t const pairs = PagePairs::pairs(capacity, pages.page_shift);
-        return (in_pairs() ? 2 * pairs * page_slots() : capacity) * slot_lines;
+    // How many lines all slots take, those that are not used among them.
+    [[nodiscard]] CARILLON_HD std::size_t lines(PagePairs const& pages) const {
+        std::size_t const pairs = PagePairs::pairs(capacity, page_shift);
+        return (pages.there() ? 2 * pairs * page_slots() : capacity) * slot_lines;
     }
     // Which of the ring's page words its pair is in, and whether another begins with its slot.
     [[nodiscard]] CARILLON_HD std::uint32_t word_of(Sequence sequence) const {
-        return (index_of(sequence) >> pages.page_shift) / pairs_per_word;
+        return (index_of(sequence) >> page_shift) / pairs_per_word;
     }
     [[nodiscard]] CARILLON_HD bool begins_word(Sequence sequence) const {
-        if (capacity >> pages.page_shift <= pairs_per_word) return false;
+        if (capacity >> page_shift <= pairs_per_word) return false;
         return (index_of(sequence) & (pairs_per_word * page_slots() - 1)) == 0;
     }
 
@@ -96,13 +98,13 @@ struct RingSlots {
     [[nodiscard]] CARILLON_HD std::uint32_t index_of(Sequence sequence) const {
         return static_cast<std::uint32_t>(sequence - 1) & (capacity - 1);
     }
-    [[nodiscard]] CARILLON_HD std::uint32_t page_slots() const { return 1U << pages.page_shift; }
+    [[nodiscard]] CARILLON_HD std::uint32_t page_slots() const { return 1U << page_shift; }
 };
 
 CARILLON_HD inline Line* RingView::slot(Sequence sequence, PageWord word) const {
     return RingSlots(*this).slot(sequence, word);
 }
-CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(); }
+CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(pages); }
 
 // Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
 // Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
