@@ -98,6 +98,7 @@ TEST(DefectModelTest, tagLoadedAfterItsWordIsSeen) {
 
 // Takes the first pages for the chosen ones.
 struct NeverToldPages : ToldPages {
+    using ToldPages::ToldPages;
     [[nodiscard]] static bool known() { return true; }
 };
 TEST(DefectModelTest, lineInOnePageBeforeTheChoiceIsKnownNeverArrives) {

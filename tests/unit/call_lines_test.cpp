@@ -52,16 +52,18 @@ class SplitChannel {
         return result;
     }
 
+    [[nodiscard]] Echo& whole() { return *channel_; }
+
    private:
     std::size_t page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::byte* pages_;
     Echo* channel_;
 };
 
-// Several laps: the credit is looked at and returned meanwhile.
+// The fourth line is for the credit, four times a lap.
 TEST(CallLinesTest, callLooksAtThreeLinesOfItsClient) {
     Device const device = Device::open("emulated");
-    auto const memory = std::make_shared<ChannelMemory>(device, 1, 8);
+    auto const memory = std::make_shared<ChannelMemory>(device, 1, 1024);
     SplitChannel channel(device, memory);
     std::atomic<bool> over = false;
     std::jthread const kernel([&] {
@@ -75,6 +77,8 @@ TEST(CallLinesTest, callLooksAtThreeLinesOfItsClient) {
             std::this_thread::yield();
         }
     });
+    // The first call asks which pages the kernel has chosen.
+    EXPECT_EQ(channel.whole().call(1, patience), 2);
     for (int i = 0; i < 100; ++i) {
         int const reply = channel.with_its_first_lines([&](Echo& client) {
             client.warm();

@@ -18,15 +18,12 @@ class CopyScenario {
         : policies_(policies),
           machine_(policies.machine()),
           blocks_(1 + machine_.random().below(2)),
-          table_(draw_table()),
+          views_(draw_views()),
           from_(policies, Side::host),
           to_(policies, Side::device),
           count_(12 + machine_.random().below(13)),
           queue_(policies.host_far(), machine_.device_lines(), lines_per_memory * sizeof(Line)) {
-        for (unsigned i = 0; i != blocks_; ++i) {
-            ChannelView const view = table_.channel(i);
-            format_ring(view.requests);
-            format_ring(view.replies);
+        for (ChannelView const& view : views_) {
             queue_.add_block(
                 Queue::Requests(view.requests, policies.host_far(), policies.host_near()),
                 Queue::Replies(view.replies, policies.host_near(), policies.host_far()));
@@ -48,18 +45,24 @@ class CopyScenario {
     using Queue = carillon::detail::CopyQueue<Policies::HostNear, Policies::HostFar>;
     using Request = carillon::detail::CopyRequest;
 
-    // Beside the words there is room for two channels of four slots.
-    ChannelTable draw_table() {
-        RingShape const shape = RingShape::draw(machine_.random());
-        return {reinterpret_cast<std::byte*>(machine_.device_lines()),
-                reinterpret_cast<std::byte*>(machine_.host_lines()),
-                blocks_,
-                {std::min(shape.capacity, 4U)},
-                shape.first};
+    // Two slots, so that both channels are within the machine's memory beside the words. In one
+    // run: which page of a pair is looked at is the ring's scenario.
+    std::vector<ChannelView> draw_views() {
+        constexpr std::uint32_t lines = 8;
+        Sequence const first = RingShape::draw(machine_.random()).first;
+        std::vector<ChannelView> views;
+        for (unsigned i = 0; i != blocks_; ++i) {
+            ChannelView view = lay_channel(machine_, {2, first}, 0, i * lines);
+            view.requests.pages = {};
+            format_ring(view.requests);
+            format_ring(view.replies);
+            views.push_back(view);
+        }
+        return views;
     }
 
     void device(unsigned block) {
-        ChannelView const view = table_.channel(block);
+        ChannelView const view = views_[block];
         Control const control(view.control, view.status, 0, {}, policies_.device_near(),
                               policies_.device_far());
         carillon::detail::CopyWarp<OneThread, Near, Far, Control> warp(
@@ -89,7 +92,7 @@ class CopyScenario {
                 machine_.pause(Side::host);
             } while (rests && checked != queue_.sent());
         }
-        for (unsigned i = 0; i != blocks_; ++i) end(table_.channel(i));
+        for (unsigned i = 0; i != blocks_; ++i) end(views_[i]);
     }
 
     // What several copies refer to is written before the first is asked for.
@@ -128,7 +131,7 @@ class CopyScenario {
     Policies const& policies_;
     Machine& machine_;
     unsigned blocks_;
-    ChannelTable table_;
+    std::vector<ChannelView> views_;
     OutOfLineWords from_;
     OutOfLineWords to_;
     std::uint64_t count_;

@@ -31,8 +31,8 @@ class Consumer {
           view_(view),
           far_(far),
           credit_(view.credit),
-          pairs_(view.pages),
-          lanes_(lanes) {
+          lanes_(lanes),
+          pages_(view.pages) {
         check_payload<T>();
         if constexpr (!Pages::paired) slot_ = pages_.slot(view_, next_);
     }
@@ -44,7 +44,7 @@ class Consumer {
         if constexpr (Pages::paired) {
             if (slot_ != nullptr) [[likely]]
                 return;
-            pages_.choose(near_, far_, lanes_, view_, pairs_, next_);
+            pages_.choose(near_, far_, lanes_, view_, next_);
             slot_ = pages_.slot(view_, next_);
         }
     }
@@ -190,8 +190,9 @@ class Consumer {
     }
     [[nodiscard]] CARILLON_HD std::uint32_t capacity() const { return view_.capacity; }
 
-    // After so many looks in a row that find nothing, or a few more, all credit is returned.
-    static constexpr std::uint32_t misses_before_return = 64;
+    // After so many looks in a row that find nothing, or a few more, all credit is returned: tens
+    // of microseconds, not within a round trip. A CPU looks that much more often.
+    static constexpr std::uint32_t misses_before_return = KeepAccess<Near> ? 64 : 1024;
 
    private:
     // Its end is where a message is taken, however its use ends: after it, where nobody waits.
@@ -237,7 +238,7 @@ class Consumer {
         held_ = 0;
     }
 
-    // In the order in which a take looks at them.
+    // In the order in which a take looks at them; what is behind view_ is for the credit.
     Sequence next_;
     Line* slot_ = nullptr;      // of message next_, once its page is chosen
     std::uint32_t held_ = 0;    // messages taken whose credit has not been returned
@@ -246,7 +247,6 @@ class Consumer {
     RingSlots view_;
     Far far_;
     std::uint64_t* credit_;
-    PagePairs pairs_;
     Lanes lanes_;
     Pages pages_;
 };

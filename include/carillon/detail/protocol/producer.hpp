@@ -38,15 +38,15 @@ class Producer {
     CARILLON_HD explicit Producer(RingView const& view, Far far = Far(), Near near = Near(),
                                   Ringer doorbell = Ringer(), Lanes lanes = Lanes())
         : next_(view.first),
-          slot_(pages_.slot(view, view.first)),
           room_(view.capacity),
           lanes_(lanes),
+          pages_(view.pages),
           far_(far),
           view_(view),
           doorbell_(doorbell),
           credit_(view.credit),
-          near_(near),
-          pairs_(view.pages) {
+          near_(near) {
+        slot_ = pages_.slot(view_, next_);
         check_payload<T>();
         static_assert(!Pages::paired || Lanes::most == 1);
     }
@@ -197,7 +197,7 @@ class Producer {
         std::size_t bytes;
     };
     [[nodiscard]] CARILLON_HD Written whole_ring() const {
-        return {view_.slots, view_.lines(pairs_) * sizeof(Line)};
+        return {view_.slots, view_.lines() * sizeof(Line)};
     }
 
     CARILLON_POLICY_CODE
@@ -238,7 +238,7 @@ class Producer {
     [[nodiscard]] CARILLON_HD bool ask_for_pages() {
         if constexpr (Pages::paired) {
             if (!pages_.known()) [[unlikely]] {
-                slot_ = pages_.look(near_, view_, pairs_, next_);
+                slot_ = pages_.look(near_, view_, next_);
                 return pages_.known();
             }
         }
@@ -297,16 +297,15 @@ class Producer {
     // In the order in which a push looks at them, so that all until its line is stored are
     // together.
     Sequence next_;
-    Pages pages_;
     Line* slot_;          // of line next_
     std::uint32_t room_;  // slots known to be free
     Lanes lanes_;
+    Pages pages_;
     Far far_;
     RingSlots view_;
     Ringer doorbell_;
     std::uint64_t* credit_;  // looked at four times a lap
     Near near_;
-    PagePairs pairs_;  // until it is known which of their pages are used
 };
 
 }  // namespace carillon

@@ -27,6 +27,8 @@ namespace carillon {
 struct FixedPages {
     static constexpr bool paired = false;
 
+    CARILLON_HD explicit FixedPages(PagePairs const& /*pairs*/) {}
+
     [[nodiscard]] CARILLON_HD static Line* slot(RingSlots const& view, Sequence sequence) {
         return view.slot(sequence);
     }
@@ -42,9 +44,12 @@ class ToldPages {
    public:
     static constexpr bool paired = true;
 
+    CARILLON_HD explicit ToldPages(PagePairs const& pairs)
+        : word_(pairs.there() ? 0 : known_pages), told_(pairs.told) {}
+
     // To be called for one sequence number after the other.
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
-        if (view.begins_word(sequence)) word_ = 0;
+        if (view.begins_word(sequence) && told_ != nullptr) word_ = 0;
         return view.slot(sequence, word_);
     }
     // Whether the last slot is where the consumer will look; else it may be the other page's too.
@@ -52,9 +57,8 @@ class ToldPages {
     // Looks whether it is by now.
     CARILLON_POLICY_CODE
     template <WordAccess Near>
-    CARILLON_HD Line* look(Near const& near, RingSlots const& view, PagePairs const& pairs,
-                           Sequence sequence) {
-        word_ = pairs.there() ? near.load_word(pairs.told + view.word_of(sequence)) : known_pages;
+    CARILLON_HD Line* look(Near const& near, RingSlots const& view, Sequence sequence) {
+        word_ = near.load_word(told_ + view.word_of(sequence));
         return view.slot(sequence, word_);
     }
     // The slot in the other page of the pair.
@@ -63,7 +67,8 @@ class ToldPages {
     }
 
    private:
-    PageWord word_ = 0;
+    PageWord word_;
+    PageWord const* told_;
 };
 
 // The consumer's, which chooses: Chooser is called with the near policy, a word in the first page
@@ -73,6 +78,9 @@ template <class Chooser>
 class ChosenPages {
    public:
     static constexpr bool paired = true;
+
+    CARILLON_HD explicit ChosenPages(PagePairs const& pairs)
+        : told_(pairs.told), kept_(pairs.kept) {}
 
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
         if (view.begins_word(sequence)) word_ = kept_[view.word_of(sequence)];
@@ -90,9 +98,8 @@ class ChosenPages {
     CARILLON_POLICY_CODE
     template <NearAccess Near, FarAccess Far, VotingGroup Lanes>
     CARILLON_HD void choose(Near const& near, Far const& far, Lanes const& lanes,
-                            RingSlots const& view, PagePairs const& pairs, Sequence first) {
-        if (!pairs.there()) return;
-        kept_ = pairs.kept;
+                            RingSlots const& view, Sequence first) {
+        if (told_ == nullptr) return;
         std::uint32_t const words = PagePairs::words(view.capacity, view.page_shift);
         CARILLON_SELDOM
         for (std::uint32_t word = words; word-- != 0;) {
@@ -101,8 +108,8 @@ class ChosenPages {
             if (!is_leader(lanes)) continue;
             if (words != 1) kept_[word] = word_;
             // C3, pairs with P4: told once the choice is made for good.
-            far.store_word(pairs.told + word, word_);
-            far.commit(pairs.told + word, sizeof(PageWord));
+            far.store_word(told_ + word, word_);
+            far.commit(told_ + word, sizeof(PageWord));
         }
         lanes.sync();  // all see what is kept
         word_ = words == 1 ? word_ : kept_[view.word_of(first)];
@@ -130,7 +137,8 @@ class ChosenPages {
     }
 
     PageWord word_ = 0;
-    PageWord* kept_ = nullptr;  // where there is more than one
+    PageWord* told_;
+    PageWord* kept_;  // where there is more than one word
 };
 
 }  // namespace carillon

@@ -19,9 +19,11 @@ inline constexpr PageWord known_pages = PageWord{1} << 63U;
 // For a ring whose slots lie in pairs of pages, of which its consumer uses one each. By default
 // they lie in one run.
 struct PagePairs {
-    PageWord* told = nullptr;        // which ones, in memory of the producer's side
-    PageWord* kept = nullptr;        // the same in that of the consumer's, if a word is too little
-    std::uint32_t page_shift = 31U;  // a page has 1 << page_shift slots
+    PageWord* told = nullptr;  // which ones, in memory of the producer's side
+    PageWord* kept = nullptr;  // the same in that of the consumer's, if a word is too little
+    std::uint32_t page_shift = one_run;  // a page has 1 << page_shift slots
+
+    static constexpr std::uint32_t one_run = 31;  // for slots that lie in no pages
 
     [[nodiscard]] CARILLON_HD bool there() const { return told != nullptr; }
 
@@ -81,9 +83,10 @@ struct RingSlots {
         return page - (index_of(sequence) & (page - 1));
     }
     // How many lines all slots take, those that are not used among them.
-    [[nodiscard]] CARILLON_HD std::size_t lines(PagePairs const& pages) const {
+    [[nodiscard]] CARILLON_HD std::size_t lines() const {
         std::size_t const pairs = PagePairs::pairs(capacity, page_shift);
-        return (pages.there() ? 2 * pairs * page_slots() : capacity) * slot_lines;
+        return (page_shift != PagePairs::one_run ? 2 * pairs * page_slots() : capacity) *
+               slot_lines;
     }
     // Which of the ring's page words its pair is in, and whether another begins with its slot.
     [[nodiscard]] CARILLON_HD std::uint32_t word_of(Sequence sequence) const {
@@ -104,7 +107,7 @@ struct RingSlots {
 CARILLON_HD inline Line* RingView::slot(Sequence sequence, PageWord word) const {
     return RingSlots(*this).slot(sequence, word);
 }
-CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(pages); }
+CARILLON_HD inline std::size_t RingView::lines() const { return RingSlots(*this).lines(); }
 
 // Makes `view` an empty ring whose first message is view.first, whatever the memory held before.
 // Only for memory that nobody else is using yet; a slot gets the tag of the lap before.
