@@ -106,7 +106,7 @@ template <class T, NearAccess Near>
 // registers, with the answers to them.
 template <class T, class Answer = T>
 inline constexpr std::uint32_t row_of = lines_of<T> > 1 || lines_of<Answer> > 1     ? 1
-                                        : quads_of<T> <= 2 && quads_of<Answer> <= 2 ? 8
+                                        : quads_of<T> <= 2 && quads_of<Answer> <= 2 ? 16
                                                                                     : 4;
 
 // Loads `count` messages of a line each, from slot(0), slot(1), ...: their loads are in flight
