@@ -19,6 +19,9 @@ CLAIM = "atom.relaxed.gpu.global.cas.b64"
 # The compiler's own accesses to what a test kernel is given or gives back.
 WEAK = re.compile(r"(ld|st)\.(global|local|param)(\.v[24])?\.[bus]\d+$")
 
+SETTLED = "cp.async.bulk.wait_group"
+ROW = 4  # lines of 48 bytes that one thread loads at once
+
 LINE = 3 * [RELAXED_QUAD] + [ACQUIRE_QUAD]
 LOOK_AT_CREDIT = [ACQUIRE_WORD]
 
@@ -73,15 +76,22 @@ class Pins(unittest.TestCase):
             self.assertEqual(found.count(CLAIM), 1)
             self.assertEqual(found[:3], [STORE_WORD, FENCE, STORE_WORD])
             self.assertEqual(found.count(FENCE), 1)
-            # A reply that is sent at once, and one that had to wait for room.
-            self.assertEqual(found.count(STORE_QUAD), 2 * 4)
-            # Of a line; the compiler may unroll the loop of polls. The stop word and the host's beat
-            # are one, looked at in two places.
-            polls = found.count(ACQUIRE_QUAD)
+            # A reply that is sent at once, one that had to wait for room, and those to a row of
+            # requests, at both ends of what handles it.
+            self.assertEqual(found.count(STORE_QUAD), (2 + 2 * ROW) * 4)
+            # Of a line, and of a row, which has one acquire too; the compiler may unroll the loop of
+            # polls. The stop word and the host's beat are one, looked at in two places.
+            polls = found.count(ACQUIRE_QUAD) - 1
             self.assertGreaterEqual(polls, 1)
-            self.assertEqual(found.count(RELAXED_QUAD), 3 * polls + 2)
+            self.assertEqual(found.count(RELAXED_QUAD), 3 * polls + (4 * ROW - 1) + 2)
+            self.assertIn(" ".join((4 * ROW - 1) * [RELAXED_QUAD] + [ACQUIRE_QUAD]),
+                          " ".join(found))
             self.assertLessEqual(set(found), {RELAXED_QUAD, ACQUIRE_QUAD, ACQUIRE_WORD,
-                                              STORE_QUAD, STORE_WORD, FENCE, CLAIM})
+                                              STORE_QUAD, STORE_WORD, FENCE, CLAIM,
+                                              SETTLED})
+            # From sm_90 on, before the word that says that it has ended.
+            if SETTLED in found:
+                self.assertEqual(found[found.index(SETTLED) + 1], STORE_WORD)
 
     def test_lanes_meet_between_their_loads_and_the_credit(self):
         for path in self.files:
