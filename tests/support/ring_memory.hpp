@@ -15,8 +15,9 @@ inline constexpr Sequence just_below_the_tags_wrap = (Sequence{1} << 32) - 3;
 // A ring in ordinary aligned memory.
 class RingMemory {
    public:
-    explicit RingMemory(std::uint32_t capacity, Sequence first = 1) : slots_(capacity) {
-        view_ = {slots_.data(), &credit_.word, capacity, first};
+    explicit RingMemory(std::uint32_t capacity, Sequence first = 1, std::uint32_t slot_lines = 1)
+        : slots_(std::size_t{capacity} * slot_lines) {
+        view_ = {slots_.data(), &credit_.word, capacity, first, slot_lines};
         format_ring(view_);
     }
     RingMemory(RingMemory const&) = delete;

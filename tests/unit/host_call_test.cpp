@@ -13,14 +13,17 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
+#include "support/sized.hpp"
 
 namespace carillon::test {
 namespace {
 
 class ReplySlotsMemory {
    public:
-    explicit ReplySlotsMemory(std::uint32_t count, Sequence first = 1)
-        : lines_(count), words_(count), view_{lines_.data(), words_.data(), &next_, count} {
+    explicit ReplySlotsMemory(std::uint32_t count, Sequence first = 1, MessageShape shape = {})
+        : lines_(std::size_t{count} * shape.slot_lines),
+          words_(count),
+          view_{lines_.data(), words_.data(), &next_, count, shape} {
         format_reply_slots(view_, first);
     }
     ReplySlotsMemory(ReplySlotsMemory const&) = delete;
@@ -96,6 +99,23 @@ TEST(ReplySlotClaimTest, slotThatWasGivenUpIsFreeOnceTheLateReplyIsThere) {
     EXPECT_FALSE(reply_is(second, 1));
     writer.answer(second.address(), std::uint64_t{2});
     EXPECT_TRUE(reply_is(second, 2));
+}
+
+// Catches a slot that is taken again while lines of its late reply are still under way.
+TEST(ReplySlotClaimTest, slotOfALongReplyIsFreeOnceAllOfItsQuadsAreThere) {
+    using Reply = SizedWords<104>;
+    ReplySlotsMemory memory(1, 1, shape_of<Reply>());
+    HostClaim claim(memory.view());
+    ASSERT_TRUE(claim.try_claim());
+    ReplyAddress const late = claim.address();
+    claim.give_up();
+    Packed<Reply> const reply = pack(Reply::make(1), late.number);
+    Quad* const slot = memory.view().line(0)->quads;
+    for (std::size_t quad = 0; quad < quads_of<Reply>; ++quad) {
+        EXPECT_FALSE(claim.try_claim()) << quad;
+        slot[quad] = lines_in(reply)[quad / quads_per_line].quads[quad % quads_per_line];
+    }
+    EXPECT_TRUE(claim.try_claim());
 }
 
 TEST(ReplySlotClaimTest, callWhoseRequestWasNotSentNeverWas) {
