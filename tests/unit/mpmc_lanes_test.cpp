@@ -58,6 +58,37 @@ TEST(MpmcLanesTest, lanesShareTheLinesOfAStripeOut) {
     }
 }
 
+// Catches a lane that passes a line over which has not arrived, for those behind it.
+TEST(MpmcLanesTest, laneWaitsForTheNextOfItsLines) {
+    constexpr std::uint32_t stripe = 8;
+    for (Sequence missing = 1; missing <= stripe; ++missing) {
+        MpmcRingSlots ring(16, stripe);
+        for (Sequence n = 1; n <= stripe; ++n) {
+            if (n != missing) *ring.view().slot(n) = pack(Whole::make(n), tag_of(n));
+        }
+        std::atomic<bool> wrong{false};
+        run_lanes(2, [&](ThreadLanes const& lane) {
+            MpmcConsumer<Whole, DeviceNear, DeviceFar, ThreadLanes> consumer(
+                ring.view(), DeviceNear(), DeviceFar(), lane);
+            Sequence next = 1 + lane.thread_rank();
+            auto const use = [&](Whole const& message, Sequence number) {
+                if (number != next || message != Whole::make(number)) wrong = true;
+                next = number + 2;
+            };
+            for (unsigned i = 0; i < 3; ++i) consumer.poll(use);
+            bool const mine = (missing - 1) % 2 == lane.thread_rank();
+            if (next != (mine ? missing : stripe + 1 + lane.thread_rank())) wrong = true;
+            lane.sync();
+            if (mine) *ring.view().slot(missing) = pack(Whole::make(missing), tag_of(missing));
+            lane.sync();
+            for (unsigned i = 0; i < 3; ++i) consumer.poll(use);
+            if (next != stripe + 1 + lane.thread_rank()) wrong = true;
+        });
+        EXPECT_FALSE(wrong) << missing;
+        EXPECT_EQ(ring.credits().front(), stripe);
+    }
+}
+
 TEST(MpmcLanesTest, lanesPushTogetherOrNotAtAll) {
     MpmcRingSlots ring(8, 2);
     std::atomic<unsigned> done{0};
