@@ -15,6 +15,7 @@ inline constexpr Sequence just_below_the_tags_wrap = (Sequence{1} << 32) - 3;
 // A ring in ordinary aligned memory.
 class RingMemory {
    public:
+    // `slot_lines`: as slot_lines_of the messages.
     explicit RingMemory(std::uint32_t capacity, Sequence first = 1, std::uint32_t slot_lines = 1)
         : slots_(std::size_t{capacity} * slot_lines) {
         view_ = {slots_.data(), &credit_.word, capacity, first, slot_lines};
@@ -24,7 +25,8 @@ class RingMemory {
     RingMemory& operator=(RingMemory const&) = delete;
 
     [[nodiscard]] RingView const& view() const { return view_; }
-    [[nodiscard]] Line& slot(std::size_t index) { return slots_.at(index); }
+    // The first line of a slot.
+    [[nodiscard]] Line& slot(std::size_t index) { return slots_.at(index * view_.slot_lines); }
     [[nodiscard]] std::uint64_t& credit() { return credit_.word; }
 
    private:

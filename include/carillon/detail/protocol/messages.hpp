@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "carillon/detail/access/access.hpp"
@@ -12,22 +13,22 @@
 
 namespace carillon::detail {
 
-// Stores `count` messages into slots in a row, the first with tag `first`; `previous` is the tag
-// that the first slot holds until now. Payloads that fill a line go as they lie in memory.
+// Stores `count` messages into slots in a row, of `slot_lines` lines each, the first with tag
+// `first`; `previous` is the tag that the first slot holds until now. Payloads that fill a line go
+// as they lie in memory.
 CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
-CARILLON_HD void store_messages(Far const& far, Line* to, T const* messages, std::size_t count,
-                                Tag first, Tag previous) {
+CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lines,
+                                T const* messages, std::size_t count, Tag first, Tag previous) {
     if (count == 0) return;  // the part behind the wrap, mostly
-    if constexpr (sizeof(T) == payload_bytes) {
-        far.store_payloads(to, messages, count, first, previous);
-    } else if constexpr (lines_of<T> > 1) {
+    if (1 < lines_of<T> || slot_lines > 1) {
         for (std::size_t i = 0; i < count; ++i) {
             auto const n = static_cast<Tag>(i);
-            store_message<T>(far, to + i * slot_lines_of<T>, pack(messages[i], first + n),
-                             previous + n);
+            store_message<T>(far, to + i * slot_lines, pack(messages[i], first + n), previous + n);
         }
-    } else {
+    } else if constexpr (sizeof(T) == payload_bytes) {
+        far.store_payloads(to, messages, count, first, previous);
+    } else if constexpr (lines_of<T> == 1) {
         constexpr std::size_t most = 16;
         PayloadWords payloads[most]{};
         for (std::size_t done = 0; done < count;) {

@@ -67,8 +67,8 @@ class MpmcProducer {
    private:
     CARILLON_POLICY_CODE
     CARILLON_HD void store(Sequence sequence, T const* messages, std::uint32_t count) {
-        detail::store_messages(far_, view_.slot(sequence), messages, count, tag_of(sequence),
-                               tag_of(sequence - view_.capacity));
+        detail::store_messages(far_, view_.slot(sequence), view_.shape.slot_lines, messages, count,
+                               tag_of(sequence), tag_of(sequence - view_.capacity));
     }
 
     MpmcRingView view_;

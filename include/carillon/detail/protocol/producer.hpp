@@ -256,13 +256,14 @@ class Producer {
     CARILLON_HD Written store_row(T const* messages, std::size_t count) {
         bool const told = ask_for_pages();
         Written const written =
-            told ? Written{slot_, count * slot_lines_of<T> * sizeof(Line)} : whole_ring();
+            told ? Written{slot_, count * view_.slot_lines * sizeof(Line)} : whole_ring();
         Tag const previous = tag_of(next_ - view_.capacity);
-        detail::store_messages(far_, slot_, messages, count, tag_of(next_), previous);
+        detail::store_messages(far_, slot_, view_.slot_lines, messages, count, tag_of(next_),
+                               previous);
         if constexpr (Pages::paired) {  // P4
             if (!told) [[unlikely]]
-                detail::store_messages(far_, pages_.other(view_, next_), messages, count,
-                                       tag_of(next_), previous);
+                detail::store_messages(far_, pages_.other(view_, next_), view_.slot_lines, messages,
+                                       count, tag_of(next_), previous);
         }
         advance(count);
         return written;
