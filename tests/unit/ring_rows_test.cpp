@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages that are taken and put in a row, as a kernel does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/protocol/ring.hpp"
+#include "support/ring_memory.hpp"
+#include "support/sized.hpp"
+
+namespace carillon::test {
+namespace {
+
+constexpr std::uint32_t most = 4;
+using Plain = Producer<Whole, DeviceFar, DeviceNear>;
+using Bulk = Producer<Whole, DeviceBulkFar, DeviceNear>;
+using RowConsumer = Consumer<Whole, DeviceNear, DeviceFar>;
+
+// What a row took, in its order.
+std::vector<Whole> take_row(RowConsumer& consumer, std::uint32_t count) {
+    std::vector<Whole> taken;
+    std::uint32_t const said = consumer.try_consume_row<most>(count, [&](std::uint32_t i, auto& m) {
+        EXPECT_EQ(i, taken.size());
+        taken.push_back(unpack<Whole>(m));
+    });
+    EXPECT_EQ(said, taken.size());
+    return taken;
+}
+
+std::vector<Whole> wholes(std::uint64_t first, std::uint64_t count) {
+    std::vector<Whole> messages;
+    for (std::uint64_t i = 0; i < count; ++i) messages.push_back(Whole::make(first + i));
+    return messages;
+}
+
+template <class End>
+void put_row(End& producer, std::uint64_t first, std::uint32_t count) {
+    Line row[most];
+    for (std::uint32_t i = 0; i < most; ++i) row[i] = pack(Whole::make(first + i), 99);
+    producer.put_row(row, count);
+}
+
+TEST(RingRowsTest, rowsHoldWhatRegistersDo) {
+    using carillon::detail::row_of;
+    EXPECT_EQ((row_of<SizedBytes<24>>), 8U);
+    EXPECT_EQ((row_of<SizedBytes<24>, SizedBytes<25>>), 4U);
+    EXPECT_EQ((row_of<SizedBytes<48>, SizedBytes<8>>), 4U);
+    EXPECT_EQ((row_of<SizedBytes<49>, SizedBytes<8>>), 1U);
+    EXPECT_EQ((row_of<SizedBytes<8>, SizedBytes<49>>), 1U);
+}
+
+TEST(RingRowsTest, rowEndsWhereNothingHasArrived) {
+    RingMemory ring(8);
+    Plain producer(ring.view());
+    RowConsumer consumer(ring.view());
+    EXPECT_TRUE(take_row(consumer, most).empty());
+    for (std::uint64_t arrived = 0; arrived <= most; ++arrived) {
+        for (std::uint64_t i = 0; i < arrived; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
+        EXPECT_EQ(take_row(consumer, most), wholes(0, arrived));
+        EXPECT_TRUE(take_row(consumer, most).empty());
+        consumer.return_held();
+    }
+}
+
+// Catches a row that goes on behind a hole: its messages would come out of order.
+TEST(RingRowsTest, whatComesBehindAHoleIsLeft) {
+    RingMemory ring(8);
+    RowConsumer consumer(ring.view());
+    ring.slot(0) = pack(Whole::make(1), 1);
+    ring.slot(2) = pack(Whole::make(3), 3);
+    ring.slot(1) = pack(Whole::make(2), 2);
+    for (std::size_t missing = 0; missing < quads_per_line; ++missing) {
+        Line const whole = ring.slot(1);
+        RowConsumer another(ring.view());
+        ring.slot(1).quads[missing] = with_tag(whole, tag_of(Sequence{2} - 8)).quads[missing];
+        EXPECT_EQ(take_row(another, most), wholes(1, 1)) << missing;
+        ring.slot(1) = whole;
+        EXPECT_EQ(take_row(another, most), wholes(2, 2)) << missing;
+    }
+}
+
+TEST(RingRowsTest, noMoreAreTakenThanWanted) {
+    RingMemory ring(8);
+    Plain producer(ring.view());
+    RowConsumer consumer(ring.view());
+    for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
+    EXPECT_TRUE(take_row(consumer, 0).empty());
+    EXPECT_EQ(take_row(consumer, 3), wholes(0, 3));
+    EXPECT_EQ(take_row(consumer, 1), wholes(3, 1));
+    EXPECT_EQ(take_row(consumer, 100), wholes(4, most));
+    EXPECT_TRUE(take_row(consumer, most).empty());
+}
+
+// A row of more than the ring has goes over its slots twice; those of the lap before are not taken.
+TEST(RingRowsTest, rowsGoOnAtTheFirstSlotAndThroughTheWrapOfTheTags) {
+    for (std::uint32_t const capacity : {2U, 4U, 8U}) {
+        RingMemory ring(capacity, just_below_the_tags_wrap);
+        Plain producer(ring.view());
+        RowConsumer consumer(ring.view());
+        std::uint64_t in = 0;
+        std::uint64_t out = 0;
+        for (std::uint32_t round = 0; round < 60; ++round) {
+            std::uint32_t const now = 1 + round % 3;
+            for (std::uint32_t i = 0; i < now && producer.try_push(Whole::make(in)); ++i) ++in;
+            auto const taken = take_row(consumer, most);
+            ASSERT_EQ(taken, wholes(out, taken.size()));
+            out += taken.size();
+            ASSERT_EQ(out, in);
+            if (round % 5 == 0) consumer.return_held();
+        }
+        consumer.return_held();
+        EXPECT_EQ(ring.credit(), just_below_the_tags_wrap - 1 + out);
+    }
+}
+
+// Catches a message that is delivered again, or others that are lost, where a use throws.
+TEST(RingRowsTest, thoseBeforeAndTheOneWhoseUseThrowsAreTaken) {
+    for (std::uint32_t bad = 0; bad < most; ++bad) {
+        RingMemory ring(8);
+        Plain producer(ring.view());
+        RowConsumer consumer(ring.view());
+        for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
+        std::uint32_t used = 0;
+        EXPECT_THROW(consumer.try_consume_row<most>(most,
+                                                    [&](std::uint32_t i, Line const& line) {
+                                                        EXPECT_EQ(unpack<Whole>(line),
+                                                                  Whole::make(used++));
+                                                        if (i == bad) throw std::domain_error("");
+                                                    }),
+                     std::domain_error);
+        EXPECT_EQ(used, bad + 1);
+        EXPECT_EQ(consumer.next(), bad + 2);
+        auto const left = take_row(consumer, most);
+        EXPECT_EQ(left, wholes(bad + 1, std::min<std::uint64_t>(most, 5 - bad)));
+    }
+}
+
+template <class End>
+class PutRowTest : public testing::Test {};
+using Ends = testing::Types<Plain, Bulk>;
+TYPED_TEST_SUITE(PutRowTest, Ends);
+
+TYPED_TEST(PutRowTest, rowsOfAnyLengthArriveLapAfterLap) {
+    RingMemory ring(8, just_below_the_tags_wrap);
+    TypeParam producer(ring.view());
+    RowConsumer consumer(ring.view());
+    std::uint64_t next = 0;
+    for (std::uint32_t round = 0; round < 40; ++round) {
+        std::uint32_t const count = 1 + round % most;
+        ASSERT_GE(producer.room(most), most);
+        put_row(producer, next, count);
+        EXPECT_EQ(producer.next(), just_below_the_tags_wrap + next + count);
+        ASSERT_EQ(take_row(consumer, most), wholes(next, count));
+        ASSERT_TRUE(take_row(consumer, most).empty());
+        consumer.return_held();
+        next += count;
+    }
+}
+
+TYPED_TEST(PutRowTest, roomIsWhatTheCreditsSay) {
+    RingMemory ring(8);
+    TypeParam producer(ring.view());
+    RowConsumer consumer(ring.view());
+    put_row(producer, 0, 4);
+    put_row(producer, 4, 3);
+    EXPECT_EQ(producer.room(most), 1U);
+    put_row(producer, 7, 1);
+    EXPECT_EQ(producer.room(most), 0U);
+    EXPECT_EQ(take_row(consumer, 3), wholes(0, 3));
+    EXPECT_EQ(producer.room(most), 0U);
+    consumer.return_held();
+    EXPECT_EQ(producer.room(0), 0U);  // nobody asks for more: it does not look
+    EXPECT_EQ(producer.room(most), 3U);
+    put_row(producer, 8, 3);
+    EXPECT_EQ(take_row(consumer, most), wholes(3, 4));
+    EXPECT_EQ(take_row(consumer, most), wholes(7, 4));
+}
+
+// Slots of more lines than a message needs are not side by side.
+TYPED_TEST(PutRowTest, rowGoesByTheLinesOfASlot) {
+    RingMemory ring(8, 1, 2);
+    TypeParam producer(ring.view());
+    RowConsumer consumer(ring.view());
+    for (std::uint64_t round = 0; round < 6; ++round) {
+        put_row(producer, 3 * round, 3);
+        EXPECT_EQ(take_row(consumer, most), wholes(3 * round, 3));
+        consumer.return_held();
+        EXPECT_GE(producer.room(most), most);
+    }
+}
+
+}  // namespace
+}  // namespace carillon::test
