@@ -45,7 +45,7 @@ namespace detail {
 // The bytes of a message, in whole quads: what the lanes of a warp hand to each other.
 template <class T>
 struct SharedMessage {
-    alignas(16) unsigned char bytes[quads_of<T> * payload_bytes_per_quad];
+    alignas(16) alignas(T) unsigned char bytes[quads_of<T> * payload_bytes_per_quad];
 
     CARILLON_HD void put(std::size_t i, Quad const& quad) {
         std::uint32_t const words[] = {static_cast<std::uint32_t>(quad.low),
