@@ -14,11 +14,21 @@ namespace carillon::test {
 class MpmcRingSlots {
    public:
     explicit MpmcRingSlots(std::uint32_t capacity, std::uint32_t stripe, Sequence first = 1,
-                           std::size_t producers = 4)
-        : slots_(capacity), given_up_(capacity), credits_(capacity / stripe), records_(producers) {
+                           std::size_t producers = 4, MessageShape const& shape = {})
+        : slots_(std::size_t{capacity} * shape.slot_lines),
+          given_up_(capacity),
+          credits_(capacity / stripe),
+          records_(producers) {
         auto const shift = static_cast<std::uint32_t>(std::countr_zero(stripe));
-        view_ = {slots_.data(),   given_up_.data(), &taken_, &claimed_,
-                 credits_.data(), capacity,         shift,   first};
+        view_ = {slots_.data(),
+                 given_up_.data(),
+                 &taken_,
+                 &claimed_,
+                 credits_.data(),
+                 capacity,
+                 shift,
+                 first,
+                 shape};
         format_ring(view_);
     }
     MpmcRingSlots(MpmcRingSlots const&) = delete;
