@@ -37,7 +37,7 @@ template <std::size_t bytes>
 struct SizedBytes {
     unsigned char byte[bytes];
 
-    static SizedBytes make(std::uint64_t number) {
+    CARILLON_HD static SizedBytes make(std::uint64_t number) {
         SizedBytes value;
         for (std::size_t i = 0; i < bytes; ++i) {
             value.byte[i] = static_cast<unsigned char>((number + i) * 0x9e3779b97f4a7c15U >> 40);
