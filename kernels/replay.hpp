@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `carillon replay` runs on the device: every record is a command, every reply the tally of
-// all commands so far.
+// all records so far.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,27 @@ enum class Action : char {
     clear = 'R',
 };
 
-// A record of the feed without ts_recv. No byte of it is padding: it is sent as it lies in memory.
-struct MboCommand {
+// A record of the feed, byte for byte as it is in the file. None of it is padding: it is sent as it
+// lies in memory.
+struct MboRecord {
+    std::uint8_t length;  // of the record, in units of 4 bytes
+    std::uint8_t type;
+    std::uint16_t publisher;
+    std::uint32_t instrument;
     std::uint64_t ts_event;  // ns since 1970
     std::uint64_t order_id;
     std::int64_t price;  // 1e-9
-    std::uint32_t instrument;
     std::uint32_t size;
-    std::int32_t ts_in_delta;
-    std::uint32_t sequence;
-    std::uint16_t publisher;
     std::uint8_t flags;
     std::uint8_t channel;
     Action action;
-    char side;  // A ask, B bid, N none
-    std::uint16_t unused = 0;
+    char side;              // A ask, B bid, N none
+    std::uint64_t ts_recv;  // ns since 1970
+    std::int32_t ts_in_delta;
+    std::uint32_t sequence;
 };
-static_assert(sizeof(MboCommand) == 48);
-static_assert(std::has_unique_object_representations_v<MboCommand>);
+static_assert(sizeof(MboRecord) == 56);
+static_assert(std::has_unique_object_representations_v<MboRecord>);
 
 struct MboTally {
     std::uint32_t add = 0;
@@ -47,7 +50,7 @@ struct MboTally {
     std::uint32_t fill = 0;
     std::uint32_t clear = 0;
     std::uint64_t contracts_traded = 0;  // sum of the sizes of trades
-    std::uint64_t checksum = 0;          // mix_fields() over all records, in order
+    std::uint64_t checksum = 0;          // mix_record() over all records, in order
 
     // How many records it is the tally of.
     [[nodiscard]] CARILLON_HD std::uint64_t records() const {
@@ -64,33 +67,24 @@ static_assert(std::has_unique_object_representations_v<MboTally>);
     return checksum ^ (checksum >> 32U);
 }
 
-[[nodiscard]] CARILLON_HD constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) {
-    return low | (std::uint64_t{high} << 32U);
-}
-
-// Mixes in every field that a command has. `Fields` is MboCommand on the device and, in the host's
-// pass, the record, so that it does not depend on how commands are made.
-template <class Fields>
-[[nodiscard]] CARILLON_HD constexpr std::uint64_t mix_fields(std::uint64_t checksum,
-                                                             Fields const& fields) {
-    auto const flags = std::uint32_t{fields.flags} << 16U;
-    auto const channel = std::uint32_t{fields.channel} << 24U;
-    auto const action = std::uint32_t{static_cast<std::uint8_t>(fields.action)};
-    auto const side = std::uint32_t{static_cast<std::uint8_t>(fields.side)} << 8U;
-    checksum = mix(checksum, fields.ts_event);
-    checksum = mix(checksum, fields.order_id);
-    checksum = mix(checksum, static_cast<std::uint64_t>(fields.price));
-    checksum = mix(checksum, join(fields.instrument, fields.size));
-    checksum = mix(checksum, join(static_cast<std::uint32_t>(fields.ts_in_delta), fields.sequence));
-    return mix(checksum, join(fields.publisher | flags | channel, action | side));
+// Mixes in every byte of a record, in words of 8.
+[[nodiscard]] CARILLON_HD constexpr std::uint64_t mix_record(std::uint64_t checksum,
+                                                             MboRecord const& record) {
+    struct Words {
+        std::uint64_t word[sizeof(MboRecord) / sizeof(std::uint64_t)];
+    };
+    for (std::uint64_t const word : __builtin_bit_cast(Words, record).word) {
+        checksum = mix(checksum, word);
+    }
+    return checksum;
 }
 
 // The handler. Its state is the reply.
 struct TallyRecords {
     MboTally tally{};
 
-    CARILLON_HD MboTally operator()(MboCommand const& command) {
-        switch (command.action) {
+    CARILLON_HD MboTally operator()(MboRecord const& record) {
+        switch (record.action) {
             case Action::add:
                 ++tally.add;
                 break;
@@ -108,10 +102,10 @@ struct TallyRecords {
                 break;
             case Action::trade:
                 ++tally.trade;
-                tally.contracts_traded += command.size;
+                tally.contracts_traded += record.size;
                 break;
         }
-        tally.checksum = mix_fields(tally.checksum, command);
+        tally.checksum = mix_record(tally.checksum, record);
         return tally;
     }
 };

@@ -270,6 +270,7 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertTrue(report["agree"])
+        self.assertEqual(report["record_bytes"], 56)
         self.assertEqual(report["device_tally"]["add"], 40)
         self.assertEqual(report["device_tally"], report["host_tally"])
 

@@ -27,14 +27,13 @@ class DbnBytes {
         return *this;
     }
 
-    DbnBytes& record(MboRecord const& record, unsigned type = 0xa0) {
-        MboCommand const& r = record.command;
+    DbnBytes& record(MboRecord const& r, unsigned type = 0xa0) {
         number(record_size / 4, 1).number(type, 1).number(r.publisher, 2).number(r.instrument, 4);
         number(r.ts_event, 8).number(r.order_id, 8).number(static_cast<std::uint64_t>(r.price), 8);
         number(r.size, 4).number(r.flags, 1).number(r.channel, 1);
         number(static_cast<unsigned char>(r.action), 1);
         number(static_cast<unsigned char>(r.side), 1);
-        number(record.ts_recv, 8).number(static_cast<std::uint32_t>(r.ts_in_delta), 4);
+        number(r.ts_recv, 8).number(static_cast<std::uint32_t>(r.ts_in_delta), 4);
         return number(r.sequence, 4);
     }
 
@@ -66,24 +65,25 @@ class DbnBytes {
     std::string bytes_;
 };
 
-// Different in every field for every `i`, and every kind of action in turn.
+// Different for every `i` in every field but length and type, and every kind of action in turn.
 [[nodiscard]] inline MboRecord sample_record(std::uint32_t i) {
     constexpr Action actions[] = {Action::add,   Action::cancel, Action::modify,
                                   Action::trade, Action::fill,   Action::clear};
-    MboCommand const command{
-        .ts_event = 1'703'422'805'243'925'307U + i,
-        .order_id = 6'412'777'162'812U - i,
-        .price = i % 2 == 0 ? 4'799'000'000'000 + i : -250'000'000 - std::int64_t{i},
-        .instrument = 17'077 + i,
-        .size = i + 1,
-        .ts_in_delta = 3 - static_cast<std::int32_t>(i),
-        .sequence = 0xffff'fff0U + i,
-        .publisher = static_cast<std::uint16_t>(1 + i),
-        .flags = static_cast<std::uint8_t>(0x80 + i),
-        .channel = static_cast<std::uint8_t>(i),
-        .action = actions[i % 6],
-        .side = "ABN"[i % 3]};
-    return {.command = command, .ts_recv = 1'703'462'400'000'000'000U + i};
+    return {.length = record_size / 4,
+            .type = 0xa0,
+            .publisher = static_cast<std::uint16_t>(1 + i),
+            .instrument = 17'077 + i,
+            .ts_event = 1'703'422'805'243'925'307U + i,
+            .order_id = 6'412'777'162'812U - i,
+            .price = i % 2 == 0 ? 4'799'000'000'000 + i : -250'000'000 - std::int64_t{i},
+            .size = i + 1,
+            .flags = static_cast<std::uint8_t>(0x80 + i),
+            .channel = static_cast<std::uint8_t>(i),
+            .action = actions[i % 6],
+            .side = "ABN"[i % 3],
+            .ts_recv = 1'703'462'400'000'000'000U + i,
+            .ts_in_delta = 3 - static_cast<std::int32_t>(i),
+            .sequence = 0xffff'fff0U + i};
 }
 
 }  // namespace carillon::tool

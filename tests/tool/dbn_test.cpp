@@ -35,13 +35,13 @@ class DbnFileTest : public ::testing::Test {
     TemporaryDirectory directory_;
 };
 
-void expect_equal(MboRecord const& one, MboRecord const& other) {
-    MboCommand const& a = one.command;
-    MboCommand const& b = other.command;
+void expect_equal(MboRecord const& a, MboRecord const& b) {
+    EXPECT_EQ(a.length, b.length);
+    EXPECT_EQ(a.type, b.type);
     EXPECT_EQ(a.ts_event, b.ts_event);
     EXPECT_EQ(a.order_id, b.order_id);
     EXPECT_EQ(a.price, b.price);
-    EXPECT_EQ(one.ts_recv, other.ts_recv);
+    EXPECT_EQ(a.ts_recv, b.ts_recv);
     EXPECT_EQ(a.instrument, b.instrument);
     EXPECT_EQ(a.size, b.size);
     EXPECT_EQ(a.ts_in_delta, b.ts_in_delta);
@@ -78,7 +78,7 @@ TEST_F(DbnFileTest, filesOfMoreThanOneBatchAreReadWhole) {
         DbnFile const file = read(bytes);
         ASSERT_EQ(file.records().size(), count);
         for (std::uint32_t i = 0; i < count; ++i) {
-            ASSERT_EQ(file.records()[i].command.order_id, sample_record(i).command.order_id);
+            ASSERT_EQ(file.records()[i].order_id, sample_record(i).order_id);
         }
     }
 }
@@ -152,7 +152,7 @@ TEST_F(DbnFileTest, aRecordOfAnotherLengthIsRefused) {
 
 TEST_F(DbnFileTest, anUnknownActionIsRefused) {
     MboRecord record = sample_record(0);
-    record.command.action = static_cast<Action>('\n');
+    record.action = static_cast<Action>('\n');
     expect_refused(DbnBytes().header().record(record),
                    "unknown action 0x0a in the record at byte 108");
 }

@@ -80,7 +80,7 @@ TEST(ReplayTest, aRealFeedHasItsKnownTally) {
                              .fill = 6'371,
                              .clear = 0,
                              .contracts_traded = 9'892,
-                             .checksum = 0xb210'6ac7'9863'cf09U};
+                             .checksum = 0xa239'4dd5'e309'd0ccU};
     ReplayResult const result = run_replay(Device::open("emulated"), DbnFile::read(path));
     EXPECT_EQ(result.records, 68'792U);
     EXPECT_EQ(result.latencies_ns.size(), 68'792U);

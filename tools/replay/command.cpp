@@ -25,12 +25,14 @@ class ReplayCommand final : public Command {
         Device const device = common_.open();
         ReplayResult result = run_replay(device, file, {}, show_progress);
         LatencySummary const latency = summarize("call", result.latencies_ns);
-        common_.print(fmt::format("{}{} records of {}\n{}{}", headline(device.info()),
-                                  result.records, path_, tally_table(result.device, result.host),
+        common_.print(fmt::format("{}{} records of {} bytes of {}\n{}{}", headline(device.info()),
+                                  result.records, sizeof(MboRecord), path_,
+                                  tally_table(result.device, result.host),
                                   latency_table({latency})));
         bool const agree = result.device == result.host;
         common_.write({{"file", std::filesystem::path(path_).filename().string()},
                        {"records", result.records},
+                       {"record_bytes", sizeof(MboRecord)},
                        {"agree", agree},
                        {"device_tally", to_json(result.device)},
                        {"host_tally", to_json(result.host)},

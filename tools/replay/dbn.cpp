@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "DBN is little endian"
 
 constexpr std::size_t prefix_size = 8;  // "DBN", version, length of the rest of the header
 constexpr unsigned supported_version = 1;
-constexpr std::size_t record_size = 56;
+constexpr std::size_t record_size = sizeof(MboRecord);
 constexpr unsigned length_unit = 4;  // of a record's first byte
 constexpr unsigned mbo_type = 0xa0;
 
@@ -32,24 +32,6 @@ template <class T>
     T value;
     std::memcpy(&value, bytes + offset, sizeof value);
     return value;
-}
-
-[[nodiscard]] MboRecord decode(std::byte const* bytes) {
-    MboCommand const command{
-        .ts_event = value_at<std::uint64_t>(bytes, 8),
-        .order_id = value_at<std::uint64_t>(bytes, 16),
-        .price = value_at<std::int64_t>(bytes, 24),
-        .instrument = value_at<std::uint32_t>(bytes, 4),
-        .size = value_at<std::uint32_t>(bytes, 32),
-        .ts_in_delta = value_at<std::int32_t>(bytes, 48),
-        .sequence = value_at<std::uint32_t>(bytes, 52),
-        .publisher = value_at<std::uint16_t>(bytes, 2),
-        .flags = value_at<std::uint8_t>(bytes, 36),
-        .channel = value_at<std::uint8_t>(bytes, 37),
-        .action = value_at<Action>(bytes, 38),
-        .side = value_at<char>(bytes, 39),
-    };
-    return {.command = command, .ts_recv = value_at<std::uint64_t>(bytes, 40)};
 }
 
 [[nodiscard]] bool is_known(Action action) {
@@ -152,10 +134,10 @@ class Parser {
                              type, record_size, mbo_type),
                  offset);
         }
-        MboRecord const record = decode(bytes.data());
-        if (!is_known(record.command.action)) {
+        auto const record = value_at<MboRecord>(bytes.data(), 0);
+        if (!is_known(record.action)) {
             fail(fmt::format("unknown action {:#04x} in the record",
-                             static_cast<unsigned char>(record.command.action)),
+                             static_cast<unsigned char>(record.action)),
                  offset);
         }
         return record;

@@ -12,12 +12,6 @@
 
 namespace carillon::tool {
 
-// One record, but for its length and type, which are the same in all of them.
-struct MboRecord {
-    MboCommand command;
-    std::uint64_t ts_recv;  // ns since 1970
-};
-
 class DbnFile {
    public:
     // Throws FormatError, which says what is wrong at which byte, and SystemError. Takes no more

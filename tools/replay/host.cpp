@@ -12,7 +12,7 @@ namespace carillon::tool {
 MboTally tally_on_host(std::span<MboRecord const> records) {
     auto const count = [&](Action action) {
         return static_cast<std::uint32_t>(std::ranges::count(
-            records, action, [](MboRecord const& record) { return record.command.action; }));
+            records, action, [](MboRecord const& record) { return record.action; }));
     };
     MboTally tally{.add = count(Action::add),
                    .cancel = count(Action::cancel),
@@ -21,9 +21,8 @@ MboTally tally_on_host(std::span<MboRecord const> records) {
                    .fill = count(Action::fill),
                    .clear = count(Action::clear)};
     for (MboRecord const& record : records) {
-        MboCommand const& command = record.command;
-        if (command.action == Action::trade) tally.contracts_traded += command.size;
-        tally.checksum = mix_fields(tally.checksum, command);
+        if (record.action == Action::trade) tally.contracts_traded += record.size;
+        tally.checksum = mix_record(tally.checksum, record);
     }
     return tally;
 }

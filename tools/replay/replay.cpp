@@ -20,11 +20,11 @@ using Clock = std::chrono::steady_clock;
     return static_cast<std::uint32_t>(std::min(count, most));
 }
 
-void send_all(Channel<MboCommand, MboTally>& channel, std::span<MboRecord const> records,
+void send_all(Channel<MboRecord, MboTally>& channel, std::span<MboRecord const> records,
               std::chrono::nanoseconds timeout, Progress const& progress, ReplayResult& result) {
     for (MboRecord const& record : records) {
         auto const start = Clock::now();
-        result.device = channel.call(record.command, timeout);
+        result.device = channel.call(record, timeout);
         result.latencies_ns.push_back(nanoseconds(Clock::now() - start));
         ++result.records;
         require_reply_to(result.records, result.device);

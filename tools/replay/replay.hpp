@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon replay`: sends a recorded feed to a persistent kernel, one command per record.
+// `carillon replay`: sends a recorded feed to a persistent kernel, one command per record,
+// the whole record.
 #pragma once
 
 #include <chrono>
