@@ -15,9 +15,9 @@ namespace carillon {
 // Neither copied nor moved: channels refer to it.
 class ChannelMemory {
    public:
-    // Memory for `channels` channels of `capacity` slots each way, for messages of 48 bytes at
-    // most, with both rings empty and the first message numbered `first` (tests place it before a
-    // wrap). Throws UsageError and what Device::allocate throws.
+    // Memory for `channels` channels of `capacity` slots each way, for messages of one line
+    // (48 bytes) at most, with both rings empty and the first message numbered `first` (tests place
+    // it before a wrap). Throws UsageError and what Device::allocate throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
                   Sequence first = 1)
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}

@@ -17,7 +17,8 @@
 
 namespace carillon {
 
-// The largest command, and the largest reply to one, in bytes: what a line has beside the number.
+// The largest command, and the largest reply to one, in bytes: what a message has beside the
+// number.
 inline constexpr std::size_t command_bytes = message_bytes - sizeof(std::uint32_t);
 
 // The reply to a command whose handler returns nothing.

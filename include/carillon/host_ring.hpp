@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring between two threads of the CPU: the same protocol as towards a device, in memory of its
-// own. A message costs one cache line from core to core; the credit, its way back, goes a quarter
-// of the ring at a time.
+// own. A message costs a cache line for each 48 bytes from core to core; the credit, its way back,
+// goes a quarter of the ring at a time.
 #pragma once
 
 #include <chrono>

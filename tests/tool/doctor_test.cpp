@@ -343,7 +343,7 @@ TEST(DoctorTest, aDeviceThatMayReorderWritesIsNoted) {
     DeviceInfo info;
     info.write_ordering = 0;
     info.data_order = DataOrder::read_back;
-    expect(check_order(with(info)), Severity::note, "reads back", "48 bytes");
+    expect(check_order(with(info)), Severity::note, "reads back", "1 KiB");
 }
 
 TEST(DoctorTest, lazyModuleLoadingIsWarnedOf) {

@@ -136,7 +136,7 @@ Finding check_order(Facts const& facts) {
             : "not told";
     if (info.data_order == DataOrder::fence) return order_subject.ok(found);
     return order_subject.at(Severity::note, found,
-                            "nothing to set; keep payloads in the message (48 bytes) where the "
+                            "nothing to set; keep payloads in the message (1 KiB) where the "
                             "bus round trip of reading back is too slow");
 }
 

@@ -103,8 +103,9 @@ __device__ inline void keep_in_memory(Line* lines) { asm volatile("" ::"l"(lines
 #if __CUDA_ARCH__ >= 900
 // Sends lines in a row from shared memory by the bulk copy engine, which makes one write on the bus
 // of up to 128 bytes: the first `count`, at most `most`, the first `quads` quads of each and `last`
-// of the last one. What lies between is sent with them, and says nothing. That a quad arrives whole
-// is measured (docs/guarantees.md); nothing is ordered by it. One thread of a block does so.
+// of the last one. What lies between is sent with them, and says nothing. Why a
+// quad arrives whole is in docs/guarantees.md; nothing is ordered by it. One thread of a block does
+// so.
 template <std::size_t most>
 __device__ inline void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
                                   std::size_t last) {

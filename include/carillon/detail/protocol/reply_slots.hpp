@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots for replies that come in any order: a line for each call under way, in the memory of the
+// Slots for replies that come in any order: lines for each call under way, in the memory of the
 // side that calls. Callers claim them, whoever answers writes them; the request says which.
 //
 // Ownership in one sentence: a slot belongs to the caller that made its word odd until that makes
-// it even again; its line belongs to the side that answers from the request that names it until the
-// reply's four tags are in it.
+// it even again; its lines belong to the side that answers from the request that names it until all
+// of the reply's tags are in them.
 //
 // The calls at a slot are numbered, from 1 in zeroed memory. Call n takes the word from 2n - 2 to
 // 2n - 1, its request names slot and number, its reply has the number's low half for a tag, and

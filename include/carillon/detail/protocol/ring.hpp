@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol: one producer hands lines to one consumer through a ring of slots.
+// The protocol: one producer hands messages to one consumer through a ring of slots.
 //
-// Ownership in one sentence: a slot belongs to the producer until the line's four tags are in it,
-// to the consumer until the credit word has reached that line's sequence number, and then to the
-// producer again.
+// Ownership in one sentence: a slot belongs to the producer until all tags of the message are in
+// it, to the consumer until the credit word has reached that message's sequence number, and then to
+// the producer again.
 //
 //     memory of the consumer's side              memory of the producer's side
 //     +--------+--------+-- ... --+--------+     +--------------------------------+
@@ -11,10 +11,10 @@
 //     +--------+--------+-- ... --+--------+     +--------------------------------+
 //       written far, polled near                   written far, polled near
 //
-// Line s lives in slot (s - 1) mod capacity. Neither side loads from far memory (invariant 1).
-// How memory is touched is an access policy (detail/access/access.hpp); there is no fence,
-// intrinsic or PTX in this room. An end is a thread's or a warp's (detail/machine/group.hpp).
-// Zeroed memory is an empty ring.
+// Message s lives in slot (s - 1) mod capacity, in one line or several. Neither side loads from far
+// memory (invariant 1). How memory is touched is an access policy (detail/access/access.hpp); there
+// is no fence, intrinsic or PTX in this room. An end is a thread's or a warp's
+// (detail/machine/group.hpp). Zeroed memory is an empty ring.
 //
 //   ring_view.hpp            where slots and credit are
 //   producer.hpp             the end that writes lines: P1, P2, P3
