@@ -4,16 +4,10 @@
 #include <string>
 
 struct Largest {
-    char bytes[48];
+    char bytes[1024];
 };
 struct TooLarge {
-    char bytes[49];
-};
-struct LargestToAPool {
-    char bytes[40];
-};
-struct TooLargeToAPool {
-    char bytes[41];
+    char bytes[1025];
 };
 struct NotTrivial {
     std::string text;
@@ -75,11 +69,21 @@ void use_mailbox(carillon::Device const& device) {
     carillon::Mailbox<Value, carillon::Direction::to_device>(device, {}).set({});
 }
 
+template <class Request>
+void use_service(carillon::Device const& device) {
+    carillon::HostService<Request, int> service(device, [](Request const&) { return 0; });
+    (void)service.device_handle();
+}
+template <class Meta>
+void use_chunks(carillon::Device const& device) {
+    (void)carillon::ChunkRing<Meta>(device, {}).device_handle();
+}
+
 struct Numbered {
     static constexpr std::uint32_t opcode = 0;
 };
 struct Large {
-    std::uint32_t word[12];
+    std::uint32_t word[256];
 };
 struct Desk {
     int operator()(int const& command) { return command; }
@@ -105,7 +109,7 @@ void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     use_ring<Largest>(device);
     use_kernel<Handler<Largest, Largest>>(device);
-    use_pool<Handler<LargestToAPool, Largest>>(device);
+    use_pool<Handler<Largest, Largest>>(device);
     carillon::Flag<double, carillon::Direction::to_device>(device).set(1.5);
     use_mailbox<4096>(device);
     auto log = carillon::LogService(device).device_handle();
@@ -113,7 +117,9 @@ void use(carillon::Device const& device) {
     (void)commands<Numbered>(device).channel().call(Numbered{}, {});
     (void)watched<Handler<int, int>>(device).channel();
     use_kernel<SeveralThreads>(device);
-    use_pool<CommandToAPool<36>>(device);
+    use_pool<CommandToAPool<1020>>(device);
+    use_service<CommandOf<40>>(device);
+    use_chunks<CommandOf<40>>(device);
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2
@@ -148,7 +154,7 @@ void use(carillon::Device const& device) {
 #elif CARILLON_CASE == 16
     (void)commands<int>(device).channel().call(Numbered{}, {});
 #elif CARILLON_CASE == 17
-    use_pool<Handler<TooLargeToAPool, int>>(device);
+    use_pool<Handler<TooLarge, int>>(device);
 #elif CARILLON_CASE == 18
     use_pool<Handler<NotTrivial, int>>(device);
 #elif CARILLON_CASE == 19
@@ -157,8 +163,12 @@ void use(carillon::Device const& device) {
 #elif CARILLON_CASE == 20
     (void)watched<SeveralThreads>(device);
 #elif CARILLON_CASE == 21
-    use_pool<CommandToAPool<37>>(device);
+    use_pool<CommandToAPool<1021>>(device);
 #elif CARILLON_CASE == 22
     (void)watched<Handler<int, int>>(device).express();
+#elif CARILLON_CASE == 23
+    use_service<CommandOf<41>>(device);
+#elif CARILLON_CASE == 24
+    use_chunks<CommandOf<41>>(device);
 #endif
 }
