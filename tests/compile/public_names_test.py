@@ -51,12 +51,16 @@ def signature(cursor):
     tokens = [token.spelling for token in cursor.get_tokens()]
     begin = header_end(tokens)
     yield from tokens[:begin]
-    depth = 0
+    depth, hidden = 0, False  # in a base that is private
     for text in tokens[begin:]:
         if depth == 0 and (text in ("{", ";") or (text == ":" and cursor.kind in CALLABLES)):
             return
         if depth == 0 and text == "=" and cursor.kind in BEGUN:
             return
+        if cursor.kind in SCOPES and text in ("private", "public"):
+            hidden = text == "private"
+        if hidden:
+            continue
         depth += text in ("(", "[")
         depth -= text in (")", "]")
         yield text
@@ -109,7 +113,8 @@ def finds_what_it_is_for(directory):
         template <class T = int, class U = Pair<T, Pair<T, T>>> struct Good1 {};
         template <class T, class U = Pair<T, detail::A>> struct Bad0 {};
         template <class T> struct Bad1 : Good1<detail::A> {};
-        struct Bad2 : detail::A {}; using Good2 = detail::A;
+        struct Bad2 : private Good1<detail::A>, public detail::A {};
+        struct Good4 : private detail::A {}; using Good2 = detail::A;
         struct Good { int x = sizeof(detail::A); Good() : a_() { detail::A b; (void)b; }
           detail::A bad3(); void bad4(detail::A); static detail::A bad5; detail::A bad6;
           private: detail::A a_; detail::A good(); };
