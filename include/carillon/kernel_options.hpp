@@ -68,9 +68,9 @@ enum class Placement : std::uint8_t {
 struct Channels {
     // Every block has a second channel, whose requests it serves before those of its first.
     bool express = false;
-    // Where the blocks and, of rings up to a page (64 slots), the channels are put: what the device
-    // shows to be fast. The start takes longer then. Not with express channels, nor with a handler
-    // of several threads.
+    // Where the blocks and, of rings up to a page (64 slots of a line), the channels are put: what
+    // the device shows to be fast. The start takes longer then. Not with express channels, nor with
+    // a handler of several threads.
     Placement placement = Placement::automatic;
     // What is known of the device, instead of the profile that is kept for it.
     std::shared_ptr<PlacementProfile const> profile = nullptr;

@@ -9,9 +9,9 @@
 // The calls at a slot are numbered, from 1 in zeroed memory. Call n takes the word from 2n - 2 to
 // 2n - 1, its request names slot and number, its reply has the number's low half for a tag, and
 // when the caller has the reply, or waits no longer, the word goes on to 2n. A slot is free when
-// its word is even, 2n, and reply n is in its line: so one whose caller gave up is taken again only
-// after the late reply has come, and there is never more than one reply under way to a line. A late
-// reply has another tag than the one that the next caller polls for.
+// its word is even, 2n, and reply n is in its lines: so one whose caller gave up is taken again
+// only after the late reply has come, and there is never more than one reply under way to a line. A
+// late reply has another tag than the one that the next caller polls for.
 #pragma once
 
 #include <cstddef>

@@ -5,9 +5,9 @@
 //          | payload 0  | tag | payload 1  | tag | payload 2  | tag | payload 3  | tag |
 //          '----- quad 0 -----'----- quad 1 -----'----- quad 2 -----'----- quad 3 -----'
 //
-// A line has arrived when all four tags are the awaited one. Nothing is assumed of the order in
-// which quads arrive; what is relied on is only that a quad, 16 aligned bytes, is never torn
-// (docs/guarantees.md).
+// A message has arrived when the tags of all its quads are the awaited one. Nothing is assumed of
+// the order in which quads arrive; what is relied on is only that a quad, 16 aligned bytes, is
+// never torn (docs/guarantees.md).
 //
 // A message is in as many quads as it needs, 12 bytes each, in lines in a row, and all of them have
 // the same tag. Quads beyond those are neither looked at nor, where that costs, stored.
