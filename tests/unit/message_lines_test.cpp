@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of several lines, and several messages at once.
+// Messages of several lines.
 #include "carillon/detail/protocol/message_lines.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <carillon/detail/kernel/serve.hpp>
+#include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/give_up.hpp"
-#include "support/mpmc_ring_memory.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"
 
@@ -101,6 +102,75 @@ TYPED_TEST(MessageLinesTest, everyWayOfStoringStoresAllLines) {
     }
 }
 
+// What happens to mapped memory, in order: 'o' a line under old tags, 'n' under new ones, 'f' a
+// fence, 'b' a read back.
+struct LoggingCpu : X86 {
+    static inline std::string log;
+    static inline Tag awaited = 0;
+    static void store_line(StoreKind kind, Line* to, Line const& line) {
+        log += line.quads[0].tag() == awaited ? 'n' : 'o';
+        X86::store_line(kind, to, line);
+    }
+    static void store_fence() { log += 'f'; }
+    static void read_back(std::uint64_t const* /*from*/) { log += 'b'; }
+};
+
+// Catches a line of the second step that can arrive before one of the first.
+TYPED_TEST(MessageLinesTest, twoStepsAreAllLinesUnderTheOldTagsAFenceAndAllUnderTheNewOnes) {
+    using Far = BasicHostMapped<LoggingCpu>;
+    std::uint64_t const word = 0;
+    std::string const old(lines_of<TypeParam>, 'o');
+    std::string const fresh(lines_of<TypeParam>, 'n');
+    LoggingCpu::awaited = tag_of(just_below_the_tags_wrap);
+    for (bool const two_step : {false, true}) {
+        HostStores const stores{StoreKind::sse2,
+                                two_step ? PublishMode::two_step : PublishMode::one_step};
+        RingMemory memory(4, just_below_the_tags_wrap, slot_lines_of<TypeParam>);
+        Producer<TypeParam, Far, HostCached> producer(memory.view(), Far(stores, nullptr, &word));
+        LoggingCpu::log.clear();
+        ASSERT_TRUE(producer.try_push(TypeParam::make(1)));
+        EXPECT_EQ(LoggingCpu::log, two_step ? old + "fb" + fresh + 'f' : fresh + 'f');
+    }
+}
+
+// 'r' a release, 'q' a quad.
+struct LoggingFar : DeviceFar {
+    static inline std::string log;
+    static void release() { log += 'r'; }
+    void store_quad(Quad* to, Quad const& quad) const {
+        log += 'q';
+        DeviceFar::store_quad(to, quad);
+    }
+};
+
+// Catches data that are released behind the message that refers to them, or never.
+TYPED_TEST(MessageLinesTest, whatLanesSendIsBehindTheDataThatItRefersTo) {
+    Producer<TypeParam, LoggingFar, DeviceNear> producer(this->memory_.view());
+    TypeParam const sent = TypeParam::make(3);
+    struct QuadOf {
+        std::uint32_t word[payload_words_per_quad];
+    };
+    auto const words_of = [&](std::size_t i) {
+        QuadOf words{};
+        std::size_t const begin = i * sizeof(words);
+        std::memcpy(&words, reinterpret_cast<char const*>(&sent) + begin,
+                    std::min(sizeof(words), sizeof(sent) - begin));
+        return words;
+    };
+    std::string const quads(quads_of<TypeParam>, 'q');
+    LoggingFar::log.clear();
+    ASSERT_TRUE(producer.try_push_shared_out(words_of, OutOfLine::written));
+    EXPECT_EQ(LoggingFar::log, 'r' + quads);
+    ASSERT_TRUE(producer.try_push_shared_out(words_of));
+    EXPECT_EQ(LoggingFar::log, 'r' + quads + quads);
+    Consumer<TypeParam, HostCached, HostMapped> host(this->memory_.view());
+    for (int i = 0; i < 2; ++i) {
+        TypeParam got{};
+        ASSERT_TRUE(host.try_pop(got));
+        EXPECT_EQ(got, sent);
+    }
+}
+
 // Catches a request of a dead client that is given up although it will be answered, or held for an
 // answer that never comes.
 TYPED_TEST(MessageLinesTest, requestWasWrittenWhenAllOfItsQuadsWere) {
@@ -137,105 +207,6 @@ TYPED_TEST(MessageLinesTest, lanesReturnCreditForWhatTheyTookAndAllOfItAfterMany
     }
     ASSERT_FALSE(consumer.try_take_quads(nothing));
     EXPECT_EQ(memory.credit(), first - 1 + 5);
-}
-
-// Messages 1 to `count` with message `missing` not there yet.
-void fill(RingMemory& memory, std::uint64_t count, std::uint64_t missing) {
-    for (std::uint64_t n = 1; n <= count; ++n) {
-        if (n != missing) memory.slot(n - 1) = pack(Whole::make(n), tag_of(n));
-    }
-}
-
-// Catches a row that takes a message behind one that is not there, and one that takes too many.
-TEST(RowTest, endsAtTheFirstMessageThatIsNotThere) {
-    for (std::uint64_t missing = 1; missing <= 4; ++missing) {
-        RingMemory memory(8);
-        Consumer<Whole, DeviceNear, DeviceFar> consumer(memory.view());
-        std::vector<Whole> got;
-        auto const take = [&](std::uint32_t i, Line const& line) {
-            EXPECT_EQ(i, (got.size()) % 4);
-            got.push_back(unpack<Whole>(line));
-        };
-        fill(memory, 4, missing);
-        EXPECT_EQ(consumer.try_consume_row<4>(4, take), missing - 1);
-        EXPECT_EQ(consumer.next(), missing);
-        EXPECT_EQ(got.size(), missing - 1);
-    }
-    RingMemory memory(8);
-    Consumer<Whole, DeviceNear, DeviceFar> consumer(memory.view());
-    fill(memory, 4, 0);
-    auto const nothing = [](std::uint32_t /*i*/, Line const& /*line*/) {};
-    EXPECT_EQ(consumer.try_consume_row<4>(3, nothing), 3U);
-    EXPECT_EQ(consumer.next(), 4U);
-}
-
-TEST(RowTest, creditIsReturnedForWhatWasTaken) {
-    RingMemory memory(8);
-    Consumer<Whole, DeviceNear, DeviceFar> consumer(memory.view());
-    auto const nothing = [](std::uint32_t /*i*/, Line const& /*line*/) {};
-    fill(memory, 5, 0);
-    ASSERT_EQ(consumer.try_consume_row<4>(4, nothing), 4U);
-    EXPECT_EQ(memory.credit(), 0U);
-    ASSERT_EQ(consumer.try_consume_row<4>(4, nothing), 1U);
-    EXPECT_EQ(memory.credit(), 4U);
-}
-
-// Catches a consumer of an MPMC ring that passes a line over for those behind it.
-TEST(RowTest, ofAnMpmcRingEndsAtTheFirstMessageThatIsNotThere) {
-    for (Sequence missing = 1; missing <= 8; ++missing) {
-        MpmcRingSlots ring(16, 8);
-        MpmcTestConsumer<Whole> consumer(ring.view());
-        for (Sequence n = 1; n <= 8; ++n) {
-            if (n != missing) *ring.view().slot(n) = pack(Whole::make(n), tag_of(n));
-        }
-        TakenMessages<Whole> taken;
-        EXPECT_FALSE(taken.poll(consumer, missing));
-        EXPECT_EQ(taken.messages.size(), missing - 1);
-        *ring.view().slot(missing) = pack(Whole::make(missing), tag_of(missing));
-        ASSERT_TRUE(taken.poll(consumer, 8));
-        for (Sequence n = 1; n <= 8; ++n) EXPECT_EQ(taken.messages[n - 1], Whole::make(n));
-    }
-}
-
-// Ends when nothing more comes.
-struct UntilIdle {
-    static void report_started() {}
-    static void report_ended() {}
-    static std::uint32_t polls_before_rest() { return 1; }
-    static void spin() {}
-    static void idle() {}
-    static void rest(std::uint32_t /*polls*/) {}
-    static bool busy() { return false; }
-    static bool stop_now() { return true; }
-};
-
-struct Echo {
-    Whole operator()(Whole const& request) const { return request; }
-};
-
-// Catches an answer that is lost among those that leave together.
-template <class Far>
-void expect_an_answer_each(Far const& far) {
-    for (std::uint64_t count = 1; count <= 12; ++count) {
-        RingMemory requests(16);
-        RingMemory replies(16);
-        fill(requests, count, 0);
-        Echo echo;
-        serve(DeviceChannel<Whole, Whole, DeviceNear, Far>(requests.view(), replies.view(),
-                                                           DeviceNear(), far),
-              echo, UntilIdle());
-        Consumer<Whole, HostCached, HostMapped> host(replies.view());
-        for (std::uint64_t n = 1; n <= count; ++n) {
-            Whole reply{};
-            ASSERT_TRUE(host.try_pop(reply)) << n << " of " << count;
-            EXPECT_EQ(reply, Whole::make(n));
-        }
-    }
-}
-
-TEST(RowTest, everyRequestThatIsThereIsAnswered) {
-    expect_an_answer_each(DeviceFar());
-    expect_an_answer_each(DeviceBulkFar());
 }
 
 }  // namespace
