@@ -19,12 +19,13 @@ namespace carillon::test {
 namespace {
 
 template <class T>
-Quad& quad_of(Packed<T>& message, std::size_t i) {
+Quad& nth_quad(Packed<T>& message, std::size_t i) {
     return lines_in(message)[i / quads_per_line].quads[i % quads_per_line];
 }
 
 // Of two lines, of three, and of more than are in flight at once.
-using Sizes = testing::Types<SizedWords<56>, SizedWords<104>, SizedWords<200>, SizedWords<1024>>;
+using SizesInLines =
+    testing::Types<SizedWords<56>, SizedWords<104>, SizedWords<200>, SizedWords<1024>>;
 template <class T>
 class MessageLinesTest : public testing::Test {
    protected:
@@ -39,7 +40,7 @@ class MessageLinesTest : public testing::Test {
         T got{};
         for (std::size_t missing = 0; missing < quads_of<T>; ++missing) {
             Packed<T> partly = whole;
-            quad_of<T>(partly, missing) = Quad{};
+            nth_quad<T>(partly, missing) = Quad{};
             put(partly);
             EXPECT_FALSE(take(got)) << missing;
         }
@@ -67,7 +68,7 @@ class MessageLinesTest : public testing::Test {
         }
     }
 };
-TYPED_TEST_SUITE(MessageLinesTest, Sizes);
+TYPED_TEST_SUITE(MessageLinesTest, SizesInLines);
 
 // Catches a consumer that looks at some of the lines only.
 TYPED_TEST(MessageLinesTest, messageIsTakenWhenAllOfItsQuadsAreThere) {
@@ -181,7 +182,7 @@ TYPED_TEST(MessageLinesTest, requestWasWrittenWhenAllOfItsQuadsWere) {
     Sequence const number = 5;
     for (std::size_t missing = 0; missing < quads_of<TypeParam>; ++missing) {
         auto partly = pack(TypeParam::make(7), tag_of(number));
-        quad_of<TypeParam>(partly, missing).high = std::uint64_t{1} << 32;
+        nth_quad<TypeParam>(partly, missing).high = std::uint64_t{1} << 32;
         this->put(partly);
         EXPECT_FALSE(was_written(view, number, HostCached())) << missing;
     }

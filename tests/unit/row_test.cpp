@@ -12,7 +12,7 @@ namespace carillon::test {
 namespace {
 
 // Messages 1 to `count` with message `missing` not there yet.
-void fill(RingMemory& memory, std::uint64_t count, std::uint64_t missing) {
+void put_messages(RingMemory& memory, std::uint64_t count, std::uint64_t missing) {
     for (std::uint64_t n = 1; n <= count; ++n) {
         if (n != missing) memory.slot(n - 1) = pack(Whole::make(n), tag_of(n));
     }
@@ -28,14 +28,14 @@ TEST(RowTest, endsAtTheFirstMessageThatIsNotThere) {
             EXPECT_EQ(i, (got.size()) % 4);
             got.push_back(unpack<Whole>(line));
         };
-        fill(memory, 4, missing);
+        put_messages(memory, 4, missing);
         EXPECT_EQ(consumer.try_consume_row<4>(4, take), missing - 1);
         EXPECT_EQ(consumer.next(), missing);
         EXPECT_EQ(got.size(), missing - 1);
     }
     RingMemory memory(8);
     Consumer<Whole, DeviceNear, DeviceFar> consumer(memory.view());
-    fill(memory, 4, 0);
+    put_messages(memory, 4, 0);
     auto const nothing = [](std::uint32_t /*i*/, Line const& /*line*/) {};
     EXPECT_EQ(consumer.try_consume_row<4>(3, nothing), 3U);
     EXPECT_EQ(consumer.next(), 4U);
@@ -45,7 +45,7 @@ TEST(RowTest, creditIsReturnedForWhatWasTaken) {
     RingMemory memory(8);
     Consumer<Whole, DeviceNear, DeviceFar> consumer(memory.view());
     auto const nothing = [](std::uint32_t /*i*/, Line const& /*line*/) {};
-    fill(memory, 5, 0);
+    put_messages(memory, 5, 0);
     ASSERT_EQ(consumer.try_consume_row<4>(4, nothing), 4U);
     EXPECT_EQ(memory.credit(), 0U);
     ASSERT_EQ(consumer.try_consume_row<4>(4, nothing), 1U);
@@ -81,7 +81,7 @@ struct UntilIdle {
     static bool stop_now() { return true; }
 };
 
-struct Echo {
+struct EchoWhole {
     Whole operator()(Whole const& request) const { return request; }
 };
 
@@ -91,8 +91,8 @@ void expect_an_answer_each(Far const& far) {
     for (std::uint64_t count = 1; count <= 12; ++count) {
         RingMemory requests(16);
         RingMemory replies(16);
-        fill(requests, count, 0);
-        Echo echo;
+        put_messages(requests, count, 0);
+        EchoWhole echo;
         serve(DeviceChannel<Whole, Whole, DeviceNear, Far>(requests.view(), replies.view(),
                                                            DeviceNear(), far),
               echo, UntilIdle());
