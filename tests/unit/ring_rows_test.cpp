@@ -45,7 +45,7 @@ void put_row(End& producer, std::uint64_t first, std::uint32_t count) {
 
 TEST(RingRowsTest, rowsHoldWhatRegistersDo) {
     using carillon::detail::row_of;
-    EXPECT_EQ((row_of<SizedBytes<24>>), 8U);
+    EXPECT_EQ((row_of<SizedBytes<24>>), 16U);
     EXPECT_EQ((row_of<SizedBytes<24>, SizedBytes<25>>), 4U);
     EXPECT_EQ((row_of<SizedBytes<48>, SizedBytes<8>>), 4U);
     EXPECT_EQ((row_of<SizedBytes<49>, SizedBytes<8>>), 1U);
