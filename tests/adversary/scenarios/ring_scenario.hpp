@@ -23,9 +23,12 @@ struct RingShape {
 };
 
 // In pairs of pages: of one, two or four slots; the page word is in the line after the credit.
-inline RingView draw_ring(Random& random, Line* slots, Line* credit, bool in_pairs = false) {
+// Sixteen lines at most, so that there is room for words.
+inline RingView draw_ring(Random& random, Line* slots, Line* credit, bool in_pairs = false,
+                          std::uint32_t slot_lines = 1) {
     RingShape const shape = RingShape::draw(random);
-    RingView view{slots, &credit->quads[0].low, shape.capacity, shape.first};
+    std::uint32_t const capacity = std::min(shape.capacity, 16 / slot_lines);
+    RingView view{slots, &credit->quads[0].low, capacity, shape.first, slot_lines};
     if (in_pairs) view.pages = {&credit[1].quads[0].low, nullptr, random.below(3)};
     format_ring(view);
     return view;
@@ -49,7 +52,7 @@ using DrawnPages = ChosenPages<DrawnPage>;
 
 // Far and Near are the producer's policies, the other two the consumer's.
 template <class Far, class Near, class ConsumerNear, class ConsumerFar,
-          class ProducerPages = FixedPages, class ConsumerPages = FixedPages>
+          class ProducerPages = FixedPages, class ConsumerPages = FixedPages, class Message = Whole>
 class RingScenario {
    public:
     static constexpr bool in_pairs = ConsumerPages::paired;
@@ -58,10 +61,11 @@ class RingScenario {
                  ConsumerNear consumer_near, ConsumerFar consumer_far, OutOfLine data)
         : machine_(policies.machine()),
           side_(producer),
-          view_(producer == Side::host ? draw_ring(machine_.random(), machine_.device_lines(),
-                                                   machine_.host_lines(), in_pairs)
-                                       : draw_ring(machine_.random(), machine_.host_lines(),
-                                                   machine_.device_lines(), in_pairs)),
+          view_(producer == Side::host
+                    ? draw_ring(machine_.random(), machine_.device_lines(), machine_.host_lines(),
+                                in_pairs, slot_lines_of<Message>)
+                    : draw_ring(machine_.random(), machine_.host_lines(), machine_.device_lines(),
+                                in_pairs, slot_lines_of<Message>)),
           producer_(view_, far, near),
           consumer_(view_, consumer_near, consumer_far),
           data_(data),
@@ -97,18 +101,18 @@ class RingScenario {
 
     std::uint64_t push_one(std::uint64_t i) {
         write_data(i);
-        bool const pushed = producer_.try_push(Whole::make(i), data_);
+        bool const pushed = producer_.try_push(Message::make(i), data_);
         machine_.require(pushed, "a ring with room refuses message {}", i);
         return 1;
     }
 
     // As many as there is room for; one at least.
     std::uint64_t push_batch(std::uint64_t i) {
-        std::array<Whole, 6> batch;
+        std::array<Message, 6> batch;
         std::uint64_t const most = std::min<std::uint64_t>(
             count_ - i, 1 + machine_.random().below(static_cast<std::uint32_t>(batch.size())));
         for (std::uint64_t n = 0; n != most; ++n) {
-            batch[n] = Whole::make(i + n);
+            batch[n] = Message::make(i + n);
             if (i + n >= written_) write_data(i + n);
         }
         written_ = std::max(written_, i + most);
@@ -126,7 +130,7 @@ class RingScenario {
     void use_up_all_room() {
         for (std::uint32_t i = 0; i != view_.capacity; ++i) {
             // The credit is there, but a load may see it late.
-            while (!producer_.try_push(Whole::make(i))) machine_.pause(side_);
+            while (!producer_.try_push(Message::make(i))) machine_.pause(side_);
         }
         for (int look = 0; look != 8; ++look) {
             machine_.require(producer_.was_full(), "more room than slots");
@@ -134,13 +138,14 @@ class RingScenario {
     }
 
     void consume() {
-        std::array<Whole, 3> messages{};
+        std::array<Message, 3> messages{};
         while (!finished_) {
             std::size_t const wanted = batches_ ? 1 + machine_.random().below(3) : 1;
             std::size_t const got = batches_ ? consumer_.try_pop_n(messages.data(), wanted)
                                              : (consumer_.try_pop(messages[0]) ? 1 : 0);
             for (std::size_t i = 0; i != got; ++i) {
-                machine_.require(messages[i] == Whole::make(taken_), "message {} is wrong", taken_);
+                machine_.require(messages[i] == Message::make(taken_), "message {} is wrong",
+                                 taken_);
                 check_data(taken_);
                 ++taken_;
             }
@@ -175,8 +180,8 @@ class RingScenario {
     Machine& machine_;
     Side side_;  // the producer's
     RingView view_;
-    Producer<Whole, Far, Near, NoDoorbell, OneThread, ProducerPages> producer_;
-    Consumer<Whole, ConsumerNear, ConsumerFar, OneThread, ConsumerPages> consumer_;
+    Producer<Message, Far, Near, NoDoorbell, OneThread, ProducerPages> producer_;
+    Consumer<Message, ConsumerNear, ConsumerFar, OneThread, ConsumerPages> consumer_;
     OutOfLine data_;
     OutOfLineWords words_;
     std::uint64_t count_;
@@ -201,6 +206,24 @@ auto ring_in_pairs(Policies const& policies, OutOfLine data) {
                         Policies::DeviceFar, ProducerPages, DrawnPages>(
         policies, Side::host, policies.host_far(), policies.host_near(), policies.device_near(),
         policies.device_far(), data);
+}
+
+// Messages of several lines, one by one or in batches.
+template <class Message>
+std::string long_ring_to_device(Policies const& policies) {
+    RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear, Policies::DeviceFar,
+                 FixedPages, FixedPages, Message>
+        ring(policies, Side::host, policies.host_far(), policies.host_near(),
+             policies.device_near(), policies.device_far(), OutOfLine::written);
+    return policies.machine().random().one_in(2) ? ring.in_batches().run() : ring.run();
+}
+template <class Message>
+std::string long_ring_to_host(Policies const& policies) {
+    RingScenario<Policies::DeviceFar, Policies::DeviceNear, Policies::HostNear, Policies::HostFar,
+                 FixedPages, FixedPages, Message>
+        ring(policies, Side::device, policies.device_far(), policies.device_near(),
+             policies.host_near(), policies.host_far(), OutOfLine::written);
+    return policies.machine().random().one_in(2) ? ring.in_batches().run() : ring.run();
 }
 
 inline std::string batches_to_device(Policies const& policies, OutOfLine data) {
