@@ -74,6 +74,7 @@ struct WithoutFlush final : RangeSync {
 
 // Takes the first pages for the ones that the device looks at.
 struct NeverToldPages : ToldPages {
+    using ToldPages::ToldPages;
     [[nodiscard]] static bool known() { return true; }
 };
 

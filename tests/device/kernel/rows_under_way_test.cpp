@@ -51,7 +51,7 @@ CARILLON_ON_HOST_MEMORY(RowsUnderWayTest);
 template <std::size_t size>
 void expect_in_order(Device const& device, ChannelShape const& shape) {
     using Message = SizedWords<size>;
-    constexpr std::uint64_t count = 1200;
+    constexpr std::uint64_t count = 500;
     auto const memory = std::make_shared<ChannelMemory>(device, 1, shape, just_below_the_tags_wrap);
     PersistentKernel<Chained<size>> kernel(device, memory, {});
     auto& channel = kernel.channel();
