@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t capacity = 4;
 
 // Memory that is flushed, or fails to be.
-class FailingSync : public RangeSync {
+class FlakySync final : public RangeSync {
    public:
     void flush(void const* /*where*/, std::size_t /*size*/) const override {
         if (fails) throw std::runtime_error("no flush");
@@ -51,7 +51,7 @@ class HostChannelTest : public testing::Test {
         return true;
     }
 
-    FailingSync sync_;
+    FlakySync sync_;
     RingMemory requests_{capacity};
     RingMemory replies_{capacity};
     Ends ends_{requests_.view(), replies_.view(), HostCached(),

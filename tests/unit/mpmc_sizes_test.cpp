@@ -28,9 +28,9 @@ template <class T>
 
 template <class T>
 class MpmcSizesTest : public testing::Test {};
-using Sizes = testing::Types<SizedBytes<8>, SizedBytes<56>, SizedBytes<100>, SizedBytes<256>,
-                             SizedBytes<1024>>;
-TYPED_TEST_SUITE(MpmcSizesTest, Sizes);
+using MpmcSizes = testing::Types<SizedBytes<8>, SizedBytes<56>, SizedBytes<100>, SizedBytes<256>,
+                                 SizedBytes<1024>>;
+TYPED_TEST_SUITE(MpmcSizesTest, MpmcSizes);
 
 TYPED_TEST(MpmcSizesTest, claimsOfAnyLengthComeOutInTheirOrderLapAfterLap) {
     for (std::uint32_t const stripe : {1U, 4U}) {
@@ -146,7 +146,7 @@ class ReplySizesTest : public testing::Test {
     std::uint64_t next_ = 0;
     ReplySlots slots_{};
 };
-TYPED_TEST_SUITE(ReplySizesTest, Sizes);
+TYPED_TEST_SUITE(ReplySizesTest, MpmcSizes);
 
 TYPED_TEST(ReplySizesTest, repliesOfAnySizeComeInAnyOrder) {
     format_reply_slots(this->slots_, below_the_wrap);
