@@ -116,7 +116,7 @@ class PushMeasure final : public RateMeasure {
 
     // Where the messages after `sent` go, once the device has told on which pages it looks.
     static void find_slots(RingView const& view, std::uint64_t sent, std::vector<Line*>& slots) {
-        ToldPages pages;
+        ToldPages pages(view.pages);
         for (std::size_t i = 0; i < group; ++i) {
             auto const told = [&] {
                 slots[i] = pages.look(HostCached(), view, sent + i + 1);

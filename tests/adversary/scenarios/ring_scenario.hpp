@@ -108,7 +108,7 @@ class RingScenario {
 
     // As many as there is room for; one at least.
     std::uint64_t push_batch(std::uint64_t i) {
-        std::array<Message, 6> batch;
+        std::array<Message, 6> batch{};
         std::uint64_t const most = std::min<std::uint64_t>(
             count_ - i, 1 + machine_.random().below(static_cast<std::uint32_t>(batch.size())));
         for (std::uint64_t n = 0; n != most; ++n) {
