@@ -51,9 +51,9 @@ template <class T, std::size_t first, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
     constexpr std::size_t last = lines_of<T> - 1;
     constexpr std::size_t count = std::min(lines_in_flight<T>, last - first + 1);
-    constexpr bool in_memory = KeepAccess<Near> && !fits_registers<T>;
-    Line in_registers[in_memory ? count : 1];
-    Line* const loaded = in_memory ? in_registers : into + first;
+    constexpr bool staged = KeepAccess<Near> && !fits_registers<T>;
+    Line in_registers[staged ? count : 1];
+    Line* const loaded = staged ? in_registers : into + first;
     for (std::size_t i = 0; i < count; ++i) {
         loaded[i] = first + i < last ? near.load_line_ahead(slot + first + i)
                                      : near.load_line(slot + last, quads_in_line<T>(last));
@@ -70,7 +70,7 @@ template <class T, std::size_t first, NearAccess Near>
         }
         return false;
     }
-    if constexpr (in_memory) {
+    if constexpr (staged) {
         keep_in_memory(near, into);
         for (std::size_t i = 0; i < count; ++i) into[first + i] = loaded[i];
     }
