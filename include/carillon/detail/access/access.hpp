@@ -48,6 +48,11 @@ concept NearAccess = WordAccess<P> && requires(P policy, Line const* line, std::
     { policy.load_line_ahead(line, quads) } -> std::same_as<Line>;
 };
 
+// How many looks in vain take longer than a round trip, so that nothing comes as it seems. A CPU
+// looks that much more often than a GPU: its policies say so.
+template <class P>
+inline constexpr std::uint32_t looks_within_a_trip = 64;
+
 // Near memory of a machine whose compiler is to be told, after a poll, that all of what was loaded
 // is wanted: otherwise one load of the poll may wait for another.
 template <class P>

@@ -56,5 +56,7 @@ class BasicHostCached {
 };
 
 using HostCached = BasicHostCached<X86>;
+template <>
+inline constexpr std::uint32_t looks_within_a_trip<HostCached> = 1024;
 
 }  // namespace carillon

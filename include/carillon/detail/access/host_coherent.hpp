@@ -63,5 +63,7 @@ class BasicHostCoherent {
 };
 
 using HostCoherent = BasicHostCoherent<X86>;
+template <>
+inline constexpr std::uint32_t looks_within_a_trip<HostCoherent> = 1024;
 
 }  // namespace carillon

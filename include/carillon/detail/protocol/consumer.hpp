@@ -192,7 +192,7 @@ class Consumer {
 
     // After so many looks in a row that find nothing, or a few more, all credit is returned: tens
     // of microseconds, not within a round trip. A CPU looks that much more often.
-    static constexpr std::uint32_t misses_before_return = KeepAccess<Near> ? 64 : 1024;
+    static constexpr std::uint32_t misses_before_return = looks_within_a_trip<Near>;
 
    private:
     // Its end is where a message is taken, however its use ends: after it, where nobody waits.
