@@ -41,8 +41,9 @@ ChannelPlacement place_blocks(unsigned blocks, PlacementProfile const& profile) 
 
 PlacedMemory place_by(PlacementProfile const& profile, Device const& device,
                       KernelOptions const& options, ChannelShape const& shape, LaunchProbe launch) {
-    bool const fits =
-        std::max(shape.request_lines, shape.reply_lines) * shape.capacity * sizeof(Line) <= page;
+    bool const fits = std::size_t{std::max(shape.request_lines, shape.reply_lines)} *
+                          shape.capacity * sizeof(Line) <=
+                      page;
     unsigned const candidates =
         fits ? std::max(fewest_candidates, 2 * blocks_of(options)) : blocks_of(options);
     PlacedMemory placed;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // By threads: each with a channel and a block of its own, or all with one pool; and each with flags
 // and a block of its own.
+#include <fmt/format.h>
+
 #include <carillon/carillon.hpp>
 #include <optional>
 #include <string>
@@ -101,14 +103,13 @@ template <class Make>
 void add(UsersStage const& stage, UsersRows& rows, std::string const& name, unsigned threads,
          nlohmann::json fields, Make&& make) {
     fields["threads"] = threads;
-    std::string const suffix =
-        threads == 1 ? "-1-thread" : "-" + std::to_string(threads) + "-threads";
+    std::string const suffix = fmt::format(threads == 1 ? "-{}-thread" : "-{}-threads", threads);
     UsersRow row{"threads", name + suffix, fields, nullptr};
     if (threads <= stage.processors) {
         row.measure = make();
     } else {
         row.why_not =
-            "more threads than processors, of which there are " + std::to_string(stage.processors);
+            fmt::format("more threads than processors, of which there are {}", stage.processors);
     }
     rows.push_back(std::move(row));
 }
