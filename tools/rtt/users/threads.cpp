@@ -103,7 +103,7 @@ template <class Make>
 void add(UsersStage const& stage, UsersRows& rows, std::string const& name, unsigned threads,
          nlohmann::json fields, Make&& make) {
     fields["threads"] = threads;
-    std::string const suffix = fmt::format(threads == 1 ? "-{}-thread" : "-{}-threads", threads);
+    std::string const suffix = fmt::format("-{}-thread{}", threads, threads == 1 ? "" : "s");
     UsersRow row{"threads", name + suffix, fields, nullptr};
     if (threads <= stage.processors) {
         row.measure = make();
