@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // By capacity: what the pages of a large ring cost.
-#include <fmt/format.h>
-
 #include <carillon/carillon.hpp>
 #include <string>
 
@@ -13,7 +11,8 @@ void add_capacity_rows(UsersStage const& stage, UsersRows& rows) {
     for (std::uint32_t const capacity : {64U, 256U, 1024U, 4096U}) {
         KernelOptions options;
         options.capacity = capacity;
-        std::string const slots = fmt::format("-{}-slots", capacity);
+        std::string slots = "-";
+        slots.append(std::to_string(capacity)).append("-slots");
         rows.push_back({"capacity",
                         "call" + slots,
                         {{"capacity", capacity}},

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // By payload, with default options.
-#include <fmt/format.h>
-
 #include <carillon/carillon.hpp>
 #include <string>
 
@@ -36,8 +34,11 @@ UsersRow call_row(UsersStage const& stage, std::string name) {
 
 template <unsigned request_bytes, unsigned reply_bytes>
 UsersRow sized_row(UsersStage const& stage) {
-    return call_row<Summing<request_bytes, reply_bytes>>(
-        stage, fmt::format("call-{}/{}", request_bytes, reply_bytes));
+    return call_row<Summing<request_bytes, reply_bytes>>(stage,
+                                                         std::string("call-")
+                                                             .append(std::to_string(request_bytes))
+                                                             .append("/")
+                                                             .append(std::to_string(reply_bytes)));
 }
 
 UsersRow flag_row(UsersStage const& stage, std::string name, FlagLayout const& layout) {

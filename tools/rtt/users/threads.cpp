@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By threads: each with a channel and a block of its own, or all with one pool; and each with flags
 // and a block of its own.
-#include <fmt/format.h>
-
 #include <carillon/carillon.hpp>
 #include <optional>
 #include <string>
@@ -103,13 +101,15 @@ template <class Make>
 void add(UsersStage const& stage, UsersRows& rows, std::string const& name, unsigned threads,
          nlohmann::json fields, Make&& make) {
     fields["threads"] = threads;
-    std::string const suffix = fmt::format("-{}-thread{}", threads, threads == 1 ? "" : "s");
+    std::string const suffix = std::string("-")
+                                   .append(std::to_string(threads))
+                                   .append(threads == 1 ? "-thread" : "-threads");
     UsersRow row{"threads", name + suffix, fields, nullptr};
     if (threads <= stage.processors) {
         row.measure = make();
     } else {
-        row.why_not =
-            fmt::format("more threads than processors, of which there are {}", stage.processors);
+        row.why_not = std::string("more threads than processors, of which there are ")
+                          .append(std::to_string(stage.processors));
     }
     rows.push_back(std::move(row));
 }
