@@ -63,7 +63,9 @@ std::string why_not(Device const& device, Channels const& requests, KernelOption
     if (requests.express) {
         return "a block with an express channel (Channels::express) is not placed";
     }
-    if (threads != 1) return "a block of several threads is not placed";
+    if (threads != 1) {
+        return "a block of several threads is not placed, nor a warp that serves long messages";
+    }
     if (device.info().memory_source == MemorySource::host) return "its rings are in host memory";
     auto const most = static_cast<unsigned>(device.info().sm_count.value_or(64));
     if (blocks_of(options) > most) {

@@ -57,7 +57,7 @@ struct ServeBody {
 template <class Handler, class Request, class Reply>
 CARILLON_HD constexpr unsigned serving_threads() {
     constexpr bool is_long =
-        quads_of < Request >> quads_in_a_look || quads_of < Reply >> quads_in_a_look;
+        quads_in_a_look < quads_of<Request> || quads_in_a_look < quads_of<Reply>;
     return threads_of<Handler>() == 1 && is_long ? lanes_per_warp : threads_of<Handler>();
 }
 

@@ -33,10 +33,6 @@ CARILLON_HD bool put_reply(Channel& channel, Packed<typename Channel::ReplyMessa
     return true;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 // Replies that leave together, however the handling of the next one ends.
 template <class Channel, std::uint32_t most>
 struct ReplyRow {
@@ -93,7 +89,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
         reply = pack<Reply>(handler(unpack<Request>(request)), 0);
         unsent = !channel.replies.try_put(reply, data);
     };
-    constexpr bool in_rows = detail::row_of < Request, Reply >> 1 && data == OutOfLine::none;
+    constexpr bool in_rows = 1 < detail::row_of<Request, Reply> && data == OutOfLine::none;
     for (;;) {
         // A request waits for half a poll on average, and whatever is done between two adds to
         // that: the rest is done here, after many.

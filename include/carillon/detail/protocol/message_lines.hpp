@@ -92,7 +92,7 @@ template <class T, NearAccess Near>
         return has_arrived(into, tag, quads_of<T>);
     } else {
         Line* const lines = lines_in(into);
-        if constexpr (quads_of < T >> quads_in_a_look) {
+        if constexpr (quads_in_a_look < quads_of<T>) {
             lines[0] = near.load_line_ahead(slot);
             if (!has_arrived(lines[0], tag)) return false;
             return load_lines<T, 1>(near, slot, tag, lines);

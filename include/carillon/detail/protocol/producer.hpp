@@ -127,6 +127,7 @@ class Producer {
         if constexpr (RowAccess<Far>) {
             if (count > 1 && view_.slot_lines == 1 && index + count <= view_.capacity) {
                 far_.store_row(slot_, messages, count, quads_of<T>);
+                far_.commit(slot_, count * sizeof(Line));  // P2
                 advance(count);
                 return;
             }
