@@ -31,6 +31,10 @@ function(carillon_options target)
                        "$<${united_by_gcc}:-Wno-subobject-linkage>")
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-psabi>")
+  # Where a call is made (CodeLocation) is a file of this project's, whoever built it.
+  set(map "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${map}>"
+                                           "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${map}>")
   if(CARILLON_WERROR)
     target_compile_options(${target} PRIVATE
                            "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
