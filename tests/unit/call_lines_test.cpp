@@ -5,12 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <thread>
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -60,33 +58,29 @@ class SplitChannel {
     Echo* channel_;
 };
 
-// The fourth line is for the credit, four times a lap.
+// The fourth line is for the credit: four times a lap, and where a reply is long in coming. So here
+// each reply is there before its request.
 TEST(CallLinesTest, callLooksAtThreeLinesOfItsClient) {
     Device const device = Device::open("emulated");
     auto const memory = std::make_shared<ChannelMemory>(device, 1, 1024);
     SplitChannel channel(device, memory);
-    std::atomic<bool> over = false;
-    std::jthread const kernel([&] {
-        ChannelView const view = memory->device_view().channel(0);
-        DeviceChannel<int, int> ends(view.requests, view.replies);
-        int request = 0;
-        while (!over) {
-            if (ends.requests.try_pop(request)) {
-                EXPECT_TRUE(ends.replies.try_push(request + 1));
-            }
-            std::this_thread::yield();
-        }
-    });
-    // The first call asks which pages the kernel has chosen.
-    EXPECT_EQ(channel.whole().call(1, patience), 2);
-    for (int i = 0; i < 100; ++i) {
+    ChannelView const view = memory->device_view().channel(0);
+    DeviceChannel<int, int> kernel(view.requests, view.replies);
+    int request = 0;
+    EXPECT_FALSE(kernel.requests.try_pop(request));  // it has chosen its pages
+    // The first call asks which.
+    ASSERT_TRUE(kernel.replies.try_push(-1));
+    EXPECT_EQ(channel.whole().call(0, patience), -1);
+    for (int i = 1; i <= 100; ++i) {
+        ASSERT_TRUE(kernel.replies.try_push(-i - 1));
         int const reply = channel.with_its_first_lines([&](Echo& client) {
             client.warm();
             return client.call(i, patience);
         });
-        EXPECT_EQ(reply, i + 1);
+        EXPECT_EQ(reply, -i - 1);
+        ASSERT_TRUE(kernel.requests.try_pop(request));
+        EXPECT_EQ(request, i - 1);
     }
-    over = true;
 }
 
 }  // namespace
