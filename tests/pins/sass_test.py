@@ -141,6 +141,10 @@ class Code:
         self.loads = {len(line) for block in blocks for line in accesses(block, "LDG")}
         stores = [sum(len(line) for line in accesses(block, "STG")) for block in blocks]
         self.stores = [count for count in stores if count != 0]
+        # Blocks that answer four requests at least: their length, and the quads that they store.
+        staged = [sum("STS.128" in each.text for each in block) for block in blocks]
+        self.rows = [(len(block), near + far)
+                     for block, near, far in zip(blocks, staged, stores) if near + far >= 4]
         self.bulk_copies = sum("UBLKCP" in text for text in self.text)
         self.faults = [fault for block in blocks for line in accesses(block, "LDG")
                        for fault in faults_of_loads(block, line)]
@@ -179,6 +183,13 @@ class Pins(unittest.TestCase):
                              [0] * len(code.stores))
             self.assertTrue(code.stores or code.bulk_copies)
         self.for_each_kernel(check)
+
+    def test_requests_in_a_row_are_few_instructions_each(self):
+        for path, kernels in self.code.items():
+            with self.subTest(cubin=path):
+                rows = kernels["reprice"].rows
+                self.assertTrue(rows)  # four in one block: nothing but their handling
+                self.assertLessEqual(max(size / quads for size, quads in rows), 15)
 
     def test_no_load_is_of_the_uniform_kind(self):
         self.for_each_kernel(lambda code, *_: self.assertNotRegex(

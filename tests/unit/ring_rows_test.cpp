@@ -19,14 +19,26 @@ using Plain = Producer<Whole, DeviceFar, DeviceNear>;
 using Bulk = Producer<Whole, DeviceBulkFar, DeviceNear>;
 using RowConsumer = Consumer<Whole, DeviceNear, DeviceFar>;
 
-// What a row took, in its order.
-std::vector<Whole> take_row(RowConsumer& consumer, std::uint32_t count) {
+// What one row took, in its order.
+template <std::uint32_t longest = most>
+std::vector<Whole> take_one_row(RowConsumer& consumer, std::uint32_t count) {
     std::vector<Whole> taken;
-    std::uint32_t const said = consumer.try_consume_row<most>(count, [&](std::uint32_t i, auto& m) {
+    auto const take = [&](std::uint32_t i, auto& message) {
         EXPECT_EQ(i, taken.size());
-        taken.push_back(unpack<Whole>(m));
-    });
+        taken.push_back(unpack<Whole>(message));
+    };
+    std::uint32_t const said = consumer.try_consume_row<longest>(count, take);
     EXPECT_EQ(said, taken.size());
+    return taken;
+}
+// At most `count` or `most`: the same, and another row where the ring begins anew.
+std::vector<Whole> take_row(RowConsumer& consumer, std::uint32_t count) {
+    count = std::min(count, most);
+    std::vector<Whole> taken = take_one_row(consumer, count);
+    if (!taken.empty() && (consumer.next() - 1) % consumer.capacity() == 0) {
+        auto const more = take_row(consumer, count - static_cast<std::uint32_t>(taken.size()));
+        taken.insert(taken.end(), more.begin(), more.end());
+    }
     return taken;
 }
 
@@ -36,18 +48,27 @@ std::vector<Whole> wholes(std::uint64_t first, std::uint64_t count) {
     return messages;
 }
 
+// In one row, or two where the ring begins anew.
 template <class End>
 void put_row(End& producer, std::uint64_t first, std::uint32_t count) {
-    Line row[most];
-    for (std::uint32_t i = 0; i < most; ++i) row[i] = pack(Whole::make(first + i), 99);
-    producer.put_row(row, count);
+    while (count != 0) {
+        std::uint32_t const row = producer.room_in_a_row(count);
+        ASSERT_NE(row, 0U);
+        for (std::uint32_t i = 0; i < row && i < count; ++i) {
+            producer.template stage<most>(i, pack(Whole::make(first + i), 99));
+        }
+        std::uint32_t const now = std::min(row, count);
+        producer.template put_staged<most>(now);
+        first += now;
+        count -= now;
+    }
 }
 
 TEST(RingRowsTest, rowsHoldWhatRegistersDo) {
     using carillon::detail::row_of;
     EXPECT_EQ((row_of<SizedBytes<24>>), 16U);
-    EXPECT_EQ((row_of<SizedBytes<24>, SizedBytes<25>>), 4U);
-    EXPECT_EQ((row_of<SizedBytes<48>, SizedBytes<8>>), 4U);
+    EXPECT_EQ((row_of<SizedBytes<24>, SizedBytes<25>>), 8U);
+    EXPECT_EQ((row_of<SizedBytes<48>, SizedBytes<8>>), 8U);
     EXPECT_EQ((row_of<SizedBytes<49>, SizedBytes<8>>), 1U);
     EXPECT_EQ((row_of<SizedBytes<8>, SizedBytes<49>>), 1U);
 }
@@ -94,7 +115,36 @@ TEST(RingRowsTest, noMoreAreTakenThanWanted) {
     EXPECT_TRUE(take_row(consumer, most).empty());
 }
 
-// A row of more than the ring has goes over its slots twice; those of the lap before are not taken.
+TEST(RingRowsTest, longRowTakesAllThatHaveArrived) {
+    for (std::uint64_t arrived = 0; arrived <= 16; ++arrived) {
+        for (std::uint64_t torn = 0; torn <= arrived; ++torn) {
+            RingMemory ring(32);
+            RowConsumer consumer(ring.view());
+            for (std::uint64_t i = 0; i < arrived; ++i) {
+                ring.slot(i) = pack(Whole::make(i), tag_of(Sequence{i + 1}));
+            }
+            if (torn != 0) ring.slot(torn - 1).quads[0] = {};
+            std::uint64_t const whole = torn == 0 ? arrived : torn - 1;
+            EXPECT_EQ(take_one_row<16>(consumer, 16), wholes(0, whole)) << arrived << ", " << torn;
+            EXPECT_EQ(consumer.next(), whole + 1);
+        }
+    }
+}
+
+// Catches a row that looks at what is behind the ring.
+TEST(RingRowsTest, rowEndsWithTheRing) {
+    RingMemory ring(8);
+    Plain producer(ring.view());
+    RowConsumer consumer(ring.view());
+    for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
+    EXPECT_EQ(take_one_row<16>(consumer, 16), wholes(0, 6));
+    consumer.return_held();
+    for (std::uint64_t i = 6; i < 14; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
+    EXPECT_EQ(take_one_row<16>(consumer, 16), wholes(6, 2));
+    EXPECT_EQ(take_one_row<16>(consumer, 16), wholes(8, 6));
+}
+
+// Those of the lap before are not taken.
 TEST(RingRowsTest, rowsGoOnAtTheFirstSlotAndThroughTheWrapOfTheTags) {
     for (std::uint32_t const capacity : {2U, 4U, 8U}) {
         RingMemory ring(capacity, just_below_the_tags_wrap);

@@ -117,9 +117,13 @@ concept QuadAccess = FarAccess<P> && requires(P policy, Quad* to, Quad const& qu
 // The same, to which the lines of several messages, one behind the other, leave together.
 template <class P>
 concept RowAccess = FarAccess<P> &&
-    requires(P policy, Line* to, Line const (&lines)[2], std::size_t count, std::size_t quads) {
-    // Stores the first `count` lines, at least the first `quads` quads of each, every quad untorn.
-    policy.store_row(to, lines, count, quads);
+    requires(P policy, Line* to, Line const& line, std::size_t count, std::size_t quads) {
+    // Puts line number 1 of a row of 2 at most aside, at least its first `quads` quads, or stores
+    // it at once to its slot, `to`. The row begins with number 0.
+    policy.template stage<2>(to, std::uint32_t{1}, line, quads);
+    // Stores the first `count` lines that were put aside, every quad untorn, from the first one's
+    // slot on.
+    policy.template store_staged<2>(to, count, quads);
 };
 
 // Near memory of which two words side by side, from a multiple of 16 bytes, are looked at at once.

@@ -182,9 +182,13 @@ class BasicDeviceBulkFar : public BasicDeviceFar<Instructions> {
 
     CARILLON_POLICY_CODE
     template <std::size_t most>
-    CARILLON_HD void store_row(Line* to, Line const (&lines)[most], std::size_t count,
-                               std::size_t quads) const {
-        gpu_.template store_bulk<most>(to, lines, count, quads, quads);
+    CARILLON_HD void stage(Line* to, std::uint32_t i, Line const& line, std::size_t quads) const {
+        gpu_.template stage_bulk<most>(to, i, line, quads);
+    }
+    CARILLON_POLICY_CODE
+    template <std::size_t most>
+    CARILLON_HD void store_staged(Line* to, std::size_t count, std::size_t quads) const {
+        gpu_.template store_staged<most>(to, count, quads);
     }
 
    private:

@@ -39,14 +39,19 @@ struct ReplyRow {
     using Reply = typename Channel::ReplyMessage;
 
     Channel& channel;
-    Packed<Reply> replies[most]{};
     std::uint32_t count = 0;
 
     CARILLON_POLICY_CODE
     CARILLON_HD explicit ReplyRow(Channel& to) : channel(to) {}
+    // Number `i` is the next one.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void put(std::uint32_t i, Reply const& reply) {
+        channel.replies.template stage<most>(i, pack<Reply>(reply, 0));
+        count = i + 1;
+    }
     CARILLON_POLICY_CODE
     CARILLON_HD ~ReplyRow() {
-        if (count != 0) channel.replies.put_row(replies, count);
+        if (count != 0) channel.replies.template put_staged<most>(count);
     }
 };
 
@@ -62,10 +67,9 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
         {
             ReplyRow<Channel, most> row(channel);
             auto const handle = [&](std::uint32_t i, Packed<Request> const& request) {
-                row.replies[i] = pack<Reply>(handler(unpack<Request>(request)), 0);
-                row.count = i + 1;
+                row.put(i, handler(unpack<Request>(request)));
             };
-            std::uint32_t const room = channel.replies.room(most);
+            std::uint32_t const room = channel.replies.room_in_a_row(most);
             if (channel.requests.template try_consume_row<most>(room, handle) == 0) return false;
         }
         if (control.busy()) return true;

@@ -56,13 +56,17 @@ concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* qu
 };
 
 // Lines in a row at once, where the GPU has that: the first `count`, at most the template's number,
-// at least `quads` quads of each and of the last one `last`. settle_bulk() waits until all that the
-// thread has stored so is written.
+// at least `quads` quads of each and of the last one `last`. Or one by one: stage_bulk() puts line
+// `i`, which is for `to`, where store_staged() takes the first `count` from, or stores it itself;
+// nothing else is stored in between. settle_bulk() waits until all that the thread has stored so is
+// written.
 template <class Gpu>
 concept GpuBulkStores = GpuStores<Gpu> &&
     requires(Gpu const& gpu, Line* to, Line const* from, std::size_t count, std::size_t quads,
              std::size_t last) {
     gpu.template store_bulk<1>(to, from, count, quads, last);
+    gpu.template stage_bulk<1>(to, std::uint32_t{}, *from, quads);
+    gpu.template store_staged<1>(to, count, quads);
     gpu.settle_bulk();
 };
 
@@ -106,6 +110,23 @@ class DeviceInstructions {
         store_each<most>(to, from, count, quads, last);
 #endif
     }
+    template <std::size_t most>
+    __device__ static void stage_bulk([[maybe_unused]] Line* to, [[maybe_unused]] std::uint32_t i,
+                                      Line const& line, std::size_t quads) {
+#if __CUDA_ARCH__ >= 900
+        ptx::stage_bulk<most>(i, line, quads);
+#else
+        store_each<1>(to, &line, 1, quads, quads);
+#endif
+    }
+    template <std::size_t most>
+    __device__ static void store_staged([[maybe_unused]] Line* to,
+                                        [[maybe_unused]] std::size_t count,
+                                        [[maybe_unused]] std::size_t quads) {
+#if __CUDA_ARCH__ >= 900
+        ptx::store_staged<most>(to, count, quads);
+#endif
+    }
     __device__ static void settle_bulk() {
 #if __CUDA_ARCH__ >= 900
         ptx::settle_bulk();
@@ -142,6 +163,14 @@ class DeviceInstructions {
                                        std::size_t quads, std::size_t last) {
         store_each<most>(to, from, count, quads, last);
     }
+    template <std::size_t most>
+    CARILLON_HD static void stage_bulk(Line* to, std::uint32_t /*i*/, Line const& line,
+                                       std::size_t quads) {
+        store_each<1>(to, &line, 1, quads, quads);
+    }
+    template <std::size_t most>
+    CARILLON_HD static void store_staged(Line* /*to*/, std::size_t /*count*/,
+                                         std::size_t /*quads*/) {}
     CARILLON_HD static void settle_bulk() {}
 #endif
 

@@ -101,35 +101,62 @@ __device__ inline void keep_whole(Quad const* quads, std::size_t count) {
 __device__ inline void keep_in_memory(Line* lines) { asm volatile("" ::"l"(lines) : "memory"); }
 
 #if __CUDA_ARCH__ >= 900
-// Sends lines in a row from shared memory by the bulk copy engine, which makes one write on the bus
-// of up to 128 bytes: the first `count`, at most `most`, the first `quads` quads of each and `last`
-// of the last one. What lies between is sent with them, and says nothing. Why a
-// quad arrives whole is in docs/guarantees.md; nothing is ordered by it. One thread of a block does
-// so.
+// Lines in a row are sent from shared memory by the bulk copy engine, which makes one write on the
+// bus of up to 128 bytes. Why a quad arrives whole is in docs/guarantees.md; nothing is ordered by
+// it. One thread of a block does so.
+
+// The address of the block's lines that are to be sent, in shared memory.
 template <std::size_t most>
-__device__ inline void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
-                                  std::size_t last) {
+[[nodiscard]] __device__ inline std::uint32_t staged_lines() {
     __shared__ Line staged[most];
-    auto const shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(staged));
-    // What was staged before has been read.
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(staged));
+}
+// What was put there before has been read.
+__device__ inline void await_staged() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    for (std::size_t i = 0; i < most * quads_per_line; ++i) {
-        std::size_t const line = i / quads_per_line;
-        std::size_t const index = i % quads_per_line;
-        if (line >= count || index >= (line + 1 < count ? quads : last)) continue;
-        Quad const& quad = from[line].quads[index];
-        asm volatile("st.shared.v2.u64 [%0], {%1, %2};" ::"r"(
-                         shared + static_cast<std::uint32_t>(i * sizeof(Quad))),
-                     "l"(quad.low), "l"(quad.high)
-                     : "memory");
-    }
-    std::size_t const bytes = (count - 1) * sizeof(Line) + last * sizeof(Quad);
+}
+__device__ inline void store_shared(std::uint32_t to, Quad const& quad) {
+    asm volatile("st.shared.v2.u64 [%0], {%1, %2};" ::"r"(to), "l"(quad.low), "l"(quad.high)
+                 : "memory");
+}
+__device__ inline void send_staged(Line* to, std::uint32_t shared, std::size_t bytes) {
     asm volatile(
         "fence.proxy.async.shared::cta;\n\t"
         "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
         "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
         "r"(shared), "r"(static_cast<std::uint32_t>(bytes))
         : "memory");
+}
+
+// Sends the first `count` lines, at most `most`: the first `quads` quads of each and `last` of the
+// last one. What lies between is sent with them, and says nothing.
+template <std::size_t most>
+__device__ inline void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
+                                  std::size_t last) {
+    std::uint32_t const shared = staged_lines<most>();
+    await_staged();
+    for (std::size_t i = 0; i < most * quads_per_line; ++i) {
+        std::size_t const line = i / quads_per_line;
+        std::size_t const index = i % quads_per_line;
+        if (line >= count || index >= (line + 1 < count ? quads : last)) continue;
+        store_shared(shared + static_cast<std::uint32_t>(i * sizeof(Quad)),
+                     from[line].quads[index]);
+    }
+    send_staged(to, shared, (count - 1) * sizeof(Line) + last * sizeof(Quad));
+}
+
+// The same in pieces: line after line from number 0 on, and then the first `count`.
+template <std::size_t most>
+__device__ inline void stage_bulk(std::uint32_t i, Line const& line, std::size_t quads) {
+    if (i == 0) await_staged();
+    std::uint32_t const shared = staged_lines<most>() + i * sizeof(Line);
+    for (std::uint32_t q = 0; q < quads; ++q) {
+        store_shared(shared + q * static_cast<std::uint32_t>(sizeof(Quad)), line.quads[q]);
+    }
+}
+template <std::size_t most>
+__device__ inline void store_staged(Line* to, std::size_t count, std::size_t quads) {
+    send_staged(to, staged_lines<most>(), (count - 1) * sizeof(Line) + quads * sizeof(Quad));
 }
 
 // What this thread sent so is written: before the block's shared memory goes.

@@ -129,28 +129,44 @@ class Consumer {
 
     // Takes at most `count` of the next messages, those that have arrived, after choose_pages(),
     // and returns how many: calls use(i, message) for each, i from 0. Their loads are in flight
-    // together, `most` of them, so that many in a row take the time of one; for a look that mostly
-    // finds nothing try_consume() is faster.
+    // together, `most` of them but none beyond the page, so that many in a row take the time of
+    // one; for a look that mostly finds nothing try_consume() is faster.
     CARILLON_POLICY_CODE
     template <std::uint32_t most, class Use>
     CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
-        static_assert(lines_of<T> == 1 && Lanes::most == 1);
+        static_assert(lines_of<T> == 1 && Lanes::most == 1 && most % at_once == 0);
         if (held_ >= credit_batch()) return_credit();
+        std::uint32_t const in_a_row = view_.slots_in_a_row(next_);
+        std::uint32_t const wanted = count < in_a_row ? count : in_a_row;
+        if (wanted == 0) return 0;
         Packed<T> messages[most];
-        detail::load_row<T>(near_, messages,
-                            [&](std::uint32_t i) { return pages_.ahead(view_, next_, i); });
-        std::uint32_t taken = 0;
-        for (std::uint32_t i = 0; i < most; ++i) {
-            if (taken != i || i >= count) continue;
-            if (!has_arrived(messages[i], tag_of(next_), quads_of<T>)) {
-                detail::keep_message<T>(near_, messages[i]);
-                continue;
-            }
-            Taking const taking{*this};
-            use(i, messages[i]);
-            taken = i + 1;
+        // What is loaded beyond is a message once more, which is not the one that belongs there.
+        detail::load_row<T>(near_, messages, [&](std::uint32_t i) {
+            return slot_ + std::size_t{(i < wanted ? i : wanted - 1) * view_.slot_lines};
+        });
+        TakingRow taking{*this};
+        Packed<T> rest[at_once];
+        CARILLON_UNROLL
+        for (std::uint32_t i = 0; i < at_once; ++i) rest[i] = messages[i];
+        // Where all of some have arrived nothing is between their uses, which can overlap.
+        CARILLON_UNROLL
+        for (std::uint32_t first = 0; first < most; first += at_once) {
+            if (taking.taken != first || !have_arrived(&messages[first], first)) continue;
+            CARILLON_UNROLL
+            for (std::uint32_t i = first; i < first + at_once; ++i) taking.use(i, messages[i], use);
+            if (first + at_once == most) continue;
+            CARILLON_UNROLL
+            for (std::uint32_t i = 0; i < at_once; ++i) rest[i] = messages[first + at_once + i];
         }
-        return taken;
+        std::uint32_t const first = taking.taken;
+        CARILLON_UNROLL
+        for (std::uint32_t i = 0; i + 1 < at_once; ++i) {
+            if (taking.taken != first + i || first + i >= most) continue;
+            if (!has_arrived(rest[i], tag_of(next_ + first + i), quads_of<T>)) continue;
+            taking.use(first + i, rest[i], use);
+        }
+        if (taking.taken == 0) detail::keep_row<T>(near_, messages);
+        return taking.taken;
     }
 
     // Takes as many of the next `count` messages as have arrived, in order, and returns how many.
@@ -206,6 +222,39 @@ class Consumer {
             consumer.slot_ = consumer.pages_.slot(consumer.view_, consumer.next_);
         }
     };
+
+    // The same for messages in a row.
+    struct TakingRow {
+        Consumer& consumer;
+        std::uint32_t taken = 0;
+
+        CARILLON_POLICY_CODE
+        template <class Use>
+        CARILLON_HD void use(std::uint32_t i, Packed<T> const& message, Use& use) {
+            taken = i + 1;
+            use(i, message);
+        }
+        CARILLON_HD ~TakingRow() {
+            if (taken == 0) return;
+            consumer.next_ += taken;
+            consumer.held_ += taken;
+            consumer.misses_ = 0;
+            consumer.slot_ = consumer.pages_.slot(consumer.view_, consumer.next_);
+        }
+    };
+    // So many messages of a row are looked at at once, and used one behind the other.
+    static constexpr std::uint32_t at_once = 4;
+
+    // Whether the messages are those from number next_ + `first` on.
+    [[nodiscard]] CARILLON_HD bool have_arrived(Packed<T> const* messages,
+                                                std::uint32_t first) const {
+        Tag difference = 0;
+        CARILLON_UNROLL
+        for (std::uint32_t i = 0; i < at_once; ++i) {
+            difference |= tag_difference(messages[i], tag_of(next_ + first + i), quads_of<T>);
+        }
+        return difference == 0;
+    }
 
     // C1, pairs with P1: the load is an acquire; without it what the line names could be read
     // before it is there. In every lane: each reads on its own what the line names. The lanes'

@@ -103,11 +103,11 @@ template <class T, NearAccess Near>
 }
 
 // How many messages one thread loads at once where they come in a row: what fits into its
-// registers, with the answers to them.
+// registers.
 template <class T, class Answer = T>
 inline constexpr std::uint32_t row_of = lines_of<T> > 1 || lines_of<Answer> > 1     ? 1
                                         : quads_of<T> <= 2 && quads_of<Answer> <= 2 ? 16
-                                                                                    : 4;
+                                                                                    : 8;
 
 // Loads `count` messages of a line each, from slot(0), slot(1), ...: their loads are in flight
 // together, and the last one is the acquire.
@@ -115,10 +115,26 @@ CARILLON_POLICY_CODE
 template <class T, NearAccess Near, class Slot, std::uint32_t count>
 CARILLON_HD void load_row(Near const& near, Packed<T> (&into)[count], Slot&& slot) {
     static_assert(lines_of<T> == 1);
+    CARILLON_UNROLL
     for (std::uint32_t i = 0; i + 1 < count; ++i) {
         into[i] = near.load_line_ahead(slot(i), quads_of<T>);
     }
     into[count - 1] = near.load_line(slot(count - 1), quads_of<T>);
+}
+
+// keep_whole() of what load_row() has loaded.
+CARILLON_POLICY_CODE
+template <class T, NearAccess Near, std::uint32_t count>
+CARILLON_HD void keep_row(Near const& near, Packed<T> const (&row)[count]) {
+    Quad quads[count * quads_of<T>];
+    CARILLON_UNROLL
+    for (std::uint32_t i = 0; i < count; ++i) {
+        CARILLON_UNROLL
+        for (std::uint32_t q = 0; q < quads_of<T>; ++q) {
+            quads[i * quads_of<T> + q] = row[i].quads[q];
+        }
+    }
+    keep_whole(near, quads, count * quads_of<T>);
 }
 
 // Stores a message into its slot, whose lines have the tag `previous`.

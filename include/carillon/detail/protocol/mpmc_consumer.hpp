@@ -92,9 +92,11 @@ class MpmcConsumer {
             constexpr std::uint32_t ahead = lines_of<T> == 1 ? read_ahead : 1;
             Packed<T> messages[ahead];
             bool arrived[ahead];
+            CARILLON_UNROLL
             for (std::uint32_t i = 0; i < ahead; ++i) {
                 arrived[i] = i < left && load(sequence(mine_taken_ + i), messages[i]);
             }
+            CARILLON_UNROLL
             for (std::uint32_t i = 0; i < ahead; ++i) {
                 if (got == i && arrived[i]) {
                     use(unpack<T>(messages[i]), sequence(mine_taken_ + i));
@@ -102,6 +104,7 @@ class MpmcConsumer {
                 }
             }
             if (got == 0 && is_time_to_look(misses_ + 1)) {
+                CARILLON_UNROLL
                 for (std::uint32_t i = 0; i < ahead && i < left; ++i) {
                     detail::keep_message<T>(near_, messages[i]);
                 }
@@ -141,6 +144,7 @@ class MpmcConsumer {
         detail::load_row<T>(near_, messages,
                             [&](std::uint32_t i) { return view_.slot(sequence(mine_taken_ + i)); });
         std::uint32_t got = 0;
+        CARILLON_UNROLL
         for (std::uint32_t i = 0; i < read_ahead; ++i) {
             if (got != i || i >= left) continue;
             Sequence const awaited = sequence(mine_taken_);

@@ -113,28 +113,39 @@ class Producer {
         return room_;
     }
 
-    // Publishes the first `count` of messages that are packed already, whatever their tags; there
-    // is room(count) for them. Where the far policy can they leave together.
+    // How many messages, `wanted` at most, there is room for in a row.
     CARILLON_POLICY_CODE
-    template <std::size_t most>
-    CARILLON_HD void put_row(Packed<T> (&messages)[most], std::uint32_t count) requires
+    [[nodiscard]] CARILLON_HD std::uint32_t room_in_a_row(std::uint32_t wanted) {
+        std::uint32_t const row = view_.slot_lines == 1 ? view_.slots_in_a_row(next_) : 1;
+        if (wanted > row) wanted = row;
+        std::uint32_t const free = room(wanted);
+        return free < wanted ? free : wanted;
+    }
+
+    // Puts message number `i` of a row of `most` at most that there is room for; it is packed
+    // already, whatever its tag. It leaves with the row, or before.
+    CARILLON_POLICY_CODE
+    template <std::uint32_t most>
+    CARILLON_HD void stage(std::uint32_t i, Packed<T> const& message) requires
         std::same_as<Ringer, NoDoorbell> && std::same_as<Pages, FixedPages> {
         static_assert(lines_of<T> == 1 && Lanes::most == 1);
-        std::uint32_t const index = static_cast<std::uint32_t>(next_ - 1) & (view_.capacity - 1);
-        for (std::uint32_t i = 0; i < most; ++i) {
-            messages[i] = with_tag(messages[i], tag_of(next_ + i));
-        }
+        Packed<T> const tagged = with_tag(message, tag_of(next_ + i));
         if constexpr (RowAccess<Far>) {
-            if (count > 1 && view_.slot_lines == 1 && index + count <= view_.capacity) {
-                far_.store_row(slot_, messages, count, quads_of<T>);
-                far_.commit(slot_, count * sizeof(Line));  // P2
-                advance(count);
-                return;
-            }
+            far_.template stage<most>(slot_ + i, i, tagged, quads_of<T>);
+        } else {
+            detail::store_message<T>(far_, slot_ + i, tagged, tag_of(next_ + i - view_.capacity));
         }
-        for (std::uint32_t i = 0; i < most; ++i) {
-            if (i < count) publish(messages[i], OutOfLine::none);
+    }
+    // Publishes the first `count` that were staged, at least one: where the far policy can they
+    // leave together.
+    CARILLON_POLICY_CODE
+    template <std::uint32_t most>
+    CARILLON_HD void put_staged(std::uint32_t count) {
+        if constexpr (RowAccess<Far>) {
+            far_.template store_staged<most>(slot_, count, quads_of<T>);
         }
+        far_.commit(slot_, count * sizeof(Line));  // P2
+        advance(count);
     }
 
     // Publishes `count` lines and returns true, or returns false at once when there is no room for

@@ -32,11 +32,6 @@ struct FixedPages {
     [[nodiscard]] CARILLON_HD static Line* slot(RingSlots const& view, Sequence sequence) {
         return view.slot(sequence);
     }
-    // The slot of the message that comes `count` after that of `next`.
-    [[nodiscard]] CARILLON_HD static Line* ahead(RingSlots const& view, Sequence next,
-                                                 std::uint32_t count) {
-        return view.slot(next + count);
-    }
 };
 
 // The producer's, which is told.
@@ -85,13 +80,6 @@ class ChosenPages {
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
         if (view.begins_word(sequence)) word_ = kept_[view.word_of(sequence)];
         return view.slot(sequence, word_);
-    }
-
-    // The slot of the message that comes `count` after that of `next`, the last slot() asked for.
-    [[nodiscard]] CARILLON_HD Line* ahead(RingSlots const& view, Sequence next,
-                                          std::uint32_t count) const {
-        std::uint32_t const word = view.word_of(next + count);
-        return view.slot(next + count, word == view.word_of(next) ? word_ : kept_[word]);
     }
 
     // Every lane calls it, before message `first` is taken, the ring's first.

@@ -12,11 +12,14 @@
 #define CARILLON_POLICY_CODE
 #endif
 
-// Before a loop that runs seldom: a GPU's compiler is not to make a kernel long by unrolling it.
+// Before a loop that runs seldom: a GPU's compiler is not to make a kernel long by unrolling it. And
+// before one over what is to be in registers: unrolled too late, that lies in local memory.
 #if defined(__CUDA_ARCH__)
 #define CARILLON_SELDOM _Pragma("unroll 1")
+#define CARILLON_UNROLL _Pragma("unroll")
 #else
 #define CARILLON_SELDOM
+#define CARILLON_UNROLL
 #endif
 
 #if defined(__SANITIZE_THREAD__)
