@@ -196,8 +196,10 @@ class Consumer {
 
     // The sequence number of the message that the next successful take will return.
     [[nodiscard]] CARILLON_HD Sequence next() const { return next_; }
-    // The slot that it will be in.
-    [[nodiscard]] CARILLON_HD Line const* awaited() const { return slot_; }
+    // The line of its slot that is looked at until it is there.
+    [[nodiscard]] CARILLON_HD Line const* awaited() const {
+        return slot_ + detail::awaited_line<T>;
+    }
     // Whether message `number`, taken or not, is in its slot. On the CPU from any thread.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool holds(Sequence number) const {

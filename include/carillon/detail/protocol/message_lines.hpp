@@ -32,24 +32,29 @@ inline constexpr bool fits_registers = lines_of<T> <= 16;
 template <class T>
 inline constexpr std::size_t lines_in_flight = fits_registers<T> ? 16 : 11;
 
+// A message of more quads is long: one thread takes its last line for a sign of the others, and
+// the lanes of a warp share it out (serve_long.hpp).
+inline constexpr std::size_t quads_in_a_look = 8;
+
+// The line that is always loaded, and that a short wait may watch: the last one. As a rule it
+// arrives last, and those before it are not fetched, to be taken away again, while they arrive.
+template <class T>
+inline constexpr std::size_t awaited_line = lines_of<T> - 1;
+
 // For what load_message() found not to be there: keep_whole() of what is always loaded.
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
-    keep_whole(near, lines_in(message)->quads, quads_in_line<T>(0));
+    constexpr std::size_t line = awaited_line<T>;
+    keep_whole(near, lines_in(message)[line].quads, quads_in_line<T>(line));
 }
 
-// A message of more quads is long: one thread takes its first line for a sign of the others, and
-// the lanes of a warp share it out (serve_long.hpp).
-inline constexpr std::size_t quads_in_a_look = 8;
-
-// The lines of a message from `first` on; whether all have arrived. Each step of the recursion
-// loads lines that are in flight together, and knows how many they are: what a loop loads the
-// compiler leaves in local memory, where it comes one behind the other.
+// The lines of a message from `first` to `last`; whether all have arrived. Each step of the
+// recursion loads lines that are in flight together, and knows how many they are: what a loop loads
+// the compiler leaves in local memory, where it comes one behind the other.
 CARILLON_POLICY_CODE
-template <class T, std::size_t first, NearAccess Near>
+template <class T, std::size_t first, std::size_t last, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
-    constexpr std::size_t last = lines_of<T> - 1;
     constexpr std::size_t count = std::min(lines_in_flight<T>, last - first + 1);
     constexpr bool staged = KeepAccess<Near> && !fits_registers<T>;
     Line in_registers[staged ? count : 1];
@@ -75,14 +80,14 @@ template <class T, std::size_t first, NearAccess Near>
         for (std::size_t i = 0; i < count; ++i) into[first + i] = loaded[i];
     }
     if constexpr (first + count <= last) {
-        return load_lines<T, first + count>(near, slot, tag, into);
+        return load_lines<T, first + count, last>(near, slot, tag, into);
     }
     return true;
 }
 
 // Loads the message in `slot` and returns whether it is the one with `tag`, whole. Of a long one
-// nothing but the first line is looked at until that is there. The load of the last line is an
-// acquire (C1, S4, A2), and none comes behind it.
+// nothing but the last line is looked at until that is there. The load that comes last is an
+// acquire (C1, S4, A2).
 CARILLON_POLICY_CODE
 template <class T, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_message(Near const& near, Line const* slot, Tag tag,
@@ -91,13 +96,14 @@ template <class T, NearAccess Near>
         into = near.load_line(slot, quads_of<T>);
         return has_arrived(into, tag, quads_of<T>);
     } else {
+        constexpr std::size_t last = lines_of<T> - 1;
         Line* const lines = lines_in(into);
         if constexpr (quads_in_a_look < quads_of<T>) {
-            lines[0] = near.load_line_ahead(slot);
-            if (!has_arrived(lines[0], tag)) return false;
-            return load_lines<T, 1>(near, slot, tag, lines);
+            lines[last] = near.load_line_ahead(slot + last, quads_in_line<T>(last));
+            if (!has_arrived(lines[last], tag, quads_in_line<T>(last))) return false;
+            return load_lines<T, 0, last - 1>(near, slot, tag, lines);
         } else {
-            return load_lines<T, 0>(near, slot, tag, lines);
+            return load_lines<T, 0, last>(near, slot, tag, lines);
         }
     }
 }
