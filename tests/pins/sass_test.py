@@ -141,6 +141,9 @@ class Code:
         self.loads = {len(line) for block in blocks for line in accesses(block, "LDG")}
         stores = [sum(len(line) for line in accesses(block, "STG")) for block in blocks]
         self.stores = [count for count in stores if count != 0]
+        # What comes before the first store of a block.
+        self.before_stores = [[each.is_a("STG", (".128",)) for each in block].index(True)
+                              for block, count in zip(blocks, stores) if count != 0]
         # Blocks that answer four requests at least: their length, and the quads that they store.
         staged = [sum("STS.128" in each.text for each in block) for block in blocks]
         self.rows = [(len(block), near + far)
@@ -183,6 +186,12 @@ class Pins(unittest.TestCase):
                              [0] * len(code.stores))
             self.assertTrue(code.stores or code.bulk_copies)
         self.for_each_kernel(check)
+
+    def test_little_is_between_a_request_and_its_answer(self):
+        for path, kernels in self.code.items():
+            for name in "echo_12", "reprice":
+                with self.subTest(cubin=path, kernel=name):
+                    self.assertLessEqual(max(kernels[name].before_stores), 20)
 
     def test_requests_in_a_row_are_few_instructions_each(self):
         for path, kernels in self.code.items():

@@ -33,6 +33,20 @@ CARILLON_HD bool put_reply(Channel& channel, Packed<typename Channel::ReplyMessa
     return true;
 }
 
+// Waits for room for a reply; false if it is time to end instead.
+CARILLON_POLICY_CODE
+template <class Channel, class Control>
+CARILLON_HD bool await_room(Channel& channel, Control& control) {
+    if (!channel.replies.was_full()) [[likely]]
+        return true;
+    do {
+        if (control.stop_now()) return false;
+        control.idle();
+    } while (channel.replies.was_full());
+    control.busy();  // it has waited for room, and not for a request
+    return true;
+}
+
 // Replies that leave together, however the handling of the next one ends.
 template <class Channel, std::uint32_t most>
 struct ReplyRow {
@@ -87,14 +101,12 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
     constexpr OutOfLine data = detail::out_of_line_of<Handler>();
     channel.requests.choose_pages();
     control.report_started();
-    Packed<Reply> reply{};
-    bool unsent = false;
     auto const answer = [&](Packed<Request> const& request) {
-        reply = pack<Reply>(handler(unpack<Request>(request)), 0);
-        unsent = !channel.replies.try_put(reply, data);
+        channel.replies.put(pack<Reply>(handler(unpack<Request>(request)), 0), data);
     };
     constexpr bool in_rows = 1 < detail::row_of<Request, Reply> && data == OutOfLine::none;
-    for (;;) {
+    // With room for the reply there is nothing but the handler between a request and its reply.
+    while (detail::await_room(channel, control)) {
         // A request waits for half a poll on average, and whatever is done between two adds to
         // that: the rest is done here, after many.
         std::uint32_t const polls = control.polls_before_rest();
@@ -105,17 +117,13 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
         };
         if (!channel.requests.try_consume_within(polls, in_vain, answer)) {
             control.rest(polls);
-        } else if (!unsent) [[likely]] {
+        } else {
             bool due = control.busy();
             if constexpr (in_rows) {
                 // It was there when the last one had been answered: so may others be.
                 if (!waited && !due) due = detail::serve_rows(channel, handler, control);
             }
             if (!due) continue;
-        } else {
-            if (!detail::put_reply(channel, reply, data, control)) break;
-            unsent = false;
-            control.busy();  // after a wait that was for room, and not for a request
         }
         if (control.stop_now()) break;
     }

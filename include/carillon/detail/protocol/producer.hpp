@@ -105,6 +105,12 @@ class Producer {
         publish(with_tag(message, tag_of(next_)), data);
         return true;
     }
+    // The same for one that there is room for, as was_full() has said: nothing but that. The credit
+    // is looked at by whoever asks for room.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void put(Packed<T> const& message, OutOfLine data = OutOfLine::none) {
+        send(with_tag(message, tag_of(next_)), data);
+    }
 
     // How many messages have room, as far as is known; looks again where it is less than `wanted`.
     CARILLON_POLICY_CODE
@@ -214,6 +220,11 @@ class Producer {
 
     CARILLON_POLICY_CODE
     CARILLON_HD void publish(Packed<T> const& message, OutOfLine data) {
+        send(message, data);
+        look_now_and_then();
+    }
+    CARILLON_POLICY_CODE
+    CARILLON_HD void send(Packed<T> const& message, OutOfLine data) {
         Written const written = store(message, data);
         // P2, through H2: the line leaves this side now, not when a write-combining buffer happens
         // to be evicted. No order between quads is needed: each carries its tag.
@@ -221,7 +232,6 @@ class Producer {
             far_.commit(written.where, written.bytes);
             doorbell_.commit(far_);
         }
-        look_now_and_then();
     }
 
     CARILLON_POLICY_CODE
