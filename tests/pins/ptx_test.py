@@ -20,7 +20,7 @@ CLAIM = "atom.relaxed.gpu.global.cas.b64"
 WEAK = re.compile(r"(ld|st)\.(global|local|param)(\.v[24])?\.[bus]\d+$")
 
 SETTLED = "cp.async.bulk.wait_group"
-ROW = 4  # lines of 48 bytes that one thread loads at once
+ROW = 8
 
 LINE = 3 * [RELAXED_QUAD] + [ACQUIRE_QUAD]
 LOOK_AT_CREDIT = [ACQUIRE_WORD]
@@ -76,9 +76,9 @@ class Pins(unittest.TestCase):
             self.assertEqual(found.count(CLAIM), 1)
             self.assertEqual(found[:3], [STORE_WORD, FENCE, STORE_WORD])
             self.assertEqual(found.count(FENCE), 1)
-            # A reply that is sent at once, one that had to wait for room, and those to a row of
-            # requests, at both ends of what handles it.
-            self.assertEqual(found.count(STORE_QUAD), (2 + 2 * ROW) * 4)
+            # The reply to one request, those to a row of them, and to the three at most that are
+            # left of one.
+            self.assertEqual(found.count(STORE_QUAD), (1 + ROW + 3) * 4)
             # Of a line, and of a row, which has one acquire too; the compiler may unroll the loop of
             # polls. The stop word and the host's beat are one, looked at in two places.
             polls = found.count(ACQUIRE_QUAD) - 1

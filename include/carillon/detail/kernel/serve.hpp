@@ -39,6 +39,7 @@ template <class Channel, class Control>
 CARILLON_HD bool await_room(Channel& channel, Control& control) {
     if (!channel.replies.was_full()) [[likely]]
         return true;
+    channel.requests.return_held();  // as after many looks in vain: none is made meanwhile
     do {
         if (control.stop_now()) return false;
         control.idle();
