@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +85,18 @@ class Device {
     [[nodiscard]] Memory allocate(std::size_t size) const;
     // Page-locked host memory that the device addresses. Throws the same.
     [[nodiscard]] Memory allocate_host(std::size_t size) const;
+    // Memory of the caller's own, of any alignment, page-locked and at an address of the device's:
+    // a Memory like those of allocate_host, with what lies there. For memory that is used again and
+    // again (DeviceWriter): registering it makes the driver lock every page. Best before kernels
+    // start (docs/hazards.md).
+    //
+    // `bytes` stay where they are until they are unregistered: when the Memory goes, or later if a
+    // kernel lives on the device then (Memory). `owner` is kept until then: whatever owns the
+    // bytes, or tells by its end that they may be freed. Throws UsageError for no bytes, for a null
+    // pointer, and where some of the bytes are registered already, or still; OutOfMemoryError,
+    // CudaError.
+    [[nodiscard]] Memory register_host(std::span<std::byte> bytes,
+                                       std::shared_ptr<void const> owner = {}) const;
 
     // How the CPU stores into this device's memory.
     [[nodiscard]] HostStores stores() const;

@@ -44,7 +44,8 @@ inline namespace CARILLON_TOOLCHAIN {
 class DeviceWriter {
    public:
     // Of so many bytes on a copy by the kernel is faster than one by the CPU (copy_to_device): from
-    // page-locked memory, and from other memory, which the CPU has to copy all the same.
+    // page-locked memory, and from other memory, which the CPU has to copy all the same. The first
+    // was measured from memory of Device::allocate_host, and is an estimate for registered memory.
     static constexpr std::size_t turning_point = detail::WriterClient::turning_point;
     static constexpr std::size_t turning_point_of_chunks =
         detail::WriterClient::turning_point_of_chunks;
@@ -68,9 +69,10 @@ class DeviceWriter {
         auto& client = this->client(write_call);
         client.write(write_call, client.copy(write_call, to, offset, from), timeout);
     }
-    // The same for page-locked memory: `size` bytes from byte `from_offset` on of what
-    // Device::allocate_host gave, which the device fetches from there. After a TimeoutError it may
-    // do so until a later call has waited for it.
+    // The same for page-locked memory, which the device fetches from where it lies: `size` bytes
+    // from byte `from_offset` on of what Device::allocate_host gave, or of the caller's own that
+    // Device::register_host has registered. When it returns `from` may be written again; after a
+    // TimeoutError the device may fetch from it until a later call has waited for that.
     void write(Memory const& to, std::size_t offset, Memory const& from, std::size_t from_offset,
                std::size_t size, std::chrono::nanoseconds timeout) {
         auto& client = this->client(write_call);
@@ -78,7 +80,7 @@ class DeviceWriter {
                      timeout);
     }
     // Both for memory that is not a Memory: `to` is an address of the device, of any alignment, and
-    // in the second `from` an address at which the device sees host memory that the caller has
+    // in the second `from` an address at which the device sees host memory that others have
     // page-locked and mapped (cuMemHostGetDevicePointer). A wrong one is a fault of the kernel.
     void write(void* to, std::span<std::byte const> from, std::chrono::nanoseconds timeout) {
         auto& client = this->client(write_call);
@@ -91,8 +93,8 @@ class DeviceWriter {
 
     // The same from page-locked memory without waiting until it is there: only until the device has
     // been asked for it, for which there is room at once as a rule. Leave `from` as it is until it
-    // is there, and let no two copies that are under way write to the same bytes: they are in no
-    // order. Throws what write() throws.
+    // is there (a Memory that goes meanwhile is kept while a kernel lives), and let no two copies
+    // that are under way write to the same bytes: they are in no order. Throws what write() throws.
     [[nodiscard]] Ticket submit(Memory const& to, std::size_t offset, Memory const& from,
                                 std::size_t from_offset, std::size_t size,
                                 std::chrono::nanoseconds timeout) {
@@ -155,8 +157,8 @@ inline void copy_to_device(Memory const& to, std::size_t offset, std::span<std::
                            DeviceWriter& writer, std::chrono::nanoseconds timeout) {
     writer.client("copy_to_device").copy_to_device(to, offset, from, timeout);
 }
-// The same from byte `from_offset` on of page-locked memory, where the writer is faster from
-// fewer bytes on.
+// The same from byte `from_offset` on of page-locked memory, registered memory among it, where the
+// writer is faster from fewer bytes on.
 inline void copy_to_device(Memory const& to, std::size_t offset, Memory const& from,
                            std::size_t from_offset, std::size_t size, DeviceWriter& writer,
                            std::chrono::nanoseconds timeout) {

@@ -44,11 +44,12 @@ class FileDescriptor {
 };
 
 // Memory that the CPU and the device both address: device memory mapped into the CPU
-// (Device::allocate) or page-locked host memory (Device::allocate_host). Zeroed when new.
+// (Device::allocate) or page-locked host memory (Device::allocate_host), which are zeroed when new,
+// or page-locked memory of the caller's own (Device::register_host), which keeps what lies in it.
 //
-// Freed with the object, except while a kernel lives on the device, because the CUDA driver would
-// block in it until the kernel's end: then with the next memory that is let go or allocated when
-// the last kernel has ended.
+// Freed, or unregistered, with the object, except while a kernel lives on the device, because the
+// CUDA driver would block in it until the kernel's end: then with the next memory that is let go or
+// allocated when the last kernel has ended.
 class Memory {
    public:
     Memory() noexcept;  // none
@@ -62,7 +63,7 @@ class Memory {
     // flush(); never read it on a fast path (each load is a bus round trip).
     [[nodiscard]] void* host_ptr() const;
     // The device's address, to be passed to kernels. On the emulated device an address of this
-    // process too, but a different one.
+    // process too, but a different one; the same for the caller's own memory.
     [[nodiscard]] void* device_ptr() const;
     [[nodiscard]] std::size_t size() const;       // bytes
     [[nodiscard]] bool coherent() const;          // flush and invalidate need no driver call
@@ -79,7 +80,7 @@ class Memory {
 
     // A new close-on-exec descriptor through which another process, device or API can map the
     // same memory (an opaque Vulkan one for device memory). Throws UnsupportedError for
-    // page-locked host memory of a GPU.
+    // page-locked host memory of a GPU, and for the caller's own.
     [[nodiscard]] FileDescriptor export_fd() const;
 
    private:

@@ -36,6 +36,8 @@ namespace carillon::detail {
     X(cuMemHostAlloc)                    \
     X(cuMemHostGetDevicePointer)         \
     X(cuMemFreeHost)                     \
+    X(cuMemHostRegister)                 \
+    X(cuMemHostUnregister)               \
     X(cuStreamCreate)                    \
     X(cuStreamDestroy)                   \
     X(cuStreamQuery)                     \

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "carillon/device.hpp"
@@ -44,6 +45,11 @@ class Mapper {
 
 // Page-locked host memory for `call`.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
+                                                               std::string_view call);
+// The same of the caller's own bytes.
+[[nodiscard]] std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context,
+                                                               Residents& residents,
+                                                               std::span<std::byte> bytes,
                                                                std::string_view call);
 
 // The first of these ways that is open on this machine, as options.memory wants it; tells `info`.

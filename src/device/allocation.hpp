@@ -18,7 +18,8 @@ class Allocation : public RangeSync {
     std::size_t size = 0;
     bool coherent = true;
     std::size_t atom_size = 1;
-    std::unique_ptr<Allocation> next;  // while it is retired
+    std::shared_ptr<void const> owner;  // of memory that is the caller's, until it is unregistered
+    std::unique_ptr<Allocation> next;   // while it is retired
 
     void flush(void const* /*where*/, std::size_t /*size*/) const override {}
     void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}

@@ -2,6 +2,8 @@
 // What a device does once it is open; devices/devices.cpp opens it.
 #include "carillon/device.hpp"
 
+#include <fmt/format.h>
+
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"
 #include "device/backend.hpp"
@@ -9,6 +11,8 @@
 
 namespace carillon {
 namespace {
+
+constexpr std::string_view register_call = "Device::register_host";
 
 void prepare_to_allocate(std::string_view call, std::size_t size, detail::Backend& backend) {
     if (size == 0) throw UsageError(call, "a memory of 0 bytes was asked for");
@@ -35,6 +39,17 @@ Memory Device::allocate(std::size_t size) const {
 Memory Device::allocate_host(std::size_t size) const {
     prepare_to_allocate("Device::allocate_host", size, *backend_);
     return {backend_, backend_->allocate_host(size)};
+}
+
+Memory Device::register_host(std::span<std::byte> bytes, std::shared_ptr<void const> owner) const {
+    prepare_to_allocate(register_call, bytes.size(), *backend_);
+    if (bytes.data() == nullptr) {
+        throw UsageError(register_call, fmt::format("{} bytes at a null pointer", bytes.size()));
+    }
+    detail::require_machine_memory(register_call, bytes.size());
+    auto allocation = backend_->register_host(bytes);
+    allocation->owner = std::move(owner);
+    return {backend_, std::move(allocation)};
 }
 
 HostStores Device::stores() const { return backend_->stores(); }

@@ -15,6 +15,7 @@
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
 #include "emulated/memfd_allocation.hpp"
+#include "emulated/registered_ranges.hpp"
 #include "os/thread.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
@@ -145,6 +146,10 @@ class EmulatedBackend final : public Backend {
         return allocate_memfd("Device::allocate_host", size);
     }
 
+    std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes) override {
+        return registered_.add("Device::register_host", bytes);
+    }
+
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override {
         auto kernel = std::make_shared<KernelThreads>();
         kernel->backend = shared_from_this();
@@ -164,6 +169,7 @@ class EmulatedBackend final : public Backend {
 
    private:
     std::shared_ptr<VulkanDevice> vulkan_;
+    RegisteredRanges registered_;
 };
 
 }  // namespace

@@ -130,6 +130,7 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
     Ticket const ticket = channel.submit({1, 0}, patience);
     Ticket const asked = client.submit({2, 0}, patience);
     Tickets tickets;
+    std::array<std::byte, 64> bytes{};
     EXPECT_EQ(in_child([&] {
                   return all_fork_errors(
                       [&] {
@@ -153,7 +154,8 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
                       [&] { kernel.stop(patience); }, [&] { kernel.drain(patience); },
                       [&] { return Kernel(device()).blocks(); },
                       [&] { return device().allocate(64).size(); },
-                      [&] { return device().allocate_host(64).size(); });
+                      [&] { return device().allocate_host(64).size(); },
+                      [&] { return device().register_host(bytes).size(); });
               }),
               0);
     EXPECT_EQ(channel.wait(ticket, patience).value, 4U);
@@ -239,6 +241,26 @@ TEST_P(ForkTest, servicesAndLogsAreTheParents) {
     service->flush(patience);
     EXPECT_EQ(reader->read(memory, 0, 8, patience).size(), 8U);
     writer->write(memory, 0, bytes, patience);
+}
+
+// The bytes are the program's own: the child has its copy of them, and lets go of nothing.
+TEST_P(ForkTest, registeredMemoryStaysTheParents) {
+    std::vector<std::byte> bytes(5000, std::byte{1});
+    auto const owner = std::make_shared<int>();
+    auto memory = std::make_optional(device().register_host(bytes, owner));
+    EXPECT_EQ(in_child([&] {
+                  int const wrong = all_fork_errors([&] { return memory->host_ptr(); },
+                                                    [&] { return memory->export_fd().get(); });
+                  memory.reset();
+                  bytes[7] = std::byte{2};
+                  return wrong + (owner.use_count() == 2 ? 0 : 1);
+              }),
+              0);
+    EXPECT_EQ(bytes[7], std::byte{1});
+    EXPECT_EQ(memory->host_ptr(), bytes.data());
+    CARILLON_EXPECT_ERROR((void)device().register_host(bytes), UsageError, "registered already");
+    memory.reset();
+    EXPECT_EQ(owner.use_count(), 1);
 }
 
 // Not even an address that was kept leads the child there.

@@ -241,6 +241,10 @@ TEST_P(LimitsOfObjectsTest, null) {
          {"DeviceReader::read, null", null, [&] { (void)reader.read(nullptr, 8, patience); }},
          {"DeviceReader::read, nothing at null", Expected::behaves(),
           [&] { return reader.read(nullptr, 0, patience).empty(); }},
+         {"Device::register_host, null", null,
+          [&] {
+              (void)device().register_host({static_cast<std::byte*>(nullptr), 8});
+          }},
          {"DeviceWriter::write, from null", null,
           [&] { writer.write(memory, 0, no_bytes, patience); }},
          {"DeviceWriter::write, to null", null,
@@ -277,6 +281,8 @@ TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
     Memory const memory = other.allocate(64);
     auto const channels = std::make_shared<ChannelMemory>(other, 64, 64);
     Memory const locked = device().allocate_host(64);
+    std::array<std::byte, 64> bytes{};
+    Memory const registered = other.register_host(bytes);
     DeviceReader reader(device());
     DeviceWriter writer(device());
     HostWait const wait;
@@ -290,6 +296,8 @@ TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
           [&] { writer.write(memory, 0, locked, 0, 8, patience); }},
          {"DeviceWriter::submit, from another's", others,
           [&] { (void)writer.submit(locked, 0, memory, 0, 8, patience); }},
+         {"DeviceWriter::write, from what another has registered", others,
+          [&] { writer.write(locked, 0, registered, 0, 8, patience); }},
          {"copy_to_device by a writer, another's", others,
           [&] { copy_to_device(memory, 0, locked, 0, 8, writer, patience); }},
          {"Channel, another's", others, [&] { Channel<int, int>(device(), channels, 0, wait); }},

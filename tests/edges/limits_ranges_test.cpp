@@ -124,6 +124,8 @@ TEST_P(LimitsOfRangesTest, rangesOfWrites) {
     Memory const to = device().allocate(4096);
     Memory const from = device().allocate_host(4096);
     std::array<std::byte, 2> const bytes{};
+    std::array<std::byte, 100> own{};
+    Memory const registered = device().register_host(own);
     DeviceWriter writer(device(), {.threads = 64});
     auto const write = [&](std::size_t offset, std::size_t from_offset, std::size_t size) {
         writer.write(to, offset, from, from_offset, size, patience);
@@ -138,6 +140,10 @@ TEST_P(LimitsOfRangesTest, rangesOfWrites) {
                 {"write, most bytes", usage, [&] { write(1, 1, largest); }},
                 {"write, to the largest offset", usage, [&] { write(largest, 0, 1); }},
                 {"write, from the largest offset", usage, [&] { write(0, largest, 1); }},
+                {"write, from registered memory, the last byte", Expected::behaves(),
+                 [&] { writer.write(to, 0, registered, 99, 1, patience); }},
+                {"write, from registered memory, past the end", usage,
+                 [&] { writer.write(to, 0, registered, 99, 2, patience); }},
                 {"write, of any memory, past the end", usage,
                  [&] { writer.write(to, 4095, bytes, patience); }},
                 {"write at an address, most bytes", usage,

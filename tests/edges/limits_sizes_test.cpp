@@ -41,6 +41,19 @@ TEST_P(LimitsOfSizesTest, memory) {
     try_values("Device::allocate_host", too_much, impossible, host_memory);
 }
 
+TEST_P(LimitsOfSizesTest, registeredMemory) {
+    std::vector<std::byte> bytes(10'000);
+    auto const own = [&](std::size_t size) {
+        return device().register_host({bytes.data(), size}).size() == size;
+    };
+    try_limit({"Device::register_host, 0", Expected::usage("Device::register_host: "),
+               [&] { return own(0); }});
+    try_values<std::size_t>("Device::register_host", Expected::behaves(), {1, 4097, 10'000}, own);
+    try_values<std::size_t>(
+        "Device::register_host", Expected::out_of_memory("Device::register_host: "),
+        {addressable - 1, addressable, addressable + 1, largest - 1, largest}, own);
+}
+
 TEST_P(LimitsOfSizesTest, arenas) {
     auto const make = [&](std::size_t size) { return Arena(device(), size).capacity() >= size; };
     Arena const arena(device(), 8192);

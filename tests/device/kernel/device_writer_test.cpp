@@ -32,7 +32,8 @@ struct CountDifferences {
 
 namespace {
 
-// Device memory, page-locked memory of known contents, and what is to be in the first.
+// Device memory, page-locked memory of known contents, the library's and the program's own, and
+// what is to be in the first.
 class DeviceWriterTest : public PlainAccessTest {
    protected:
     static constexpr std::size_t region = (std::size_t{1} << 20) + 200;
@@ -45,10 +46,13 @@ class DeviceWriterTest : public PlainAccessTest {
         locked_ = std::make_unique<Memory>(device().allocate_host(region));
         bytes_ = noise(region, 1);
         std::memcpy(locked_->host_ptr(), bytes_.data(), region);
+        own_ = bytes_;
+        registered_ = std::make_unique<Memory>(device().register_host(own_));
     }
 
     [[nodiscard]] Memory const& there() const { return *there_; }
     [[nodiscard]] Memory const& locked() const { return *locked_; }
+    [[nodiscard]] Memory const& registered() const { return *registered_; }
     [[nodiscard]] std::span<std::byte const> bytes(std::size_t offset, std::size_t size) const {
         return std::span(bytes_).subspan(offset, size);
     }
@@ -79,6 +83,8 @@ class DeviceWriterTest : public PlainAccessTest {
     std::unique_ptr<Memory> there_;
     std::unique_ptr<Memory> locked_;
     std::vector<std::byte> bytes_;
+    std::vector<std::byte> own_;
+    std::unique_ptr<Memory> registered_;
 };
 CARILLON_ON_EVERY_DEVICE(DeviceWriterTest);
 
@@ -87,9 +93,11 @@ TEST_P(DeviceWriterTest, everyLengthIsWrittenExactly) {
     DeviceWriter writer(device(), options());
     for (std::size_t size :
          {0U, 1U, 15U, 16U, 17U, 4095U, 4096U, 4097U, 65'539U, 123'457U, 1'048'576U}) {
-        clear(size + 200);
-        writer.write(there(), 67, locked(), 67, size, patience);
-        ASSERT_TRUE(are_there(67, 67, size)) << size;
+        for (Memory const* from : {&locked(), &registered()}) {
+            clear(size + 200);
+            writer.write(there(), 67, *from, 67, size, patience);
+            ASSERT_TRUE(are_there(67, 67, size)) << size;
+        }
         clear(size + 200);
         writer.write(there(), 67, bytes(3, size), patience);
         ASSERT_TRUE(are_there(67, 3, size)) << size << " through chunks";
@@ -102,7 +110,8 @@ TEST_P(DeviceWriterTest, everyAlignmentIsWrittenExactly) {
         for (std::size_t from = 0; from <= 16; ++from) {
             for (std::size_t size : {1U, 14U, 16U, 33U, 3001U}) {
                 clear(size + 100);
-                writer.write(there(), offset, locked(), from, size, patience);
+                writer.write(there(), offset, from % 3 == 0 ? registered() : locked(), from, size,
+                             patience);
                 ASSERT_TRUE(are_there(offset, from, size)) << offset << " " << from << " " << size;
             }
         }
@@ -147,9 +156,10 @@ TEST_P(DeviceWriterTest, whatWasWrittenLastIsFetched) {
     for (unsigned round = 0; round < 200; ++round) {
         std::size_t const size = round % 2 == 0 ? 100 : 20'000;
         std::vector<std::byte> const fresh = noise(size, round);
-        std::memcpy(static_cast<std::byte*>(locked().host_ptr()) + 3, fresh.data(), size);
+        Memory const& source = round % 4 < 2 ? locked() : registered();
+        std::memcpy(static_cast<std::byte*>(source.host_ptr()) + 3, fresh.data(), size);
         copy_to_device(there(), 5, std::vector<std::byte>(size));  // is overwritten
-        writer.write(there(), 5, locked(), 3, size, patience);
+        writer.write(there(), 5, source, 3, size, patience);
         std::vector<std::byte> found(size);
         copy_from_device(found, there(), 5);
         ASSERT_EQ(found, fresh) << round;
@@ -237,9 +247,11 @@ TEST_P(DeviceWriterTest, copyToDeviceMayGoEitherWay) {
     DeviceWriter writer(device(), options());
     for (std::size_t size : {std::size_t{0}, std::size_t{100}, DeviceWriter::turning_point - 1,
                              DeviceWriter::turning_point, DeviceWriter::turning_point_of_chunks}) {
-        clear(region);
-        copy_to_device(there(), 7, locked(), 5, size, writer, patience);
-        EXPECT_TRUE(are_there(7, 5, size)) << size;
+        for (Memory const* from : {&locked(), &registered()}) {
+            clear(region);
+            copy_to_device(there(), 7, *from, 5, size, writer, patience);
+            EXPECT_TRUE(are_there(7, 5, size)) << size;
+        }
         clear(region);
         copy_to_device(there(), 3, bytes(9, size), writer, patience);
         EXPECT_TRUE(are_there(3, 9, size)) << size << " of any memory";
@@ -265,6 +277,8 @@ TEST_P(DeviceWriterTest, rangeOutsideAMemoryIsAUsageError) {
                           UsageError, std::string("copy_to_device: 4") + range);
     CARILLON_EXPECT_ERROR(copy_to_device(there(), 0, locked(), region, 5, writer, patience),
                           UsageError, std::string("copy_to_device: 5") + range);
+    CARILLON_EXPECT_ERROR(writer.write(there(), 0, registered(), region, 6, patience), UsageError,
+                          std::string("DeviceWriter::write: 6") + range);
     writer.write(there(), region, {}, patience);
 }
 

@@ -137,9 +137,11 @@ TEST_P(GuardTest, copiesAndLaunchesOnAnOwnStreamAreNotReported) {
 
 // What the library frees and loads itself while a kernel lives, or at the end of the last.
 TEST_P(GuardTest, libraryItselfIsNotReported) {
+    std::vector<std::byte> bytes(1U << 20);
     auto const kernel = start();
     { Memory const memory = device().allocate(1U << 20); }
     { Memory const host = device().allocate_host(1U << 20); }
+    { Memory const registered = device().register_host(bytes); }
     {
         auto const second = start();
         second->stop(patience);

@@ -314,9 +314,12 @@ TEST_P(GpuHazardTest, memoryThatIsLetGoIsFreedOnceTheKernelHasEnded) {
     PersistentKernel<Sevenfold> kernel(device(), anywhere, mortal);
     std::optional<Memory> near = device().allocate(1U << 20);
     std::optional<Memory> far = device().allocate_host(1U << 20);
-    void const* const addresses[] = {near->device_ptr(), far->host_ptr()};
+    std::vector<std::byte> bytes(1U << 20);
+    std::optional<Memory> own = device().register_host(bytes);
+    void const* const addresses[] = {near->device_ptr(), far->host_ptr(), own->host_ptr()};
     near.reset();
     far.reset();
+    own.reset();
     for (void const* address : addresses) EXPECT_TRUE(known_to_cuda(address));
     expect_answer(kernel);
     kernel.stop(patience);

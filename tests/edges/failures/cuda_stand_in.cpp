@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <type_traits>
 
@@ -38,6 +39,7 @@ using RunBlock = std::function<void(unsigned)>;
 
 std::mutex mutex;
 std::map<CUdeviceptr, std::size_t> mappings;
+std::set<void*> registered;  // where ranges begin
 std::atomic<unsigned> running_blocks{0};
 thread_local unsigned contexts = 0;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -213,6 +215,19 @@ CUresult cuMemFreeHost(void* where) {
     free_memory(reinterpret_cast<CUdeviceptr>(where));
     CARILLON_DO_BUT_FAIL_IF_DUE(cuMemFreeHost);
 }
+CUresult cuMemHostRegister(void* where, std::size_t, unsigned) {
+    CARILLON_FAIL_IF_DUE(cuMemHostRegister);
+    InStandIn const here;
+    std::lock_guard const lock(mutex);
+    if (!registered.insert(where).second) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemHostUnregister(void* where) {
+    if (running_blocks != 0) std::abort();  // the driver would wait for them
+    std::lock_guard const lock(mutex);
+    if (registered.erase(where) == 0) std::abort();
+    CARILLON_DO_BUT_FAIL_IF_DUE(cuMemHostUnregister);
+}
 // The range is put where the file can be mapped from.
 CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr where, std::size_t size,
                                        CUmemRangeHandleType, unsigned long long) {
@@ -321,8 +336,10 @@ void* find(char const* symbol) {
 
 void load_cuda_stand_in() {
     stand_in_for("libcuda.so.1", &find);
-    also_held([]() -> long {  // of what this thread has set in the driver
-        return contexts + (capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL ? 0 : 1);
+    also_held([]() -> long {  // with what this thread has set in the driver
+        std::lock_guard const lock(mutex);
+        return static_cast<long>(registered.size()) + contexts +
+               (capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL ? 0 : 1);
     });
 }
 

@@ -2,9 +2,12 @@
 // Every entry point of the CUDA and Vulkan drivers that the library calls fails once, in two ways.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -140,6 +143,34 @@ void by_uuid() {
     require(!Device::open("GPU-63617269-6c6c-6f6e-7374-616e642d696e").info().emulated,
             "another device");
 }
+// Bytes that no run before had: a destructor that is refused its context leaves them registered.
+std::span<std::byte> own_bytes() {
+    static std::array<std::array<std::byte, 3000>, 16> all;
+    static std::size_t next = 0;
+    return all.at(next++);
+}
+
+void registered_memory() {
+    Device const device = Device::open("cuda:0:host");
+    Memory const to = device.allocate(4096);
+    std::span<std::byte> const bytes = own_bytes();
+    bytes.back() = std::byte{'x'};
+    auto const owner = std::make_shared<int>();
+    {
+        DeviceWriter writer(device);
+        Memory const from = device.register_host(bytes, owner);
+        writer.write(to, 5, from, 0, bytes.size(), patient);
+        require(static_cast<char const*>(to.host_ptr())[3004] == 'x', "another byte");
+        std::string text;
+        try {
+            (void)device.register_host(bytes);
+        } catch (UsageError const& error) {
+            text = error.what();
+        }
+        require(text.find("CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED") != text.npos, "no error");
+    }
+    require(owner.use_count() == 1, "the owner is kept");
+}
 void current_context() { require(!Device::open("current").info().emulated, "another device"); }
 
 std::vector<FaultKind> const all{FaultKind::cuda, FaultKind::vulkan, FaultKind::system,
@@ -150,6 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DriverFailureTest,
                          testing::Values(Scenario{"hostMemory", &host_memory, all, 7},
                                          Scenario{"mappedMemory", &mapped_memory, all, 7},
                                          Scenario{"mappedServices", &mapped_services, both},
+                                         Scenario{"registeredMemory", &registered_memory, all, 7},
                                          Scenario{"any", &any_device, both},
                                          Scenario{"uuid", &by_uuid, both},
                                          Scenario{"current", &current_context, both}),

@@ -143,6 +143,9 @@ void writer() {
     bytes[2999] = std::byte{'x'};
     to.write(memory, 5, bytes, patient);
     require(static_cast<char const*>(memory.host_ptr())[3004] == 'x', "another byte");
+    Memory const own = device.register_host(bytes);
+    to.write(memory, 6, own, 0, 3000, patient);
+    require(static_cast<char const*>(memory.host_ptr())[3005] == 'x', "another byte");
     to.stop();
 }
 

@@ -61,7 +61,7 @@ struct Held {
     long mappings = 0;  // of shared memory that the library or a stand-in has made
     long threads = 0;
     long allocations = 0;
-    long in_drivers = 0;  // a current context, another capture mode
+    long in_drivers = 0;  // a current context, another capture mode, registered memory
 
     static Held now() {
         Held held;

@@ -33,8 +33,9 @@ class WriterClient {
         std::size_t piece = 0;            // bytes of a request
     };
 
-    // Where a copy by the kernel takes as long as one by the CPU's stores: measured, of page-locked
-    // memory on an H200; of other memory the kernel saves little, since the CPU copies it too.
+    // Where a copy by the kernel takes as long as one by the CPU's stores: measured, of memory that
+    // CUDA has allocated page-locked, on an H200, and taken for registered memory too; of other
+    // memory the kernel saves little, since the CPU copies it too.
     static constexpr std::size_t turning_point = std::size_t{128} << 10;
     static constexpr std::size_t turning_point_of_chunks = std::size_t{1} << 20;
 
