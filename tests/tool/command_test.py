@@ -129,7 +129,7 @@ class CommandTest(unittest.TestCase):
         self.assertIn("EMULATED", result.stdout)
         self.assertTrue(report["environment"]["emulated"])
         for direction, names in (("to-device", {"copy", "copy-cached", "copy-sse2", "memcpy", "writer",
-                                                 "writer-staged"}),
+                                                 "writer-registered", "writer-staged"}),
                                  ("to-host", {"copy", "memcpy", "reader"})):
             rows = [row for row in report["results"] if row["direction"] == direction]
             self.assertLessEqual(names, {row["name"] for row in rows})

@@ -105,30 +105,40 @@ class ReaderCopy final : public CopyMeasure {
     CopyStage const& stage_;
 };
 
-// From page-locked memory, or as if it were not: through the writer's chunks.
+// From page-locked memory, CUDA's or the program's own.
 class WriterCopy final : public CopyMeasure {
    public:
-    WriterCopy(CopyStage const& stage, bool staged)
-        : CopyMeasure(staged ? "writer-staged" : "writer", CopyDirection::to_device),
-          stage_(stage),
-          staged_(staged) {}
+    WriterCopy(CopyStage const& stage, std::string name, Memory const& from)
+        : CopyMeasure(std::move(name), CopyDirection::to_device), stage_(stage), from_(from) {}
 
     void run(std::size_t bytes, Samples& samples) override {
         using namespace std::chrono_literals;
         DeviceWriter writer(stage_.device, {.lifetime = 60s});
-        if (staged_) {
-            std::span<std::byte const> const from(stage_.host_bytes(), bytes);
-            time_copies(samples, [&] { writer.write(stage_.there, 0, from, 10s); });
-        } else {
-            time_copies(samples,
-                        [&] { writer.write(stage_.there, 0, stage_.here, 0, bytes, 10s); });
-        }
+        time_copies(samples, [&] { writer.write(stage_.there, 0, from_, 0, bytes, 10s); });
         writer.stop(10s);
     }
 
    private:
     CopyStage const& stage_;
-    bool staged_;
+    Memory const& from_;
+};
+
+// As if the memory were not page-locked: through the writer's chunks.
+class StagedWriterCopy final : public CopyMeasure {
+   public:
+    explicit StagedWriterCopy(CopyStage const& stage)
+        : CopyMeasure("writer-staged", CopyDirection::to_device), stage_(stage) {}
+
+    void run(std::size_t bytes, Samples& samples) override {
+        using namespace std::chrono_literals;
+        DeviceWriter writer(stage_.device, {.lifetime = 60s});
+        std::span<std::byte const> const from(stage_.host_bytes(), bytes);
+        time_copies(samples, [&] { writer.write(stage_.there, 0, from, 10s); });
+        writer.stop(10s);
+    }
+
+   private:
+    CopyStage const& stage_;
 };
 
 std::vector<std::unique_ptr<CopyMeasure>> make_measures(CopyStage const& stage) {
@@ -142,8 +152,9 @@ std::vector<std::unique_ptr<CopyMeasure>> make_measures(CopyStage const& stage) 
         all.push_back(std::make_unique<StreamingCopy>(stage, std::move(name), kind));
     }
     all.push_back(std::make_unique<PlainCopy>(stage, CopyDirection::to_device));
-    all.push_back(std::make_unique<WriterCopy>(stage, false));
-    all.push_back(std::make_unique<WriterCopy>(stage, true));
+    all.push_back(std::make_unique<WriterCopy>(stage, "writer", stage.here));
+    all.push_back(std::make_unique<WriterCopy>(stage, "writer-registered", stage.registered));
+    all.push_back(std::make_unique<StagedWriterCopy>(stage));
     all.push_back(std::make_unique<StreamingLoad>(stage));
     all.push_back(std::make_unique<PlainCopy>(stage, CopyDirection::to_host));
     all.push_back(std::make_unique<ReaderCopy>(stage));
@@ -165,8 +176,9 @@ std::vector<CopyResult> run_copy(Device const& device, CopyOptions const& option
     if (options.rounds == 0 || options.largest < smallest) {
         throw UsageError("copy", "one round and copies of up to 64 bytes are the least");
     }
+    std::vector<std::byte> own(options.largest, std::byte{1});
     CopyStage const stage{device, device.allocate(options.largest),
-                          device.allocate_host(options.largest)};
+                          device.allocate_host(options.largest), device.register_host(own)};
     std::memset(stage.host_bytes(), 1, options.largest);
     auto const measures = make_measures(stage);
     std::vector<std::size_t> sizes;

@@ -19,8 +19,9 @@ enum class CopyDirection : bool { to_device, to_host };
 // The memory that every measure copies between.
 struct CopyStage {
     Device device;
-    Memory there;  // on the device, mapped
-    Memory here;   // page-locked, lest cudaMemcpyAsync and a writer need copies of their own
+    Memory there;       // on the device, mapped
+    Memory here;        // page-locked, lest cudaMemcpyAsync and a writer need copies of their own
+    Memory registered;  // page-locked too, by the program
 
     [[nodiscard]] std::byte* device_bytes() const {
         return static_cast<std::byte*>(there.host_ptr());

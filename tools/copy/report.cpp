@@ -15,9 +15,9 @@ nlohmann::json to_json(CopyResult const& result) {
 
 std::string copy_table(std::vector<CopyResult> const& results) {
     std::string text =
-        fmt::format("{:<11}{:<16}{:>10}{:>12}{:>9}\n", "", "", "bytes", "p50 ns", "GB/s");
+        fmt::format("{:<11}{:<18}{:>10}{:>12}{:>9}\n", "", "", "bytes", "p50 ns", "GB/s");
     for (CopyResult const& each : results) {
-        text += fmt::format("{:<11}{:<16}{:>10}{:>12.0f}{:>9.2f}\n", each.direction, each.name,
+        text += fmt::format("{:<11}{:<18}{:>10}{:>12.0f}{:>9.2f}\n", each.direction, each.name,
                             each.bytes, each.p50_ns, each.gb_per_s);
     }
     return text;
