@@ -232,7 +232,6 @@ TEST_P(DeviceWriterTest, copyAfterOneThatWasGivenUpIsItsOwn) {
         } catch (TimeoutError const& error) {
             ASSERT_STREQ(error.call().c_str(), "DeviceWriter::write");
         }
-        clear(region);
         std::size_t const size = i % 2 == 0 ? 60'000 : 200;
         i % 4 < 2 ? writer.write(there(), 9, bytes(i, size), patience)
                   : writer.write(there(), 9, locked(), i, size, patience);
