@@ -12,8 +12,9 @@
 #define CARILLON_POLICY_CODE
 #endif
 
-// Before a loop that runs seldom: a GPU's compiler is not to make a kernel long by unrolling it. And
-// before one over what is to be in registers: unrolled too late, that lies in local memory.
+// SELDOM, before a loop that runs seldom: a GPU's compiler is not to make a kernel long by
+// unrolling it. UNROLL, before one over what is to be in registers: unrolled late, that lies in
+// local memory.
 #if defined(__CUDA_ARCH__)
 #define CARILLON_SELDOM _Pragma("unroll 1")
 #define CARILLON_UNROLL _Pragma("unroll")
