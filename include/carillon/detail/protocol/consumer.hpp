@@ -142,7 +142,7 @@ class Consumer {
         Packed<T> messages[most];
         // What is loaded beyond is a message once more, which is not the one that belongs there.
         detail::load_row<T>(near_, messages, [&](std::uint32_t i) {
-            return slot_ + std::size_t{(i < wanted ? i : wanted - 1) * view_.slot_lines};
+            return slot_ + std::size_t{i < wanted ? i : wanted - 1} * view_.slot_lines();
         });
         TakingRow taking{*this};
         Packed<T> rest[at_once];
@@ -221,7 +221,8 @@ class Consumer {
             ++consumer.next_;
             ++consumer.held_;
             consumer.misses_ = 0;
-            consumer.slot_ = consumer.pages_.slot(consumer.view_, consumer.next_);
+            consumer.slot_ =
+                next_slot(consumer.pages_, consumer.view_, consumer.next_, consumer.slot_);
         }
     };
 

@@ -122,7 +122,7 @@ class Producer {
     // How many messages, `wanted` at most, there is room for in a row.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint32_t room_in_a_row(std::uint32_t wanted) {
-        std::uint32_t const row = view_.slot_lines == 1 ? view_.slots_in_a_row(next_) : 1;
+        std::uint32_t const row = view_.slot_lines() == 1 ? view_.slots_in_a_row(next_) : 1;
         if (wanted > row) wanted = row;
         std::uint32_t const free = room(wanted);
         return free < wanted ? free : wanted;
@@ -188,7 +188,7 @@ class Producer {
             far_.store_quad(&slot_->quads[0] + i, pack_quad(words_of(i).word, tag_of(next_)));
         }
         far_.commit(slot_, sizeof(Packed<T>));  // P2
-        advance(1);
+        advance_by_one();
         look_now_and_then();
         return true;
     }
@@ -250,7 +250,7 @@ class Producer {
             }
             doorbell_.store(far_, next_);
         }
-        advance(1);
+        advance_by_one();
         return written;
     }
 
@@ -278,19 +278,24 @@ class Producer {
     CARILLON_HD Written store_row(T const* messages, std::size_t count) {
         bool const told = ask_for_pages();
         Written const written =
-            told ? Written{slot_, count * view_.slot_lines * sizeof(Line)} : whole_ring();
+            told ? Written{slot_, count * view_.slot_lines() * sizeof(Line)} : whole_ring();
         Tag const previous = tag_of(next_ - view_.capacity);
-        detail::store_messages(far_, slot_, view_.slot_lines, messages, count, tag_of(next_),
+        detail::store_messages(far_, slot_, view_.slot_lines(), messages, count, tag_of(next_),
                                previous);
         if constexpr (Pages::paired) {  // P4
             if (!told) [[unlikely]]
-                detail::store_messages(far_, pages_.other(view_, next_), view_.slot_lines, messages,
-                                       count, tag_of(next_), previous);
+                detail::store_messages(far_, pages_.other(view_, next_), view_.slot_lines(),
+                                       messages, count, tag_of(next_), previous);
         }
         advance(count);
         return written;
     }
 
+    CARILLON_HD void advance_by_one() {
+        ++next_;
+        --room_;
+        slot_ = next_slot(pages_, view_, next_, slot_);
+    }
     CARILLON_HD void advance(std::size_t count) {
         next_ += count;
         room_ -= static_cast<std::uint32_t>(count);

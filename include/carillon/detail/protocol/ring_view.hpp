@@ -60,40 +60,45 @@ struct RingView {
 struct RingSlots {
     Line* slots;
     std::uint32_t capacity;
-    std::uint16_t slot_lines;
-    std::uint16_t page_shift;
+    std::uint32_t lines_and_shift;  // a GPU would load 16 bits of a kernel's parameter, and wait
 
     CARILLON_HD RingSlots(RingView const& view)  // NOLINT: a part of it
         : slots(view.slots),
           capacity(view.capacity),
-          slot_lines(static_cast<std::uint16_t>(view.slot_lines)),
-          page_shift(static_cast<std::uint16_t>(view.pages.page_shift)) {}
+          lines_and_shift(view.slot_lines << 8U | view.pages.page_shift) {}
+
+    // As RingView's and PagePairs'.
+    [[nodiscard]] CARILLON_HD std::uint32_t slot_lines() const { return lines_and_shift >> 8U; }
+    [[nodiscard]] CARILLON_HD std::uint32_t page_shift() const { return lines_and_shift & 0xffU; }
 
     // The first line of the slot of a message, in the page of its pair that `word` says; without
     // one in the first page.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence, PageWord word = 0) const {
         std::uint32_t const index = index_of(sequence);
-        std::uint32_t const pair = index >> page_shift;
+        std::uint32_t const pair = index >> page_shift();
         std::size_t const page = pair + ((word >> pair % pairs_per_word) & 1U);
-        return slots + (index + (page << page_shift)) * slot_lines;
+        return slots + (index + (page << page_shift())) * slot_lines();
     }
     // How many slots lie in a row from that of `sequence` on.
     [[nodiscard]] CARILLON_HD std::uint32_t slots_in_a_row(Sequence sequence) const {
-        std::uint32_t const page = capacity >> page_shift == 0 ? capacity : page_slots();
-        return page - (index_of(sequence) & (page - 1));
+        return row() - (static_cast<std::uint32_t>(sequence - 1) & (row() - 1));
+    }
+    // Whether its slot is not the one behind that of the message before.
+    [[nodiscard]] CARILLON_HD bool begins_row(Sequence sequence) const {
+        return (static_cast<std::uint32_t>(sequence - 1) & (row() - 1)) == 0;
     }
     // How many lines all slots take, those that are not used among them.
     [[nodiscard]] CARILLON_HD std::size_t lines() const {
-        std::size_t const pairs = PagePairs::pairs(capacity, page_shift);
-        return (page_shift != PagePairs::one_run ? 2 * pairs * page_slots() : capacity) *
-               slot_lines;
+        std::size_t const pairs = PagePairs::pairs(capacity, page_shift());
+        return (page_shift() != PagePairs::one_run ? 2 * pairs * page_slots() : capacity) *
+               slot_lines();
     }
     // Which of the ring's page words its pair is in, and whether another begins with its slot.
     [[nodiscard]] CARILLON_HD std::uint32_t word_of(Sequence sequence) const {
-        return (index_of(sequence) >> page_shift) / pairs_per_word;
+        return (index_of(sequence) >> page_shift()) / pairs_per_word;
     }
     [[nodiscard]] CARILLON_HD bool begins_word(Sequence sequence) const {
-        if (capacity >> page_shift <= pairs_per_word) return false;
+        if (capacity >> page_shift() <= pairs_per_word) return false;
         return (index_of(sequence) & (pairs_per_word * page_slots() - 1)) == 0;
     }
 
@@ -101,7 +106,11 @@ struct RingSlots {
     [[nodiscard]] CARILLON_HD std::uint32_t index_of(Sequence sequence) const {
         return static_cast<std::uint32_t>(sequence - 1) & (capacity - 1);
     }
-    [[nodiscard]] CARILLON_HD std::uint32_t page_slots() const { return 1U << page_shift; }
+    [[nodiscard]] CARILLON_HD std::uint32_t page_slots() const { return 1U << page_shift(); }
+    // Of how many slots each row is.
+    [[nodiscard]] CARILLON_HD std::uint32_t row() const {
+        return capacity < page_slots() ? capacity : page_slots();
+    }
 };
 
 CARILLON_HD inline Line* RingView::slot(Sequence sequence, PageWord word) const {
