@@ -6,20 +6,40 @@
 
 namespace carillon::tool {
 
-// A payload that is a function of the ring and of the line's number, in every word.
-struct Numbered {
-    static constexpr std::uint32_t words = payload_bytes / sizeof(std::uint64_t);
-    std::uint64_t word[words];
+// A payload that is a function of the ring and of the message's number, in every word.
+template <std::uint32_t count>
+struct NumberedWords {
+    static constexpr std::uint32_t words = count;
+    std::uint64_t word[count];
 
-    [[nodiscard]] CARILLON_HD static Numbered make(std::uint32_t ring, Sequence number) {
+    [[nodiscard]] CARILLON_HD static NumberedWords make(std::uint32_t ring, Sequence number) {
         std::uint64_t const base = (number ^ (std::uint64_t{ring} << 48U)) * 0x9e37'79b9'7f4a'7c15U;
-        Numbered made;
-        for (std::uint32_t i = 0; i < words; ++i) {
+        NumberedWords made;
+        for (std::uint32_t i = 0; i < count; ++i) {
             made.word[i] = base + i * 0xc2b2'ae3d'27d4'eb4fU;
         }
         return made;
     }
 };
+// One that fills so many lines.
+template <std::uint32_t lines>
+using NumberedLines = NumberedWords<lines * payload_bytes / sizeof(std::uint64_t)>;
+using Numbered = NumberedLines<1>;
+
+// Whether a message is what was sent under its number.
+template <std::uint32_t count>
+CARILLON_HD void check_numbered(NumberedWords<count> const& seen, std::uint32_t ring,
+                                Sequence number, Findings& findings) {
+    auto const expected = NumberedWords<count>::make(ring, number);
+    std::uint64_t difference = 0;
+    for (std::uint32_t i = 0; i < count; ++i) difference |= seen.word[i] ^ expected.word[i];
+    ++findings.checks;
+    if (difference == 0) [[likely]]
+        return;
+    std::uint32_t word = 0;
+    while (seen.word[word] == expected.word[word]) ++word;
+    findings.add({Fault::content, ring, number, word, expected.word[word], seen.word[word]});
+}
 
 // The control: a credit so far ahead that the ring never seems full.
 struct IgnoredCredit {
@@ -45,7 +65,7 @@ class CheckedConsumer {
             if ((++missed_ & 15U) == 0) skip_overwritten(findings);
             return false;
         }
-        check(unpack<Numbered>(line), number, findings);
+        check_numbered(unpack<Numbered>(line), ring_, number, findings);
         return true;
     }
 
@@ -63,20 +83,6 @@ class CheckedConsumer {
     }
 
    private:
-    CARILLON_HD void check(Numbered const& seen, Sequence number, Findings& findings) const {
-        Numbered const expected = Numbered::make(ring_, number);
-        std::uint64_t difference = 0;
-        for (std::uint32_t i = 0; i < Numbered::words; ++i) {
-            difference |= seen.word[i] ^ expected.word[i];
-        }
-        ++findings.checks;
-        if (difference == 0) [[likely]]
-            return;
-        std::uint32_t word = 0;
-        while (seen.word[word] == expected.word[word]) ++word;
-        findings.add({Fault::content, ring_, number, word, expected.word[word], seen.word[word]});
-    }
-
     // A newer tag than the awaited one: the line is lost. Goes on with the oldest that may be left.
     CARILLON_POLICY_CODE
     CARILLON_HD void skip_overwritten(Findings& findings) {

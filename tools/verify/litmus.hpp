@@ -51,6 +51,15 @@ struct DataTest {
 [[nodiscard]] Findings run_data(VerifyStage const& stage, DataTest const& test,
                                 std::chrono::nanoseconds time);
 
+// bulk_answers.
+struct BulkTest {
+    std::size_t form;           // of answer_names()
+    bool word_by_word = false;  // the control
+};
+[[nodiscard]] std::vector<std::string> answer_names();
+[[nodiscard]] Findings run_bulk(VerifyStage const& stage, BulkTest const& test,
+                                std::chrono::nanoseconds time);
+
 // lines_mpmc_to_device. Two threads at least; on the emulated device, two blocks.
 struct MpmcTest {
     std::uint32_t capacity;

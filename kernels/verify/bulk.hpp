@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Litmus test of answers that leave as bulk copies: every quad of them that the CPU sees, and every
+// message that it takes.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/verify/lines.hpp"
+
+namespace carillon::tool {
+
+// The control: words of 8 bytes, those with the tags first.
+struct WordByWordFar : DeviceFar {
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_line(Line* to, Line const& line, Tag /*previous*/,
+                                std::size_t quads = quads_per_line) const {
+        store_words(to, &line, 1, quads);
+    }
+    CARILLON_POLICY_CODE
+    template <std::size_t count>
+    CARILLON_HD void store_lines(Line* to, Lines<count> const& lines, std::size_t quads,
+                                 Tag /*previous*/) const {
+        store_words(to, lines.line, count, quads - (count - 1) * quads_per_line);
+    }
+    CARILLON_POLICY_CODE
+    template <std::size_t most>
+    CARILLON_HD void store_row(Line* to, Line const (&lines)[most], std::size_t count,
+                               std::size_t quads) const {
+        store_words(to, lines, count, quads);
+    }
+
+   private:
+    // Of the last line `last` quads, of those before it all.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void store_words(Line* to, Line const* lines, std::size_t count,
+                                 std::size_t last) const {
+        std::size_t const quads = (count - 1) * quads_per_line + last;
+        for (bool const high : {true, false}) {
+            for (std::size_t i = 0; i < quads; ++i) {
+                Quad const& quad = lines[i / quads_per_line].quads[i % quads_per_line];
+                Quad& there = to[i / quads_per_line].quads[i % quads_per_line];
+                store_word(high ? &there.high : &there.low, high ? quad.high : quad.low);
+            }
+        }
+    }
+};
+
+// Sends until it is stopped, and announces the end in the status line. One message at a time, or
+// up to `row` of a line each that leave together. Far: DeviceBulkFar, or WordByWordFar.
+template <class T, std::uint32_t row, class Far>
+struct SendAnswers {
+    static constexpr std::uint32_t batch = 16;
+
+    ChannelTable channels;
+    Station station;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        Far const far;
+        Producer<T, Far, DeviceNear> producer(view.replies, far);
+        station.start(block);
+        BoundedPolls polls(station.bound);
+        bool going_on = true;
+        do {
+            for (std::uint32_t i = 0; going_on && i < batch; ++i) {
+                while (!send(producer, block) && going_on) going_on = polls.again();
+                polls.found();
+            }
+        } while (going_on && !station.stopped());
+        far.settle();
+        FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended).set(producer.next());
+    }
+
+   private:
+    CARILLON_POLICY_CODE
+    CARILLON_HD static bool send(Producer<T, Far, DeviceNear>& producer, unsigned block) {
+        if constexpr (row == 1) {
+            return producer.try_push(T::make(block, producer.next()));
+        } else {
+            std::uint32_t const count = 1 + scramble(tag_of(producer.next()), 0) % row;
+            if (producer.room(count) < count) return false;
+            Packed<T> messages[row];
+            for (std::uint32_t i = 0; i < row; ++i) {
+                messages[i] = pack(T::make(block, producer.next() + i), 0);
+            }
+            producer.put_row(messages, count);
+            return true;
+        }
+    }
+};
+
+// What a quad may hold that is not new yet.
+enum class OldQuad : std::uint8_t {
+    whole,        // what was there before
+    new_payload,  // or what comes already: where a quad is two words, that with the tag comes last
+};
+
+// The CPU's: looks at every quad of the awaited message, and takes and checks it when it is whole.
+template <class T, class Near = HostCached, class Far = HostMapped>
+class AnswerTaker {
+   public:
+    AnswerTaker(RingView const& view, std::uint32_t ring, OldQuad old, Near near, Far far)
+        : first_(view.first), ring_(ring), old_(old), near_(near), consumer_(view, near, far) {
+        expect();
+    }
+
+    [[nodiscard]] bool try_take(Findings& findings) {
+        look(findings);
+        Sequence const number = consumer_.next();
+        T message;
+        if (!consumer_.try_pop(message)) return false;
+        check_numbered(message, ring_, number, findings);
+        expect();
+        return true;
+    }
+
+    [[nodiscard]] Sequence next() const { return consumer_.next(); }
+
+   private:
+    // What the slot of the next message holds, and will hold.
+    void expect() {
+        Sequence const number = consumer_.next();
+        Sequence const before = number - consumer_.capacity();
+        bool const written = number - first_ >= consumer_.capacity();
+        expected_ = pack(T::make(ring_, number), tag_of(number));
+        previous_ = written ? pack(T::make(ring_, before), tag_of(before))
+                            : with_tag(Packed<T>{}, tag_of(before));
+    }
+
+    void look(Findings& findings) {
+        std::size_t arrived = 0;
+        for (std::size_t i = 0; i < lines_of<T>; ++i) {
+            std::size_t const quads = quads_in_line<T>(i);
+            Line const seen = near_.load_line(consumer_.awaited() + i, quads);
+            for (std::size_t q = 0; q < quads; ++q) {
+                arrived += check(seen.quads[q], quads_per_line * i + q, findings) ? 1 : 0;
+            }
+        }
+        if (arrived != 0 && arrived != quads_of<T>) ++findings.partly_seen;
+    }
+
+    // Whether it is one of the awaited message.
+    [[nodiscard]] bool check(Quad const& seen, std::size_t index, Findings& findings) const {
+        auto const quad_of = [&](Packed<T> const& message) -> Quad const& {
+            return lines_in(message)[index / quads_per_line].quads[index % quads_per_line];
+        };
+        Quad const& awaited = quad_of(expected_);
+        bool const is_new = seen.tag() == awaited.tag();
+        if (!is_new && old_ == OldQuad::new_payload) return false;
+        ++findings.checks;
+        Quad const& expected = is_new ? awaited : quad_of(previous_);
+        if (seen.low == expected.low && seen.high == expected.high) [[likely]]
+            return is_new;
+        auto const word = static_cast<std::uint32_t>(2 * index);
+        bool const low = seen.low != expected.low;
+        findings.add({Fault::torn, ring_, consumer_.next(), low ? word : word + 1,
+                      low ? expected.low : expected.high, low ? seen.low : seen.high});
+        return is_new;
+    }
+
+    Sequence first_;
+    std::uint32_t ring_;
+    OldQuad old_;
+    Near near_;
+    Consumer<T, Near, Far> consumer_;
+    Packed<T> expected_;
+    Packed<T> previous_;
+};
+
+}  // namespace carillon::tool
