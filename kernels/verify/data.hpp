@@ -32,15 +32,19 @@ class DataSender {
     CARILLON_POLICY_CODE
     template <class Written>
     CARILLON_HD bool try_send(Written&& written) {
-        // Half the slots: a receipt always finds room, whatever credit is held back.
-        if (in_flight() == names_.capacity() / 2) return false;
-        auto const number = static_cast<std::uint32_t>(names_.next());
-        std::uint32_t const block = number & (names_.capacity() - 1);
-        std::uint32_t const words = 1 + scramble(number, 0) % data_words;
-        std::uint64_t* const data = data_ + std::size_t{block} * data_words;
-        for (std::uint32_t i = 0; i < words; ++i) store_data(data + i, versioned_word(number, i));
-        written(data, words * sizeof(std::uint64_t));
-        return names_.try_push({number, block, words}, order_);
+        if (room() == 0) return false;
+        return names_.try_push(write(names_.next(), written), order_);
+    }
+
+    // As many as there is room for, at most `most`, with one release for the data of all; how many.
+    CARILLON_POLICY_CODE
+    template <std::uint32_t most, class Written>
+    CARILLON_HD std::uint32_t try_send_row(Written&& written) {
+        std::uint32_t const count = room() < most ? room() : most;
+        if (count == 0) return 0;
+        DataName names[most];
+        for (std::uint32_t i = 0; i < count; ++i) names[i] = write(names_.next() + i, written);
+        return static_cast<std::uint32_t>(names_.try_push_n(names, count, order_));
     }
 
     CARILLON_POLICY_CODE
@@ -55,11 +59,49 @@ class DataSender {
     [[nodiscard]] CARILLON_HD Sequence next() const { return names_.next(); }
 
    private:
+    // Half the slots: a receipt always finds room, whatever credit is held back.
+    [[nodiscard]] CARILLON_HD std::uint32_t room() const {
+        return names_.capacity() / 2 - static_cast<std::uint32_t>(in_flight());
+    }
+
+    CARILLON_POLICY_CODE
+    template <class Written>
+    [[nodiscard]] CARILLON_HD DataName write(Sequence sequence, Written&& written) {
+        auto const number = static_cast<std::uint32_t>(sequence);
+        std::uint32_t const block = number & (names_.capacity() - 1);
+        std::uint32_t const words = 1 + scramble(number, 0) % data_words;
+        std::uint64_t* const data = data_ + std::size_t{block} * data_words;
+        for (std::uint32_t i = 0; i < words; ++i) store_data(data + i, versioned_word(number, i));
+        written(data, words * sizeof(std::uint64_t));
+        return {number, block, words};
+    }
+
     std::uint64_t* data_;
     OutOfLine order_;
     Producer<DataName, Far, Near> names_;
     Consumer<DataReceipt, Near, Far> receipts_;
 };
+
+// Reads every word that a name is of; their sum. The loop is a small one: else the compiler leaves
+// the lines of a row in memory (rows.hpp), which are in registers where the library serves them.
+CARILLON_HD inline std::uint64_t check_data(std::uint64_t const* of_ring, std::uint32_t ring,
+                                            DataName const& name, Findings& findings) {
+    std::uint64_t const* const data = of_ring + std::size_t{name.block} * data_words;
+    std::uint64_t sum = 0;
+    bool wrong = false;
+    CARILLON_SELDOM
+    for (std::uint32_t i = 0; i < name.words; ++i) {
+        std::uint64_t const seen = load_data(data + i);
+        std::uint64_t const expected = versioned_word(static_cast<std::uint32_t>(name.number), i);
+        sum += seen;
+        if (seen != expected && !wrong) [[unlikely]] {
+            wrong = true;  // one violation for a block of data
+            findings.add({Fault::stale_data, ring, name.number, i, expected, seen});
+        }
+    }
+    ++findings.checks;
+    return sum;
+}
 
 // Either side's: takes names, checks every word that they name, sends receipts.
 template <class Near, class Far>
@@ -75,7 +117,7 @@ class DataReceiver {
     CARILLON_HD bool try_receive(Findings& findings) {
         DataName name;
         if (!names_.try_pop(name)) return false;
-        std::uint64_t const sum = check(name, findings);
+        std::uint64_t const sum = check_data(data_, ring_, name, findings);
         if (!receipts_.try_push({name.number, sum})) {
             findings.add({Fault::missing, ring_, name.number, 0, 1, 0});
         }
@@ -85,24 +127,6 @@ class DataReceiver {
     [[nodiscard]] CARILLON_HD Sequence next() const { return names_.next(); }
 
    private:
-    CARILLON_HD std::uint64_t check(DataName const& name, Findings& findings) {
-        std::uint64_t const* const data = data_ + std::size_t{name.block} * data_words;
-        std::uint64_t sum = 0;
-        bool wrong = false;
-        for (std::uint32_t i = 0; i < name.words; ++i) {
-            std::uint64_t const seen = load_data(data + i);
-            std::uint64_t const expected =
-                versioned_word(static_cast<std::uint32_t>(name.number), i);
-            sum += seen;
-            if (seen != expected && !wrong) [[unlikely]] {
-                wrong = true;  // one violation for a block of data
-                findings.add({Fault::stale_data, ring_, name.number, i, expected, seen});
-            }
-        }
-        ++findings.checks;
-        return sum;
-    }
-
     std::uint64_t const* data_;
     std::uint32_t ring_;
     Consumer<DataName, Near, Far> names_;
@@ -134,8 +158,8 @@ struct RelaxedNear {
     return static_cast<std::uint64_t*>(memory) + std::size_t{ring} * capacity * data_words;
 }
 
-// Near: DeviceNear, or RelaxedNear.
-template <class Near>
+// Receiver: DataReceiver, or RowReceiver (rows.hpp).
+template <class Receiver>
 struct ReceiveData {
     ChannelTable channels;
     void* data;
@@ -143,8 +167,8 @@ struct ReceiveData {
 
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
-        DataReceiver<Near, DeviceFar> receiver(
-            view.requests, view.replies, data_of(data, block, channels.shape.capacity), block);
+        Receiver receiver(view.requests, view.replies,
+                          data_of(data, block, channels.shape.capacity), block);
         Findings findings;
         station.start(block);
         BoundedPolls polls(station.bound);
@@ -159,7 +183,9 @@ struct ReceiveData {
     }
 };
 
-// Sends until it is stopped, and announces the end in the status line.
+// Sends until it is stopped, and announces the end in the status line. Far: DeviceFar, or
+// DeviceBulkFar, with which the library sends nothing that names data.
+template <class Far>
 struct SendData {
     ChannelTable channels;
     void* data;
@@ -168,8 +194,8 @@ struct SendData {
 
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
-        DataSender<DeviceFar, DeviceNear> sender(
-            view.replies, view.requests, data_of(data, block, channels.shape.capacity), order);
+        DataSender<Far, DeviceNear> sender(view.replies, view.requests,
+                                           data_of(data, block, channels.shape.capacity), order);
         station.start(block);
         BoundedPolls polls(station.bound);
         do {
@@ -180,6 +206,7 @@ struct SendData {
                 break;
             }
         } while (!station.stopped());
+        Far().settle();
         FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended).set(sender.next());
     }
 };

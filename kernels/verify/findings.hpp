@@ -34,6 +34,7 @@ struct alignas(64) Findings {
     std::uint64_t checks = 0;
     std::uint64_t violations = 0;
     std::uint64_t partly_seen = 0;  // looks that saw a line arrive in pieces
+    std::uint64_t rounds = 0;       // rows of several lines
     Evidence evidence[most_evidence] = {};
 
     CARILLON_HD void add(Evidence const& violation) {
@@ -51,6 +52,7 @@ struct alignas(64) Findings {
         checks += other.checks;
         violations += other.violations;
         partly_seen += other.partly_seen;
+        rounds += other.rounds;
         return *this;
     }
 };

@@ -2,12 +2,14 @@
 // Device source: nvcc compiles it where there is one.
 #include "kernels/verify/data.hpp"
 
+#include "kernels/verify/rows.hpp"
 #include "verify/kernel.hpp"
 
 namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t capacity = 16;
+constexpr std::uint32_t capacity_of_rows = 64;
 
 struct DataRings {
     VerifyStage const& stage;
@@ -19,14 +21,17 @@ struct DataRings {
     DataRings(VerifyStage const& on, DataTest const& what)
         : stage(on),
           test(what),
-          memory(on.device, count(), capacity),
+          memory(on.device, count(), what.rows ? capacity_of_rows : capacity),
           data(what.direction == Direction::to_device ? on.device.allocate(bytes())
                                                       : on.device.allocate_host(bytes())),
           far(on.device.access(memory.device_memory())) {}
 
     [[nodiscard]] unsigned count() const { return stage.threads * stage.rings_per_thread(); }
     [[nodiscard]] std::size_t bytes() const {
-        return std::size_t{count()} * capacity * data_words * sizeof(std::uint64_t);
+        return std::size_t{count()} * memory.capacity() * data_words * sizeof(std::uint64_t);
+    }
+    [[nodiscard]] std::uint64_t* data_of_ring(unsigned ring) const {
+        return data_of(data.host_ptr(), ring, memory.capacity());
     }
     [[nodiscard]] ChannelView host_view(unsigned ring) const {
         return memory.host_view().channel(ring);
@@ -43,9 +48,8 @@ Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point de
     std::vector<DataSender<HostMapped, HostCached>> senders;
     rings.for_each(thread, [&](unsigned ring) {
         ChannelView const view = rings.host_view(ring);
-        senders.emplace_back(view.requests, view.replies,
-                             data_of(rings.data.host_ptr(), ring, capacity), rings.test.order,
-                             rings.far, HostCached());
+        senders.emplace_back(view.requests, view.replies, rings.data_of_ring(ring),
+                             rings.test.order, rings.far, HostCached());
     });
     RangeSync const* const sync = rings.data.range_sync();
     auto const flush = [&](void const* where, std::size_t size) {
@@ -56,7 +60,10 @@ Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point de
         bool progress = false;
         in_flight = 0;
         for (auto& each : senders) {
-            if (sending) progress |= each.try_send(flush);
+            if (sending) {
+                progress |= rings.test.rows ? each.try_send_row<longest_row>(flush) != 0
+                                            : each.try_send(flush);
+            }
             progress |= each.try_receipt();
             in_flight += each.in_flight();
         }
@@ -76,7 +83,7 @@ struct HostReceiver {
 
     HostReceiver(DataRings const& rings, unsigned ring)
         : receiver(rings.host_view(ring).replies, rings.host_view(ring).requests,
-                   data_of(rings.data.host_ptr(), ring, capacity), ring, HostCached(), rings.far),
+                   rings.data_of_ring(ring), ring, HostCached(), rings.far),
           end(&rings.host_view(ring).status->ended) {}
 
     [[nodiscard]] bool at_end() const { return receiver.next() == HostCached().load_word(end); }
@@ -102,13 +109,23 @@ Findings receive_data(DataRings const& rings, unsigned thread, Clock::time_point
     return findings;
 }
 
+template <class Receiver>
+void start_receiving(LitmusKernel& kernel, DataRings const& rings) {
+    kernel.start(ReceiveData<Receiver>{rings.memory.device_view(), rings.data.device_ptr(),
+                                       kernel.station()});
+}
+
 Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    ChannelTable const channels = rings.memory.device_view();
-    if (rings.test.relaxed_load) {
-        kernel.start(ReceiveData<RelaxedNear>{channels, rings.data.device_ptr(), kernel.station()});
+    DataTest const& test = rings.test;
+    if (test.rows && test.read_early) {
+        start_receiving<RowReceiver<DeviceNear, true>>(kernel, rings);
+    } else if (test.rows) {
+        test.relaxed_load ? start_receiving<RowReceiver<RelaxedNear>>(kernel, rings)
+                          : start_receiving<RowReceiver<DeviceNear>>(kernel, rings);
     } else {
-        kernel.start(ReceiveData<DeviceNear>{channels, rings.data.device_ptr(), kernel.station()});
+        test.relaxed_load ? start_receiving<DataReceiver<RelaxedNear, DeviceFar>>(kernel, rings)
+                          : start_receiving<DataReceiver<DeviceNear, DeviceFar>>(kernel, rings);
     }
     auto const deadline = Clock::now() + time;
     Findings found = on_threads(
@@ -117,10 +134,16 @@ Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
     return found;
 }
 
+template <class Far>
+void start_sending(LitmusKernel& kernel, DataRings const& rings) {
+    kernel.start(SendData<Far>{rings.memory.device_view(), rings.data.device_ptr(),
+                               rings.test.order, kernel.station()});
+}
+
 Findings data_to_host(DataRings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    kernel.start(SendData{rings.memory.device_view(), rings.data.device_ptr(), rings.test.order,
-                          kernel.station()});
+    rings.test.bulk ? start_sending<DeviceBulkFar>(kernel, rings)
+                    : start_sending<DeviceFar>(kernel, rings);
     auto const deadline = Clock::now() + time;
     return on_threads_until(kernel, deadline, rings.stage.threads,
                             [&](unsigned thread) { return receive_data(rings, thread, deadline); });

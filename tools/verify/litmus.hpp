@@ -42,11 +42,16 @@ struct LineTest {
 [[nodiscard]] Findings run_lines(VerifyStage const& stage, LineTest const& test,
                                  std::chrono::nanoseconds time);
 
-// out_of_line.
+// out_of_line, rows_out_of_line, bulk_out_of_line.
 struct DataTest {
     Direction direction;
     OutOfLine order = OutOfLine::written;  // none: a control
-    bool relaxed_load = false;             // a control, to_device only
+    // to_device only
+    bool rows = false;          // lines are sent, and taken, several at once
+    bool relaxed_load = false;  // a control
+    bool read_early = false;    // a control, of rows: data are read ahead of the line
+    // to_host only
+    bool bulk = false;  // lines leave as bulk copies
 };
 [[nodiscard]] Findings run_data(VerifyStage const& stage, DataTest const& test,
                                 std::chrono::nanoseconds time);

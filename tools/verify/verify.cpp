@@ -29,7 +29,9 @@ class Verification {
         two_lines(0.04);
         two_threads(0.02);
         out_of_line(0.05);
-        bulk_answers(0.08);
+        rows(0.02);
+        bulk_answers(0.05);
+        bulk_data(0.01);
         slot_reuse(0.05);
         flags(0.05);
         fences(0.1);
@@ -137,6 +139,28 @@ class Verification {
         done(share);
     }
 
+    void rows(double share) {
+        auto const broken = part(share / 3 * control_share);
+        DataTest test{Direction::to_device};
+        test.rows = true;
+        Findings const found = run_data(stage_, test, part(share * (1 - control_share)));
+        DataTest unreleased = test;
+        unreleased.order = OutOfLine::none;
+        DataTest relaxed = test;
+        relaxed.relaxed_load = true;
+        DataTest early = test;
+        early.read_early = true;
+        add({"rows_out_of_line",
+             "to_device",
+             "every word of 8 to 512 bytes that each of up to 16 lines in a row names",
+             found,
+             {control("the release", run_data(stage_, unreleased, broken)),
+              control("the acquire", run_data(stage_, relaxed, broken)),
+              control("waiting for the line", run_data(stage_, early, broken))},
+             {{"rows", found.rounds}}});
+        done(share);
+    }
+
     void bulk_answers(double share) {
         auto const forms = answer_names();
         double const each = share / static_cast<double>(forms.size());
@@ -150,6 +174,23 @@ class Verification {
                           run_bulk(stage_, {i, true}, part(each * control_share)))},
                  {{"partly_seen", found.partly_seen}}});
         }
+        done(share);
+    }
+
+    // Nothing in the library relies on it: what it finds is a figure.
+    void bulk_data(double share) {
+        DataTest test{Direction::to_host};
+        test.bulk = true;
+        Findings const found = run_data(stage_, test, part(share * (1 - control_share)));
+        test.order = OutOfLine::none;
+        TestReport& report =
+            add({"bulk_out_of_line",
+                 "to_host",
+                 "what an answer names that leaves as a bulk copy behind a release (not relied on)",
+                 {},
+                 {control("the release", run_data(stage_, test, part(share * control_share)))},
+                 {{"data_stale", found.violations}}});
+        report.findings.checks = found.checks;
         done(share);
     }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Litmus test of rows: several lines are loaded before the one acquire, and the data that each of
+// them names are read at once.
+#pragma once
+
+#include "kernels/verify/data.hpp"
+
+namespace carillon::tool {
+
+inline constexpr std::uint32_t longest_row = detail::row_of<DataName, DataReceipt>;
+
+// A DataReceiver that takes as many as are there. `early`, the control: the first word that each
+// names is read ahead of the line.
+template <class Near, bool early = false>
+class RowReceiver {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD RowReceiver(RingView const& names, RingView const& receipts,
+                            std::uint64_t const* data, std::uint32_t ring)
+        : data_(data), ring_(ring), names_(names), receipts_(receipts) {}
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_receive(Findings& findings) {
+        std::uint64_t first_words[early ? longest_row : 1];
+        if constexpr (early) {
+            for (std::uint32_t i = 0; i < longest_row; ++i) {
+                first_words[i] = load_data(first_word_of(names_.next() + i));
+            }
+        }
+        auto const use = [&](std::uint32_t i, Line const& line) {
+            auto const name = unpack<DataName>(line);
+            if constexpr (early) check_early(name, first_words[i], findings);
+            std::uint64_t const sum = check_data(data_, ring_, name, findings);
+            if (!receipts_.try_push({name.number, sum})) {
+                findings.add({Fault::missing, ring_, name.number, 0, 1, 0});
+            }
+        };
+        std::uint32_t const taken = names_.template try_consume_row<longest_row>(longest_row, use);
+        if (1 < taken) ++findings.rounds;
+        return taken != 0;
+    }
+
+   private:
+    [[nodiscard]] CARILLON_HD std::uint64_t const* first_word_of(Sequence number) const {
+        return data_ + (number & (names_.capacity() - 1)) * data_words;
+    }
+    CARILLON_HD void check_early(DataName const& name, std::uint64_t seen,
+                                 Findings& findings) const {
+        std::uint64_t const expected = versioned_word(static_cast<std::uint32_t>(name.number), 0);
+        if (seen == expected) return;
+        findings.add({Fault::stale_data, ring_, name.number, 0, expected, seen});
+    }
+
+    std::uint64_t const* data_;
+    std::uint32_t ring_;
+    Consumer<DataName, Near, DeviceFar> names_;
+    Producer<DataReceipt, DeviceFar, Near> receipts_;
+};
+
+}  // namespace carillon::tool
