@@ -34,7 +34,8 @@ struct alignas(64) Findings {
     std::uint64_t checks = 0;
     std::uint64_t violations = 0;
     std::uint64_t partly_seen = 0;  // looks that saw a line arrive in pieces
-    std::uint64_t rounds = 0;       // rows of several lines
+    std::uint64_t rounds = 0;       // rows of several lines, or lives of a ring
+    std::uint64_t overlapping = 0;  // of these those in which the producer was told as it sent
     Evidence evidence[most_evidence] = {};
 
     CARILLON_HD void add(Evidence const& violation) {
@@ -53,6 +54,7 @@ struct alignas(64) Findings {
         violations += other.violations;
         partly_seen += other.partly_seen;
         rounds += other.rounds;
+        overlapping += other.overlapping;
         return *this;
     }
 };

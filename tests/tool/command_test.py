@@ -25,7 +25,7 @@ LITMUS_TESTS = {"lines_to_device", "lines_to_host", "lines_mpmc_to_device", "tor
                 "torn_batches", "two_lines_in_order", "two_threads_in_order",
                 "out_of_line_to_device", "out_of_line_to_host", "slot_reuse_to_device",
                 "slot_reuse_to_host", "flag_other_mapping", "store_fence", "rows_out_of_line",
-                "bulk_answers", "bulk_out_of_line"}
+                "bulk_answers", "bulk_out_of_line", "page_choice"}
 
 
 def run(*arguments, **options):

@@ -76,6 +76,15 @@ struct MpmcTest {
 [[nodiscard]] Findings run_mpmc(VerifyStage const& stage, MpmcTest const& test,
                                 std::chrono::nanoseconds time);
 
+// page_choice.
+struct PageTest {
+    std::uint32_t capacity;
+    bool large = false;            // messages of 16 lines, four to a page
+    bool first_page_only = false;  // the control
+};
+[[nodiscard]] Findings run_pages(VerifyStage const& stage, PageTest const& test,
+                                 std::chrono::nanoseconds time);
+
 // torn_lines, torn_batches.
 enum class Storing : std::uint8_t {
     lines,    // one by one, each with its commit

@@ -30,8 +30,9 @@ class Verification {
         two_threads(0.02);
         out_of_line(0.05);
         rows(0.02);
-        bulk_answers(0.05);
+        bulk_answers(0.03);
         bulk_data(0.01);
+        page_choice(0.02);
         slot_reuse(0.05);
         flags(0.05);
         fences(0.1);
@@ -191,6 +192,21 @@ class Verification {
                  {control("the release", run_data(stage_, test, part(share * control_share)))},
                  {{"data_stale", found.violations}}});
         report.findings.checks = found.checks;
+        done(share);
+    }
+
+    void page_choice(double share) {
+        auto const kept = part(share / 3 * (1 - control_share));
+        Findings found = run_pages(stage_, {64}, kept);
+        found += run_pages(stage_, {256}, kept);
+        found += run_pages(stage_, {256, true}, kept);
+        add({"page_choice",
+             "to_device",
+             "each message once, from before to after the consumer chooses pages, in new rings",
+             found,
+             {control("lines in both pages",
+                      run_pages(stage_, {64, false, true}, part(share * control_share)))},
+             {{"rounds", found.rounds}, {"overlapping", found.overlapping}}});
         done(share);
     }
 

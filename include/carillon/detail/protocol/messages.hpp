@@ -26,6 +26,7 @@ CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lin
             auto const n = static_cast<Tag>(i);
             store_message<T>(far, to + i * slot_lines, pack(messages[i], first + n), previous + n);
         }
+        // NOLINTNEXTLINE(bugprone-branch-clone): of large messages neither branch is compiled
     } else if constexpr (sizeof(T) == payload_bytes) {
         far.store_payloads(to, messages, count, first, previous);
     } else if constexpr (lines_of<T> == 1) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Litmus test of the beginning of a ring whose consumer chooses one page of each pair, while its
+// producer sends already. A ring lives for a round: its next life goes on with the numbers, so that
+// every slot of either page has a tag that is not awaited any more.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/verify/lines.hpp"
+
+namespace carillon::tool {
+
+// How many messages a ring has in a round: both sides know.
+[[nodiscard]] CARILLON_HD constexpr std::uint32_t messages_of(std::uint32_t ring,
+                                                              std::uint64_t round) {
+    return 1 + scramble(static_cast<std::uint32_t>(round), ring) % 128;
+}
+
+// Makes the library's atomics, but then takes any page: which one is nearer does not change.
+struct AnyPage {
+    CARILLON_POLICY_CODE
+    template <class Near>
+    [[nodiscard]] CARILLON_HD unsigned operator()(Near const& near, std::uint64_t* first,
+                                                  std::size_t stride, std::uint64_t never) const {
+        unsigned const nearest = detail::NearestPage()(near, first, stride, never);
+        auto const round = static_cast<std::uint32_t>(never >> 32U);
+        auto const pair =
+            static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(first) / stride);
+        return (nearest ^ (scramble(round, pair) >> 16U)) & 1U;
+    }
+};
+
+// The control: as long as it is not told, all goes to the first page alone.
+class FirstPage : public ToldPages {
+   public:
+    using ToldPages::ToldPages;
+
+    [[nodiscard]] CARILLON_HD static Line* other(RingSlots const& view, Sequence sequence) {
+        return view.slot(sequence);
+    }
+};
+
+// Takes what comes in each round that the CPU announces in the control line, and says in the status
+// line that it is over.
+template <class T>
+struct TakeRounds {
+    ChannelTable channels;
+    std::uint64_t patience_ns;  // for the messages of a round
+    Station station;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        ChannelView const view = channels.channel(block);
+        RingView ring = view.requests;
+        Findings findings;
+        station.start(block);
+        for (std::uint64_t round = 1; begins(round, view.control->stop); ++round) {
+            Sequence const end = ring.first + messages_of(block, round);
+            take(ring, block, end, findings);
+            ring.first = end;
+            // What it told is there before: the CPU clears it for the next round.
+            FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended)
+                .set(round, OutOfLine::written);
+        }
+        station.report(block, findings);
+    }
+
+   private:
+    using PagedConsumer = Consumer<T, DeviceNear, DeviceFar, OneThread, ChosenPages<AnyPage>>;
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool begins(std::uint64_t round,
+                                          std::uint64_t const& announced) const {
+        BoundedPolls polls(station.bound);
+        while (DeviceNear().load_word(&announced) < round) {
+            if (station.stopped() || !polls.again()) return false;
+        }
+        return true;
+    }
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD void take(RingView const& ring, std::uint32_t number, Sequence end,
+                          Findings& findings) const {
+        PagedConsumer consumer(ring);
+        Packed<T> message;
+        BoundedPolls polls({patience_ns, station.bound.oversubscribed});
+        while (consumer.next() != end) {
+            Sequence const awaited = consumer.next();
+            if (consumer.try_take(message)) {
+                check_numbered(unpack<T>(message), number, awaited, findings);
+                polls.found();
+            } else if (!polls.again()) {
+                findings.add({Fault::missing, number, awaited, 0, end, awaited});
+                return;
+            }
+        }
+        if (consumer.try_take(message)) {
+            findings.add({Fault::twice, number, end, 0, end - 1, end});
+        }
+    }
+};
+
+}  // namespace carillon::tool
