@@ -242,6 +242,15 @@ class CommandTest(unittest.TestCase):
         self.assertGreater(report["highest_per_second"], 0)
         self.assertGreater(report["achieved_per_second"], 0)
 
+    def test_soak_with_several_lines_a_message_loses_nothing(self):
+        for lines in (2, 16):
+            with self.subTest(lines):
+                report = self.soak("--seconds", "0.2", "--channels", "6", "--lines", str(lines))
+                for wrong in ("lost", "duplicated", "reordered", "corrupted"):
+                    self.assertEqual(report["soak_" + wrong], 0)
+                self.assertGreater(report["soak_commands"], 0)
+                self.assertEqual(report["lines"], lines)
+
     def test_soak_counts_starts_and_stops(self):
         report = self.soak("--cycles", "20")
         self.assertEqual(report["start_stop_cycles"], 20)
@@ -382,7 +391,7 @@ class CommandTest(unittest.TestCase):
                           ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"],
                           ["rtt", "--pause", "0"], ["rtt", "--user-iterations", "0"],
-                          ["soak", "--load", "0"], ["soak", "--cycles", "0"],
+                          ["soak", "--load", "0"], ["soak", "--lines", "3"], ["soak", "--cycles", "0"],
                           ["soak", "--cycles", "5", "--seconds", "1"],
                           ["tune", "--seconds", "0"], ["doctor", "--device", "nonsense"],
                           ["rtt", "--device", "emulated", "--wait", "nonsense"]):

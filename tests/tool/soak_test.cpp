@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint64_t channel = 3;
 constexpr std::uint32_t window = 16;
 
-SoakReply reply_to(std::uint64_t number, std::uint64_t count) {
-    return make_soak_reply(make_soak_request(channel, number), count);
+SoakReply<1> reply_to(std::uint64_t number, std::uint64_t count) {
+    return make_soak_reply(make_soak_request<1>(channel, number), count);
 }
 
 // A channel on which `sent` requests were sent.
@@ -41,7 +41,7 @@ class SoakCheckTest : public testing::Test {
         return counts;
     }
 
-    SoakCheck check{channel, window};
+    SoakCheck<1> check{channel, window};
     std::uint64_t sent = 0;
     std::uint64_t asked = 0;  // the request to which the next reply is given
 };
@@ -58,11 +58,11 @@ TEST_F(SoakCheckTest, everyReplyInItsTurnIsWell) {
 TEST_F(SoakCheckTest, noTwoRequestsAreAlike) {
     EXPECT_EQ(check.next().number, 1U);
     EXPECT_EQ(check.next().channel, channel);
-    SoakRequest const first = check.next();
+    SoakRequest<1> const first = check.next();
     send(1);
     EXPECT_EQ(check.next().number, 2U);
     for (unsigned i = 0; i < 4; ++i) EXPECT_NE(check.next().word[i], first.word[i]);
-    EXPECT_NE(make_soak_request(channel + 1, 1).word[0], first.word[0]);
+    EXPECT_NE(make_soak_request<1>(channel + 1, 1).word[0], first.word[0]);
 }
 
 TEST_F(SoakCheckTest, aRequestWithoutReplyIsLost) {
@@ -168,7 +168,7 @@ TEST_F(SoakCheckTest, everyFieldOfAReplyIsLookedAt) {
     constexpr unsigned fields = 6;
     send(window);
     for (unsigned field = 0; field < fields; ++field) {
-        SoakReply reply = reply_to(field + 1, field + 1);
+        SoakReply<1> reply = reply_to(field + 1, field + 1);
         if (field == 0) reply.number ^= 8U;  // of another request that was sent
         if (field == 1) reply.count ^= 1U;
         if (field >= 2) reply.hash[field - 2] ^= std::uint64_t{1} << 63U;
@@ -180,9 +180,22 @@ TEST_F(SoakCheckTest, everyFieldOfAReplyIsLookedAt) {
     EXPECT_EQ(check.finish(), counts);
 }
 
+// Catches a check of the first line alone.
+TEST(SoakLinesTest, everyWordOfALargeReplyIsLookedAt) {
+    constexpr unsigned words = soak_words<16>;
+    SoakCheck<16> check(channel, 128);
+    for (unsigned i = 0; i < words; ++i) {
+        SoakReply<16> reply = make_soak_reply(check.next(), i + 1);
+        check.sent();
+        reply.hash[i] ^= 1U;
+        check.replied(i + 1, reply);
+    }
+    EXPECT_EQ(check.finish().corrupted, words);
+}
+
 TEST_F(SoakCheckTest, aReplyOfAnotherChannelIsCorrupted) {
     send(1);
-    check.replied(1, make_soak_reply(make_soak_request(channel + 1, 1), 1));
+    check.replied(1, make_soak_reply(make_soak_request<1>(channel + 1, 1), 1));
     EXPECT_EQ(check.finish().corrupted, 1U);
 }
 
@@ -271,6 +284,24 @@ TEST(SoakTest, everyRequestIsAnsweredAndCounted) {
     EXPECT_EQ(result.memory.end.descriptors, result.memory.warm.descriptors);
 }
 
+// As many blocks as it takes for answers to leave as bulk copies on a GPU.
+TEST(SoakTest, messagesOfSeveralLinesAreAnsweredByManyBlocks) {
+    for (unsigned const lines : {1U, 2U, 16U}) {
+        SoakOptions options;
+        options.seconds = 0.2;
+        options.abandon_every = 50;
+        options.channels = 6;
+        options.capacity = 16;
+        options.lines = lines;
+        double share = 0;
+        SoakResult const result = soak(options, share);
+        EXPECT_EQ(result.failure, "");
+        EXPECT_EQ(result.lines, lines);
+        EXPECT_TRUE(result.counts.nothing_lost()) << soak_text(result);
+        EXPECT_GT(result.counts.commands, 0U);
+    }
+}
+
 TEST(SoakTest, cyclesAreCounted) {
     double share = 0;
     CyclesResult const result =
@@ -290,6 +321,9 @@ TEST(SoakTest, whatMakesNoSenseIsRefused) {
     EXPECT_THROW((void)run_soak(device, options, [](double) {}), UsageError);
     options.seconds = 0.1;
     options.abandon_every = 0;
+    EXPECT_THROW((void)run_soak(device, options, [](double) {}), UsageError);
+    options.abandon_every = 1;
+    options.lines = 3;
     EXPECT_THROW((void)run_soak(device, options, [](double) {}), UsageError);
     EXPECT_THROW((void)run_cycles(device, 0, [](double) {}), UsageError);
 }

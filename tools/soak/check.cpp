@@ -13,23 +13,27 @@ SoakCounts& SoakCounts::operator+=(SoakCounts const& other) {
     return *this;
 }
 
-SoakCheck::SoakCheck(std::uint64_t channel, std::uint32_t window)
-    : states_(window), next_(make_soak_request(channel, 1)) {}
+template <unsigned lines>
+SoakCheck<lines>::SoakCheck(std::uint64_t channel, std::uint32_t window)
+    : states_(window), next_(make_soak_request<lines>(channel, 1)) {}
 
-void SoakCheck::sent() {
+template <unsigned lines>
+void SoakCheck<lines>::sent() {
     State& state = at(next_.number);
     if (state == State::awaited) ++counts_.lost;  // a window ago: the channel has let go of it
     state = State::awaited;
     ++counts_.commands;
-    next_ = make_soak_request(next_.channel, next_.number + 1);
+    next_ = make_soak_request<lines>(next_.channel, next_.number + 1);
 }
 
-void SoakCheck::abandon(std::uint64_t number) {
+template <unsigned lines>
+void SoakCheck<lines>::abandon(std::uint64_t number) {
     at(number) = State::abandoned;
     ++counts_.abandoned;
 }
 
-void SoakCheck::replied(std::uint64_t asked, SoakReply const& reply) {
+template <unsigned lines>
+void SoakCheck<lines>::replied(std::uint64_t asked, SoakReply<lines> const& reply) {
     if (!genuine(reply)) {
         ++counts_.corrupted;
         if (at(asked) == State::awaited) at(asked) = State::done;  // it is not lost too
@@ -54,7 +58,8 @@ void SoakCheck::replied(std::uint64_t asked, SoakReply const& reply) {
 // The count says what the numbers cannot: that a request was served twice whose second reply was
 // dropped, or that the handler's state is not what it was. Next to a reply that is missing or out
 // of its turn it says nothing more, so that one mistake is counted once.
-void SoakCheck::check_count(SoakReply const& reply, bool in_turn) {
+template <unsigned lines>
+void SoakCheck<lines>::check_count(SoakReply<lines> const& reply, bool in_turn) {
     std::uint64_t const extra = reply.count - reply.number;
     if (in_turn && in_step_ && extra != extra_) {
         ++(static_cast<std::int64_t>(extra - extra_) > 0 ? counts_.duplicated : counts_.reordered);
@@ -63,7 +68,8 @@ void SoakCheck::check_count(SoakReply const& reply, bool in_turn) {
     in_step_ = in_turn;
 }
 
-SoakCounts SoakCheck::finish() {
+template <unsigned lines>
+SoakCounts SoakCheck<lines>::finish() {
     for (State& state : states_) {
         if (state == State::awaited) ++counts_.lost;
         state = State::done;
@@ -71,16 +77,23 @@ SoakCounts SoakCheck::finish() {
     return counts_;
 }
 
-bool SoakCheck::genuine(SoakReply const& reply) const {
+template <unsigned lines>
+bool SoakCheck<lines>::genuine(SoakReply<lines> const& reply) const {
     return reply.number != 0 && reply.number < next_.number &&
-           reply == make_soak_reply(make_soak_request(next_.channel, reply.number), reply.count);
+           reply ==
+               make_soak_reply(make_soak_request<lines>(next_.channel, reply.number), reply.count);
 }
 
-bool SoakCheck::is_next(std::uint64_t number) {
+template <unsigned lines>
+bool SoakCheck<lines>::is_next(std::uint64_t number) {
     for (std::uint64_t between = newest_ + 1; between < number; ++between) {
         if (at(between) == State::awaited) return false;
     }
     return true;
 }
+
+template class SoakCheck<1>;
+template class SoakCheck<2>;
+template class SoakCheck<16>;
 
 }  // namespace carillon::tool

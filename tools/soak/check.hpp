@@ -24,21 +24,22 @@ struct SoakCounts {
     bool operator==(SoakCounts const&) const = default;
 };
 
-// Says what to send on a channel and judges what comes back. Nothing here allocates once it is
-// made.
+// Says what to send on a channel and judges what comes back, messages of 1, 2 or 16 lines. Nothing
+// here allocates once it is made.
+template <unsigned lines>
 class SoakCheck {
    public:
     // At most `window`, a power of two, numbers lie between the oldest request without a reply and
     // the newest.
     SoakCheck(std::uint64_t channel, std::uint32_t window);
 
-    [[nodiscard]] SoakRequest const& next() const { return next_; }
+    [[nodiscard]] SoakRequest<lines> const& next() const { return next_; }
     // The next request was sent.
     void sent();
     // Its reply is not taken, whenever it comes.
     void abandon(std::uint64_t number);
     // A reply was taken for request `asked`, which was sent within the window.
-    void replied(std::uint64_t asked, SoakReply const& reply);
+    void replied(std::uint64_t asked, SoakReply<lines> const& reply);
     // What was found; a request still without reply is lost.
     [[nodiscard]] SoakCounts finish();
 
@@ -47,13 +48,13 @@ class SoakCheck {
 
     [[nodiscard]] State& at(std::uint64_t number) { return states_[number & (states_.size() - 1)]; }
     // Whether it can be the reply to a request that was sent here.
-    [[nodiscard]] bool genuine(SoakReply const& reply) const;
+    [[nodiscard]] bool genuine(SoakReply<lines> const& reply) const;
     // Whether no request between the newest that was answered and `number` awaits its reply.
     [[nodiscard]] bool is_next(std::uint64_t number);
-    void check_count(SoakReply const& reply, bool in_turn);
+    void check_count(SoakReply<lines> const& reply, bool in_turn);
 
     std::vector<State> states_;  // of the numbers in the window
-    SoakRequest next_;
+    SoakRequest<lines> next_;
     SoakCounts counts_;
     std::uint64_t newest_ = 0;  // of the requests that were answered
     std::uint64_t extra_ = 0;   // how far the handler's count is ahead of the number, modulo 2^64

@@ -29,10 +29,12 @@ class SoakCommand final : public Command {
         auto* const channels =
             command_line.add_option("--channels", options_.channels, "each with a block")
                 ->check(CLI::Range(1U, 1024U));
+        auto* const lines = command_line.add_option("--lines", options_.lines, "of a message")
+                                ->check(CLI::IsMember({1, 2, 16}));
         auto* const cycles =
             command_line.add_option("--cycles", cycles_, "no load: start, call and stop so often")
                 ->check(CLI::Range(1U, 100'000'000U));
-        for (auto* const of_a_load : {seconds, minutes, load, channels}) {
+        for (auto* const of_a_load : {seconds, minutes, load, channels, lines}) {
             cycles->excludes(of_a_load);
         }
     }

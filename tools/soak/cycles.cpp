@@ -16,8 +16,8 @@ void start_call_stop(Device const& device, std::uint64_t number) {
     KernelOptions options;
     options.capacity = 16;
     options.lifetime = std::chrono::minutes(1);
-    PersistentKernel<SoakHandler> kernel(device, options);
-    SoakRequest const request = make_soak_request(0, number);
+    PersistentKernel<SoakHandler<1>> kernel(device, options);
+    auto const request = make_soak_request<1>(0, number);
     if (kernel.channel().call(request, cycle_limit) != make_soak_reply(request, 1)) {
         throw Error("call", "the reply is not the request's");
     }

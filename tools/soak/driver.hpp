@@ -16,7 +16,8 @@
 namespace carillon::tool {
 
 using SoakClock = std::chrono::steady_clock;
-using SoakChannel = Channel<SoakRequest, SoakReply>;
+template <unsigned lines>
+using SoakChannel = Channel<SoakRequest<lines>, SoakReply<lines>>;
 
 inline constexpr std::chrono::seconds soak_limit{10};       // no reply for so long: it is lost
 inline constexpr std::chrono::milliseconds soak_tick{100};  // or a tenth of a short run
@@ -28,9 +29,10 @@ inline constexpr std::uint64_t soak_burst =
 }
 
 // A channel and its requests under way.
+template <unsigned lines>
 class SoakLane {
    public:
-    SoakLane(SoakChannel& channel, unsigned index, std::uint64_t abandon_every)
+    SoakLane(SoakChannel<lines>& channel, unsigned index, std::uint64_t abandon_every)
         : channel_(&channel),
           tickets_(channel.capacity()),
           check_(index, channel.capacity()),
@@ -92,15 +94,16 @@ class SoakLane {
         return tickets_[number & (tickets_.size() - 1)];
     }
 
-    SoakChannel* channel_;
+    SoakChannel<lines>* channel_;
     std::vector<std::optional<Ticket>> tickets_;  // none: abandoned
-    SoakCheck check_;
+    SoakCheck<lines> check_;
     std::uint64_t abandon_every_;
     std::uint64_t taken_ = 0;  // all up to this one were taken or abandoned
     SoakClock::time_point moved_;
 };
 
 // A kernel and the one thread that drives all its channels.
+template <unsigned lines>
 class SoakDriver {
    public:
     SoakDriver(Device const& device, SoakOptions const& options, unsigned channels)
@@ -120,7 +123,7 @@ class SoakDriver {
     SoakClock::duration run(double rate, SoakClock::duration duration, Tick&& tick) {
         double const each_per_ns = rate / 1e9 / static_cast<double>(lanes_.size());
         std::vector<std::uint64_t> before;
-        for (SoakLane const& lane : lanes_) before.push_back(lane.sent());
+        for (auto const& lane : lanes_) before.push_back(lane.sent());
         auto const start = SoakClock::now();
         auto const between_ticks = std::min<SoakClock::duration>(soak_tick, duration / 10);
         SoakClock::duration elapsed{0};
@@ -147,7 +150,7 @@ class SoakDriver {
             auto const now = SoakClock::now();
             bool moved = false;
             all = true;
-            for (SoakLane& lane : lanes_) {
+            for (auto& lane : lanes_) {
                 if (lane.step(lane.sent(), now)) moved = true;
                 all = all && lane.taken() == lane.sent();
             }
@@ -160,12 +163,12 @@ class SoakDriver {
 
     [[nodiscard]] std::uint64_t taken() const {
         std::uint64_t all = 0;
-        for (SoakLane const& lane : lanes_) all += lane.taken();
+        for (auto const& lane : lanes_) all += lane.taken();
         return all;
     }
     [[nodiscard]] SoakCounts finish() {
         SoakCounts all;
-        for (SoakLane& lane : lanes_) all += lane.finish();
+        for (auto& lane : lanes_) all += lane.finish();
         return all;
     }
 
@@ -191,8 +194,8 @@ class SoakDriver {
         if (shares_processors_ && !moved) cpu::pause_or_yield(misses_, oversubscribed_);
     }
 
-    PersistentKernel<SoakHandler> kernel_;
-    std::vector<SoakLane> lanes_;
+    PersistentKernel<SoakHandler<lines>> kernel_;
+    std::vector<SoakLane<lines>> lanes_;
     bool shares_processors_;
     bool oversubscribed_;
     std::uint32_t misses_ = 0;

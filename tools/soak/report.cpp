@@ -47,6 +47,7 @@ nlohmann::json to_json(SoakResult const& result) {
             {"soak_corrupted", counts.corrupted},
             {"soak_abandoned", counts.abandoned},
             {"channels", result.channels},
+            {"lines", result.lines},
             {"seconds", result.seconds},
             {"load_percent", result.load_percent},
             {"highest_per_second", result.highest_per_second},
@@ -66,12 +67,14 @@ nlohmann::json to_json(CyclesResult const& result) {
 std::string soak_text(SoakResult const& result) {
     SoakCounts const& counts = result.counts;
     std::string text = fmt::format(
-        "{:.1f} s on {} channel{}, {} % of {:.0f} requests a second: {:.0f} achieved\n"
+        "{:.1f} s on {} channel{}, {} line{} a message, {} % of {:.0f} requests a second: {:.0f} "
+        "achieved\n"
         "{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n{:<14}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
-        result.seconds, result.channels, result.channels == 1 ? "" : "s", result.load_percent,
-        result.highest_per_second, result.achieved_per_second, "requests", "lost", "duplicated",
-        "reordered", "corrupted", "abandoned", counts.commands, counts.lost, counts.duplicated,
-        counts.reordered, counts.corrupted, counts.abandoned);
+        result.seconds, result.channels, result.channels == 1 ? "" : "s", result.lines,
+        result.lines == 1 ? "" : "s", result.load_percent, result.highest_per_second,
+        result.achieved_per_second, "requests", "lost", "duplicated", "reordered", "corrupted",
+        "abandoned", counts.commands, counts.lost, counts.duplicated, counts.reordered,
+        counts.corrupted, counts.abandoned);
     if (!result.failure.empty()) return text + fmt::format("failed: {}\n", result.failure);
     return text + memory_table(result.memory);
 }

@@ -12,7 +12,7 @@ namespace carillon::tool {
 namespace {
 
 [[nodiscard]] unsigned default_soak_channels(Device const& device) {
-    if (!device.traits().shares_processors) return 4;
+    if (!device.traits().shares_processors) return 8;  // answers leave as bulk copies
     return cpu::available_processors() > 3 ? 2 : 1;
 }
 
@@ -20,7 +20,8 @@ namespace {
     return static_cast<double>(count) / std::chrono::duration<double>(elapsed).count();
 }
 
-void measure_highest(SoakDriver& driver, SoakOptions const& options, SoakResult& result) {
+template <unsigned lines>
+void measure_highest(SoakDriver<lines>& driver, SoakOptions const& options, SoakResult& result) {
     auto const measured = soak_seconds(std::min(1.0, options.seconds / 2));
     auto const no_tick = [](SoakClock::duration /*elapsed*/) {};
     driver.run(0, measured / 10, no_tick);  // warms up
@@ -32,8 +33,9 @@ void measure_highest(SoakDriver& driver, SoakOptions const& options, SoakResult&
         throw Error("highest rate", "the time is too short for a reply");
 }
 
-void soak_under_load(SoakDriver& driver, SoakOptions const& options, Progress const& progress,
-                     SoakResult& result) {
+template <unsigned lines>
+void soak_under_load(SoakDriver<lines>& driver, SoakOptions const& options,
+                     Progress const& progress, SoakResult& result) {
     auto const duration = soak_seconds(options.seconds);
     auto const warm_after =
         std::min(std::max<SoakClock::duration>(duration / 10, soak_seconds(1)), duration / 2);
@@ -71,16 +73,13 @@ void try_soak_step(std::string& failure, Step&& step) {
     }
 }
 
-}  // namespace
-
-SoakResult run_soak(Device const& device, SoakOptions const& options, Progress const& progress) {
-    if (options.abandon_every == 0 || !(options.seconds > 0)) {
-        throw UsageError("soak", "a time, and how often a reply is given up, are needed");
-    }
+template <unsigned lines>
+SoakResult soak_with(Device const& device, SoakOptions const& options, Progress const& progress) {
     SoakResult result;
     result.channels = options.channels.value_or(default_soak_channels(device));
+    result.lines = lines;
     result.load_percent = options.load_percent;
-    SoakDriver driver(device, options, result.channels);
+    SoakDriver<lines> driver(device, options, result.channels);
     try_soak_step(result.failure, [&] {
         measure_highest(driver, options, result);
         soak_under_load(driver, options, progress, result);
@@ -89,6 +88,24 @@ SoakResult run_soak(Device const& device, SoakOptions const& options, Progress c
     try_soak_step(result.failure, [&] { driver.stop(); });
     result.counts = driver.finish();
     return result;
+}
+
+}  // namespace
+
+SoakResult run_soak(Device const& device, SoakOptions const& options, Progress const& progress) {
+    if (options.abandon_every == 0 || !(options.seconds > 0)) {
+        throw UsageError("soak", "a time, and how often a reply is given up, are needed");
+    }
+    switch (options.lines) {
+        case 1:
+            return soak_with<1>(device, options, progress);
+        case 2:
+            return soak_with<2>(device, options, progress);
+        case 16:
+            return soak_with<16>(device, options, progress);
+        default:
+            throw UsageError("soak", "a message has 1, 2 or 16 lines");
+    }
 }
 
 }  // namespace carillon::tool

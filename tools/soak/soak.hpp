@@ -21,6 +21,7 @@ struct SoakOptions {
     double seconds = 60;
     unsigned load_percent = 50;               // of the highest rate
     std::optional<unsigned> channels;         // each with a block; none: a few
+    unsigned lines = 1;                       // of a message, either way: 1, 2 or 16
     std::uint32_t capacity = 256;             // slots of a channel
     std::uint64_t abandon_every = 1U << 16U;  // one request of so many on each channel is given up
 };
@@ -48,6 +49,7 @@ struct SoakMemory {
 struct SoakResult {
     SoakCounts counts;  // of every request, those that measured the highest rate too
     unsigned channels = 0;
+    unsigned lines = 0;  // of a message
     double seconds = 0;  // of the load
     unsigned load_percent = 0;
     double highest_per_second = 0;
