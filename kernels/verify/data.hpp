@@ -152,13 +152,18 @@ struct RelaxedNear {
     }
 };
 
+// What a ring has of the memory for data: a block for each slot, and two that stay empty, for the
+// words of a ring that consumers share (rows.hpp).
+[[nodiscard]] CARILLON_HD constexpr std::size_t data_words_of_ring(std::uint32_t capacity) {
+    return (std::size_t{capacity} + 2) * data_words;
+}
 // Where the data of ring `ring` begin.
 [[nodiscard]] CARILLON_HD inline std::uint64_t* data_of(void* memory, unsigned ring,
                                                         std::uint32_t capacity) {
-    return static_cast<std::uint64_t*>(memory) + std::size_t{ring} * capacity * data_words;
+    return static_cast<std::uint64_t*>(memory) + ring * data_words_of_ring(capacity);
 }
 
-// Receiver: DataReceiver, or RowReceiver (rows.hpp).
+// Receiver: DataReceiver, or one of rows.hpp.
 template <class Receiver>
 struct ReceiveData {
     ChannelTable channels;

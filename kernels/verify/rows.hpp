@@ -57,4 +57,45 @@ class RowReceiver {
     Producer<DataReceipt, DeviceFar, Near> receipts_;
 };
 
+// The same as the consumer of an MPMC ring, alone: it lies in the slots of the other one and has
+// its own words in the two last blocks of the data. Its producer is one that shares with nobody,
+// for which the credit of the first stripe does: all lines before it have been taken then.
+class SharedRowReceiver {
+   public:
+    CARILLON_POLICY_CODE
+    CARILLON_HD SharedRowReceiver(RingView const& names, RingView const& receipts,
+                                  std::uint64_t* data, std::uint32_t ring)
+        : data_(data), ring_(ring), names_(shared(names, data)), receipts_(receipts) {}
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_receive(Findings& findings) {
+        std::uint32_t taken = 0;
+        auto const use = [&](DataName const& name, Sequence /*number*/) {
+            ++taken;
+            std::uint64_t const sum = check_data(data_, ring_, name, findings);
+            if (!receipts_.try_push({name.number, sum})) {
+                findings.add({Fault::missing, ring_, name.number, 0, 1, 0});
+            }
+        };
+        bool const any = names_.poll(use);
+        if (1 < taken) ++findings.rounds;
+        return any;
+    }
+
+   private:
+    static constexpr std::uint32_t stripe_shift = 4;
+
+    [[nodiscard]] CARILLON_HD static MpmcRingView shared(RingView const& names,
+                                                         std::uint64_t* data) {
+        std::uint64_t* const given_up = data + std::size_t{names.capacity} * data_words;
+        return {names.slots,  given_up,       given_up + data_words, nullptr,
+                names.credit, names.capacity, stripe_shift,          names.first};
+    }
+
+    std::uint64_t const* data_;
+    std::uint32_t ring_;
+    MpmcConsumer<DataName, DeviceNear, DeviceFar, OneThread> names_;
+    Producer<DataReceipt, DeviceFar, DeviceNear> receipts_;
+};
+
 }  // namespace carillon::tool

@@ -30,7 +30,7 @@ class VerifyRowsTest : public testing::Test {
 
     RingMemory names_{capacity};
     RingMemory receipts_{capacity};
-    std::vector<std::uint64_t> data_ = std::vector<std::uint64_t>(capacity * data_words);
+    std::vector<std::uint64_t> data_ = std::vector<std::uint64_t>(data_words_of_ring(capacity));
     DataSender<HostMapped, HostCached> sender_{
         names_.view(), receipts_.view(), data_.data(), OutOfLine::written,
         HostMapped({StoreKind::cached, PublishMode::one_step})};
@@ -68,6 +68,28 @@ TEST_F(VerifyRowsTest, anOldWordOfAnyMessageOfARowIsReported) {
     }
 }
 
+// Across the end of the ring, for which a producer of its own needs the credit of a stripe.
+TEST_F(VerifyRowsTest, rowsOfARingThatConsumersShareAreChecked) {
+    SharedRowReceiver shared(names_.view(), receipts_.view(), data_.data(), 2);
+    for (std::uint64_t sent = 0; sent < 3 * capacity; sent += longest_row) {
+        send(longest_row);
+        while (shared.try_receive(findings_)) {
+        }
+        while (sender_.try_receipt()) {
+        }
+    }
+    EXPECT_EQ(findings_.checks, 3 * capacity);
+    EXPECT_GT(findings_.rounds, 0U);
+    EXPECT_EQ(findings_.violations, 0U);
+    send(longest_row);
+    word(3 * capacity + 3, 0) = 0;
+    while (shared.try_receive(findings_)) {
+    }
+    ASSERT_EQ(findings_.violations, 1U);
+    EXPECT_EQ(findings_.evidence[0].fault, Fault::stale_data);
+    EXPECT_EQ(findings_.evidence[0].line, 3 * capacity + 3);
+}
+
 // Sends a row, once, between the control's look at the data and that at the lines.
 struct SendingNear : DeviceNear {
     static inline std::function<void()> send;
@@ -99,6 +121,11 @@ TEST(VerifyRowsRunTest, dataOfRowsAreThere) {
     Findings const findings = run_data(stage, test, std::chrono::milliseconds(50));
     EXPECT_EQ(findings.violations, 0U);
     EXPECT_GT(findings.rounds, 0U) << "lines were taken together";
+    test.shared = true;
+    Findings const shared = run_data(stage, test, std::chrono::milliseconds(50));
+    EXPECT_EQ(shared.violations, 0U);
+    EXPECT_GT(shared.rounds, 0U);
+    test.shared = false;
     test.relaxed_load = true;
     EXPECT_GT(run_data(stage, test, std::chrono::milliseconds(20)).checks, 0U);
     test = {Direction::to_device, OutOfLine::none, true};

@@ -9,7 +9,7 @@ namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t capacity = 16;
-constexpr std::uint32_t capacity_of_rows = 64;
+constexpr std::uint32_t capacity_of_rows = data_words;  // as a SharedRowReceiver has room for
 
 struct DataRings {
     VerifyStage const& stage;
@@ -28,7 +28,7 @@ struct DataRings {
 
     [[nodiscard]] unsigned count() const { return stage.threads * stage.rings_per_thread(); }
     [[nodiscard]] std::size_t bytes() const {
-        return std::size_t{count()} * memory.capacity() * data_words * sizeof(std::uint64_t);
+        return count() * data_words_of_ring(memory.capacity()) * sizeof(std::uint64_t);
     }
     [[nodiscard]] std::uint64_t* data_of_ring(unsigned ring) const {
         return data_of(data.host_ptr(), ring, memory.capacity());
@@ -120,6 +120,8 @@ Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
     DataTest const& test = rings.test;
     if (test.rows && test.read_early) {
         start_receiving<RowReceiver<DeviceNear, true>>(kernel, rings);
+    } else if (test.rows && test.shared) {
+        start_receiving<SharedRowReceiver>(kernel, rings);
     } else if (test.rows) {
         test.relaxed_load ? start_receiving<RowReceiver<RelaxedNear>>(kernel, rings)
                           : start_receiving<RowReceiver<DeviceNear>>(kernel, rings);

@@ -50,6 +50,7 @@ struct DataTest {
     bool rows = false;          // lines are sent, and taken, several at once
     bool relaxed_load = false;  // a control
     bool read_early = false;    // a control, of rows: data are read ahead of the line
+    bool shared = false;        // they are taken as those of an MPMC ring
     // to_host only
     bool bulk = false;  // lines leave as bulk copies
 };

@@ -144,7 +144,11 @@ class Verification {
         auto const broken = part(share / 3 * control_share);
         DataTest test{Direction::to_device};
         test.rows = true;
-        Findings const found = run_data(stage_, test, part(share * (1 - control_share)));
+        DataTest shared = test;
+        shared.shared = true;
+        auto const kept = part(share / 2 * (1 - control_share));
+        Findings found = run_data(stage_, test, kept);
+        found += run_data(stage_, shared, kept);
         DataTest unreleased = test;
         unreleased.order = OutOfLine::none;
         DataTest relaxed = test;
