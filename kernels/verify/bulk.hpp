@@ -24,10 +24,13 @@ struct WordByWordFar : DeviceFar {
     }
     CARILLON_POLICY_CODE
     template <std::size_t most>
-    CARILLON_HD void store_row(Line* to, Line const (&lines)[most], std::size_t count,
-                               std::size_t quads) const {
-        store_words(to, lines, count, quads);
+    CARILLON_HD void stage(Line* to, std::uint32_t /*i*/, Line const& line,
+                           std::size_t quads) const {
+        store_words(to, &line, 1, quads);
     }
+    template <std::size_t most>
+    CARILLON_HD void store_staged(Line* /*to*/, std::size_t /*count*/,
+                                  std::size_t /*quads*/) const {}
 
    private:
     // Of the last line `last` quads, of those before it all.
@@ -77,13 +80,13 @@ struct SendAnswers {
         if constexpr (row == 1) {
             return producer.try_push(T::make(block, producer.next()));
         } else {
-            std::uint32_t const count = 1 + scramble(tag_of(producer.next()), 0) % row;
-            if (producer.room(count) < count) return false;
-            Packed<T> messages[row];
-            for (std::uint32_t i = 0; i < row; ++i) {
-                messages[i] = pack(T::make(block, producer.next() + i), 0);
+            std::uint32_t const wanted = 1 + scramble(tag_of(producer.next()), 0) % row;
+            std::uint32_t const count = producer.room_in_a_row(wanted);
+            if (count == 0) return false;
+            for (std::uint32_t i = 0; i < count; ++i) {
+                producer.template stage<row>(i, pack(T::make(block, producer.next() + i), 0));
             }
-            producer.put_row(messages, count);
+            producer.template put_staged<row>(count);
             return true;
         }
     }
@@ -131,7 +134,8 @@ class AnswerTaker {
         std::size_t arrived = 0;
         for (std::size_t i = 0; i < lines_of<T>; ++i) {
             std::size_t const quads = quads_in_line<T>(i);
-            Line const seen = near_.load_line(consumer_.awaited() + i, quads);
+            Line const* const first = consumer_.awaited() - detail::awaited_line<T>;
+            Line const seen = near_.load_line(first + i, quads);
             for (std::size_t q = 0; q < quads; ++q) {
                 arrived += check(seen.quads[q], quads_per_line * i + q, findings) ? 1 : 0;
             }
