@@ -93,8 +93,8 @@ class Device {
     // `bytes` stay where they are until they are unregistered: when the Memory goes, or later if a
     // kernel lives on the device then (Memory). `owner` is kept until then: whatever owns the
     // bytes, or tells by its end that they may be freed. Throws UsageError for no bytes, for a null
-    // pointer, and where some of the bytes are registered already, or still; OutOfMemoryError,
-    // CudaError.
+    // pointer, and where some of the bytes are registered already, or still, with whichever device;
+    // OutOfMemoryError, CudaError.
     [[nodiscard]] Memory register_host(std::span<std::byte> bytes,
                                        std::shared_ptr<void const> owner = {}) const;
 

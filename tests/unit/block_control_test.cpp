@@ -145,6 +145,19 @@ TEST_F(BlockControlTest, longRequestIsFollowedByALook) {
 }
 
 // Nor where one block watches many channels.
+TEST_F(BlockControlTest, requestsAreQuickThatComeSoonAfterEachOther) {
+    Control control = start(0, 0);
+    time_.ticks += 1'000'000;
+    (void)control.busy();
+    EXPECT_FALSE(control.was_quick());
+    time_.ticks += 4000;
+    (void)control.busy();
+    EXPECT_TRUE(control.was_quick());
+    time_.ticks += 5000;
+    (void)control.busy();
+    EXPECT_FALSE(control.was_quick());
+}
+
 TEST_F(BlockControlTest, sweepThatTookLongIsFollowedByALook) {
     EXPECT_EQ(sweeps_until_stopped(2'000'000), 2U);
     EXPECT_EQ(status_.ended, static_cast<std::uint64_t>(EndReason::told));

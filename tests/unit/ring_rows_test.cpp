@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <vector>
 
@@ -188,9 +189,28 @@ TEST(RingRowsTest, thoseBeforeAndTheOneWhoseUseThrowsAreTaken) {
     }
 }
 
+// Puts lines aside until they leave together, as a GPU does; a CPU thread in its place need not.
+struct DeferringFar : DeviceFar {
+    template <std::size_t longest>
+    void stage(Line* to, std::uint32_t i, Line const& line, std::size_t /*quads*/) const {
+        if (i == 0) first = to;
+        EXPECT_EQ(to, first + i);
+        aside.at(i) = line;
+    }
+    template <std::size_t longest>
+    void store_staged(Line* to, std::size_t count, std::size_t quads) const {
+        EXPECT_EQ(to, first);
+        for (std::size_t i = 0; i < count; ++i) store_line(to + i, aside.at(i), 0, quads);
+    }
+
+    inline static std::array<Line, most> aside;
+    inline static Line* first;
+};
+using Deferring = Producer<Whole, DeferringFar, DeviceNear>;
+
 template <class End>
 class PutRowTest : public testing::Test {};
-using Ends = testing::Types<Plain, Bulk>;
+using Ends = testing::Types<Plain, Bulk, Deferring>;
 TYPED_TEST_SUITE(PutRowTest, Ends);
 
 TYPED_TEST(PutRowTest, rowsOfAnyLengthArriveLapAfterLap) {

@@ -70,6 +70,7 @@ TEST(RowTest, ofAnMpmcRingEndsAtTheFirstMessageThatIsNotThere) {
 }
 
 // Ends when nothing more comes.
+template <bool quick = true>
 struct UntilIdle {
     static void report_started() {}
     static void report_ended() {}
@@ -78,6 +79,7 @@ struct UntilIdle {
     static void idle() {}
     static void rest(std::uint32_t /*polls*/) {}
     static bool busy() { return false; }
+    static bool was_quick() { return quick; }
     static bool stop_now() { return true; }
 };
 
@@ -95,7 +97,7 @@ void expect_an_answer_each(Far const& far) {
         EchoWhole echo;
         serve(DeviceChannel<Whole, Whole, DeviceNear, Far>(requests.view(), replies.view(),
                                                            DeviceNear(), far),
-              echo, UntilIdle());
+              echo, UntilIdle<>());
         Consumer<Whole, HostCached, HostMapped> host(replies.view());
         for (std::uint64_t n = 1; n <= count; ++n) {
             Whole reply{};
@@ -108,6 +110,38 @@ void expect_an_answer_each(Far const& far) {
 TEST(RowTest, everyRequestThatIsThereIsAnswered) {
     expect_an_answer_each(DeviceFar());
     expect_an_answer_each(DeviceBulkFar());
+}
+
+// Counts what leaves together with others.
+struct CountingFar : DeviceFar {
+    template <std::size_t most>
+    void stage(Line* to, std::uint32_t /*i*/, Line const& line, std::size_t quads) const {
+        ++staged;
+        store_line(to, line, 0, quads);
+    }
+    template <std::size_t most>
+    void store_staged(Line* /*to*/, std::size_t /*count*/, std::size_t /*quads*/) const {}
+
+    inline static unsigned staged = 0;
+};
+
+template <bool quick>
+unsigned answers_in_rows() {
+    RingMemory requests(16);
+    RingMemory replies(16);
+    put_messages(requests, 9, 0);
+    EchoWhole echo;
+    CountingFar::staged = 0;
+    serve(DeviceChannel<Whole, Whole, DeviceNear, CountingFar>(requests.view(), replies.view()),
+          echo, UntilIdle<quick>());
+    EXPECT_TRUE(has_arrived(replies.slot(8), 9));
+    return CountingFar::staged;
+}
+
+// Catches replies that wait for handlers which take long.
+TEST(RowTest, onlyQuickAnswersWaitForEachOther) {
+    EXPECT_EQ(answers_in_rows<true>(), 8U);
+    EXPECT_EQ(answers_in_rows<false>(), 0U);
 }
 
 }  // namespace

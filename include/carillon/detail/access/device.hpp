@@ -152,7 +152,8 @@ class BasicDeviceFar {
 };
 
 // The same for one thread of a block: messages of several lines, and several messages at once,
-// leave as one write on the bus where the GPU can do that; single lines too if `lines_too` says so.
+// leave as one write on the bus where the GPU can do that (a row, if only of one); single lines too
+// if `lines_too` says so.
 // A CPU's root complex takes a GPU's writes one after the other, about 100 ns for each: where many
 // blocks answer, they would wait for each other's quads. For one block alone it takes 30 ns more
 // than a store of each quad (docs/design.md). Data outside the message have no order with it:

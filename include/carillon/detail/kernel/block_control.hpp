@@ -94,8 +94,14 @@ class BasicBlockControl {
         spins_ = 0;
         idle_polls_ = 0;
         sleep_ns_ = 0;
-        return clock_.ticks() - looked_ticks_ > long_ticks && look_next();
+        std::uint64_t const now = clock_.ticks();
+        took_ticks_ = now - busy_ticks_;
+        busy_ticks_ = now;
+        return now - looked_ticks_ > long_ticks && look_next();
     }
+    // Whether the last call came soon after the one before it: where no poll was in vain between
+    // the two, what was served meanwhile took no longer than some microseconds.
+    [[nodiscard]] CARILLON_HD bool was_quick() const { return took_ticks_ < quick_ticks; }
     // A poll found nothing. True if it slept: beside a sleep a look at the stop word costs nothing.
     CARILLON_POLICY_CODE
     CARILLON_HD bool idle() {
@@ -137,6 +143,7 @@ class BasicBlockControl {
     // Often enough for whoever waits, seldom enough for the bus.
     static constexpr std::uint64_t beat_period_ns = 1'000'000;
     static constexpr std::uint64_t long_ticks = 1'000'000;
+    static constexpr std::uint64_t quick_ticks = 4096;
 
     ControlLine* control_;
     Near near_;
@@ -152,6 +159,8 @@ class BasicBlockControl {
     std::uint64_t heard_ns_ = 0;
     std::uint64_t beaten_ns_ = 0;
     std::uint64_t looked_ticks_ = 0;
+    std::uint64_t busy_ticks_ = 0;  // when a request was served last,
+    std::uint64_t took_ticks_ = 0;  // and how long after the one before it
     EndReason reason_ = EndReason::none;
     std::uint32_t looks_ = 0;
     std::uint32_t spins_ = 0;       // a GPU needs no count of them

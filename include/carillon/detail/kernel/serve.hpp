@@ -71,7 +71,8 @@ struct ReplyRow {
 };
 
 // The requests that are there already, for as long as there are any: they are loaded together, and
-// the replies to them leave together. Whether it is time for a look at the stop word.
+// the replies to them leave together. For handlers that are quick: a reply waits for those of its
+// row. Whether it is time for a look at the stop word.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control) {
@@ -88,6 +89,7 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
             if (channel.requests.template try_consume_row<most>(room, handle) == 0) return false;
         }
         if (control.busy()) return true;
+        if (!control.was_quick()) return false;
     }
 }
 
@@ -122,7 +124,8 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
             bool due = control.busy();
             if constexpr (in_rows) {
                 // It was there when the last one had been answered: so may others be.
-                if (!waited && !due) due = detail::serve_rows(channel, handler, control);
+                if (!waited && !due && control.was_quick())
+                    due = detail::serve_rows(channel, handler, control);
             }
             if (!due) continue;
         }

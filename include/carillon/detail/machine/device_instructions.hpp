@@ -58,8 +58,8 @@ concept GpuKeeps = std::copyable<Gpu> && requires(Gpu const& gpu, Quad const* qu
 // Lines in a row at once, where the GPU has that: the first `count`, at most the template's number,
 // at least `quads` quads of each and of the last one `last`. Or one by one: stage_bulk() puts line
 // `i`, which is for `to`, where store_staged() takes the first `count` from, or stores it itself;
-// nothing else is stored in between. settle_bulk() waits until all that the thread has stored so is
-// written.
+// no other row and no store_bulk() of the same number comes in between. settle_bulk() waits until
+// all that the thread has stored so is written.
 template <class Gpu>
 concept GpuBulkStores = GpuStores<Gpu> &&
     requires(Gpu const& gpu, Line* to, Line const* from, std::size_t count, std::size_t quads,

@@ -140,7 +140,7 @@ class Consumer {
         std::uint32_t const wanted = count < in_a_row ? count : in_a_row;
         if (wanted == 0) return 0;
         Packed<T> messages[most];
-        // What is loaded beyond is a message once more, which is not the one that belongs there.
+        // What is loaded beyond is the last one once more.
         detail::load_row<T>(near_, messages, [&](std::uint32_t i) {
             return slot_ + std::size_t{i < wanted ? i : wanted - 1} * view_.slot_lines();
         });
@@ -151,7 +151,8 @@ class Consumer {
         // Where all of some have arrived nothing is between their uses, which can overlap.
         CARILLON_UNROLL
         for (std::uint32_t first = 0; first < most; first += at_once) {
-            if (taking.taken != first || !have_arrived(&messages[first], first)) continue;
+            if (taking.taken != first || first + at_once > wanted) continue;
+            if (!have_arrived(&messages[first], first)) continue;
             CARILLON_UNROLL
             for (std::uint32_t i = first; i < first + at_once; ++i) taking.use(i, messages[i], use);
             if (first + at_once == most) continue;
@@ -161,7 +162,7 @@ class Consumer {
         std::uint32_t const first = taking.taken;
         CARILLON_UNROLL
         for (std::uint32_t i = 0; i + 1 < at_once; ++i) {
-            if (taking.taken != first + i || first + i >= most) continue;
+            if (taking.taken != first + i || first + i >= wanted) continue;
             if (!has_arrived(rest[i], tag_of(next_ + first + i), quads_of<T>)) continue;
             taking.use(first + i, rest[i], use);
         }

@@ -150,8 +150,9 @@ class Producer {
         if constexpr (RowAccess<Far>) {
             far_.template store_staged<most>(slot_, count, quads_of<T>);
         }
-        far_.commit(slot_, count * sizeof(Line));  // P2
+        Line* const first = slot_;
         advance(count);
+        far_.commit(first, count * sizeof(Line));  // P2
     }
 
     // Publishes `count` lines and returns true, or returns false at once when there is no room for

@@ -53,7 +53,7 @@ class ToldPages {
     CARILLON_HD explicit ToldPages(PagePairs const& pairs)
         : word_(pairs.there() ? 0 : known_pages), told_(pairs.told) {}
 
-    // To be called for one sequence number after the other.
+    // To be called for every message with which the pairs of another word begin.
     [[nodiscard]] CARILLON_HD Line* slot(RingSlots const& view, Sequence sequence) {
         if (view.begins_word(sequence) && told_ != nullptr) word_ = 0;
         return view.slot(sequence, word_);
