@@ -151,7 +151,7 @@ class AnswerTaker {
         Quad const& awaited = quad_of(expected_);
         bool const is_new = seen.tag() == awaited.tag();
         if (!is_new && old_ == OldQuad::new_payload) return false;
-        ++findings.checks;
+        if (is_new) ++findings.checks;
         Quad const& expected = is_new ? awaited : quad_of(previous_);
         if (seen.low == expected.low && seen.high == expected.high) [[likely]]
             return is_new;

@@ -33,6 +33,7 @@ struct alignas(64) Findings {
     std::uint64_t started = 0;
     std::uint64_t checks = 0;
     std::uint64_t violations = 0;
+    std::uint64_t stale = 0;        // those of them that are stale_data
     std::uint64_t partly_seen = 0;  // looks that saw a line arrive in pieces
     std::uint64_t rounds = 0;       // rows of several lines, or lives of a ring
     std::uint64_t overlapping = 0;  // of these those in which the producer was told as it sent
@@ -41,6 +42,7 @@ struct alignas(64) Findings {
     CARILLON_HD void add(Evidence const& violation) {
         if (violations < most_evidence) evidence[violations] = violation;
         ++violations;
+        if (violation.fault == Fault::stale_data) ++stale;
     }
     [[nodiscard]] std::uint32_t evidence_count() const {
         return violations < most_evidence ? static_cast<std::uint32_t>(violations) : most_evidence;
@@ -52,6 +54,7 @@ struct alignas(64) Findings {
         }
         checks += other.checks;
         violations += other.violations;
+        stale += other.stale;
         partly_seen += other.partly_seen;
         rounds += other.rounds;
         overlapping += other.overlapping;

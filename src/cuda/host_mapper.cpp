@@ -123,9 +123,11 @@ std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t
 
 std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context, Residents& residents,
                                                  std::span<std::byte> bytes,
+                                                 std::shared_ptr<void const> owner,
                                                  std::string_view call) {
     ContextScope const scope(*context);
     auto allocation = std::make_unique<RegisteredAllocation>(context, bytes, call);
+    allocation->owner = std::move(owner);
     CUresult const mapped = allocation->map();
     // Beside a kernel the driver would wait in letting go of it.
     if (mapped != CUDA_SUCCESS) residents.retire(std::move(allocation));

@@ -46,10 +46,11 @@ class Mapper {
 // Page-locked host memory for `call`.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
                                                                std::string_view call);
-// The same of the caller's own bytes.
+// The same of the caller's own bytes; keeps `owner` until they are not registered any more.
 [[nodiscard]] std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context,
                                                                Residents& residents,
                                                                std::span<std::byte> bytes,
+                                                               std::shared_ptr<void const> owner,
                                                                std::string_view call);
 
 // The first of these ways that is open on this machine, as options.memory wants it; tells `info`.

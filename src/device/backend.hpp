@@ -28,8 +28,10 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(std::size_t size) = 0;
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate_host(std::size_t size) = 0;
-    // Throws UsageError where some of the bytes are registered already.
-    [[nodiscard]] virtual std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes) = 0;
+    // Keeps `owner` until the bytes are not registered any more. Throws UsageError where some of
+    // them are already.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> register_host(
+        std::span<std::byte> bytes, std::shared_ptr<void const> owner) = 0;
     // Starts `blocks` blocks of the program. Throws ResidencyError if they do not fit beside the
     // kernels that are running.
     [[nodiscard]] virtual std::unique_ptr<Execution> start(Program const& program,

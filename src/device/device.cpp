@@ -47,9 +47,7 @@ Memory Device::register_host(std::span<std::byte> bytes, std::shared_ptr<void co
         throw UsageError(register_call, fmt::format("{} bytes at a null pointer", bytes.size()));
     }
     detail::require_machine_memory(register_call, bytes.size());
-    auto allocation = backend_->register_host(bytes);
-    allocation->owner = std::move(owner);
-    return {backend_, std::move(allocation)};
+    return {backend_, backend_->register_host(bytes, std::move(owner))};
 }
 
 HostStores Device::stores() const { return backend_->stores(); }

@@ -146,8 +146,11 @@ class EmulatedBackend final : public Backend {
         return allocate_memfd("Device::allocate_host", size);
     }
 
-    std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes) override {
-        return registered_.add("Device::register_host", bytes);
+    std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
+                                              std::shared_ptr<void const> owner) override {
+        auto allocation = register_range("Device::register_host", bytes);
+        allocation->owner = std::move(owner);
+        return allocation;
     }
 
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override {
@@ -169,7 +172,6 @@ class EmulatedBackend final : public Backend {
 
    private:
     std::shared_ptr<VulkanDevice> vulkan_;
-    RegisteredRanges registered_;
 };
 
 }  // namespace

@@ -7,14 +7,20 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <utility>
 
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
+namespace {
 
-class RegisteredRanges::Ranges {
+class RegisteredRanges {
    public:
+    // The process's: never deleted, since memory may be let go at any time.
+    static RegisteredRanges& get() {
+        static auto* const ranges = new RegisteredRanges;
+        return *ranges;
+    }
+
     // False where some of it is there already.
     [[nodiscard]] bool add(std::uintptr_t begin, std::size_t size) {
         std::lock_guard const lock(mutex_);
@@ -37,11 +43,11 @@ class RegisteredRanges::Ranges {
     std::map<std::uintptr_t, std::size_t> sizes_;  // by where they begin
 };
 
-class RegisteredRanges::Registered final : public Allocation {
+class RegisteredRange final : public Allocation {
    public:
-    Registered(std::shared_ptr<Ranges> ranges, std::string_view call, std::span<std::byte> bytes)
-        : ranges_(std::move(ranges)), begin_(reinterpret_cast<std::uintptr_t>(bytes.data())) {
-        if (!ranges_->add(begin_, bytes.size())) {
+    RegisteredRange(std::string_view call, std::span<std::byte> bytes)
+        : begin_(reinterpret_cast<std::uintptr_t>(bytes.data())) {
+        if (!RegisteredRanges::get().add(begin_, bytes.size())) {
             throw UsageError(call,
                              fmt::format("{} bytes at {}, of which some are registered already",
                                          bytes.size(), static_cast<void*>(bytes.data())));
@@ -49,9 +55,9 @@ class RegisteredRanges::Registered final : public Allocation {
         host = device = bytes.data();
         size = bytes.size();
     }
-    ~Registered() override { ranges_->remove(begin_); }
-    Registered(Registered const&) = delete;
-    Registered& operator=(Registered const&) = delete;
+    ~RegisteredRange() override { RegisteredRanges::get().remove(begin_); }
+    RegisteredRange(RegisteredRange const&) = delete;
+    RegisteredRange& operator=(RegisteredRange const&) = delete;
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError("Memory::export_fd",
@@ -59,15 +65,13 @@ class RegisteredRanges::Registered final : public Allocation {
     }
 
    private:
-    std::shared_ptr<Ranges> ranges_;
     std::uintptr_t begin_;
 };
 
-RegisteredRanges::RegisteredRanges() : ranges_(std::make_shared<Ranges>()) {}
+}  // namespace
 
-std::unique_ptr<Allocation> RegisteredRanges::add(std::string_view call,
-                                                  std::span<std::byte> bytes) const {
-    return std::make_unique<Registered>(ranges_, call, bytes);
+std::unique_ptr<Allocation> register_range(std::string_view call, std::span<std::byte> bytes) {
+    return std::make_unique<RegisteredRange>(call, bytes);
 }
 
 }  // namespace carillon::detail
