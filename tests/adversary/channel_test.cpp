@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels on the adversary's machine.
+// Channels on the adversary's machine: of messages of one line and of several, whose replies leave
+// by quads or by bulk copies, and whose requests are served one by one or in rows.
 #include "adversary/scenarios/channel_scenario.hpp"
+#include "support/sized.hpp"
 
 namespace carillon::test {
 namespace {
@@ -9,9 +11,105 @@ class AdversaryChannelTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelTest, testing::ValuesIn(all_configurations()),
                          configuration_name);
 
+template <class Traffic>
+std::string channel(Policies const& policies) {
+    return ChannelScenario<Traffic>(policies).run();
+}
+
 TEST_P(AdversaryChannelTest, everyRequestGetsItsReplyAndTheLoopStartsAndEnds) {
-    EXPECT_TRUE(holds_for_all_seeds(
-        GetParam(), [](Policies const& policies) { return ChannelScenario(policies).run(); }));
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), channel<ChannelTraffic<Whole, Whole>>));
+}
+
+// Of two lines, of which the last has one quad or all, and of three.
+using TwoLines = SizedWords<56>;
+using TwoFullLines = SizedWords<96>;
+using ThreeLines = SizedWords<104>;
+static_assert(lines_of<TwoLines> == 2 && lines_of<TwoFullLines> == 2 && lines_of<ThreeLines> == 3);
+
+TEST_P(AdversaryChannelTest, messagesOfSeveralLinesGetTheirReplies) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        switch (policies.machine().random().below(3)) {
+            case 0:
+                return channel<ChannelTraffic<TwoLines, ThreeLines>>(policies);
+            case 1:
+                return channel<ChannelTraffic<ThreeLines, TwoFullLines>>(policies);
+            default:
+                return channel<ChannelTraffic<TwoFullLines, TwoLines>>(policies);
+        }
+    }));
+}
+
+TEST_P(AdversaryChannelTest, repliesOfSeveralLinesArriveByBulkCopies) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return policies.machine().random().one_in(2)
+                   ? channel<BulkTraffic<TwoLines, ThreeLines>>(policies)
+                   : channel<BulkTraffic<Whole, TwoFullLines>>(policies);
+    }));
+}
+
+// Rows of four, and of sixteen.
+using OneQuad = SizedWords<8>;
+using TwoQuads = SizedWords<24>;
+static_assert(carillon::detail::row_of<Whole, Whole> == 4);
+static_assert(carillon::detail::row_of<OneQuad, TwoQuads> == 16);
+
+TEST_P(AdversaryChannelTest, requestsThatAreServedInRowsHaveTheirDataAndGetTheirReplies) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return policies.machine().random().one_in(2)
+                   ? channel<RowTraffic<Whole, Whole>>(policies)
+                   : channel<RowTraffic<TwoQuads, OneQuad>>(policies);
+    }));
+}
+
+TEST_P(AdversaryChannelTest, rowsOfRepliesArriveByBulkCopies) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return policies.machine().random().one_in(2)
+                   ? channel<BulkTraffic<Whole, Whole>>(policies)
+                   : channel<BulkTraffic<OneQuad, TwoQuads>>(policies);
+    }));
+}
+
+// Of one bus each: five threads vote at every look.
+class AdversaryChannelLanesTest : public testing::TestWithParam<Configuration> {};
+INSTANTIATE_TEST_SUITE_P(With, AdversaryChannelLanesTest,
+                         testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
+
+TEST_P(AdversaryChannelLanesTest, messagesThatLanesShareOutGetTheirReplies) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return policies.machine().random().one_in(2)
+                   ? ChannelScenario<ChannelTraffic<ThreeLines, TwoLines>>(policies)
+                         .run_with_lanes()
+                   : ChannelScenario<ChannelTraffic<TwoFullLines, ThreeLines>>(policies)
+                         .run_with_lanes();
+    }));
+}
+
+constexpr Configuration broken_channel{{}, {StoreKind::avx2, PublishMode::one_step}};
+
+// Why a handler with out_of_line answers by plain stores.
+struct BulkWithData : BulkTraffic<TwoLines, TwoLines> {
+    static constexpr bool replies_refer = true;
+};
+
+TEST(AdversaryBreaksTest, repliesByBulkCopyAreAheadOfTheirData) {
+    EXPECT_TRUE(fails_for_some_seed(broken_channel, "without data", channel<BulkWithData>));
+}
+
+// A block whose copies are under way when it ends.
+struct UnsettledGpu : AdversaryBulkGpu {
+    using AdversaryBulkGpu::AdversaryBulkGpu;
+    static void settle_bulk() {}
+};
+struct Unsettled : BulkTraffic<TwoLines, TwoLines> {
+    using Far = BasicDeviceBulkFar<UnsettledGpu>;
+    static Far far(Machine& machine) {
+        machine.drag_copies();
+        return Far(true, UnsettledGpu(machine));
+    }
+};
+
+TEST(AdversaryBreaksTest, aBlockThatEndsBeforeItsBulkCopiesAreThere) {
+    EXPECT_TRUE(fails_for_some_seed(broken_channel, "still writing", channel<Unsettled>));
 }
 
 }  // namespace

@@ -51,6 +51,47 @@ TEST_P(AdversaryMpmcRingTest, producersThatDieBringTheirDataOrNoMessage) {
     }));
 }
 
+// Of two lines, and of three, of which nothing but the first is looked at until that is there.
+using MpmcTwoLines = MpmcWords<8>;
+using MpmcThreeLines = MpmcWords<13>;
+static_assert(lines_of<MpmcTwoLines> == 2 && lines_of<MpmcThreeLines> == 3);
+
+std::string long_mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
+    return policies.machine().random().one_in(2)
+               ? mpmc_to_device<MpmcTwoLines>(policies, traffic)
+               : mpmc_to_device<MpmcThreeLines>(policies, traffic);
+}
+
+TEST_P(AdversaryMpmcRingTest, messagesOfSeveralLinesArriveWithTheirData) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return long_mpmc_to_device(policies, {.data = OutOfLine::written});
+    }));
+}
+
+// Half way through the lines of one message, too.
+TEST_P(AdversaryMpmcRingTest, producerOfSeveralLinesThatDiesTakesNoMessageOfTheLivingWithIt) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return long_mpmc_to_device(policies, {.data = OutOfLine::written, .deaths = 1});
+    }));
+}
+
+TEST_P(AdversaryMpmcRingTest, messagesThatAreTakenInRowsHaveTheirData) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        unsigned const deaths = policies.machine().random().below(2);
+        return mpmc_to_rows(policies, {.data = OutOfLine::written, .deaths = deaths});
+    }));
+}
+
+TEST_P(AdversaryMpmcRingTest, lanesThatShareAStripeOutTakeEveryMessageWithItsData) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        Random& random = policies.machine().random();
+        MpmcTraffic const traffic{
+            .producers = 2, .data = OutOfLine::written, .lanes = 2 + random.below(2)};
+        return random.one_in(2) ? mpmc_to_device(policies, traffic)
+                                : long_mpmc_to_device(policies, traffic);
+    }));
+}
+
 class AdversaryMpmcRingToHostTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryMpmcRingToHostTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
@@ -60,6 +101,15 @@ TEST_P(AdversaryMpmcRingToHostTest, everyMessageArrivesWithItsDataOnceWholeAndIn
         unsigned const consumers = 1 + policies.machine().random().below(2);
         return mpmc_to_host(policies,
                             {.producers = 2, .consumers = consumers, .data = OutOfLine::written});
+    }));
+}
+
+TEST_P(AdversaryMpmcRingToHostTest, messagesOfSeveralLinesArriveWithTheirData) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        MpmcTraffic const traffic{.producers = 2, .data = OutOfLine::written};
+        return policies.machine().random().one_in(2)
+                   ? mpmc_to_host<MpmcTwoLines>(policies, traffic)
+                   : mpmc_to_host<MpmcThreeLines>(policies, traffic);
     }));
 }
 

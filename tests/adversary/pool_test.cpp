@@ -15,6 +15,34 @@ TEST_P(AdversaryPoolTest, everyReplyIsWholeHasItsDataAndGoesToWhoAsked) {
     }));
 }
 
+// Requests, with where the reply goes, and replies: of two lines, and of three.
+using Two = AskedWords<8>;
+using Three = AskedWords<13>;
+static_assert(lines_of<AddressedRequest<Two>> == 2 && lines_of<Two> == 2);
+static_assert(lines_of<AddressedRequest<Three>> == 3 && lines_of<Three> == 3);
+
+TEST_P(AdversaryPoolTest, repliesOfSeveralLinesAreWholeAndGoToWhoAsked) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        auto const far = policies.device_far();
+        using Far = Policies::DeviceFar;
+        return policies.machine().random().one_in(2)
+                   ? PoolScenario<Far, Two, Three>(policies, far).run()
+                   : PoolScenario<Far, Three, Two>(policies, far).run();
+    }));
+}
+
+TEST_P(AdversaryPoolTest, repliesByBulkCopiesAreWholeAndGoToWhoAsked) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        using Far = BasicDeviceBulkFar<AdversaryBulkGpu>;
+        Machine& machine = policies.machine();
+        if (machine.random().one_in(8)) machine.drag_copies();
+        Far const far(true, AdversaryBulkGpu(machine));
+        return machine.random().one_in(2)
+                   ? PoolScenario<Far, Two, Three>(policies, far, OutOfLine::none).run()
+                   : PoolScenario<Far, Two, AskedOfHost>(policies, far, OutOfLine::none).run();
+    }));
+}
+
 constexpr Configuration broken_pool{{}, {StoreKind::avx2, PublishMode::one_step}};
 
 struct WithoutRelease : Policies::DeviceFar {

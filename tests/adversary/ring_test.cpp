@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings on the adversary's machine.
 #include "adversary/scenarios/ring_scenario.hpp"
+#include "support/sized.hpp"
 
 namespace carillon::test {
 namespace {
@@ -39,6 +40,30 @@ TEST_P(AdversaryRingToDeviceTest, messagesArriveWhicheverPagesTheDeviceChoosesAn
 TEST_P(AdversaryRingToDeviceTest, batchesArriveWhicheverPagesTheDeviceChoosesAndWhenever) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         return ring_in_pairs<ToldPages>(policies, OutOfLine::none).in_batches().run();
+    }));
+}
+
+// Of four at once: of messages of one quad, or of four.
+TEST_P(AdversaryRingToDeviceTest, rowsHaveTheirDataAndComeWhicheverPagesTheDeviceChooses) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        OutOfLine const data = OutOfLine::written;
+        switch (policies.machine().random().below(3)) {
+            case 0:
+                return ring_in_pairs<ToldPages>(policies, data).in_rows().run();
+            case 1:
+                return ring_of<SizedWords<8>>(policies, data).in_rows().run();
+            default:
+                return ring_of<Whole>(policies, data).in_rows().run();
+        }
+    }));
+}
+
+// What rows rely on, and what nothing documents (docs/guarantees.md): of a message that is not the
+// last of a row no load is an acquire.
+TEST(AdversaryBreaksTest, aRowOnADeviceThatLoadsAheadOfABranch) {
+    Configuration const ordinary{{}, {StoreKind::avx2, PublishMode::one_step}};
+    EXPECT_TRUE(fails_for_some_seed(ordinary, "other data", [](Policies const& policies) {
+        return ring_of<SizedWords<8>>(policies, OutOfLine::written).in_rows(false).run();
     }));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watched channels on the adversary's machine.
 #include "adversary/scenarios/watch_scenario.hpp"
+#include "support/sized.hpp"
 
 namespace carillon::test {
 namespace {
@@ -11,7 +12,14 @@ INSTANTIATE_TEST_SUITE_P(With, AdversaryWatchTest, testing::ValuesIn(all_configu
 
 TEST_P(AdversaryWatchTest, everyRequestOfEveryChannelIsHeardAndAnswered) {
     EXPECT_TRUE(holds_for_all_seeds(
-        GetParam(), [](Policies const& policies) { return WatchScenario(policies).run(); }));
+        GetParam(), [](Policies const& policies) { return WatchScenario<>(policies).run(); }));
+}
+
+// Their doorbells are ahead of some of a request's lines, or behind them.
+TEST_P(AdversaryWatchTest, requestsOfSeveralLinesAreHeardAndAnswered) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        return WatchScenario<SizedWords<96>, SizedWords<104>>(policies).run();
+    }));
 }
 
 }  // namespace

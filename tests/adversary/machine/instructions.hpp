@@ -124,10 +124,37 @@ class AdversaryGpu {
     }
     void fence_system() const { machine_->fence(Side::device); }
 
-   private:
+   protected:
     Machine* machine_;
 };
 
+// A GPU that has bulk copies, and whose compiler is told which loads to keep: the code that it runs
+// looks at several messages at once.
+class AdversaryBulkGpu : public AdversaryGpu {
+   public:
+    using AdversaryGpu::AdversaryGpu;
+
+    // As ptx::store_bulk: from memory that is used again, so that what lies between the lines'
+    // quads is of anything that was sent before.
+    template <std::size_t most>
+    void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
+                    std::size_t last) const {
+        std::array<Quad, most * quads_per_line> staged;
+        for (std::size_t i = 0; i != staged.size(); ++i) {
+            std::size_t const line = i / quads_per_line;
+            bool const sent = i % quads_per_line < (line + 1 < count ? quads : last);
+            staged[i] = line < count && sent ? from[line].quads[i % quads_per_line]
+                                             : Quad{machine_->random().next(), ~std::uint64_t{0}};
+        }
+        std::size_t const size = (count - 1) * quads_per_line + last;
+        machine_->store_bulk(to, std::span(staged).first(size));
+    }
+    void settle_bulk() const { machine_->settle_bulk(); }
+    static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
+    static void keep_in_memory(Line* /*lines*/) {}
+};
+
+static_assert(GpuBulkStores<AdversaryBulkGpu> && GpuKeeps<AdversaryBulkGpu>);
 static_assert(CpuLoads<AdversaryCpu> && CpuClaims<AdversaryCpu> && CpuMappedStores<AdversaryCpu>);
 static_assert(CpuBulkStores<AdversaryCpu> && CpuCoherentStores<AdversaryCpu>);
 static_assert(GpuLoads<AdversaryGpu> && GpuStores<AdversaryGpu> && GpuClaims<AdversaryGpu>);

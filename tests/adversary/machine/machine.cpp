@@ -30,6 +30,7 @@ void Machine::reset(Bus const& bus, std::uint64_t seed, bool traced) {
     posted(Side::device).reset(random_.one_in(4), order_own);
     for (WriteCombining& buffers : buffers_) buffers.reset();
     horizon_ = {};
+    latest_ = {};
     lives_ = {};
     steps_ = 0;
     stalled_until_ = {};
@@ -142,14 +143,15 @@ void Machine::evict_by_chance() {
 
 void Machine::deliver_one(Side writer) {
     if (posted(writer).empty()) return;
-    PostedWrite const write = posted(writer).take(random_);
-    cells_.write(write.first, write.words());
-    note(Event::Kind::arrive, writer, write.first, write.words());
+    auto const write = posted(writer).take(random_);
+    if (!write) return;
+    cells_.write(write->first, write->words());
+    note(Event::Kind::arrive, writer, write->first, write->words());
 }
 
-void Machine::post(Side writer, Cell first, std::span<std::uint64_t const> words) {
-    if (posted(writer).full()) deliver_one(writer);
-    posted(writer).post(eyes(writer), first, words);
+void Machine::post(Side writer, Cell first, std::span<std::uint64_t const> words, bool bulk) {
+    while (posted(writer).full()) deliver_one(writer);
+    posted(writer).post(eyes(writer), first, words, bulk);
 }
 
 }  // namespace carillon::test

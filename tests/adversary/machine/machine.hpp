@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -70,6 +71,9 @@ class Machine {
         chances_.deliver[index(Side::host)] = 127;
     }
 
+    // Bulk copies take their time.
+    void drag_copies() { posted(Side::device).let_copies_linger(); }
+
     // Everything below is for the bodies. A failure ends the run.
     template <class... Values>
     void require(bool holds, fmt::format_string<Values const&...> text, Values const&... values) {
@@ -101,6 +105,18 @@ class Machine {
         return before;
     }
     void fence(Side side);
+    // What the running thread has loaded decides, by a branch, what it loads from now on: none of
+    // that is older. Hardware loads nothing ahead of a branch; nothing documents it.
+    void decide() {
+        Actor const actor = eyes(threads_[running_].side);
+        horizon_[actor] = std::max(horizon_[actor], latest_[actor]);
+    }
+    // A device's bulk copy: quads in any order, in none with what else it writes or fences, and the
+    // time until all of the running thread's have arrived.
+    void store_bulk(void const* to, std::span<Quad const> quads);
+    void settle_bulk();
+    // Whether such copies are under way, for the test's own eyes.
+    [[nodiscard]] bool copies() const { return posted_[index(Side::device)].copies(); }
     void read_back(std::uint64_t const* from);
     void flush(void const* where, std::size_t size);
     void invalidate(void const* where, std::size_t size);
@@ -130,7 +146,7 @@ class Machine {
     void move_bus(std::uint64_t draw);
     void evict_by_chance();
     void deliver_one(Side writer);
-    void post(Side writer, Cell first, std::span<std::uint64_t const> words);
+    void post(Side writer, Cell first, std::span<std::uint64_t const> words, bool bulk = false);
     void post_pieces(PartialLine const& part, Pieces pieces);
     void leave_buffer(PartialLine const& part);
     [[nodiscard]] Time time_of_load(Side side);
@@ -159,6 +175,7 @@ class Machine {
     std::array<WriteCombining, max_actors> buffers_;
     HostCopy copy_;
     std::array<Time, max_actors> horizon_{};  // a thread's loads see nothing older
+    std::array<Time, max_actors> latest_{};   // of what it has loaded in any order
     std::uint32_t steps_ = 0;
     std::array<std::uint32_t, max_actors> stalled_until_{};
     std::array<std::uint32_t, max_actors> lives_{};  // accesses left, and 1; 0: no end of them

@@ -52,6 +52,8 @@ void Machine::load(Side side, void const* from, std::span<std::uint64_t> words, 
                           ? copy_.read(first, words)
                           : cells_.read(eyes(side), first, time_of_load(side), words);
     Time& horizon = horizon_[eyes(side)];
+    Time& latest = latest_[eyes(side)];
+    latest = std::max(latest, time);
     if (order == LoadOrder::acquire) horizon = std::max(horizon, time);
     note(Event::Kind::load, side, first, words);
 }
@@ -71,6 +73,26 @@ void Machine::fence(Side side) {
         if (!bus_.coherent()) return;  // what the copy holds is ordered by flushes only
     }
     posted(side).fence(eyes(side));
+}
+
+void Machine::store_bulk(void const* to, std::span<Quad const> quads) {
+    step(Side::device);
+    Cell const first = cell_at(to);
+    if (memory_of(first) != Side::host) fail("a bulk copy to near memory");
+    std::array<std::uint32_t, 16 * quads_per_line> order;
+    std::iota(order.begin(), order.begin() + quads.size(), 0U);
+    for (std::size_t i = 0; i != quads.size(); ++i) {
+        auto const left = static_cast<std::uint32_t>(quads.size() - i);
+        std::swap(order[i], order[i + random_.below(left)]);
+        Quad const& quad = quads[order[i]];
+        std::array const words{quad.low, quad.high};
+        note(Event::Kind::store, Side::device, first + 2 * order[i], words);
+        post(Side::device, first + 2 * order[i], words, true);
+    }
+}
+
+void Machine::settle_bulk() {
+    while (posted(Side::device).copies(running_)) step(Side::device);
 }
 
 // A read does not overtake what was posted before it.

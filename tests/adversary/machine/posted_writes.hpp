@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "adversary/machine/cells.hpp"
@@ -20,6 +21,7 @@ struct PostedWrite {
     Actor writer;
     std::uint32_t after;   // the writer's last fence before it; 0 for none
     std::uint32_t fenced;  // the writer's first fence after it; 0 for none
+    bool bulk;             // a piece of a bulk copy
     std::array<std::uint64_t, 2> word;
 
     [[nodiscard]] std::span<std::uint64_t const> words() const { return {word.data(), count}; }
@@ -40,20 +42,24 @@ class PostedWrites {
         fences_so_far_ = 0;
         last_fence_ = {};
         in_order_ = in_order;
+        copies_linger_ = false;
         fences_ = fences;
     }
+    // Pieces of bulk copies take long from now on.
+    void let_copies_linger() { copies_linger_ = true; }
 
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] bool full() const { return size_ == writes_.size(); }
 
-    // Not when full.
-    void post(Actor writer, Cell first, std::span<std::uint64_t const> words) {
+    // Not when full. A piece of a bulk copy is in no order with anything, whatever is fenced.
+    void post(Actor writer, Cell first, std::span<std::uint64_t const> words, bool bulk = false) {
         PostedWrite& write = writes_[size_++];
         write.first = first;
         write.count = static_cast<std::uint32_t>(words.size());
         write.writer = writer;
-        write.after = last_fence_[writer];
+        write.after = bulk ? 0 : last_fence_[writer];
         write.fenced = 0;
+        write.bulk = bulk;
         std::copy(words.begin(), words.end(), write.word.begin());
     }
 
@@ -62,13 +68,28 @@ class PostedWrites {
         last_fence_[writer] = ++fences_so_far_;
         for (std::size_t i = 0; i != size_; ++i) {
             PostedWrite& write = writes_[i];
-            if (write.writer == writer && write.fenced == 0) write.fenced = fences_so_far_;
+            if (write.writer == writer && !write.bulk && write.fenced == 0) {
+                write.fenced = fences_so_far_;
+            }
         }
     }
 
-    // Takes out a write that may arrive next. Not when empty.
-    PostedWrite take(Random& random) {
+    // Whether bulk copies are under way, of this thread or of any.
+    [[nodiscard]] bool copies(Actor writer) const {
+        return std::any_of(writes_.begin(), writes_.begin() + size_, [&](PostedWrite const& each) {
+            return each.bulk && each.writer == writer;
+        });
+    }
+    [[nodiscard]] bool copies() const {
+        return std::any_of(writes_.begin(), writes_.begin() + size_,
+                           [](PostedWrite const& each) { return each.bulk; });
+    }
+
+    // Takes out a write that may arrive next, or none when the one that was drawn takes longer. Not
+    // when empty.
+    std::optional<PostedWrite> take(Random& random) {
         std::size_t const chosen = in_order_ ? 0 : choose(random);
+        if (copies_linger_ && !in_order_ && writes_[chosen].bulk && !random.one_in(16)) return {};
         PostedWrite const write = writes_[chosen];
         std::copy(writes_.begin() + chosen + 1, writes_.begin() + size_, writes_.begin() + chosen);
         --size_;
@@ -76,19 +97,19 @@ class PostedWrites {
     }
 
    private:
+    // Writes to one word keep their order, and fences keep theirs.
     [[nodiscard]] bool comes_first(PostedWrite const& one, PostedWrite const& than) const {
+        if (one.bulk || than.bulk) return false;
+        if (one.overlaps(than)) return true;
         if (one.fenced == 0 || one.fenced > than.after) return false;
         return fences_ == Fences::order_all || one.writer == than.writer;
     }
 
-    // Any, but for the fences, and writes to one word keep their order.
+    // Any that nothing has to come before.
     [[nodiscard]] std::size_t choose(Random& random) const {
         std::size_t chosen = random.below(static_cast<std::uint32_t>(size_));
         for (std::size_t earlier = chosen; earlier-- != 0;) {
-            if (writes_[earlier].overlaps(writes_[chosen]) ||
-                comes_first(writes_[earlier], writes_[chosen])) {
-                chosen = earlier;
-            }
+            if (comes_first(writes_[earlier], writes_[chosen])) chosen = earlier;
         }
         return chosen;
     }
@@ -98,6 +119,7 @@ class PostedWrites {
     std::uint32_t fences_so_far_ = 0;
     std::array<std::uint32_t, max_actors> last_fence_{};
     bool in_order_ = false;
+    bool copies_linger_ = false;
     Fences fences_ = Fences::order_own;
 };
 

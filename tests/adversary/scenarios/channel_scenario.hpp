@@ -4,112 +4,114 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "adversary/machine/fiber_lanes.hpp"
+#include "adversary/scenarios/channel_traffic.hpp"
 #include "adversary/scenarios/ring_scenario.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/serve_long.hpp"
 
 namespace carillon::test {
-
-inline constexpr std::uint64_t sm_in_test = 7;
-
-struct AdversaryClock {
-    static void idle(std::uint32_t /*polls*/) {}
-    static void sleep(std::uint32_t /*ns*/) {}
-    [[nodiscard]] static std::uint64_t now_ns() { return 0; }
-    [[nodiscard]] static std::uint64_t ticks() { return 0; }
-    [[nodiscard]] static std::uint32_t sm() { return sm_in_test; }
-};
-
-// Request i names a word for the device; the reply to it names one for the host.
-class AdversaryHandler {
-   public:
-    static constexpr bool out_of_line = true;
-    AdversaryHandler(Policies const& policies, OutOfLineWords const& requested)
-        : machine_(policies.machine()), requested_(requested), replied_(policies, Side::device) {}
-
-    Whole operator()(Whole const& request) {
-        machine_.require(request == Whole::make(served_), "request {} is wrong", served_);
-        auto const at = static_cast<std::uint32_t>(served_);
-        machine_.require(requested_.read(at) == served_ + 1, "request {} without data", served_);
-        replied_.write(at, ~served_);
-        return Whole::make(~served_++);
-    }
-    [[nodiscard]] OutOfLineWords const& replied() const { return replied_; }
-    [[nodiscard]] std::uint64_t served() const { return served_; }
-
-   private:
-    Machine& machine_;
-    OutOfLineWords const& requested_;
-    OutOfLineWords replied_;
-    std::uint64_t served_ = 0;
-};
 
 // One channel in the machine's memory, as in a ChannelTable's but for the size of a page. After its
 // slots each memory has three lines for its words.
 inline ChannelView lay_channel(Machine& machine, RingShape const& shape, std::uint32_t page_shift,
-                               std::uint32_t first_line = 0) {
+                               std::uint32_t first_line = 0, std::uint32_t request_lines = 1,
+                               std::uint32_t reply_lines = 1) {
     Line* const requests = machine.device_lines() + first_line;
     Line* const replies = machine.host_lines() + first_line;
     PagePairs pages{nullptr, nullptr, page_shift};
-    std::size_t const request_lines =
+    std::size_t const slots =
         std::size_t{2} * (PagePairs::pairs(shape.capacity, page_shift) << page_shift);
-    Line* const control = requests + request_lines;
-    Line* const status = replies + shape.capacity;
+    Line* const control = requests + slots * request_lines;
+    Line* const status = replies + std::size_t{shape.capacity} * reply_lines;
     pages.told = &status[2].quads[0].low;
-    return {{requests, &status[1].quads[0].low, shape.capacity, shape.first, 1, pages},
-            {replies, &control[1].quads[0].low, shape.capacity, shape.first},
+    return {{requests, &status[1].quads[0].low, shape.capacity, shape.first, request_lines, pages},
+            {replies, &control[1].quads[0].low, shape.capacity, shape.first, reply_lines},
             reinterpret_cast<ControlLine*>(control),
             reinterpret_cast<StatusLine*>(status)};
 }
 
+template <class Traffic = ChannelTraffic<Whole, Whole>>
 class ChannelScenario {
    public:
     explicit ChannelScenario(Policies const& policies)
         : policies_(policies),
           machine_(policies.machine()),
+          near_(Gpu(machine_)),
+          far_(Traffic::far(machine_)),
           view_(draw_view()),
           channel_(view_.requests, view_.replies, policies.host_near(), policies.host_far()),
           words_(policies, Side::host),
           handler_(policies, words_),
-          count_(12 + machine_.random().below(13)) {}
+          count_(12 + machine_.random().below(13)),
+          hasty_(GpuBulkStores<Gpu> && machine_.random().one_in(4)) {
+        DrawnPage::random = &machine_.random();
+    }
 
     std::string run() {
         return machine_.run([this] { host(); }, [this] { device(); });
     }
+    // The device's end is a warp's, whose lanes share messages out.
+    std::string run_with_lanes() {
+        std::vector<Machine::Thread> threads{{Side::host, [this] { host(); }}};
+        for (unsigned i = 0; i != LaneVotes::most; ++i) {
+            threads.push_back({Side::device, [this, i] { lane(FiberLanes(votes_, i)); }});
+        }
+        return machine_.run(std::move(threads));
+    }
 
    private:
-    using Near = Policies::DeviceNear;
-    using Far = Policies::DeviceFar;
+    using Request = typename Traffic::Request;
+    using Reply = typename Traffic::Reply;
+    using Gpu = typename Traffic::Gpu;
+    using Near = typename Traffic::Near;
+    using Far = typename Traffic::Far;
+    using Control = BasicBlockControl<Near, Far, AdversaryClock>;
     struct Outstanding {
         Sequence number;
         std::uint64_t request;
     };
 
+    // Sixteen lines of slots at most in either memory, so that there is room for words.
     ChannelView draw_view() {
+        constexpr std::uint32_t request_lines = slot_lines_of<Request>;
+        constexpr std::uint32_t reply_lines = slot_lines_of<Reply>;
+        RingShape shape = RingShape::draw(machine_.random());
+        shape.capacity = std::min({shape.capacity, 8 / request_lines, 16 / reply_lines});
+        std::uint32_t const page_shift = machine_.random().below(request_lines < 4 ? 3 : 2);
         ChannelView const view =
-            lay_channel(machine_, RingShape::draw(machine_.random()), machine_.random().below(3));
+            lay_channel(machine_, shape, page_shift, 0, request_lines, reply_lines);
         format_ring(view.requests);
         format_ring(view.replies);
         return view;
     }
 
+    [[nodiscard]] Control control() const {
+        return Control(view_.control, view_.status, 0, {}, near_, far_);
+    }
+
     void device() {
-        DrawnPage::random = &machine_.random();
-        DeviceChannel<Whole, Whole, Near, Far, DrawnPages> const channel(
-            view_.requests, view_.replies, policies_.device_near(), policies_.device_far());
-        BasicBlockControl<Near, Far, AdversaryClock> const control(
-            view_.control, view_.status, 0, {}, policies_.device_near(), policies_.device_far());
-        serve(channel, handler_, control);
+        DeviceChannel<Request, Reply, Near, Far, DrawnPages> const channel(
+            view_.requests, view_.replies, near_, far_);
+        serve(channel, handler_, control());
+    }
+
+    void lane(FiberLanes lane) {
+        LongChannel<Request, Reply, Near, Far, FiberLanes, DrawnPages> const channel(
+            view_.requests, view_.replies, near_, far_, lane);
+        serve_long(channel, handler_, control(), lane, shared_);
     }
 
     void host() {
         wait_for(&view_.status->started);
         auto const seen = reader<std::uint64_t>(&view_.status->sm).get();
         machine_.require(seen == sm_in_test, "started on SM {}", seen);
-        while (submitted_ != count_ || !outstanding_.empty()) {
+        while (submitted_ != count_ || !(hasty_ || outstanding_.empty())) {
             switch (machine_.random().below(8)) {
                 case 0:
                     abandon_one();
@@ -124,10 +126,12 @@ class ChannelScenario {
             }
             machine_.pause(Side::host);
         }
-        settle();
+        if (!hasty_) settle();
         FlagWriter<bool, Policies::HostFar>(&view_.control->stop, policies_.host_far()).set(true);
         wait_for(&view_.status->ended);
-        machine_.require(handler_.served() == count_, "{} requests served", handler_.served());
+        machine_.require(!machine_.copies(), "a block that has ended is still writing");
+        machine_.require(hasty_ || handler_.served() == count_, "{} requests served",
+                         handler_.served());
     }
 
     // Everything arrives, there and back, without any further store by the host.
@@ -142,18 +146,18 @@ class ChannelScenario {
         if (submitted_ == count_) return;
         if (machine_.random().one_in(2)) return submit_row();
         words_.write(static_cast<std::uint32_t>(submitted_), submitted_ + 1);
-        auto const number = channel_.try_submit(Whole::make(submitted_), OutOfLine::written);
+        auto const number = channel_.try_submit(Request::make(submitted_), OutOfLine::written);
         if (!number) return;
         outstanding_.push_back({*number, submitted_++});
     }
 
     // Two to five requests with one fence, or as many as are left or fit.
     void submit_row() {
-        std::vector<Whole> row;
+        std::vector<Request> row;
         std::uint64_t const wanted = submitted_ + 2 + machine_.random().below(4);
         for (std::uint64_t i = submitted_; i != std::min(wanted, count_); ++i) {
             words_.write(static_cast<std::uint32_t>(i), i + 1);
-            row.push_back(Whole::make(i));
+            row.push_back(Request::make(i));
         }
         Sequence number = channel_.next();
         std::size_t const sent = channel_.try_submit_n(row.data(), row.size(), OutOfLine::written);
@@ -163,15 +167,14 @@ class ChannelScenario {
     void take_one() {
         if (outstanding_.empty()) return;
         auto const chosen = choose();
-        Line line;
+        Packed<Reply> reply;
         channel_.require_valid("take", chosen->number);
-        if (!channel_.try_take(chosen->number, line)) return;
+        if (!channel_.try_take(chosen->number, reply)) return;
         std::uint64_t const request = chosen->request;
         outstanding_.erase(chosen);
-        machine_.require(unpack<Whole>(line) == Whole::make(~request), "reply {} is wrong",
+        machine_.require(unpack<Reply>(reply) == Reply::make(~request), "reply {} is wrong",
                          request);
-        machine_.require(handler_.replied().read(static_cast<std::uint32_t>(request)) == ~request,
-                         "reply {} without data", request);
+        machine_.require(handler_.replied(request), "reply {} without data", request);
     }
 
     void abandon_one() {
@@ -196,11 +199,16 @@ class ChannelScenario {
 
     Policies const& policies_;
     Machine& machine_;
+    Near near_;
+    Far far_;
     ChannelView view_;
-    HostChannel<Whole, Whole, Policies::HostNear, Policies::HostFar> channel_;
+    HostChannel<Request, Reply, Policies::HostNear, Policies::HostFar> channel_;
     OutOfLineWords words_;
-    AdversaryHandler handler_;
+    AdversaryHandler<Traffic> handler_;
+    LaneVotes votes_{machine_, LaneVotes::most};
+    carillon::detail::SharedMessages<Request, Reply> shared_;
     std::uint64_t count_;
+    bool hasty_;  // the host stops the block while replies are under way
     std::uint64_t submitted_ = 0;
     std::vector<Outstanding> outstanding_;
 };

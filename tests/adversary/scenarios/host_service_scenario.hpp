@@ -3,6 +3,7 @@
 // answer to its own question, whole, and what question and answer refer to is there.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "adversary/scenarios/mpmc_ring_scenario.hpp"
@@ -10,31 +11,38 @@
 
 namespace carillon::test {
 
-// As long as a reply may be. Answer `kind` 1 is made of question `kind` 0.
-struct AskedOfHost {
+// In so many words. Answer `kind` 1 is made of question `kind` 0.
+template <std::size_t words>
+struct AskedWords {
     std::uint64_t asker;
     std::uint64_t index;
-    std::uint64_t check[3];
+    std::uint64_t check[words - 2];
 
-    static AskedOfHost make(std::uint64_t kind, std::uint64_t asker, std::uint64_t index) {
+    static AskedWords make(std::uint64_t kind, std::uint64_t asker, std::uint64_t index) {
         std::uint64_t const base = ((asker << 32 | index) * 2 + kind) * 0x9e3779b97f4a7c15U + 1;
-        return {asker, index, {base, base + 1, base + 2}};
+        AskedWords asked{asker, index, {}};
+        for (std::uint64_t i = 0; i < words - 2; ++i) asked.check[i] = base + i;
+        return asked;
     }
-    bool operator==(AskedOfHost const&) const = default;
+    bool operator==(AskedWords const&) const = default;
 };
+// As long as a reply of the host may be.
+using AskedOfHost = AskedWords<5>;
 
 // Whoever serves a question finds it whole, and takes its time.
-inline void ponder(Machine& machine, Side side, AskedOfHost const& question) {
-    machine.require(question == AskedOfHost::make(0, question.asker, question.index),
+template <class Question>
+void ponder(Machine& machine, Side side, Question const& question) {
+    machine.require(question == Question::make(0, question.asker, question.index),
                     "the question {} of {} is not whole", question.index, question.asker);
     for (std::uint32_t i = machine.random().below(64); i != 0; --i) machine.pause(side);
 }
 
-// Up to three slots in six lines. Words and lines in atoms of their own: the host flushes whole
-// ones.
-inline ReplySlots draw_reply_slots(Random& random, Line* memory) {
+// Up to three slots, in six lines where they are of one. Words and lines in atoms of their own: the
+// host flushes whole ones.
+inline ReplySlots draw_reply_slots(Random& random, Line* memory, MessageShape shape = {}) {
     std::uint32_t const count = 1 + random.below(3);
-    ReplySlots const slots{memory, &memory[4].quads[0].low, &memory[5].quads[0].low, count};
+    Line* const words = memory + std::max(4U, 3 * shape.slot_lines);
+    ReplySlots const slots{memory, &words[0].quads[0].low, &words[1].quads[0].low, count, shape};
     format_reply_slots(slots, random.one_in(2) ? 1 : (Sequence{1} << 32) - random.below(4));
     return slots;
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "adversary/machine/fiber_lanes.hpp"
 #include "adversary/machine/seeds.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/mpmc_ring.hpp"
@@ -20,47 +21,53 @@ struct MpmcTraffic {
     std::uint64_t messages = 6;  // of each producer
     OutOfLine data = OutOfLine::none;
     unsigned deaths = 0;  // at most so many producers die, the first ones
+    unsigned lanes = 0;   // so many, as the lanes of a warp, consume instead
 };
 
-// The rest of the words of a ring: what lies on which line of which side's memory.
-inline MpmcRingView draw_mpmc_ring(Random& random, Line* slots, Line* words) {
-    std::uint32_t const capacity = 4U << random.below(2);
+// The slots, in 8 lines or 16, and behind them and from `words` on what else a ring has.
+inline MpmcRingView draw_mpmc_ring(Random& random, Line* slots, Line* words,
+                                   MessageShape shape = {}) {
+    std::uint32_t const capacity = 4U << random.below(shape.slot_lines == 4 ? 1 : 2);
+    Line* const behind = slots + (shape.slot_lines == 1 ? 8 : 16);
     std::uint32_t const shift = random.below(capacity == 4 ? 2 : 3);
     Sequence const stripe = Sequence{1} << shift;
     Sequence const before_the_wrap = (Sequence{1} << 32) - (1 + random.below(3)) * stripe;
     MpmcRingView const view{slots,
-                            &slots[8].quads[0].low,
-                            &slots[9].quads[0].low,
+                            &behind[0].quads[0].low,
+                            &behind[1].quads[0].low,
                             &words[0].quads[0].low,
                             &words[1].quads[0].low,
                             capacity,
                             shift,
-                            random.one_in(2) ? 1 : before_the_wrap + 1};
+                            random.one_in(2) ? 1 : before_the_wrap + 1,
+                            shape};
     format_ring(view);
     return view;
 }
 
-// Number `index` of producer `producer`.
-struct MpmcMessage {
+// Number `index` of producer `producer`, in so many words.
+template <std::size_t words>
+struct MpmcWords {
     std::uint64_t producer;
     std::uint64_t index;
-    std::uint64_t check[4];
+    std::uint64_t check[words - 2];
 
-    static MpmcMessage make(std::uint64_t producer, std::uint64_t index) {
-        MpmcMessage message{producer, index, {}};
+    static MpmcWords make(std::uint64_t producer, std::uint64_t index) {
+        MpmcWords message{producer, index, {}};
         std::uint64_t const base = (producer << 32 | index) * 0x9e3779b97f4a7c15U + 1;
-        for (std::uint64_t i = 0; i < 4; ++i) message.check[i] = base + i;
+        for (std::uint64_t i = 0; i < words - 2; ++i) message.check[i] = base + i;
         return message;
     }
-    bool operator==(MpmcMessage const&) const = default;
+    bool operator==(MpmcWords const&) const = default;
 };
+using MpmcMessage = MpmcWords<6>;
 
 // What the threads of a run know of each other, past the machine.
 struct MpmcRun {
     struct Taken {
         Sequence sequence;
-        MpmcMessage message;
-        unsigned consumer;
+        std::uint64_t producer;
+        std::uint64_t index;
     };
     std::vector<Taken> taken;
     std::vector<bool> gone;             // of each producer: it has ended, well or not
@@ -77,9 +84,10 @@ struct MpmcRun {
 };
 
 // `side` is the producers'.
-template <class ConsumerNear, class ConsumerFar>
+template <class ConsumerNear, class ConsumerFar, class MessageType = MpmcMessage>
 class MpmcScenario {
    public:
+    using Message = MessageType;
     MpmcScenario(Policies const& policies, Side side, ConsumerNear near, ConsumerFar far,
                  MpmcTraffic traffic)
         : policies_(policies),
@@ -87,9 +95,9 @@ class MpmcScenario {
           side_(side),
           traffic_(traffic),
           view_(side == Side::host ? draw_mpmc_ring(machine_.random(), machine_.device_lines(),
-                                                    machine_.host_lines())
+                                                    machine_.host_lines(), shape_of<Message>())
                                    : draw_mpmc_ring(machine_.random(), machine_.host_lines(),
-                                                    machine_.device_lines())),
+                                                    machine_.device_lines(), shape_of<Message>())),
           near_(near),
           far_(far),
           words_(policies, side) {
@@ -114,8 +122,11 @@ class MpmcScenario {
                                    produce(i);
                                }});
         }
-        for (unsigned i = 0; i != traffic_.consumers; ++i) {
-            threads.push_back({other(side_), [this, i] { consume(i); }});
+        for (unsigned i = 0; i != (traffic_.lanes == 0 ? traffic_.consumers : 0); ++i) {
+            threads.push_back({other(side_), [this] { consume(OneThread()); }});
+        }
+        for (unsigned i = 0; i != traffic_.lanes; ++i) {
+            threads.push_back({other(side_), [this, i] { consume(FiberLanes(votes_, i)); }});
         }
         std::string const failure = machine_.run(std::move(threads));
         return failure.empty() ? verdict() : failure;
@@ -131,8 +142,7 @@ class MpmcScenario {
     // Until all that living producers have pushed was taken.
     [[nodiscard]] bool all_taken() const {
         std::uint64_t count = 0;
-        for (auto const& each : run_.taken)
-            count += each.message.producer < traffic_.deaths ? 0 : 1;
+        for (auto const& each : run_.taken) count += each.producer < traffic_.deaths ? 0 : 1;
         std::uint64_t pushed = 0;
         for (unsigned i = traffic_.deaths; i != traffic_.producers; ++i) pushed += run_.pushed[i];
         return count == pushed;
@@ -145,18 +155,21 @@ class MpmcScenario {
         ~Ending() { run.gone[producer] = true; }
     };
 
-    void consume(unsigned consumer) {
-        MpmcConsumer<MpmcMessage, ConsumerNear, ConsumerFar, OneThread> end(view_, near_, far_);
-        while (!run_.finished) {
-            end.poll([&](MpmcMessage const& message, Sequence sequence) {
+    template <class Lanes>
+    void consume(Lanes lanes) {
+        MpmcConsumer<Message, ConsumerNear, ConsumerFar, Lanes> end(view_, near_, far_, lanes);
+        while (lanes.any(!run_.finished)) {
+            end.poll([&](Message const& message, Sequence sequence) {
+                // Of a row only the last load is an acquire: the others are found by a branch.
+                if constexpr (KeepAccess<ConsumerNear>) machine_.decide();
                 check_data(message);
-                run_.taken.push_back({sequence, message, consumer});
+                run_.taken.push_back({sequence, message.producer, message.index});
             });
         }
     }
 
-    void check_data(MpmcMessage const& message) {
-        machine_.require(message == MpmcMessage::make(message.producer, message.index),
+    void check_data(Message const& message) {
+        machine_.require(message == Message::make(message.producer, message.index),
                          "a message is wrong: producer {}, index {}", message.producer,
                          message.index);
         if (traffic_.data == OutOfLine::none) return;
@@ -179,9 +192,9 @@ class MpmcScenario {
         for (auto const& each : taken) {
             if (each.sequence == before) return fmt::format("{} was taken twice", before);
             before = each.sequence;
-            auto const producer = static_cast<unsigned>(each.message.producer);
+            auto const producer = static_cast<unsigned>(each.producer);
             bool const mortal = producer < traffic_.deaths;
-            std::uint64_t const index = each.message.index;
+            std::uint64_t const index = each.index;
             if (mortal ? index < next.at(producer) : index != next.at(producer)) {
                 return fmt::format("producer {}'s message {} after {} were taken", producer, index,
                                    next[producer]);
@@ -208,6 +221,7 @@ class MpmcScenario {
     ConsumerNear near_;
     ConsumerFar far_;
     OutOfLineWords words_;
+    LaneVotes votes_{machine_, traffic_.lanes};
     MpmcRun run_;
 };
 
@@ -224,13 +238,14 @@ class MortalProducers {
 
     void produce(unsigned producer) {
         MpmcTraffic const& traffic = scenario_.traffic();
-        MpmcProducer<MpmcMessage, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
-                                                              ClaimRecord(records_ + producer));
+        using Message = typename Scenario::Message;
+        MpmcProducer<Message, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
+                                                          ClaimRecord(records_ + producer));
         bool const mortal = producer < traffic.deaths;
         if (mortal) {
             machine_.die_after(machine_.random().below(120));
         }
-        std::vector<MpmcMessage> batch;
+        std::vector<Message> batch;
         std::uint64_t& pushed = scenario_.state().pushed[producer];
         std::uint64_t written = 0;
         while (pushed != traffic.messages) {
@@ -239,7 +254,7 @@ class MortalProducers {
                 std::min<std::uint64_t>(left, 1 + machine_.random().below(5));
             batch.clear();
             for (std::uint64_t i = 0; i != most; ++i) {
-                batch.push_back(MpmcMessage::make(producer, pushed + i));
+                batch.push_back(Message::make(producer, pushed + i));
             }
             for (; written < pushed + most; ++written) scenario_.write_data(producer, written);
             std::size_t const fit = most == 1 ? (end.try_push(batch[0], traffic.data) ? 1 : 0)
@@ -295,25 +310,34 @@ class MortalProducers {
     bool recovering_ = false;
 };
 
-template <class Far, class Near, class ConsumerNear, class ConsumerFar>
+template <class Message = MpmcMessage, class Far, class Near, class ConsumerNear, class ConsumerFar>
 std::string mpmc_to_device(Policies const& policies, Far far, Near near, ConsumerNear consumer_near,
                            ConsumerFar consumer_far, MpmcTraffic traffic) {
-    MpmcScenario scenario(policies, Side::host, consumer_near, consumer_far, traffic);
+    MpmcScenario<ConsumerNear, ConsumerFar, Message> scenario(policies, Side::host, consumer_near,
+                                                              consumer_far, traffic);
     MortalProducers producers(scenario, policies.machine().host_lines() + 2, far, near);
     return scenario.run([&](unsigned producer) { producers.produce(producer); });
 }
 
-inline std::string mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
-    return mpmc_to_device(policies, policies.host_far(), policies.host_near(),
-                          policies.device_near(), policies.device_far(), traffic);
+template <class Message = MpmcMessage>
+std::string mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
+    return mpmc_to_device<Message>(policies, policies.host_far(), policies.host_near(),
+                                   policies.device_near(), policies.device_far(), traffic);
+}
+
+// To a GPU's threads, which look at several lines at once.
+inline std::string mpmc_to_rows(Policies const& policies, MpmcTraffic traffic) {
+    AdversaryBulkGpu const gpu(policies.machine());
+    return mpmc_to_device(policies, policies.host_far(), policies.host_near(), BasicDeviceNear(gpu),
+                          policies.device_far(), traffic);
 }
 
 // Device threads that push one message each at a time.
-inline std::string mpmc_to_host(Policies const& policies, MpmcTraffic traffic) {
-    using Producer =
-        LanesProducer<MpmcMessage, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
-    MpmcScenario scenario(policies, Side::device, policies.host_near(), policies.host_far(),
-                          traffic);
+template <class Message = MpmcMessage>
+std::string mpmc_to_host(Policies const& policies, MpmcTraffic traffic) {
+    using Producer = LanesProducer<Message, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
+    MpmcScenario<Policies::HostNear, Policies::HostFar, Message> scenario(
+        policies, Side::device, policies.host_near(), policies.host_far(), traffic);
     Machine& machine = policies.machine();
     return scenario.run([&](unsigned producer) {
         Producer end(scenario.view(), policies.device_far(), policies.device_near());
@@ -322,7 +346,7 @@ inline std::string mpmc_to_host(Policies const& policies, MpmcTraffic traffic) {
         while (pushed != traffic.messages) {
             if (written == pushed) scenario.write_data(producer, written++);
             bool const has_one = !machine.random().one_in(8);
-            MpmcMessage const message = MpmcMessage::make(producer, pushed);
+            Message const message = Message::make(producer, pushed);
             if (end.try_push(message, has_one, traffic.data) && has_one) ++pushed;
         }
         while (!scenario.all_taken()) machine.pause(Side::device);

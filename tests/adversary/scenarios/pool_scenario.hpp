@@ -10,17 +10,21 @@
 
 namespace carillon::test {
 
-template <class ReplyFar = Policies::DeviceFar>
+// Replies refer to data, but for those that leave by bulk copies.
+template <class ReplyFar = Policies::DeviceFar, class Question = AskedOfHost,
+          class Answer = AskedOfHost>
 class PoolScenario {
    public:
-    PoolScenario(Policies const& policies, ReplyFar reply_far)
+    PoolScenario(Policies const& policies, ReplyFar reply_far, OutOfLine data = OutOfLine::written)
         : policies_(policies),
           machine_(policies.machine()),
-          requests_(
-              draw_mpmc_ring(machine_.random(), machine_.device_lines(), machine_.host_lines())),
+          requests_(draw_mpmc_ring(machine_.random(), machine_.device_lines(),
+                                   machine_.host_lines(), shape_of<Asked>())),
           records_(reinterpret_cast<ProducerRecord*>(machine_.host_lines() + 2)),
-          slots_(draw_reply_slots(machine_.random(), machine_.host_lines() + 6)),
+          slots_(
+              draw_reply_slots(machine_.random(), machine_.host_lines() + 6, shape_of<Answer>())),
           reply_far_(reply_far),
+          refers_(data),
           data_(policies, Side::device) {
         if (machine_.random().one_in(4)) machine_.drag();
     }
@@ -37,7 +41,7 @@ class PoolScenario {
     }
 
    private:
-    using Asked = AddressedRequest<AskedOfHost>;
+    using Asked = AddressedRequest<Question>;
     using SlotClaim = ReplySlotClaim<Policies::HostNear>;
     static constexpr unsigned clients = 2;
     static constexpr unsigned servers = 2;
@@ -82,7 +86,7 @@ class PoolScenario {
     template <class Producer>
     bool submit(Producer& producer, Slot& slot, unsigned client, std::uint64_t index) {
         if (!slot.claim.try_claim()) return false;
-        if (!producer.try_push({slot.claim.address(), AskedOfHost::make(0, client, index)})) {
+        if (!producer.try_push({slot.claim.address(), Question::make(0, client, index)})) {
             slot.claim.take_back();
             return false;
         }
@@ -93,13 +97,14 @@ class PoolScenario {
 
     // The last of each client's is waited for: everything arrives without further stores.
     bool take_or_give_up(Slot& slot, unsigned client) {
-        Line line;
-        if (slot.claim.template look<AskedOfHost>(line)) {
-            auto const answer = unpack<AskedOfHost>(line);
-            machine_.require(answer == AskedOfHost::make(1, client, slot.index),
+        Packed<Answer> packed;
+        if (slot.claim.template look<Answer>(packed)) {
+            auto const answer = unpack<Answer>(packed);
+            machine_.require(answer == Answer::make(1, client, slot.index),
                              "request {} of {} has the answer {} of {}, or a part of it",
                              slot.index, client, answer.index, answer.asker);
-            machine_.require(data_.read(word_of(client, slot.index)) == ~slot.index,
+            machine_.require(refers_ == OutOfLine::none ||
+                                 data_.read(word_of(client, slot.index)) == ~slot.index,
                              "the answer to request {} of {} is ahead of its data", slot.index,
                              client);
             slot.claim.give_back();
@@ -118,11 +123,13 @@ class PoolScenario {
         ReplyWriter<ReplyFar> const replies(slots_, reply_far_);
         while (!finished_) {
             consumer.poll([&](Asked const& asked, Sequence /*number*/) {
-                AskedOfHost const& question = asked.value;
+                Question const& question = asked.value;
                 ponder(machine_, Side::device, question);
-                data_.write(word_of(question.asker, question.index), ~question.index);
-                replies.answer(asked.reply_to, AskedOfHost::make(1, question.asker, question.index),
-                               OutOfLine::written);
+                if (refers_ == OutOfLine::written) {
+                    data_.write(word_of(question.asker, question.index), ~question.index);
+                }
+                replies.answer(asked.reply_to, Answer::make(1, question.asker, question.index),
+                               refers_);
                 ++served_;
             });
         }
@@ -134,6 +141,7 @@ class PoolScenario {
     ProducerRecord* records_;
     ReplySlots slots_;
     ReplyFar reply_far_;
+    OutOfLine refers_;
     OutOfLineWords data_;
     // Between the threads, past the machine.
     std::uint64_t served_ = 0;

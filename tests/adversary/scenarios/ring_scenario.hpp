@@ -79,6 +79,13 @@ class RingScenario {
         batches_ = true;
         return *this;
     }
+    // Takes them by looks at four at once. `branches`: the device loads what a message names when a
+    // branch has found the message there; of a row's but the last, no acquire says so.
+    RingScenario& in_rows(bool branches = true) {
+        rows_ = true;
+        branches_ = branches;
+        return in_batches();
+    }
 
     std::string run() {
         Machine::Body const produce = [this] { this->produce(); };
@@ -138,20 +145,45 @@ class RingScenario {
     }
 
     void consume() {
-        std::array<Message, 3> messages{};
         while (!finished_) {
-            std::size_t const wanted = batches_ ? 1 + machine_.random().below(3) : 1;
-            std::size_t const got = batches_ ? consumer_.try_pop_n(messages.data(), wanted)
-                                             : (consumer_.try_pop(messages[0]) ? 1 : 0);
-            for (std::size_t i = 0; i != got; ++i) {
-                machine_.require(messages[i] == Message::make(taken_), "message {} is wrong",
-                                 taken_);
-                check_data(taken_);
-                ++taken_;
+            if (rows_) {
+                take_row();
+            } else {
+                take_some();
             }
         }
         machine_.require(taken_ == count_, "{} messages and not {}", taken_, count_);
         consumer_gone_ = true;
+    }
+
+    void take_some() {
+        std::array<Message, 3> messages{};
+        std::size_t const wanted = batches_ ? 1 + machine_.random().below(3) : 1;
+        std::size_t const got = batches_ ? consumer_.try_pop_n(messages.data(), wanted)
+                                         : (consumer_.try_pop(messages[0]) ? 1 : 0);
+        for (std::size_t i = 0; i != got; ++i) check(messages[i]);
+    }
+
+    void take_row() {
+        if constexpr (lines_of<Message> == 1) {
+            std::uint32_t const wanted = 1 + machine_.random().below(4);
+            std::uint32_t next = 0;
+            consumer_.choose_pages();
+            std::uint32_t const got = consumer_.template try_consume_row<4>(
+                wanted, [&](std::uint32_t i, Packed<Message> const& packed) {
+                    machine_.require(i == next++, "message {} of a row after {}", i, next);
+                    if (branches_) machine_.decide();
+                    check(unpack<Message>(packed));
+                });
+            machine_.require(got == next && got <= wanted, "{} of {} taken", got, wanted);
+            if (got == 0) take_some();  // as a block does, and only this returns the last credit
+        }
+    }
+
+    void check(Message const& message) {
+        machine_.require(message == Message::make(taken_), "message {} is wrong", taken_);
+        check_data(taken_);
+        ++taken_;
     }
 
     // Two words for each message, in different lines; none is used again, since a credit does not
@@ -187,6 +219,8 @@ class RingScenario {
     std::uint64_t count_;
     std::uint64_t written_ = 0;  // messages whose data are there
     bool batches_ = false;
+    bool rows_ = false;
+    bool branches_ = false;
     // Between the bodies, past the machine.
     std::uint64_t taken_ = 0;
     bool finished_ = false;
@@ -208,13 +242,19 @@ auto ring_in_pairs(Policies const& policies, OutOfLine data) {
         policies.device_far(), data);
 }
 
+// To the device, of any messages.
+template <class Message>
+auto ring_of(Policies const& policies, OutOfLine data) {
+    return RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear,
+                        Policies::DeviceFar, FixedPages, FixedPages, Message>(
+        policies, Side::host, policies.host_far(), policies.host_near(), policies.device_near(),
+        policies.device_far(), data);
+}
+
 // Messages of several lines, one by one or in batches.
 template <class Message>
 std::string long_ring_to_device(Policies const& policies) {
-    RingScenario<Policies::HostFar, Policies::HostNear, Policies::DeviceNear, Policies::DeviceFar,
-                 FixedPages, FixedPages, Message>
-        ring(policies, Side::host, policies.host_far(), policies.host_near(),
-             policies.device_near(), policies.device_far(), OutOfLine::written);
+    auto ring = ring_of<Message>(policies, OutOfLine::written);
     return policies.machine().random().one_in(2) ? ring.in_batches().run() : ring.run();
 }
 template <class Message>

@@ -12,26 +12,27 @@
 namespace carillon::test {
 
 // Channel c is asked with 100 c, 100 c + 1, ...; each request is answered with its complement.
+template <class Request, class Reply>
 class WatchHandler {
    public:
     static constexpr std::uint64_t apart = 100;
 
     explicit WatchHandler(Machine& machine) : machine_(machine) {}
 
-    Whole operator()(Whole const& request) {
+    Reply operator()(Request const& request) {
         std::uint64_t const channel = channel_of(request);
         std::uint64_t const number = served_[channel]++;
-        machine_.require(request == Whole::make(apart * channel + number),
+        machine_.require(request == Request::make(apart * channel + number),
                          "request {} of channel {} is wrong", number, channel);
-        return Whole::make(~(apart * channel + number));
+        return Reply::make(~(apart * channel + number));
     }
     [[nodiscard]] std::uint64_t served(std::uint32_t channel) const { return served_[channel]; }
 
    private:
     // Which channel's next request it is; that of none is taken for one of the first.
-    [[nodiscard]] std::uint64_t channel_of(Whole const& request) const {
+    [[nodiscard]] std::uint64_t channel_of(Request const& request) const {
         for (std::uint64_t c = 1; c < served_.size(); ++c) {
-            if (request == Whole::make(apart * c + served_[c])) return c;
+            if (request == Request::make(apart * c + served_[c])) return c;
         }
         return 0;
     }
@@ -47,12 +48,13 @@ class FirstLane : public OneThread {
     [[nodiscard]] static unsigned size() { return lanes_per_warp; }
 };
 
+template <class Request = Whole, class Reply = Whole>
 class WatchScenario {
    public:
     explicit WatchScenario(Policies const& policies)
         : policies_(policies),
           machine_(policies.machine()),
-          count_(2 + machine_.random().below(2)),
+          count_(of_one_line ? 2 + machine_.random().below(2) : 2),
           in_registers_(count_ == 2 && machine_.random().one_in(2)),
           views_(draw_views()),
           handler_(machine_) {
@@ -71,10 +73,12 @@ class WatchScenario {
    private:
     using Near = Policies::DeviceNear;
     using Far = Policies::DeviceFar;
-    using Device = DeviceChannel<Whole, Whole, Near, Far, DrawnPages>;
-    using Requests =
-        Producer<Whole, Policies::HostFar, Policies::HostNear, TailDoorbell, OneThread, ToldPages>;
-    using Replies = Consumer<Whole, Policies::HostNear, Policies::HostFar>;
+    using Handler = WatchHandler<Request, Reply>;
+    using Device = DeviceChannel<Request, Reply, Near, Far, DrawnPages>;
+    using Requests = Producer<Request, Policies::HostFar, Policies::HostNear, TailDoorbell,
+                              OneThread, ToldPages>;
+    using Replies = Consumer<Reply, Policies::HostNear, Policies::HostFar>;
+    static constexpr bool of_one_line = lines_of<Request> == 1 && lines_of<Reply> == 1;
     // Unlike HostChannel it lets the reply ring fill.
     struct Host {
         Requests requests;
@@ -83,14 +87,16 @@ class WatchScenario {
         std::uint64_t taken = 0;
     };
 
-    // Two slots, so that three channels and their doorbells are within the machine's memory.
+    // Two slots, so that three channels and their doorbells are within the machine's memory, or two
+    // where messages are of several lines.
     std::vector<ChannelView> draw_views() {
-        constexpr std::uint32_t lines = 6;
+        constexpr std::uint32_t lines = of_one_line ? 6 : 13;
         Sequence const first = RingShape::draw(machine_.random()).first;
         std::uint32_t const page_shift = machine_.random().below(2);
         std::vector<ChannelView> views;
         for (std::uint32_t c = 0; c < count_; ++c) {
-            views.push_back(lay_channel(machine_, {2, first}, page_shift, c * lines));
+            views.push_back(lay_channel(machine_, {2, first}, page_shift, c * lines,
+                                        slot_lines_of<Request>, slot_lines_of<Reply>));
             format_ring(views[c].requests);
             format_ring(views[c].replies);
             doorbells()[c] = first - 1;
@@ -151,7 +157,7 @@ class WatchScenario {
     void submit(std::uint32_t channel) {
         Host& host = hosts_[channel];
         if (host.submitted == requests_[channel]) return;
-        Whole const request = Whole::make(WatchHandler::apart * channel + host.submitted);
+        Request const request = Request::make(Handler::apart * channel + host.submitted);
         if (!host.requests.try_push(request)) return;
         ++host.submitted;
         bool const room =
@@ -166,10 +172,10 @@ class WatchScenario {
 
     void take_one(std::uint32_t channel) {
         Host& host = hosts_[channel];
-        Whole reply{};
+        Reply reply{};
         if (!host.replies.try_pop(reply)) return;
         std::uint64_t const number = host.taken++;
-        machine_.require(reply == Whole::make(~(WatchHandler::apart * channel + number)),
+        machine_.require(reply == Reply::make(~(Handler::apart * channel + number)),
                          "reply {} of channel {} is wrong", number, channel);
     }
 
@@ -191,7 +197,7 @@ class WatchScenario {
     std::uint32_t count_;
     bool in_registers_;
     std::vector<ChannelView> views_;
-    WatchHandler handler_;
+    Handler handler_;
     std::vector<std::uint64_t> requests_;  // of each channel, how many there will be
     std::vector<Host> hosts_;
 };
