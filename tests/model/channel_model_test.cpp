@@ -21,5 +21,14 @@ TEST(ChannelModelTest, randomExecutionsOnTheEmulatedDevice) {
     EXPECT_EQ(outcome<ChannelModel<Emulated<all_quads>>>(random_executions(15'000)), "SUCCESS");
 }
 
+TEST(ChannelModelTest, oneSwitchOfTwoLines) {
+    EXPECT_EQ((outcome<ChannelModel<Hardware<first_quad>, TwoLines>>(switching_at_most(1))),
+              "SUCCESS");
+}
+TEST(ChannelModelTest, randomExecutionsOfTwoLines) {
+    EXPECT_EQ((outcome<ChannelModel<Hardware<all_quads>, TwoLines>>(random_executions(10'000))),
+              "SUCCESS");
+}
+
 }  // namespace
 }  // namespace carillon::test

@@ -68,6 +68,9 @@ using Broken = Hardware<all_quads, C, G>;
 TEST(DefectModelTest, relaxedLastLoadIsADataRace) {
     EXPECT_EQ((outcome_of<ToDevice<Broken<Cpu, RelaxedGpu>>, endless>()), "DATA RACE");
 }
+TEST(DefectModelTest, relaxedLastLoadOfTwoLinesIsADataRace) {
+    EXPECT_EQ((outcome_of<InTwoLines<ToDevice<Broken<Cpu, RelaxedGpu>>>, endless>()), "DATA RACE");
+}
 TEST(DefectModelTest, hostWithoutReleaseIsADataRace) {
     EXPECT_EQ((outcome_of<ToDevice<Broken<FencelessCpu, Gpu>>, endless>()), "DATA RACE");
 }
@@ -105,6 +108,12 @@ TEST(DefectModelTest, lineInOnePageBeforeTheChoiceIsKnownNeverArrives) {
     using Way = ToDevice<Hardware<all_quads>>;
     using Model = RingModel<Way, endless, NeverToldPages, EitherPages>;
     EXPECT_EQ(quiet_outcome<Model>(random_executions(1000)), "LIVELOCK");
+}
+
+// What rows rely on, and what nothing documents: of a message that is not the last of a row no load
+// is an acquire.
+TEST(DefectModelTest, rowOnADeviceThatLoadsAheadOfABranchIsADataRace) {
+    EXPECT_EQ((outcome_of<ToDevice<Hardware<all_quads>>, rows_without_branches>()), "DATA RACE");
 }
 
 struct RelaxedClaims : SharingCpu {

@@ -24,6 +24,7 @@ TEST(MpmcRingModelTest, oneSwitchWithDeaths) {
 TEST(MpmcRingModelTest, randomExecutionsWithDeaths) {
     expect_success_with_deaths<stripes_of_one>(random_executions(200'000));
     expect_success_with_deaths<stripes_of_two>(random_executions(100'000));
+    expect_success_with_deaths<two_lines>(random_executions(100'000));
 }
 
 template <class Way, MpmcTraffic traffic>

@@ -30,6 +30,23 @@ TEST(ReplySlotsModelTest, randomExecutionsAcrossTheTagsWrap) {
     expect_success<many, all_quads>(random_executions(50'000));
 }
 
+// Of two lines: the late one of a caller that gave up may be there in part.
+constexpr CallShape patient_in_two_lines{
+    .slots = 1, .calls = 2, .looks = 1, .bound = 0, .in_two_lines = true};
+constexpr CallShape many_in_two_lines{.slots = 2,
+                                      .calls = 4,
+                                      .looks = 2,
+                                      .bound = 0,
+                                      .first = (Sequence{1} << 32U) - 2,
+                                      .in_two_lines = true};
+
+TEST(ReplySlotsModelTest, oneSwitchOfTwoLines) {
+    expect_success<patient_in_two_lines, first_quad>(switching_at_most(1));
+}
+TEST(ReplySlotsModelTest, randomExecutionsOfTwoLines) {
+    expect_success<many_in_two_lines, all_quads>(random_executions(30'000));
+}
+
 // Takes a slot whose word it read a while ago.
 struct UncomparingGpu : ClaimingGpu {
     using ClaimingGpu::ClaimingGpu;

@@ -9,6 +9,9 @@ namespace {
 
 using Reduced = Hardware<first_and_last_quad>;
 using Full = Hardware<all_quads>;
+// A line takes four stores of each quad here: with one quad the search is exhaustive.
+template <Quads quads, Evicted evicted>
+using TwoSteps = ToDevice<TwoStepHardware<quads, evicted>>;
 
 TEST(RingModelTest, everyExecutionToTheDeviceIsRight) {
     expect_success<ToDevice<Reduced>, few_tries>(every_execution);
@@ -47,6 +50,52 @@ TEST(RingModelTest, randomExecutionsInPairsOfPages) {
     expect_success<ToDevice<Full>, four_slots, ToldPages, EitherPages>(random_executions(100'000));
 }
 
+TEST(RingModelTest, everyExecutionInBatchesInPairsOfPagesIsRight) {
+    expect_success<ToDevice<Reduced>, batch_in_pairs, ToldPages, EitherPages>(every_execution);
+}
+TEST(RingModelTest, randomExecutionsInBatchesInPairsOfPages) {
+    expect_success<ToDevice<Full>, rows, ToldPages, EitherPages>(random_executions(50'000));
+    expect_success<ToDevice<Full>, long_batches, ToldPages, EitherPages>(random_executions(50'000));
+}
+
+// Of two lines, one quad of each.
+using Long = InTwoLines<ToDevice<Hardware<first_quad>>>;
+using LongToHost = InTwoLines<ToHost<Hardware<first_quad>>>;
+
+TEST(RingModelTest, everyExecutionOfTwoLinesIsRight) {
+    expect_success<Long, few_long>(every_execution);
+    expect_success<LongToHost, few_long>(every_execution);
+}
+TEST(RingModelTest, oneSwitchOfTwoLinesWithAllQuads) {
+    expect_success<InTwoLines<ToDevice<Full>>, endless>(switching_at_most(1));
+    expect_success<InTwoLines<ToHost<Full>>, endless>(switching_at_most(1));
+}
+TEST(RingModelTest, randomExecutionsOfTwoLines) {
+    expect_success<InTwoLines<ToDevice<Full>>, long_batches>(random_executions(50'000));
+    expect_success<InTwoLines<ToHost<Full>>, long_batches>(random_executions(50'000));
+    expect_success<InTwoLines<ToDevice<Emulated<all_quads>>>, long_batches>(
+        random_executions(50'000));
+    expect_success<InTwoLines<TwoSteps<all_quads, Evicted::either>>, long_batches>(
+        random_executions(50'000));
+}
+
+// Two messages at once, pushed and taken.
+TEST(RingModelTest, everyExecutionOfTwoAtOnceIsRight) {
+    expect_success<ToDevice<Reduced>, few_at_once>(every_execution);
+}
+TEST(RingModelTest, twoSwitchesOfTwoAtOnce) {
+    expect_success<ToDevice<Reduced>, two_at_once>(switching_at_most(2));
+}
+TEST(RingModelTest, randomExecutionsInRows) {
+    expect_success<ToDevice<Full>, rows>(random_executions(100'000));
+    expect_success<ToDevice<Emulated<all_quads>>, rows>(random_executions(50'000));
+}
+
+TEST(RingModelTest, twoSwitchesWithCreditsInBatches) {
+    expect_success<ToDevice<Hardware<first_quad>>, batches_of_credit>(switching_at_most(2));
+    expect_success<ToHost<Hardware<first_quad>>, batches_of_credit>(switching_at_most(2));
+}
+
 TEST(RingModelTest, everyExecutionBetweenTwoHostThreadsIsRight) {
     expect_success<HostToHost<first_quad>, few_tries>(every_execution);
     expect_success<HostToHost<first_and_last_quad>, without_data>(every_execution);
@@ -55,10 +104,6 @@ TEST(RingModelTest, randomExecutionsBetweenTwoHostThreads) {
     expect_success<HostToHost<all_quads>, four_slots>(random_executions(100'000));
     expect_success<HostToHost<all_quads>, eight_slots>(random_executions(50'000));
 }
-
-// A line takes four stores of each quad here: with one quad the search is exhaustive.
-template <Quads quads, Evicted evicted>
-using TwoSteps = ToDevice<TwoStepHardware<quads, evicted>>;
 
 TEST(RingModelTest, everyExecutionInTwoStepsIsRight) {
     expect_success<TwoSteps<first_quad, Evicted::low>, without_data>(every_execution);

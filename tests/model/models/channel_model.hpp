@@ -25,18 +25,20 @@ class ModelClock {
     [[nodiscard]] static std::uint32_t sm() { return 7; }
 };
 
-template <class M>
-class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
+template <class M, class MessageType = Message>
+class ChannelModel : public rl::test_suite<ChannelModel<M, MessageType>, 2> {
    public:
     static constexpr unsigned depth_limit = 100000;
     static constexpr std::uint32_t capacity = 2;
     static constexpr std::uint32_t calls = 3;
 
-    void before() { memory_.begin(2 * capacity, words); }
+    void before() { memory_.begin(2 * capacity * slot_lines, words); }
 
     void thread(unsigned index) { index == 0 ? command() : run_block(); }
 
    private:
+    using Message = MessageType;
+    static constexpr std::uint32_t slot_lines = slot_lines_of<Message>;
     // The words: a control line, a status line and the two credits.
     static constexpr std::size_t words = 18;
     [[nodiscard]] ControlLine* control() { return reinterpret_cast<ControlLine*>(memory_.words()); }
@@ -44,10 +46,11 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
         return reinterpret_cast<StatusLine*>(memory_.words() + 8);
     }
     [[nodiscard]] RingView requests() {
-        return {memory_.lines(), memory_.words() + 16, capacity, 1};
+        return {memory_.lines(), memory_.words() + 16, capacity, 1, slot_lines};
     }
     [[nodiscard]] RingView replies() {
-        return {memory_.lines() + capacity, memory_.words() + 17, capacity, 1};
+        return {memory_.lines() + capacity * slot_lines, memory_.words() + 17, capacity, 1,
+                slot_lines};
     }
 
     // Answers request n with 100 + n. Both refer to data outside their lines.
@@ -109,9 +112,9 @@ class ChannelModel : public rl::test_suite<ChannelModel<M>, 2> {
 
     template <class Channel>
     bool take(Channel& channel) {
-        Line line;
-        if (!channel.try_take(answered_ + 1, line)) return false;
-        RL_ASSERT(unpack<Message>(line) == Message::make(100 + answered_));
+        Packed<Message> reply;
+        if (!channel.try_take(answered_ + 1, reply)) return false;
+        RL_ASSERT(unpack<Message>(reply) == Message::make(100 + answered_));
         RL_ASSERT(told_.at(answered_)(RL_INFO).load() == 100 + answered_);
         ++answered_;
         return true;

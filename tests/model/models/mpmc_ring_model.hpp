@@ -110,16 +110,18 @@ struct MpmcShape {
     std::uint32_t messages;  // of the second producer; the first has one
     Sequence first = 1;
     bool gives_up_for_a_third = true;
+    bool in_two_lines = false;
 };
 
 // The words of an MPMC ring: claimed and taken, the credits, the numbers given up.
 inline constexpr std::size_t mpmc_words(std::uint32_t capacity) { return 2 + 2 * capacity; }
 
 [[nodiscard]] inline MpmcRingView mpmc_view(ModelMemory& memory, std::uint32_t capacity,
-                                            std::uint32_t stripe_shift, Sequence first) {
+                                            std::uint32_t stripe_shift, Sequence first,
+                                            MessageShape shape = {}) {
     Word* const words = memory.words();
     return {memory.lines(), words + 2 + capacity, words + 1, words, words + 2,
-            capacity,       stripe_shift,         first};
+            capacity,       stripe_shift,         first,     shape};
 }
 
 // The first producer may die at any access. The other one gives up what the dead one held, and, if
@@ -135,7 +137,7 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
 
     void before() {
         format_ring(view_);
-        memory_.begin(shape.capacity, mpmc_words(shape.capacity));
+        memory_.begin(shape.capacity * slot_lines_of<Message>, mpmc_words(shape.capacity));
         for (int i = 0; i < 2; ++i) {
             *record(i) = {ProducerRecord::none, 0};
             memory_.begin(record(i)->begin);
@@ -152,9 +154,10 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
     }
 
    private:
+    using Message = std::conditional_t<shape.in_two_lines, TwoLines, MessageOf<12>>;
     using Near = BasicHostCached<NearCpu>;
     using End = MpmcProducer<Message, Far, Near, ClaimRecord>;
-    static constexpr unsigned accesses_of_a_push = 9;
+    static constexpr unsigned accesses_of_a_push = 8 + lines_of<Message>;
     enum : unsigned { alive, dead, well };
 
     [[nodiscard]] ProducerRecord* record(int i) {
@@ -227,7 +230,8 @@ class MpmcRingModel : public rl::test_suite<MpmcRingModel<shape, NearCpu, Far>, 
     }
 
     ModelMemory memory_{QuadIs::one_access, first_and_last_quad};
-    MpmcRingView view_ = mpmc_view(memory_, shape.capacity, shape.stripe_shift, shape.first);
+    MpmcRingView view_ =
+        mpmc_view(memory_, shape.capacity, shape.stripe_shift, shape.first, shape_of<Message>());
     rl::atomic<unsigned> ended_;
     std::array<rl::var<std::uint32_t>, shape.messages> data_;
     bool died_ = false;  // the model's own
@@ -240,6 +244,12 @@ inline constexpr MpmcShape two_messages{
 inline constexpr MpmcShape stripes_of_one{.capacity = 2, .stripe_shift = 0, .messages = 2};
 inline constexpr MpmcShape stripes_of_two{
     .capacity = 4, .stripe_shift = 1, .messages = 4, .first = (Sequence{1} << 32) - 3};
+
+inline constexpr MpmcShape two_lines{.capacity = 2,
+                                     .stripe_shift = 0,
+                                     .messages = 2,
+                                     .first = (Sequence{1} << 32) - 1,
+                                     .in_two_lines = true};
 
 // Both producers live.
 struct MpmcTraffic {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "model/machine/machines.hpp"
@@ -21,18 +22,7 @@ struct CallShape {
     std::uint32_t looks;  // before the first gives up
     std::uint32_t bound;  // of what is waited for, or 0
     Sequence first = 1;
-};
-
-// Every quad of it is the same.
-struct ModelAnswer {
-    std::uint32_t word[payload_bytes / sizeof(std::uint32_t)];
-
-    static ModelAnswer make(std::uint32_t number) {
-        ModelAnswer answer{};
-        for (std::uint32_t& word : answer.word) word = number;
-        return answer;
-    }
-    bool operator==(ModelAnswer const&) const = default;
+    bool in_two_lines = false;
 };
 
 // Near: the callers' policy; Far: that of who answers; M: a machine that has both.
@@ -40,12 +30,14 @@ template <CallShape shape, class M, class Near, class Far>
 class ReplySlotsModel : public rl::test_suite<ReplySlotsModel<shape, M, Near, Far>, 3> {
    public:
     static constexpr unsigned depth_limit = 10000;
+    using Answer = std::conditional_t<shape.in_two_lines, TwoLines, Message>;
 
     void before() {
         accesses_left = no_end;
         format_reply_slots(view_, shape.first);
         for (std::uint32_t i = 0; i < questions; ++i) *question(i) = 0;
-        memory_.begin(shape.slots, shape.slots + 1 + questions);
+        memory_.begin(std::size_t{shape.slots} * slot_lines_of<Answer>,
+                      shape.slots + 1 + questions);
     }
 
     void thread(unsigned index) {
@@ -89,9 +81,9 @@ class ReplySlotsModel : public rl::test_suite<ReplySlotsModel<shape, M, Near, Fa
     void take(ReplySlotClaim<Near>& slot, std::uint32_t number, bool gives_up) {
         for (std::uint32_t looks = 0; gives_up ? looks < shape.looks : Wait::again(looks);
              ++looks) {
-            Line line;
-            if (slot.template look<ModelAnswer>(line)) {
-                RL_ASSERT(unpack<ModelAnswer>(line) == ModelAnswer::make(number + 1));
+            Packed<Answer> answer;
+            if (slot.template look<Answer>(answer)) {
+                RL_ASSERT(unpack<Answer>(answer) == Answer::make(number + 1));
                 RL_ASSERT(data_.at(number)(RL_INFO).load() == number + 1);
                 slot.give_back();
                 return;
@@ -115,14 +107,15 @@ class ReplySlotsModel : public rl::test_suite<ReplySlotsModel<shape, M, Near, Fa
                 if (asked == not_asked) continue;
                 data_.at(number)(RL_INFO) = number + 1;
                 writer.answer({static_cast<std::uint32_t>(asked >> 32U) - 1, tag_of(asked)},
-                              ModelAnswer::make(number + 1), OutOfLine::written);
+                              Answer::make(number + 1), OutOfLine::written);
             }
             if (left != 0) Wait::wait();
         }
     }
 
     ModelMemory memory_{M::quad_is, M::quads};
-    ReplySlots view_{memory_.lines(), memory_.words(), memory_.words() + shape.slots, shape.slots};
+    ReplySlots view_{memory_.lines(), memory_.words(), memory_.words() + shape.slots, shape.slots,
+                     shape_of<Answer>()};
     std::array<rl::var<Word>, questions> data_;
 };
 

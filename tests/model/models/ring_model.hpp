@@ -17,15 +17,34 @@
 namespace carillon::test {
 
 // The same number in all words, so that a word of another message shows, and all quads are equal.
-struct Message {
-    std::uint32_t word[12];
+template <std::size_t words>
+struct MessageOf {
+    std::uint32_t word[words];
 
-    static Message make(std::uint32_t number) {
-        Message message{};
+    static MessageOf make(std::uint32_t number) {
+        MessageOf message{};
         std::fill(std::begin(message.word), std::end(message.word), number);
         return message;
     }
-    bool operator==(Message const&) const = default;
+    bool operator==(MessageOf const&) const = default;
+};
+using Message = MessageOf<12>;
+
+// The same, of messages in two lines, of whose second they fill one quad: it is the acquire.
+using TwoLines = MessageOf<15>;
+static_assert(quads_of<TwoLines> == quads_per_line + 1);
+template <class Way>
+struct InTwoLines : Way {
+    using Message = TwoLines;
+};
+template <class Way>
+struct MessageThrough {
+    using Type = Message;
+};
+template <class Way>
+requires requires { typename Way::Message; }
+struct MessageThrough<Way> {
+    using Type = typename Way::Message;
 };
 
 struct Traffic {
@@ -35,6 +54,11 @@ struct Traffic {
     std::uint32_t tries = 0;
     OutOfLine data = OutOfLine::none;
     Sequence first = 1;
+    std::uint32_t batch = 1;  // so many are pushed at once, or as many as fit
+    // So many are looked at at once. `branches`: what they name is read when a branch has found
+    // them there, which orders it for all of them as an acquire would; their loads have one.
+    std::uint32_t row = 0;
+    bool branches = true;
 };
 
 // The device takes either page of each pair.
@@ -67,7 +91,7 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, C
 
    private:
     using M = typename Way::Machine;
-
+    using Message = typename MessageThrough<Way>::Type;
     using Side = Tries<traffic.tries>;
 
     void produce() {
@@ -76,16 +100,39 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, C
         Producer<Message, Far, Near, NoDoorbell, OneThread, ProducerPages> producer(
             view_, M::template make<Far>(memory_), M::template make<Near>(memory_));
         for (std::uint32_t tries = 0; pushed_ < traffic.messages && Side::again(tries); ++tries) {
-            std::uint32_t const number = pushed_ + 1;
             if (producer.was_full()) {
                 Side::wait();
                 continue;
             }
-            if (traffic.data == OutOfLine::written) data_.at(pushed_)(RL_INFO) = number;
-            RL_ASSERT(producer.try_push(Message::make(number), traffic.data));
-            ++pushed_;
+            if (traffic.batch == 1) {
+                write_data(pushed_ + 1);
+                RL_ASSERT(producer.try_push(Message::make(pushed_ + 1), traffic.data));
+                ++pushed_;
+            } else {
+                push_batch(producer);
+            }
             RL_ASSERT(pushed_ - taken_ <= traffic.capacity);  // nothing was overwritten
         }
+    }
+
+    template <class Producer>
+    void push_batch(Producer& producer) {
+        std::array<Message, traffic.batch> batch;
+        std::uint32_t const count = std::min(traffic.batch, traffic.messages - pushed_);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            batch.at(i) = Message::make(pushed_ + i + 1);
+            write_data(pushed_ + i + 1);
+        }
+        std::size_t const sent = producer.try_push_n(batch.data(), count, traffic.data);
+        RL_ASSERT(sent != 0 && sent <= count);
+        pushed_ += static_cast<std::uint32_t>(sent);
+    }
+
+    // Once, however often the message is tried.
+    void write_data(std::uint32_t number) {
+        if (traffic.data == OutOfLine::none || number <= written_) return;
+        data_.at(number - 1)(RL_INFO) = number;
+        written_ = number;
     }
 
     void consume() {
@@ -94,23 +141,46 @@ class RingModel : public rl::test_suite<RingModel<Way, traffic, ProducerPages, C
         Consumer<Message, Near, Far, OneThread, ConsumerPages> consumer(
             view_, M::template make<Near>(memory_), M::template make<Far>(memory_));
         for (std::uint32_t tries = 0; taken_ < traffic.messages && Side::again(tries); ++tries) {
+            if (take_row(consumer)) continue;
             Message message{};
-            if (!consumer.try_pop(message)) {
+            if (consumer.try_pop(message)) {
+                check(message);
+            } else {
                 Side::wait();
-                continue;
             }
-            RL_ASSERT(message == Message::make(taken_ + 1));
-            if (traffic.data == OutOfLine::written) {
-                RL_ASSERT(data_.at(taken_)(RL_INFO).load() == taken_ + 1);
-            }
-            ++taken_;
         }
     }
 
+    template <class Consumer>
+    bool take_row([[maybe_unused]] Consumer& consumer) {
+        if constexpr (traffic.row == 0) {
+            return false;
+        } else {
+            consumer.choose_pages();
+            return 0 != consumer.template try_consume_row<traffic.row>(
+                            traffic.row, [&](std::uint32_t /*i*/, Line const& line) {
+                                if (traffic.branches) {
+                                    rl::atomic_thread_fence(rl::mo_acquire, RL_INFO);
+                                }
+                                check(unpack<Message>(line));
+                            });
+        }
+    }
+
+    void check(Message const& message) {
+        RL_ASSERT(message == Message::make(taken_ + 1));
+        if (traffic.data == OutOfLine::written) {
+            RL_ASSERT(data_.at(taken_)(RL_INFO).load() == taken_ + 1);
+        }
+        ++taken_;
+    }
+
     ModelMemory memory_{M::quad_is, M::quads};
-    RingView view_{memory_.lines(), memory_.words(), traffic.capacity, traffic.first};
+    RingView view_{memory_.lines(), memory_.words(), traffic.capacity, traffic.first,
+                   slot_lines_of<Message>};
     std::array<rl::var<std::uint32_t>, traffic.messages> data_;
     // The model's own count, known to both threads at once.
+    std::uint32_t written_ = 0;  // messages whose data are there
     std::uint32_t pushed_ = 0;
     std::uint32_t taken_ = 0;
 };
@@ -131,9 +201,34 @@ inline constexpr Traffic four_slots{.capacity = 4, .messages = 6, .first = befor
 inline constexpr Traffic eight_slots{
     .capacity = 8, .messages = 12, .data = OutOfLine::written, .first = before_the_wrap};
 
+// Two at once each way.
+inline constexpr Traffic few_at_once{
+    .capacity = 2, .messages = 2, .tries = 2, .data = OutOfLine::written, .batch = 2, .row = 2};
+inline constexpr Traffic two_at_once{
+    .capacity = 2, .messages = 3, .data = OutOfLine::written, .batch = 2, .row = 2};
+// A row of three is more than a batch, so that it is often not all there.
+inline constexpr Traffic rows{.capacity = 4,
+                              .messages = 7,
+                              .data = OutOfLine::written,
+                              .first = before_the_wrap,
+                              .batch = 2,
+                              .row = 3};
+inline constexpr Traffic rows_without_branches{
+    .capacity = 4, .messages = 6, .data = OutOfLine::written, .row = 2, .branches = false};
+// Of several lines: in two slots that are used again, each at once and one after the other.
+inline constexpr Traffic few_long{
+    .capacity = 2, .messages = 3, .tries = 3, .data = OutOfLine::written};
+inline constexpr Traffic long_batches{
+    .capacity = 4, .messages = 7, .data = OutOfLine::written, .first = before_the_wrap, .batch = 3};
+// Credits are returned by the two.
+inline constexpr Traffic batches_of_credit{.capacity = 8, .messages = 9, .batch = 4};
+
 // The same in pairs of pages of one slot: which are chosen when is a part of the search.
 inline constexpr Traffic few_in_pairs{
     .capacity = 2, .messages = 2, .tries = 3, .data = OutOfLine::written};
+
+inline constexpr Traffic batch_in_pairs{
+    .capacity = 2, .messages = 2, .tries = 2, .data = OutOfLine::written, .batch = 2};
 
 template <class Way, Traffic traffic, class... Pages>
 void expect_success(Search const& search) {
