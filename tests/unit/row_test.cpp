@@ -2,7 +2,9 @@
 // Messages one behind the other that are taken, and answered, together.
 #include <gtest/gtest.h>
 
+#include <carillon/detail/kernel/channel_bodies.hpp>
 #include <carillon/detail/kernel/serve.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "support/mpmc_ring_memory.hpp"
@@ -10,6 +12,17 @@
 
 namespace carillon::test {
 namespace {
+
+struct RefersToData {
+    static constexpr bool out_of_line = true;
+};
+struct RefersToNothing {};
+
+// A bulk copy has no order with what a reply refers to (docs/guarantees.md).
+TEST(ReplyFarTest, repliesThatReferToDataLeaveByPlainStores) {
+    EXPECT_TRUE((std::is_same_v<detail::ReplyFar<RefersToData>, DeviceFar>));
+    EXPECT_TRUE((std::is_same_v<detail::ReplyFar<RefersToNothing>, DeviceBulkFar>));
+}
 
 // Messages 1 to `count` with message `missing` not there yet.
 void put_messages(RingMemory& memory, std::uint64_t count, std::uint64_t missing) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "adversary/machine/machine.hpp"
@@ -42,5 +43,46 @@ class LaneVotes {
 };
 
 using FiberLanes = VotingLanes<LaneVotes>;
+
+// Memory that the lanes share, as each of them sees it: what another has written there it sees when
+// both have met. A vote makes none of it seen.
+template <class T>
+class LaneMemory {
+   public:
+    [[nodiscard]] T& of(unsigned lane) { return seen_.at(lane); }
+
+    void hand_in(unsigned lane) {
+        for (std::size_t i = 0; i != sizeof(T); ++i) {
+            std::byte const mine = bytes(seen_.at(lane))[i];
+            if (mine != bytes(agreed_)[i]) bytes(next_)[i] = mine;
+        }
+    }
+    // When all have handed in, and before any does again.
+    void hand_out(unsigned lane) { seen_.at(lane) = agreed_ = next_; }
+
+   private:
+    static std::byte* bytes(T& memory) { return reinterpret_cast<std::byte*>(&memory); }
+
+    std::array<T, LaneVotes::most> seen_{};
+    T agreed_{};
+    T next_{};
+};
+
+template <class T>
+class SharingLanes : public FiberLanes {
+   public:
+    SharingLanes(LaneVotes& votes, LaneMemory<T>& memory, unsigned rank)
+        : FiberLanes(votes, rank), memory_(&memory) {}
+
+    void sync() const {
+        memory_->hand_in(thread_rank());
+        FiberLanes::sync();
+        memory_->hand_out(thread_rank());
+        FiberLanes::sync();
+    }
+
+   private:
+    LaneMemory<T>* memory_;
+};
 
 }  // namespace carillon::test

@@ -60,7 +60,7 @@ class ChannelScenario {
     std::string run_with_lanes() {
         std::vector<Machine::Thread> threads{{Side::host, [this] { host(); }}};
         for (unsigned i = 0; i != LaneVotes::most; ++i) {
-            threads.push_back({Side::device, [this, i] { lane(FiberLanes(votes_, i)); }});
+            threads.push_back({Side::device, [this, i] { lane(Lanes(votes_, shared_, i)); }});
         }
         return machine_.run(std::move(threads));
     }
@@ -71,6 +71,8 @@ class ChannelScenario {
     using Gpu = typename Traffic::Gpu;
     using Near = typename Traffic::Near;
     using Far = typename Traffic::Far;
+    using Shared = carillon::detail::SharedMessages<Request, Reply>;
+    using Lanes = SharingLanes<Shared>;
     using Control = BasicBlockControl<Near, Far, AdversaryClock>;
     struct Outstanding {
         Sequence number;
@@ -101,10 +103,10 @@ class ChannelScenario {
         serve(channel, handler_, control());
     }
 
-    void lane(FiberLanes lane) {
-        LongChannel<Request, Reply, Near, Far, FiberLanes, DrawnPages> const channel(
+    void lane(Lanes lane) {
+        LongChannel<Request, Reply, Near, Far, Lanes, DrawnPages> const channel(
             view_.requests, view_.replies, near_, far_, lane);
-        serve_long(channel, handler_, control(), lane, shared_);
+        serve_long(channel, handler_, control(), lane, shared_.of(lane.thread_rank()));
     }
 
     void host() {
@@ -206,7 +208,7 @@ class ChannelScenario {
     OutOfLineWords words_;
     AdversaryHandler<Traffic> handler_;
     LaneVotes votes_{machine_, LaneVotes::most};
-    carillon::detail::SharedMessages<Request, Reply> shared_;
+    LaneMemory<Shared> shared_;
     std::uint64_t count_;
     bool hasty_;  // the host stops the block while replies are under way
     std::uint64_t submitted_ = 0;
