@@ -72,6 +72,9 @@ class Cells {
     // What `actor` wrote last to the cell, or read of it, was the newest.
     void see_newest(Actor actor, Cell cell) { cells_[cell].seen[actor] = now_; }
 
+    // When that was written which `actor` read last.
+    [[nodiscard]] Time seen(Actor actor, Cell cell) const { return cells_[cell].seen[actor]; }
+
     // What `actor` reads in neighbouring cells as they were at `wanted`, or later where it has
     // seen later values of them already. Returns the time that was read.
     Time read(Actor actor, Cell first, Time wanted, std::span<std::uint64_t> words) {

@@ -30,7 +30,6 @@ void Machine::reset(Bus const& bus, std::uint64_t seed, bool traced) {
     posted(Side::device).reset(random_.one_in(4), order_own);
     for (WriteCombining& buffers : buffers_) buffers.reset();
     horizon_ = {};
-    latest_ = {};
     lives_ = {};
     steps_ = 0;
     stalled_until_ = {};

@@ -105,11 +105,15 @@ class Machine {
         return before;
     }
     void fence(Side side);
-    // What the running thread has loaded decides, by a branch, what it loads from now on: none of
-    // that is older. Hardware loads nothing ahead of a branch; nothing documents it.
-    void decide() {
+    // What the running thread has loaded of a line decides, by a branch, what it loads from now on:
+    // none of that is older. Hardware loads nothing ahead of a branch; nothing documents it.
+    void decide(Line const* line) {
         Actor const actor = eyes(threads_[running_].side);
-        horizon_[actor] = std::max(horizon_[actor], latest_[actor]);
+        Time& horizon = horizon_[actor];
+        Cell const first = cell_at(line);
+        for (Cell cell = first; cell != first + cells_per_line; ++cell) {
+            horizon = std::max(horizon, cells_.seen(actor, cell));
+        }
     }
     // A device's bulk copy: quads in any order, in none with what else it writes or fences, and the
     // time until all of the running thread's have arrived.
@@ -175,7 +179,6 @@ class Machine {
     std::array<WriteCombining, max_actors> buffers_;
     HostCopy copy_;
     std::array<Time, max_actors> horizon_{};  // a thread's loads see nothing older
-    std::array<Time, max_actors> latest_{};   // of what it has loaded in any order
     std::uint32_t steps_ = 0;
     std::array<std::uint32_t, max_actors> stalled_until_{};
     std::array<std::uint32_t, max_actors> lives_{};  // accesses left, and 1; 0: no end of them

@@ -52,8 +52,6 @@ void Machine::load(Side side, void const* from, std::span<std::uint64_t> words, 
                           ? copy_.read(first, words)
                           : cells_.read(eyes(side), first, time_of_load(side), words);
     Time& horizon = horizon_[eyes(side)];
-    Time& latest = latest_[eyes(side)];
-    latest = std::max(latest, time);
     if (order == LoadOrder::acquire) horizon = std::max(horizon, time);
     note(Event::Kind::load, side, first, words);
 }

@@ -47,7 +47,7 @@ class ChannelScenario {
           view_(draw_view()),
           channel_(view_.requests, view_.replies, policies.host_near(), policies.host_far()),
           words_(policies, Side::host),
-          handler_(policies, words_),
+          handler_(policies, view_.requests, words_),
           count_(12 + machine_.random().below(13)),
           hasty_(GpuBulkStores<Gpu> && machine_.random().one_in(4)) {
         DrawnPage::random = &machine_.random();

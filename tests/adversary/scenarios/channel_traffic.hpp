@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "adversary/machine/configuration.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 
 namespace carillon::test {
 
@@ -60,13 +61,21 @@ template <class Traffic>
 class AdversaryHandler {
    public:
     static constexpr bool out_of_line = Traffic::replies_refer;
-    AdversaryHandler(Policies const& policies, OutOfLineWords const& requested)
-        : machine_(policies.machine()), requested_(requested), replied_(policies, Side::device) {}
+    AdversaryHandler(Policies const& policies, RingView const& requests,
+                     OutOfLineWords const& requested)
+        : machine_(policies.machine()),
+          requests_(requests),
+          requested_(requested),
+          replied_(policies, Side::device) {}
 
     typename Traffic::Reply operator()(typename Traffic::Request const& request) {
         machine_.require(request == Traffic::Request::make(served_), "request {} is wrong",
                          served_);
-        if constexpr (Traffic::branches) machine_.decide();
+        if constexpr (Traffic::branches) {
+            // In whichever page the device looks; of the other it has seen nothing.
+            machine_.decide(requests_.slot(requests_.first + served_));
+            machine_.decide(requests_.slot(requests_.first + served_, ~PageWord{0}));
+        }
         auto const at = static_cast<std::uint32_t>(served_);
         machine_.require(requested_.read(at) == served_ + 1, "request {} without data", served_);
         if constexpr (out_of_line) {
@@ -86,6 +95,7 @@ class AdversaryHandler {
 
    private:
     Machine& machine_;
+    RingView requests_;
     OutOfLineWords const& requested_;
     OutOfLineWords replied_;
     std::uint64_t served_ = 0;

@@ -161,7 +161,7 @@ class MpmcScenario {
         while (lanes.any(!run_.finished)) {
             end.poll([&](Message const& message, Sequence sequence) {
                 // Of a row only the last load is an acquire: the others are found by a branch.
-                if constexpr (KeepAccess<ConsumerNear>) machine_.decide();
+                if constexpr (KeepAccess<ConsumerNear>) machine_.decide(view_.slot(sequence));
                 check_data(message);
                 run_.taken.push_back({sequence, message.producer, message.index});
             });
