@@ -50,7 +50,7 @@ TEST_P(AdversaryChannelTest, repliesOfSeveralLinesArriveByBulkCopies) {
 // Rows of four, and of sixteen.
 using OneQuad = SizedWords<8>;
 using TwoQuads = SizedWords<24>;
-static_assert(carillon::detail::row_of<Whole, Whole> == 4);
+static_assert(carillon::detail::row_of<Whole, Whole> == 8);
 static_assert(carillon::detail::row_of<OneQuad, TwoQuads> == 16);
 
 TEST_P(AdversaryChannelTest, requestsThatAreServedInRowsHaveTheirDataAndGetTheirReplies) {

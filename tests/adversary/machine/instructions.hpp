@@ -134,24 +134,38 @@ class AdversaryBulkGpu : public AdversaryGpu {
    public:
     using AdversaryGpu::AdversaryGpu;
 
-    // As ptx::store_bulk: from memory that is used again, so that what lies between the lines'
-    // quads is of anything that was sent before.
     template <std::size_t most>
     void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
                     std::size_t last) const {
-        std::array<Quad, most * quads_per_line> staged;
-        for (std::size_t i = 0; i != staged.size(); ++i) {
-            std::size_t const line = i / quads_per_line;
-            bool const sent = i % quads_per_line < (line + 1 < count ? quads : last);
-            staged[i] = line < count && sent ? from[line].quads[i % quads_per_line]
-                                             : Quad{machine_->random().next(), ~std::uint64_t{0}};
-        }
-        std::size_t const size = (count - 1) * quads_per_line + last;
-        machine_->store_bulk(to, std::span(staged).first(size));
+        for (std::size_t i = 0; i != count; ++i) stage(i, from[i], i + 1 < count ? quads : last);
+        send(to, (count - 1) * quads_per_line + last);
+    }
+    template <std::size_t most>
+    void stage_bulk(Line* /*to*/, std::uint32_t i, Line const& line, std::size_t quads) const {
+        stage(i, line, quads);
+    }
+    template <std::size_t most>
+    void store_staged(Line* to, std::size_t count, std::size_t quads) const {
+        send(to, (count - 1) * quads_per_line + quads);
     }
     void settle_bulk() const { machine_->settle_bulk(); }
     static void keep_whole(Quad const* /*quads*/, std::size_t /*count*/) {}
     static void keep_in_memory(Line* /*lines*/) {}
+
+   private:
+    // As in a GPU's shared memory, which is used again: what lies between the lines' quads is of
+    // anything that was sent before.
+    void stage(std::size_t index, Line const& line, std::size_t quads) const {
+        for (std::size_t i = 0; i != quads_per_line; ++i) {
+            staged_.at(index).quads[i] =
+                i < quads ? line.quads[i] : Quad{machine_->random().next(), ~std::uint64_t{0}};
+        }
+    }
+    void send(Line* to, std::size_t quads) const {
+        machine_->store_bulk(to, std::span(&staged_[0].quads[0], quads));
+    }
+
+    mutable std::array<Line, 32> staged_{};
 };
 
 static_assert(GpuBulkStores<AdversaryBulkGpu> && GpuKeeps<AdversaryBulkGpu>);

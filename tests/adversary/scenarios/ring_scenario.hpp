@@ -172,7 +172,7 @@ class RingScenario {
             std::uint32_t const got = consumer_.template try_consume_row<4>(
                 wanted, [&](std::uint32_t i, Packed<Message> const& packed) {
                     machine_.require(i == next++, "message {} of a row after {}", i, next);
-                    if (branches_) machine_.decide(consumer_.awaited());
+                    if (branches_) machine_.decide(consumer_.awaited() + i);
                     check(unpack<Message>(packed));
                 });
             machine_.require(got == next && got <= wanted, "{} of {} taken", got, wanted);

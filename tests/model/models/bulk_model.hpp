@@ -63,16 +63,30 @@ class RelacyBulkGpu : public RelacyGpu<WholeQuads> {
     void store_bulk(Line* to, Line const* from, std::size_t count, std::size_t quads,
                     std::size_t last) const {
         for (std::size_t i = 0; i < count; ++i) {
-            for (std::size_t quad = 0; quad < (i + 1 < count ? quads : last); ++quad) {
-                copies_->add(&to[i].quads[quad], from[i].quads[quad]);
-            }
+            add(&to[i], from[i], i + 1 < count ? quads : last);
         }
+        copies_->begin();
+    }
+    template <std::size_t most>
+    void stage_bulk(Line* /*to*/, std::uint32_t i, Line const& line, std::size_t /*quads*/) const {
+        staged_.at(i) = line;
+    }
+    template <std::size_t most>
+    void store_staged(Line* to, std::size_t count, std::size_t quads) const {
+        for (std::size_t i = 0; i < count; ++i) add(&to[i], staged_.at(i), quads);
         copies_->begin();
     }
     static void settle_bulk() {}
 
    private:
+    void add(Line* to, Line const& line, std::size_t quads) const {
+        for (std::size_t quad = 0; quad < quads; ++quad) {
+            copies_->add(&to->quads[quad], line.quads[quad]);
+        }
+    }
+
     ModelCopies* copies_;
+    mutable std::array<Line, 4> staged_{};
 };
 static_assert(GpuBulkStores<RelacyBulkGpu>);
 
@@ -124,7 +138,9 @@ class BulkModel : public rl::test_suite<BulkModel<Message, traffic>, 3> {
                                               Near(RelacyGpu<WholeQuads>(memory_)));
         while (pushed_ < traffic.messages) {
             std::uint32_t const wanted = std::min(traffic.row, traffic.messages - pushed_);
-            std::uint32_t const count = std::min(wanted, producer.room(wanted));
+            std::uint32_t const count = lines_of<Message> == 1
+                                            ? producer.room_in_a_row(wanted)
+                                            : std::min(wanted, producer.room(wanted));
             if (count == 0) {
                 rl::yield(1, RL_INFO);
                 continue;
@@ -139,11 +155,10 @@ class BulkModel : public rl::test_suite<BulkModel<Message, traffic>, 3> {
     template <class Producer>
     void push(Producer& producer, std::uint32_t count) {
         if constexpr (lines_of<Message> == 1) {
-            Line row[traffic.row];
             for (std::uint32_t i = 0; i < count; ++i) {
-                row[i] = pack(Message::make(pushed_ + i + 1), 0);
+                producer.template stage<traffic.row>(i, pack(Message::make(pushed_ + i + 1), 0));
             }
-            producer.put_row(row, count);
+            producer.template put_staged<traffic.row>(count);
         } else {
             RL_ASSERT(producer.try_push(Message::make(pushed_ + 1), traffic.data));
         }

@@ -134,6 +134,8 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <std::uint32_t most, class Use>
     CARILLON_HD std::uint32_t try_consume_row(std::uint32_t count, Use&& use) {
+        // So many are looked at at once, and used one behind the other.
+        constexpr std::uint32_t at_once = most < 4 ? most : 4;
         static_assert(lines_of<T> == 1 && Lanes::most == 1 && most % at_once == 0);
         if (held_ >= credit_batch()) return_credit();
         std::uint32_t const in_a_row = view_.slots_in_a_row(next_);
@@ -152,7 +154,7 @@ class Consumer {
         CARILLON_UNROLL
         for (std::uint32_t first = 0; first < most; first += at_once) {
             if (taking.taken != first || first + at_once > wanted) continue;
-            if (!have_arrived(&messages[first], first)) continue;
+            if (!have_arrived<at_once>(&messages[first], first)) continue;
             CARILLON_UNROLL
             for (std::uint32_t i = first; i < first + at_once; ++i) taking.use(i, messages[i], use);
             if (first + at_once == most) continue;
@@ -246,15 +248,13 @@ class Consumer {
             consumer.slot_ = consumer.pages_.slot(consumer.view_, consumer.next_);
         }
     };
-    // So many messages of a row are looked at at once, and used one behind the other.
-    static constexpr std::uint32_t at_once = 4;
-
-    // Whether the messages are those from number next_ + `first` on.
+    // Whether `count` messages are those from number next_ + `first` on.
+    template <std::uint32_t count>
     [[nodiscard]] CARILLON_HD bool have_arrived(Packed<T> const* messages,
                                                 std::uint32_t first) const {
         Tag difference = 0;
         CARILLON_UNROLL
-        for (std::uint32_t i = 0; i < at_once; ++i) {
+        for (std::uint32_t i = 0; i < count; ++i) {
             difference |= tag_difference(messages[i], tag_of(next_ + first + i), quads_of<T>);
         }
         return difference == 0;
