@@ -47,7 +47,7 @@ TEST_P(AdversaryChannelTest, repliesOfSeveralLinesArriveByBulkCopies) {
     }));
 }
 
-// Rows of four, and of sixteen.
+// Rows of eight, and of sixteen.
 using OneQuad = SizedWords<8>;
 using TwoQuads = SizedWords<24>;
 static_assert(carillon::detail::row_of<Whole, Whole> == 8);
