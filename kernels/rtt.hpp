@@ -225,6 +225,7 @@ class CountedControl {
         polls_.found();
         return --left_ == 0;
     }
+    [[nodiscard]] CARILLON_HD static bool was_quick() { return false; }  // each counts
     CARILLON_HD bool idle() {
         if (!polls_.again()) left_ = 0;
         return left_ == 0;
