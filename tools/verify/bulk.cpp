@@ -71,8 +71,9 @@ Findings take_answers(AnswerRings<T> const& rings, OldQuad old, unsigned thread,
         std::erase_if(open, [](auto const& each) { return each.at_end(); });
         if (Clock::now() < deadline + arrival_patience) continue;
         for (auto const& each : open) {
-            findings.add(
-                {Fault::missing, each.ring, each.taker.next(), 0, each.ended(), each.taker.next()});
+            Sequence const next = each.taker.next();
+            Evidence const missing{Fault::missing, each.ring, next, 0, each.ended(), next};
+            findings.add(missing);
         }
         break;
     }
