@@ -31,7 +31,12 @@ TEST_P(AdversaryPoolTest, repliesOfSeveralLinesAreWholeAndGoToWhoAsked) {
     }));
 }
 
-TEST_P(AdversaryPoolTest, repliesByBulkCopiesAreWholeAndGoToWhoAsked) {
+// How the host stores says nothing of bulk copies, which the device sends.
+class AdversaryPoolBulkTest : public testing::TestWithParam<Configuration> {};
+INSTANTIATE_TEST_SUITE_P(With, AdversaryPoolBulkTest,
+                         testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
+
+TEST_P(AdversaryPoolBulkTest, repliesByBulkCopiesAreWholeAndGoToWhoAsked) {
     EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
         using Far = BasicDeviceBulkFar<AdversaryBulkGpu>;
         Machine& machine = policies.machine();
