@@ -24,6 +24,9 @@ function(carillon_options target)
   if(CARILLON_SANITIZE STREQUAL "thread")
     list(APPEND warnings -Wno-tsan)  # fences: the policies avoid them under this sanitizer
   endif()
+  if(CARILLON_SANITIZE)  # GCC takes what its own checks move about for not initialized
+    list(APPEND warnings "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+  endif()
   # Where several sources are one, what is another file's own is taken for this one's.
   set(united "$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>")
   set(united_by_gcc "$<AND:${united},$<CXX_COMPILER_ID:GNU>>")

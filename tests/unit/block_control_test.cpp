@@ -238,8 +238,6 @@ class ReplyRoomTest : public BlockControlTest {
     using Served = DeviceChannel<int, int>;
 
     ReplyRoomTest() {
-        Producer<int, DeviceFar, DeviceNear> requests(requests_.view());
-        for (int i = 0; i < 3; ++i) EXPECT_TRUE(requests.try_push(i));
         time_.at_sleep = [this] {
             int reply = 0;
             if (time_.sleeps.size() >= 2) {
@@ -254,10 +252,14 @@ class ReplyRoomTest : public BlockControlTest {
         control.rest_by({.polls = 3, .longest_sleep_ns = 1000});
         return control;
     }
+    void ask(int count) {
+        Producer<int, DeviceFar, DeviceNear> requests(requests_.view());
+        for (int i = 0; i < count; ++i) EXPECT_TRUE(requests.try_push(i));
+    }
     // Catches a wait for room that counts as idle time of what comes after it.
-    void expect_sleeps() const {
+    void expect_sleeps(int taken) const {
         EXPECT_EQ(time_.sleeps, (std::vector<std::uint32_t>{100, 200, 100}));
-        EXPECT_EQ(taken_, 3);
+        EXPECT_EQ(taken_, taken);
     }
     struct Negative {
         int operator()(int value) const { return -value; }
@@ -270,15 +272,24 @@ class ReplyRoomTest : public BlockControlTest {
     int taken_ = 0;
 };
 
+// It waits for room before it looks for the next request, which does not come.
 TEST_F(ReplyRoomTest, idleTimeBeginsAnewAfterIt) {
+    ask(2);
     serve(Served(requests_.view(), replies_.view()), handler_, resting());
-    expect_sleeps();
+    expect_sleeps(2);
+}
+
+TEST_F(ReplyRoomTest, requestIsServedOnceThereIsRoom) {
+    ask(3);
+    serve(Served(requests_.view(), replies_.view()), handler_, resting());
+    expect_sleeps(3);
 }
 
 TEST_F(ReplyRoomTest, idleTimeOfManyThreadsBeginsAnewAfterIt) {
+    ask(3);
     Served const channel(requests_.view(), replies_.view());
     serve_together(false, channel, channel, handler_, resting(), OneThread());
-    expect_sleeps();
+    expect_sleeps(3);
 }
 
 }  // namespace
