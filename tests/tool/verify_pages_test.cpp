@@ -83,12 +83,15 @@ TEST_F(VerifyPagesTest, anyPageIsNowThisOneAndNowThatOne) {
 TEST(VerifyPagesRunTest, messagesComeOnceHoweverThePagesAreChosen) {
     for (unsigned const threads : {1U, 2U}) {
         VerifyStage const stage{Device::open("emulated"), threads};
+        std::uint64_t overlapping = 0;
         for (PageTest const& test : {PageTest{64}, PageTest{256}, PageTest{256, true}}) {
             Findings const findings = run_pages(stage, test, std::chrono::milliseconds(50));
             EXPECT_EQ(findings.violations, 0U);
             EXPECT_GT(findings.rounds, threads) << "rings were begun again";
             EXPECT_GT(findings.checks, findings.rounds);
+            overlapping += findings.overlapping;
         }
+        EXPECT_GT(overlapping, 0U) << "no producer was told while it sent";
     }
 }
 
