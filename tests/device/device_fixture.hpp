@@ -56,19 +56,6 @@ class KernelTest : public DeviceTest {
     }
 };
 
-// The same, for bodies that write or read outside lines by plain accesses.
-class PlainAccessTest : public KernelTest {
-   protected:
-    void SetUp() override {
-        if (CARILLON_THREAD_SANITIZER != 0 && GetParam() == std::string("emulated:vulkan")) {
-            GTEST_SKIP()
-                << "device memory is mapped twice there, so the thread sanitizer does not see "
-                   "what orders these plain accesses";
-        }
-        KernelTest::SetUp();
-    }
-};
-
 // A selector as GoogleTest accepts it in a name: "cuda0".
 inline std::string in_test_name(std::string selector) {
     std::erase_if(selector, [](unsigned char c) { return std::isalnum(c) == 0; });

@@ -75,7 +75,7 @@ namespace {
 
 class CommandKernelTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(CommandKernelTest);
-class HandlerOfSeveralThreadsTest : public PlainAccessTest {};
+class HandlerOfSeveralThreadsTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(HandlerOfSeveralThreadsTest);
 
 // Catches a command that another's handler gets, and bytes of it that are lost.

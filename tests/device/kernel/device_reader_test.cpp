@@ -21,10 +21,10 @@ bool same(std::span<std::byte const> got, std::span<std::byte const> expected) {
 }
 
 // Device memory of known contents and a reader of it.
-class DeviceReaderTest : public PlainAccessTest {
+class DeviceReaderTest : public KernelTest {
    protected:
     void SetUp() override {
-        PlainAccessTest::SetUp();
+        KernelTest::SetUp();
         if (IsSkipped()) return;
         memory_ = std::make_unique<Memory>(device().allocate(region));
         bytes_ = noise(region, 1);

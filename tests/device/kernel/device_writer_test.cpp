@@ -34,13 +34,13 @@ namespace {
 
 // Device memory, page-locked memory of known contents, the library's and the program's own, and
 // what is to be in the first.
-class DeviceWriterTest : public PlainAccessTest {
+class DeviceWriterTest : public KernelTest {
    protected:
     static constexpr std::size_t region = (std::size_t{1} << 20) + 200;
     static constexpr std::byte untouched{0xa5};
 
     void SetUp() override {
-        PlainAccessTest::SetUp();
+        KernelTest::SetUp();
         if (IsSkipped()) return;
         there_ = std::make_unique<Memory>(device().allocate(region));
         locked_ = std::make_unique<Memory>(device().allocate_host(region));

@@ -34,7 +34,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr char const* call = "Device::register_host: ";
 
-class RegisteredMemoryTest : public PlainAccessTest {};
+class RegisteredMemoryTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(RegisteredMemoryTest);
 
 TEST_P(RegisteredMemoryTest, isTheCallersWithWhatLiesThere) {

@@ -82,10 +82,6 @@ namespace {
 class BurstTest : public KernelTest {
    protected:
     void SetUp() override {
-        if (CARILLON_THREAD_SANITIZER != 0 && GetParam() == std::string("emulated:vulkan")) {
-            GTEST_SKIP() << "the chunks are mapped twice there, so the thread sanitizer does not "
-                            "see what orders these plain accesses";
-        }
         char const* const given = std::getenv("CARILLON_DATA");
         std::filesystem::path const path =
             std::filesystem::path(given != nullptr ? given : CARILLON_DEFAULT_DATA) /

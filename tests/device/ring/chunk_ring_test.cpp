@@ -131,14 +131,6 @@ std::vector<std::byte> bytes_of(std::uint64_t seed, std::size_t size) {
 
 class ChunkRingDeviceTest : public KernelTest {
    protected:
-    void SetUp() override {
-        if (CARILLON_THREAD_SANITIZER != 0 && GetParam() == std::string("emulated:vulkan")) {
-            GTEST_SKIP() << "the chunks are mapped twice there, so the thread sanitizer does not "
-                            "see what orders these plain accesses";
-        }
-        KernelTest::SetUp();
-    }
-
     [[nodiscard]] RunningKernel start(ChunkRing<ChunkMeta> const& ring, SumsOut const& sums,
                                       std::uint32_t hold = 1) const {
         return launch(device(), 1, SumChunksBody{ring.block_handle(), sums.device_handle(), hold},

@@ -83,7 +83,7 @@ struct BlockHandler {
 
 namespace {
 
-class OutOfLineTest : public PlainAccessTest {};
+class OutOfLineTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(OutOfLineTest);
 
 constexpr std::uint64_t block_words = 96;
