@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "support/accesses.hpp"
@@ -19,47 +21,114 @@ namespace {
 constexpr Tag old_tag = 8;
 constexpr Tag new_tag = 9;
 
-// Calls use.operator()<size>() for each of them.
-template <std::size_t... size, class Use>
-void for_sizes(std::index_sequence<size...> /*sizes*/, Use use) {
-    (use.template operator()<size>(), ...);
+using PayloadBytes = std::vector<unsigned char>;
+using PackedLines = std::vector<Line>;
+
+template <class T>
+Packed<T> packed_of(PackedLines const& lines) {
+    Packed<T> packed;
+    std::memcpy(&packed, lines.data(), sizeof(packed));
+    return packed;
 }
-using LargeSizes = std::index_sequence<121, 191, 192, 193, 256, 512, 767, 768, 769, 1000, 1008,
-                                       1009, 1022, 1023, 1024>;
-template <class Use>
-void for_every_size(Use use) {
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-        for_sizes(std::index_sequence<i + 1 ...>(), use);
-    }
-    (std::make_index_sequence<120>());
-    for_sizes(LargeSizes(), use);
+template <class T>
+PackedLines lines_of_packed(Packed<T> const& packed) {
+    return {lines_in(packed), lines_in(packed) + lines_of<T>};
 }
-// One, two, few and many lines; full and with little in the last one.
-using SomeSizes = std::index_sequence<1, 12, 13, 48, 49, 56, 96, 97, 193, 256, 768, 1000, 1024>;
+template <class T>
+PayloadBytes bytes_of(T const& message) {
+    return {std::begin(message.byte), std::end(message.byte)};
+}
+
+// What the library makes of messages of one size. The tests look at it from outside templates: it
+// is a hundred sizes, and a compiler takes long over each check of each.
+struct SizedMessage {
+    std::size_t size;
+    std::size_t quads;
+    std::size_t lines;
+    std::size_t slot_lines;
+    std::size_t packed_bytes;
+    std::size_t quads_of_all_lines;
+    MessageShape shape;
+    PayloadBytes (*make)(std::uint64_t number);
+    PackedLines (*pack)(std::uint64_t number, Tag tag);
+    PackedLines (*retag)(PackedLines const& message, Tag tag);
+    PayloadBytes (*unpack)(PackedLines const& message);
+    // Loads as a ring does: what came, and nothing where it is not there.
+    std::optional<PayloadBytes> (*load_on_device)(PackedLines const& slot, Tag tag);
+    std::optional<PayloadBytes> (*load_on_host)(PackedLines const& slot, Tag tag);
+};
+
+template <class T, class Near>
+std::optional<PayloadBytes> load_packed(PackedLines const& slot, Tag tag) {
+    Packed<T> const in_memory = packed_of<T>(slot);
+    Packed<T> loaded{};
+    if (!carillon::detail::load_message<T>(Near(), lines_in(in_memory), tag, loaded)) return {};
+    return bytes_of(unpack<T>(loaded));
+}
+
+template <std::size_t size>
+SizedMessage sized_message() {
+    using T = SizedBytes<size>;
+    std::size_t quads = 0;
+    for (std::size_t i = 0; i < lines_of<T>; ++i) quads += quads_in_line<T>(i);
+    return {size,
+            quads_of<T>,
+            lines_of<T>,
+            slot_lines_of<T>,
+            sizeof(Packed<T>),
+            quads,
+            shape_of<T>(),
+            [](std::uint64_t number) { return bytes_of(T::make(number)); },
+            [](std::uint64_t number, Tag tag) {
+                return lines_of_packed<T>(pack(T::make(number), tag));
+            },
+            [](PackedLines const& message, Tag tag) {
+                return lines_of_packed<T>(with_tag(packed_of<T>(message), tag));
+            },
+            [](PackedLines const& message) { return bytes_of(unpack<T>(packed_of<T>(message))); },
+            load_packed<T, DeviceNear>,
+            load_packed<T, HostCached>};
+}
+
+template <std::size_t... size>
+void add_sizes(std::vector<SizedMessage>& to, std::index_sequence<size...> /*sizes*/) {
+    (to.push_back(sized_message<size>()), ...);
+}
+std::vector<SizedMessage> const& every_size() {
+    static std::vector<SizedMessage> const sizes = [] {
+        std::vector<SizedMessage> all;
+        [&]<std::size_t... i>(std::index_sequence<i...>) {
+            add_sizes(all, std::index_sequence<i + 1 ...>());
+        }
+        (std::make_index_sequence<120>());
+        add_sizes(all, std::index_sequence<121, 191, 192, 193, 256, 512, 767, 768, 769, 1000, 1008,
+                                           1009, 1022, 1023, 1024>());
+        return all;
+    }();
+    return sizes;
+}
 
 // Quad i of a message, wherever it is.
-template <class Packed>
-auto& quad_of(Packed& packed, std::size_t i) {
-    return lines_in(packed)[i / quads_per_line].quads[i % quads_per_line];
+Quad& quad_of(PackedLines& message, std::size_t i) {
+    return message.at(i / quads_per_line).quads[i % quads_per_line];
 }
 
 TEST(MessageSizesTest, messageFillsAsManyQuadsAsItsBytesNeed) {
-    for_every_size([]<std::size_t size>() {
-        using T = SizedBytes<size>;
-        EXPECT_GE(quads_of<T> * 12, size);
-        EXPECT_LT((quads_of<T> - 1) * 12, size);
-        EXPECT_GE(lines_of<T> * 4, quads_of<T>);
-        EXPECT_LT((lines_of<T> - 1) * 4, quads_of<T>);
-        EXPECT_GE(slot_lines_of<T>, lines_of<T>);
-        EXPECT_LT(slot_lines_of<T> / 2, lines_of<T>);
-        EXPECT_EQ(slot_lines_of<T> & (slot_lines_of<T> - 1), 0U);
-        EXPECT_EQ(sizeof(Packed<T>), lines_of<T> * sizeof(Line));
-        EXPECT_EQ(shape_of<T>().quads, quads_of<T>);
-        EXPECT_EQ(shape_of<T>().slot_lines, slot_lines_of<T>);
-        std::size_t quads = 0;
-        for (std::size_t i = 0; i < lines_of<T>; ++i) quads += quads_in_line<T>(i);
-        EXPECT_EQ(quads, quads_of<T>) << size;
-    });
+    ASSERT_EQ(every_size().size(), 135U);
+    for (SizedMessage const& of : every_size()) {
+        SCOPED_TRACE(of.size);
+        EXPECT_GE(of.quads * 12, of.size);
+        EXPECT_LT((of.quads - 1) * 12, of.size);
+        EXPECT_GE(of.lines * 4, of.quads);
+        EXPECT_LT((of.lines - 1) * 4, of.quads);
+        EXPECT_GE(of.slot_lines, of.lines);
+        EXPECT_LT(of.slot_lines / 2, of.lines);
+        EXPECT_EQ(of.slot_lines & (of.slot_lines - 1), 0U);
+        EXPECT_EQ(of.packed_bytes, of.lines * sizeof(Line));
+        EXPECT_EQ(of.shape.quads, of.quads);
+        EXPECT_EQ(of.shape.slot_lines, of.slot_lines);
+        EXPECT_EQ(of.quads_of_all_lines, of.quads);
+    }
 }
 
 TEST(MessageSizesTest, quadsAndLinesAtTheEdges) {
@@ -80,64 +149,56 @@ TEST(MessageSizesTest, quadsAndLinesAtTheEdges) {
 }
 
 TEST(MessageSizesTest, everySizeSurvivesPackAndUnpack) {
-    for_every_size([]<std::size_t size>() {
-        using T = SizedBytes<size>;
-        Packed<T> const packed = pack(T::make(size), new_tag);
-        EXPECT_EQ(unpack<T>(packed), T::make(size)) << size;
-        EXPECT_EQ(unpack<T>(with_tag(packed, ~Tag{0})), T::make(size)) << size;
-    });
+    for (SizedMessage const& of : every_size()) {
+        PackedLines const packed = of.pack(of.size, new_tag);
+        EXPECT_EQ(of.unpack(packed), of.make(of.size)) << of.size;
+        EXPECT_EQ(of.unpack(of.retag(packed, ~Tag{0})), of.make(of.size)) << of.size;
+    }
 }
 
 // Catches bytes of the stack that cross the bus, and quads of a message under another tag.
 TEST(MessageSizesTest, payloadLiesInOrderAndWhatIsBeyondIsZero) {
-    for_every_size([]<std::size_t size>() {
-        using T = SizedBytes<size>;
-        T const message = T::make(3);
-        Packed<T> const packed = pack(message, new_tag);
-        unsigned char bytes[sizeof(packed)];
-        std::memcpy(bytes, &packed, sizeof(packed));
-        for (std::size_t quad = 0; quad < lines_of<T> * quads_per_line; ++quad) {
-            ASSERT_EQ(quad_of(packed, quad).tag(), new_tag) << size << ", quad " << quad;
-            for (std::size_t i = 0; i < 12; ++i) {
-                std::size_t const at = quad * 12 + i;
-                ASSERT_EQ(bytes[quad * 16 + i], at < size ? message.byte[at] : 0) << size;
+    for (SizedMessage const& of : every_size()) {
+        SCOPED_TRACE(of.size);
+        PayloadBytes const message = of.make(3);
+        PackedLines packed = of.pack(3, new_tag);
+        for (std::size_t i = 0; i < of.lines * quads_per_line; ++i) {
+            Quad const& quad = quad_of(packed, i);
+            ASSERT_EQ(quad.tag(), new_tag) << i;
+            unsigned char bytes[sizeof(quad)];
+            std::memcpy(bytes, &quad, sizeof(quad));
+            for (std::size_t at = 12 * i; at < 12 * (i + 1); ++at) {
+                ASSERT_EQ(bytes[at % 12], at < of.size ? message[at] : 0) << at;
             }
         }
-    });
+    }
 }
 
-// Loads as a ring does; what came is the message.
-template <class T, class Near>
-bool loads(Near const& near, Packed<T> const& slot, T const& message) {
-    Packed<T> loaded{};
-    if (!carillon::detail::load_message<T>(near, lines_in(slot), new_tag, loaded)) return false;
-    EXPECT_EQ(unpack<T>(loaded), message) << sizeof(T);
-    return true;
-}
-
-template <std::size_t size, class Near>
-void expect_every_quad_is_awaited(Near const& near) {
-    using T = SizedBytes<size>;
-    T const message = T::make(size);
-    Packed<T> const whole = pack(message, new_tag);
-    Packed<T> const old = with_tag(pack(T::make(0), 0), old_tag);
-    EXPECT_TRUE(loads(near, whole, message)) << size;
-    EXPECT_FALSE(loads(near, with_tag(whole, old_tag), message)) << size;
-    for (std::size_t i = 0; i < lines_of<T> * quads_per_line; ++i) {
-        Packed<T> slot = whole;
+template <class Load>
+void expect_every_quad_is_awaited(SizedMessage const& of, Load load) {
+    SCOPED_TRACE(of.size);
+    PayloadBytes const message = of.make(of.size);
+    PackedLines whole = of.pack(of.size, new_tag);
+    PackedLines old = of.retag(of.pack(0, 0), old_tag);
+    EXPECT_EQ(load(whole, new_tag), message);
+    EXPECT_EQ(load(of.retag(whole, old_tag), new_tag), std::nullopt);
+    for (std::size_t i = 0; i < of.lines * quads_per_line; ++i) {
+        PackedLines slot = whole;
         quad_of(slot, i) = quad_of(old, i);
-        EXPECT_EQ(loads(near, slot, message), i >= quads_of<T>) << size << ", quad " << i;
-        Packed<T> only = with_tag(whole, old_tag);  // nothing else has come
+        EXPECT_EQ(load(slot, new_tag), i < of.quads ? std::nullopt : std::optional(message)) << i;
+        PackedLines only = of.retag(whole, old_tag);  // nothing else has come
         quad_of(only, i) = quad_of(whole, i);
-        EXPECT_EQ(loads(near, only, message), quads_of<T> == 1 && i == 0) << size << ", " << i;
+        bool const is_all = of.quads == 1 && i == 0;
+        EXPECT_EQ(load(only, new_tag), is_all ? std::optional(message) : std::nullopt) << i;
     }
 }
 
 // Catches an arrival check that leaves a quad out, or that waits for one which nobody stores.
 TEST(MessageSizesTest, messageIsThereWhenAllItsQuadsAreAndNoOther) {
-    for_every_size([]<std::size_t size>() { expect_every_quad_is_awaited<size>(DeviceNear()); });
-    for_sizes(SomeSizes(),
-              []<std::size_t size>() { expect_every_quad_is_awaited<size>(HostCached()); });
+    for (SizedMessage const& of : every_size()) {
+        expect_every_quad_is_awaited(of, of.load_on_device);
+        expect_every_quad_is_awaited(of, of.load_on_host);
+    }
 }
 
 TEST(MessageSizesTest, rowIsLoadedFromItsSlots) {
@@ -185,7 +246,9 @@ INSTANTIATE_TEST_SUITE_P(Over, MessageAccessTest, testing::ValuesIn(all_accesses
                          test_name<Access>);
 
 TEST_P(MessageAccessTest, messageOfAnySizeCrossesAndLeavesItsNeighboursAlone) {
-    for_sizes(SomeSizes(), [this]<std::size_t size>() { expect_crosses<size>(); });
+    // One, two, few and many lines; full and with little in the last one.
+    [this]<std::size_t... size>(std::index_sequence<size...>) { (expect_crosses<size>(), ...); }
+    (std::index_sequence<1, 12, 13, 48, 49, 56, 96, 97, 193, 256, 768, 1000, 1024>());
 }
 
 }  // namespace
