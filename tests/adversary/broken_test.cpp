@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "adversary/scenarios/flag_scenario.hpp"
-#include "adversary/scenarios/mpmc_ring_scenario.hpp"
+#include "adversary/scenarios/mpmc_producers.hpp"
 #include "adversary/scenarios/ring_scenario.hpp"
 
 namespace carillon::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPMC rings on the adversary's machine.
-#include "adversary/scenarios/mpmc_ring_scenario.hpp"
+#include "adversary/scenarios/mpmc_producers.hpp"
 
 namespace carillon::test {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "model/models/flag_model.hpp"
 #include "model/models/mpmc_ring_model.hpp"
+#include "model/models/mpmc_traffic_model.hpp"
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring that many share, both ways, and to the device with a producer that may die.
 #include "model/models/mpmc_ring_model.hpp"
+#include "model/models/mpmc_traffic_model.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who pushes into an MPMC ring: CPU threads that may die, or threads of the device.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "adversary/scenarios/mpmc_ring_scenario.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/mpmc_ring.hpp"
+
+namespace carillon::test {
+
+// CPU threads with records, of which the first ones may die; the others give up what they held.
+template <class Far, class Near, class Scenario>
+class MortalProducers {
+   public:
+    MortalProducers(Scenario& scenario, Line* records, Far far, Near near)
+        : scenario_(scenario),
+          machine_(scenario.machine()),
+          records_(reinterpret_cast<ProducerRecord*>(records)),
+          far_(far),
+          near_(near) {}
+
+    void produce(unsigned producer) {
+        MpmcTraffic const& traffic = scenario_.traffic();
+        using Message = typename Scenario::Message;
+        MpmcProducer<Message, Far, Near, ClaimRecord> end(scenario_.view(), far_, near_,
+                                                          ClaimRecord(records_ + producer));
+        bool const mortal = producer < traffic.deaths;
+        if (mortal) {
+            machine_.die_after(machine_.random().below(120));
+        }
+        std::vector<Message> batch;
+        std::uint64_t& pushed = scenario_.state().pushed[producer];
+        std::uint64_t written = 0;
+        while (pushed != traffic.messages) {
+            std::uint64_t const left = traffic.messages - pushed;
+            std::uint64_t const most =
+                std::min<std::uint64_t>(left, 1 + machine_.random().below(5));
+            batch.clear();
+            for (std::uint64_t i = 0; i != most; ++i) {
+                batch.push_back(Message::make(producer, pushed + i));
+            }
+            for (; written < pushed + most; ++written) scenario_.write_data(producer, written);
+            std::size_t const fit = most == 1 ? (end.try_push(batch[0], traffic.data) ? 1 : 0)
+                                              : end.try_push_n(batch.data(), most, traffic.data);
+            pushed += fit;
+            if (fit == 0 && !mortal) recover();
+        }
+        if (mortal) return;
+        while (!scenario_.all_taken() || scenario_.state().any_dead()) recover();
+        last_words(producer);
+    }
+
+   private:
+    // As ProducerRegistry::recover does, which takes a lock: here, one thread at a time.
+    void recover() {
+        MpmcRun& state = scenario_.state();
+        machine_.pause(Side::host);
+        if (recovering_) return;
+        std::vector<bool> died(state.gone.size());
+        bool any = false;
+        for (std::size_t i = 0; i != died.size(); ++i) {
+            died[i] = state.dead[i] && state.gone[i];
+            any = any || died[i];
+        }
+        if (!any) return;
+        recovering_ = true;
+        machine_.catch_up();
+        auto const living = [&](std::size_t i) { return died[i] ? nullptr : records_ + i; };
+        std::vector<Claim> held(died.size());
+        // Not done while one is just claiming, who may have died meanwhile.
+        bool const done =
+            give_up_claims(scenario_.view(), died.size(), living, far_, near_, held.data());
+        for (std::size_t i = 0; i != died.size(); ++i) {
+            if (!died[i] || !done) continue;
+            near_.store_word(&records_[i].begin, ProducerRecord::none);
+            state.dead[i] = false;
+        }
+        recovering_ = false;
+    }
+
+    // The last living one to come here has seen everything taken.
+    void last_words(unsigned producer) {
+        MpmcRun& state = scenario_.state();
+        state.gone[producer] = true;
+        if (state.all_gone() && scenario_.all_taken()) state.finished = true;
+    }
+
+    Scenario& scenario_;
+    Machine& machine_;
+    ProducerRecord* records_;
+    Far far_;
+    Near near_;
+    bool recovering_ = false;
+};
+
+template <class Message = MpmcMessage, class Far, class Near, class ConsumerNear, class ConsumerFar>
+std::string mpmc_to_device(Policies const& policies, Far far, Near near, ConsumerNear consumer_near,
+                           ConsumerFar consumer_far, MpmcTraffic traffic) {
+    MpmcScenario<ConsumerNear, ConsumerFar, Message> scenario(policies, Side::host, consumer_near,
+                                                              consumer_far, traffic);
+    MortalProducers producers(scenario, policies.machine().host_lines() + 2, far, near);
+    return scenario.run([&](unsigned producer) { producers.produce(producer); });
+}
+
+template <class Message = MpmcMessage>
+std::string mpmc_to_device(Policies const& policies, MpmcTraffic traffic) {
+    return mpmc_to_device<Message>(policies, policies.host_far(), policies.host_near(),
+                                   policies.device_near(), policies.device_far(), traffic);
+}
+
+// To a GPU's threads, which look at several lines at once.
+inline std::string mpmc_to_rows(Policies const& policies, MpmcTraffic traffic) {
+    AdversaryBulkGpu const gpu(policies.machine());
+    return mpmc_to_device(policies, policies.host_far(), policies.host_near(), BasicDeviceNear(gpu),
+                          policies.device_far(), traffic);
+}
+
+// Device threads that push one message each at a time.
+template <class Message = MpmcMessage>
+std::string mpmc_to_host(Policies const& policies, MpmcTraffic traffic) {
+    using Producer = LanesProducer<Message, Policies::DeviceFar, Policies::DeviceNear, OneThread>;
+    MpmcScenario<Policies::HostNear, Policies::HostFar, Message> scenario(
+        policies, Side::device, policies.host_near(), policies.host_far(), traffic);
+    Machine& machine = policies.machine();
+    return scenario.run([&](unsigned producer) {
+        Producer end(scenario.view(), policies.device_far(), policies.device_near());
+        std::uint64_t& pushed = scenario.state().pushed[producer];
+        std::uint64_t written = 0;
+        while (pushed != traffic.messages) {
+            if (written == pushed) scenario.write_data(producer, written++);
+            bool const has_one = !machine.random().one_in(8);
+            Message const message = Message::make(producer, pushed);
+            if (end.try_push(message, has_one, traffic.data) && has_one) ++pushed;
+        }
+        while (!scenario.all_taken()) machine.pause(Side::device);
+        scenario.state().gone[producer] = true;
+        if (scenario.state().all_gone()) scenario.state().finished = true;
+    });
+}
+
+}  // namespace carillon::test
