@@ -52,6 +52,7 @@ void expect_taken_and_pushed(Sequence first) {
     RingMemory out(2, first, slot_lines_of<T>);
     carillon::detail::SharedMessage<T> passed{};
     std::atomic<int> wrong{0};
+    std::atomic<std::size_t> times_put{0};
     run_all<count>([&](Lanes const& lane) {
         Producer<T, DeviceFar, DeviceNear> before(in.view());
         Consumer<T, DeviceNear, DeviceFar> behind(out.view());
@@ -59,7 +60,10 @@ void expect_taken_and_pushed(Sequence first) {
         Producer<T, DeviceFar, DeviceNear, NoDoorbell, Lanes> puts(
             out.view(), DeviceFar(), DeviceNear(), NoDoorbell(), lane);
         bool const leads = lane.thread_rank() == 0;
-        auto const put = [&](std::size_t i, Quad const& quad) { passed.put(i, quad); };
+        auto const put = [&](std::size_t i, Quad const& quad) {
+            ++times_put;
+            passed.put(i, quad);
+        };
         auto const words_of = [&](std::size_t i) { return passed.words_of(i); };
         for (std::uint64_t i = 0; i < messages; ++i) {
             wrong += takes.try_take_quads(put) ? 1 : 0;  // there is none
@@ -79,6 +83,7 @@ void expect_taken_and_pushed(Sequence first) {
         takes.return_held();
     });
     EXPECT_EQ(wrong, 0) << count << " lanes, " << size << " bytes";
+    EXPECT_EQ(times_put, messages * quads_of<T>);  // nothing twice
     EXPECT_EQ(in.credit(), first - 1 + messages);
 }
 

@@ -106,13 +106,11 @@ class Consumer {
         Quad const* const slot = slot_->quads;
         std::size_t const rank = lanes_.thread_rank();
         Quad mine[most];
-        // A lane that has fewer than others loads one of its own again.
-        auto const index = [&](std::size_t i) {
-            std::size_t const at = rank + i * lanes_.size();
-            return at < quads_of<T> ? at : rank < quads_of<T> ? rank : 0;
-        };
+        auto const index = [&](std::size_t i) { return rank + i * lanes_.size(); };
+        // A lane that has fewer than others loads one of its own again, or the first.
+        std::size_t const instead = rank < quads_of<T> ? rank : 0;
         for (std::size_t i = 0; i < most; ++i) {
-            Quad const* const from = slot + index(i);
+            Quad const* const from = slot + (index(i) < quads_of<T> ? index(i) : instead);
             mine[i] = i + 1 < most ? near_.load_quad_ahead(from) : near_.load_quad(from);
         }
         Tag const last = mine[most - 1].tag();
@@ -123,7 +121,9 @@ class Consumer {
             return false;
         }
         Taking const taking{*this};
-        for (std::size_t i = 0; i < most; ++i) put(index(i), mine[i]);
+        for (std::size_t i = 0; i < most; ++i) {
+            if (index(i) < quads_of<T>) put(index(i), mine[i]);
+        }
         return true;
     }
 
