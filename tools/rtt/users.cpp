@@ -58,7 +58,7 @@ double UsersFigure::per_second() const {
 UsersResult run_users(Device const& device, UsersOptions const& options, Progress const& progress) {
     std::uint32_t const count = options.iterations.value_or(1) / options.rounds;
     UsersRows rows = make_rows(make_stage(device, options, count));
-    for (UsersRow& row : rows) row.figures.latencies.reserve(count * options.rounds);
+    for (UsersRow& row : rows) row.figures.latencies.reserve(std::size_t{count} * options.rounds);
     UsersResult result;
     result.options = options;
     std::string why_not;
