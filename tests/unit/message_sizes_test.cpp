@@ -54,8 +54,9 @@ struct SizedMessage {
     PackedLines (*retag)(PackedLines const& message, Tag tag);
     PayloadBytes (*unpack)(PackedLines const& message);
     // Loads as a ring does: what came, and nothing where it is not there.
-    std::optional<PayloadBytes> (*load_on_device)(PackedLines const& slot, Tag tag);
-    std::optional<PayloadBytes> (*load_on_host)(PackedLines const& slot, Tag tag);
+    using Load = std::optional<PayloadBytes> (*)(PackedLines const& slot, Tag tag);
+    Load load_on_device;
+    Load load_on_host;
 };
 
 template <class T, class Near>
@@ -174,8 +175,7 @@ TEST(MessageSizesTest, payloadLiesInOrderAndWhatIsBeyondIsZero) {
     }
 }
 
-template <class Load>
-void expect_every_quad_is_awaited(SizedMessage const& of, Load load) {
+void expect_every_quad_is_awaited(SizedMessage const& of, SizedMessage::Load load) {
     SCOPED_TRACE(of.size);
     PayloadBytes const message = of.make(of.size);
     PackedLines whole = of.pack(of.size, new_tag);

@@ -228,7 +228,7 @@ auto* const tally = static_cast<Tally*>(testing::AddGlobalTestEnvironment(new Ta
 
 void expect_each(Scenario const& scenario, Fault fault, bool warm) {
     unsigned const step =
-        fault.kind == FaultKind::allocation ? scenario.step * (sanitized ? 19 : 1) : 1;
+        fault.kind == FaultKind::allocation ? scenario.step * (sanitized ? 7 : 1) : 1;
     std::string const what = fmt::format(
         "{}, {}{}, {}", scenario.name, fault_kinds.at(static_cast<std::size_t>(fault.kind)),
         fault.for_want_of_memory ? "" : " (another failure)", warm ? "warm" : "new");
