@@ -94,6 +94,11 @@ class FormatError : public Error {
     using Error::Error;
 };
 
+// The other process sent what it may not.
+class ProtocolError : public Error {
+    using Error::Error;
+};
+
 // A library or the system said no: code() is its number, code_name() its name for it.
 class CodedError : public Error {
    public:

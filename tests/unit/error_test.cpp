@@ -12,8 +12,9 @@ using testing::Test;
 
 template <class E>
 class PlainErrorTest : public Test {};
-using PlainErrors = testing::Types<UsageError, DeviceNotFoundError, UnsupportedError,
-                                   OutOfMemoryError, TimeoutError, StoppedError, FormatError>;
+using PlainErrors =
+    testing::Types<UsageError, DeviceNotFoundError, UnsupportedError, OutOfMemoryError,
+                   TimeoutError, StoppedError, FormatError, ProtocolError>;
 TYPED_TEST_SUITE(PlainErrorTest, PlainErrors);
 
 TYPED_TEST(PlainErrorTest, textIsTheCallAndTheCause) {
