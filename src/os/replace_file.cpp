@@ -13,19 +13,12 @@
 
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
+#include "os/retried.hpp"
 
 namespace carillon::detail {
 namespace {
 
 using Path = std::filesystem::path;
-
-// Of a call that returns -1 for an error, which a signal may interrupt.
-template <class Call>
-auto retried(Call&& call) {
-    auto result = call();
-    while (result < 0 && errno == EINTR) result = call();
-    return result;
-}
 
 FileDescriptor open_file(Path const& path, int flags) {
     return FileDescriptor(retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }));

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cerrno>
+
+namespace carillon::detail {
+
+// Of a call that returns -1 for an error, which a signal may interrupt.
+template <class Call>
+auto retried(Call&& call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) result = call();
+    return result;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/unix_listener.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "os/retried.hpp"
+
+namespace carillon::detail {
+namespace {
+
+[[noreturn]] void fail_listening(std::string_view call, std::string_view what,
+                                 std::filesystem::path const& path, std::string_view hint = {}) {
+    int const error = errno;
+    throw SystemError(fmt::format("{}: {} {}", call, what, path.string()), error, hint);
+}
+
+[[noreturn]] void throw_taken(std::string_view call, std::filesystem::path const& path,
+                              std::string_view by) {
+    throw UsageError(call, fmt::format("{} is taken: {}", path.string(), by));
+}
+
+// Held until it is closed, here and in the children that have inherited it.
+FileDescriptor lock_for(std::string_view call, std::filesystem::path const& path) {
+    (void)unix_address(call, path);
+    std::filesystem::path file = path;
+    file += ".lock";
+    constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    FileDescriptor lock(retried([&] { return ::open(file.c_str(), flags, 0600); }));
+    if (lock.get() < 0) {
+        fail_listening(call, "open", file,
+                       errno == ENOENT ? "the folder of the socket does not exist" : "");
+    }
+    if (retried([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) == 0) return lock;
+    if (errno == EWOULDBLOCK) throw_taken(call, path, "another owner holds its lock");
+    fail_listening(call, "flock", file);
+}
+
+// Asks whoever listens there, by connecting; false: nobody does any more.
+bool somebody_listens(std::string_view call, std::filesystem::path const& path) {
+    FileDescriptor const probe = new_unix_socket(call);
+    auto const address = unix_address(call, path);
+    if (retried([&] { return connect_once(probe.get(), address); }) == 0) return true;
+    // EAGAIN: so many want to that the queue is full. EPROTOTYPE: it is not of our type.
+    if (errno == EAGAIN || errno == EPROTOTYPE) return true;
+    if (errno == ECONNREFUSED || errno == ENOENT) return false;
+    fail_listening(call, "connect", path, "whether somebody listens there cannot be told");
+}
+
+// The lock is held: nobody puts a new one there meanwhile.
+void remove_stale(std::string_view call, std::filesystem::path const& path) {
+    struct ::stat file {};
+    if (::lstat(path.c_str(), &file) != 0) {
+        if (errno == ENOENT) return;
+        fail_listening(call, "lstat", path);
+    }
+    if (!S_ISSOCK(file.st_mode)) throw_taken(call, path, "a file that is not a socket is there");
+    if (somebody_listens(call, path)) throw_taken(call, path, "somebody listens there");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_listening(call, "unlink", path);
+}
+
+FileDescriptor socket_for(std::string_view call, std::filesystem::path const& path, mode_t mode) {
+    if ((mode & ~mode_t{0777}) != 0) {
+        throw UsageError(call, fmt::format("{:o} is no mode of a socket", mode));
+    }
+    remove_stale(call, path);
+    return new_unix_socket(call);
+}
+
+}  // namespace
+
+// Linux gives the file the mode of the socket's own inode, less the umask (unix_bind): so it is not
+// wider for a moment. No other system promises that, and nobody can connect before listen().
+SocketFile::SocketFile(std::string_view call, int socket, std::filesystem::path const& path,
+                       mode_t mode)
+    : SocketFile(path) {
+    auto const address = unix_address(call, path);
+    if (::fchmod(socket, mode) != 0) fail_listening(call, "fchmod", path);
+    if (::bind(socket, reinterpret_cast<::sockaddr const*>(&address), sizeof(address)) != 0) {
+        fail_listening(call, "bind", path);
+    }
+    finish(call, mode);
+}
+
+SocketFile::SocketFile(std::filesystem::path const& path)
+    : path_(std::filesystem::absolute(path)) {}
+
+// Which file it is, and what the umask has taken from its mode. By a descriptor: no link that is
+// put in its place is followed.
+void SocketFile::finish(std::string_view call, mode_t mode) {
+    FileDescriptor const opened(::open(path_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct ::stat file {};
+    if (opened.get() < 0 || ::fstat(opened.get(), &file) != 0) fail_listening(call, "open", path_);
+    if (!S_ISSOCK(file.st_mode)) throw_taken(call, path_, "another file has been put there");
+    device_ = file.st_dev;
+    inode_ = file.st_ino;
+    if ((file.st_mode & 0777) == mode) return;
+    // fchmod() refuses such descriptors.
+    std::string const by_descriptor = fmt::format("/proc/self/fd/{}", opened.get());
+    if (::chmod(by_descriptor.c_str(), mode) != 0) fail_listening(call, "chmod", path_);
+}
+
+SocketFile::~SocketFile() {
+    if (process_.inherited()) return;
+    struct ::stat file {};
+    if (::lstat(path_.c_str(), &file) != 0) return;
+    if (file.st_dev == device_ && file.st_ino == inode_) ::unlink(path_.c_str());
+}
+
+UnixListener::UnixListener(std::string_view call, std::filesystem::path const& path, mode_t mode)
+    : call_(call),
+      lock_(lock_for(call, path)),
+      socket_(socket_for(call, path, mode)),
+      file_(call, socket_.get(), path, mode) {
+    if (::listen(socket_.get(), longest_queue) != 0) fail_listening(call, "listen", path);
+}
+
+std::optional<UnixSocket> UnixListener::accept() const {
+    process_.require_own(call_);
+    auto const next = [&] {
+        return ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    };
+    FileDescriptor fd(retried(next));
+    if (fd.get() >= 0) return UnixSocket(call_, std::move(fd));
+    if (errno == EAGAIN || errno == ECONNABORTED) return std::nullopt;
+    int const error = errno;
+    throw SystemError(fmt::format("{}: accept4", call_), error);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/unix_socket.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/error.hpp"
+#include "os/retried.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Room for the descriptors of a message, as large as they need it.
+struct Control {
+    alignas(
+        ::cmsghdr) std::array<std::byte, CMSG_SPACE(most_socket_descriptors * sizeof(int))> bytes{};
+
+    static std::size_t size_for(std::size_t descriptors) {
+        return descriptors == 0 ? 0 : CMSG_SPACE(descriptors * sizeof(int));
+    }
+    void attach(::msghdr& header, std::size_t descriptors) {
+        header.msg_controllen = size_for(descriptors);
+        header.msg_control = descriptors == 0 ? nullptr : bytes.data();
+    }
+};
+
+[[noreturn]] void fail_socket(std::string_view call, std::string_view what,
+                              std::string_view hint = {}) {
+    int const error = errno;
+    throw SystemError(fmt::format("{}: {}", call, what), error, hint);
+}
+
+bool says_closed(int error) {
+    return error == EPIPE || error == ECONNRESET || error == ECONNREFUSED || error == ENOTCONN;
+}
+
+void check_sent(std::string_view call, std::size_t bytes, std::size_t descriptors) {
+    if (bytes != 0 && bytes <= most_socket_bytes && descriptors <= most_socket_descriptors) return;
+    throw UsageError(call,
+                     fmt::format("a message of {} bytes with {} descriptors: it can have 1 "
+                                 "to {} bytes and up to {} descriptors",
+                                 bytes, descriptors, most_socket_bytes, most_socket_descriptors));
+}
+
+void write_descriptors(::msghdr& header, std::span<int const> descriptors) {
+    ::cmsghdr* const control = CMSG_FIRSTHDR(&header);
+    if (control == nullptr) return;
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(control), descriptors.data(), descriptors.size_bytes());
+}
+
+// All that came are this process's from here on. `into` has room for them.
+void take_descriptors(::msghdr& header, std::vector<FileDescriptor>& into) noexcept {
+    for (auto* each = CMSG_FIRSTHDR(&header); each != nullptr; each = CMSG_NXTHDR(&header, each)) {
+        if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+        std::size_t const size = each->cmsg_len - CMSG_LEN(0);
+        for (std::size_t at = 0; at + sizeof(int) <= size; at += sizeof(int)) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(each) + at, sizeof(fd));
+            into.emplace_back(fd);
+        }
+    }
+}
+
+void check_received(std::string_view call, int flags, std::size_t descriptors_expected) {
+    if ((flags & MSG_TRUNC) != 0) {
+        throw ProtocolError(call, fmt::format("the other process sent a message of more than {} "
+                                              "bytes",
+                                              most_socket_bytes));
+    }
+    if ((flags & MSG_CTRUNC) != 0) {
+        throw ProtocolError(call,
+                            fmt::format("the other process sent a message with more descriptors "
+                                        "than the {} expected, or than this one may open",
+                                        descriptors_expected));
+    }
+}
+
+ssize_t receive_into(int fd, ::msghdr& header) {
+    auto const now = [&] { return ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
+    ssize_t received = retried(now);
+    // The other end was closed with messages of ours unread. Those that it sent before are still to
+    // be had: that is told once, and first.
+    if (received < 0 && errno == ECONNRESET) received = retried(now);
+    return received;
+}
+
+std::string_view why_not_connected(int error, std::filesystem::path const& path) {
+    struct ::stat file {};
+    bool const there = ::stat(path.c_str(), &file) == 0;
+    if (there && !S_ISSOCK(file.st_mode)) return "that is not a socket";
+    switch (error) {
+        case ENOENT:
+            return "there is no such socket: its owner does not run yet, or has another path";
+        case ECONNREFUSED:
+            return "nobody listens there: the process that did has ended";
+        case EACCES:
+        case EPERM:
+            return "this user may not write to that socket, or not go through a folder";
+        case EPROTOTYPE:
+            return "that is a socket of another program";
+        default:
+            return {};
+    }
+}
+
+// How long connect() itself waits: 0 would be for ever.
+void wait_at_most(std::string_view call, int fd, std::chrono::nanoseconds longest) {
+    using std::chrono::microseconds;
+    auto const whole = std::clamp(std::chrono::ceil<microseconds>(longest), microseconds(1),
+                                  microseconds(std::chrono::minutes(1)));
+    ::timeval const limit{whole.count() / 1'000'000, whole.count() % 1'000'000};
+    if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) {
+        fail_socket(call, "setsockopt(SO_SNDTIMEO)");
+    }
+}
+
+void set_blocking(std::string_view call, int fd, bool blocking) {
+    int const flags = ::fcntl(fd, F_GETFL);
+    int const wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+    if (flags < 0 || (wanted != flags && ::fcntl(fd, F_SETFL, wanted) != 0)) {
+        fail_socket(call, "fcntl(F_SETFL)");
+    }
+}
+
+}  // namespace
+
+UnixSocket::UnixSocket(std::string_view call, FileDescriptor connected)
+    : fd_(std::move(connected)) {
+    set_blocking(call, fd_.get(), false);
+}
+
+bool UnixSocket::send(std::string_view call, std::span<std::byte const> bytes,
+                      std::span<int const> descriptors) const {
+    check_sent(call, bytes.size(), descriptors.size());
+    ::iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    Control control;
+    ::msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    control.attach(header, descriptors.size());
+    write_descriptors(header, descriptors);
+    auto const sent =
+        retried([&] { return ::sendmsg(fd_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT); });
+    if (sent >= 0) return true;
+    if (says_closed(errno)) return false;
+    fail_socket(call, "sendmsg",
+                errno == EAGAIN ? "the other process does not read its messages" : "");
+}
+
+Received UnixSocket::receive(std::string_view call, std::size_t descriptors_expected) const {
+    std::array<std::byte, most_socket_bytes> bytes;
+    ::iovec part{bytes.data(), bytes.size()};
+    Control control;
+    ::msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    descriptors_expected = std::min(descriptors_expected, most_socket_descriptors);
+    control.attach(header, descriptors_expected);
+    SocketMessage message;
+    message.descriptors.reserve(most_socket_descriptors);
+    ssize_t const received = receive_into(fd_.get(), header);
+    if (received < 0 && errno == EAGAIN) return NothingThere{};
+    if (received < 0 && says_closed(errno)) return PeerClosed{};
+    if (received < 0) fail_socket(call, "recvmsg");
+    take_descriptors(header, message.descriptors);
+    check_received(call, header.msg_flags, descriptors_expected);
+    if (received == 0) return PeerClosed{};
+    message.bytes.assign(bytes.begin(), bytes.begin() + received);
+    return message;
+}
+
+PeerCredentials UnixSocket::peer(std::string_view call) const {
+    ::ucred found{};
+    ::socklen_t size = sizeof(found);
+    if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &found, &size) != 0) {
+        fail_socket(call, "getsockopt(SO_PEERCRED)");
+    }
+    return {found.pid, found.uid, found.gid};
+}
+
+std::vector<gid_t> UnixSocket::peer_groups(std::string_view call) const {
+    std::vector<gid_t> groups(32);
+    for (;;) {
+        auto size = static_cast<::socklen_t>(groups.size() * sizeof(gid_t));
+        int const result = ::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+        std::size_t const all = size / sizeof(gid_t);
+        if (result != 0 && (errno != ERANGE || all <= groups.size())) {
+            fail_socket(call, "getsockopt(SO_PEERGROUPS)");
+        }
+        groups.resize(all);
+        if (result == 0) return groups;
+    }
+}
+
+UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path,
+                        std::chrono::nanoseconds timeout) {
+    ::sockaddr_un const address = unix_address(call, path);
+    Deadline const deadline(timeout);
+    FileDescriptor fd = new_unix_socket(call);
+    set_blocking(call, fd.get(), timeout.count() > 0);
+    for (;;) {
+        wait_at_most(call, fd.get(), deadline.left());
+        if (connect_once(fd.get(), address) == 0) return {call, std::move(fd)};
+        int const error = errno;
+        if (error != EAGAIN && error != EINTR) {
+            throw SystemError(fmt::format("{}: connect {}", call, path.string()), error,
+                              why_not_connected(error, path));
+        }
+        if (deadline.passed()) {
+            throw TimeoutError(call, fmt::format("the process that listens at {} took up no "
+                                                 "connection within the time given",
+                                                 path.string()));
+        }
+    }
+}
+
+FileDescriptor new_unix_socket(std::string_view call) {
+    FileDescriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd.get() < 0) fail_socket(call, "socket");
+    return fd;
+}
+
+::sockaddr_un unix_address(std::string_view call, std::filesystem::path const& path) {
+    ::sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::string const& text = path.native();
+    constexpr std::size_t most = sizeof(address.sun_path) - 1;
+    if (text.empty()) throw UsageError(call, "the path of the socket is empty");
+    // Behind one Linux looks for names that are in no folder, or cuts the path.
+    if (text.find('\0') != std::string::npos) {
+        throw UsageError(call, "the path of the socket has a byte 0 in it");
+    }
+    if (text.size() > most) {
+        throw UsageError(call, fmt::format("{}: the path of a socket has {} bytes at most, this "
+                                           "one has {}",
+                                           text, most, text.size()));
+    }
+    text.copy(address.sun_path, most);
+    return address;
+}
+
+int connect_once(int fd, ::sockaddr_un const& address) {
+    return ::connect(fd, reinterpret_cast<::sockaddr const*>(&address), sizeof(address));
+}
+
+}  // namespace carillon::detail

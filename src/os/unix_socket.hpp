@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sockets between processes of one machine, which carry messages whole (SOCK_SEQPACKET) and file
+// descriptors with them. None blocks: who wants to wait polls fd(). All are close-on-exec.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "carillon/memory.hpp"
+
+namespace carillon::detail {
+
+inline constexpr std::size_t most_socket_bytes = 4096;  // of a message
+inline constexpr std::size_t most_socket_descriptors = 8;
+
+struct SocketMessage {
+    std::vector<std::byte> bytes;
+    std::vector<FileDescriptor> descriptors;
+};
+struct NothingThere {};  // now; the connection stands
+struct PeerClosed {};    // or its process has ended; all that it sent before has been received
+using Received = std::variant<SocketMessage, NothingThere, PeerClosed>;
+
+// Of a process as it connected, or of a listener's as it began to listen. Who is in another
+// namespace has the pid 0, and the uid and gid that stand for those that have no name here.
+struct PeerCredentials {
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+};
+
+// One end of a connection. A child that was forked has it too, and the other end sees it closed
+// when both have closed it.
+class UnixSocket {
+   public:
+    // Takes over a connected socket, which is non-blocking from then on.
+    UnixSocket(std::string_view call, FileDescriptor connected);
+
+    // All of it or nothing, without waiting. False: the other end is closed. Throws UsageError for
+    // what no message can be, SystemError, EAGAIN where the other end leaves too many unread. The
+    // descriptors stay the caller's.
+    [[nodiscard]] bool send(std::string_view call, std::span<std::byte const> bytes,
+                            std::span<int const> descriptors = {}) const;
+
+    // The next message, if there is one. Throws ProtocolError for one with too many bytes, or with
+    // more descriptors than are expected or than this process may open: it is gone then, and its
+    // descriptors are closed. Where none is expected none is ever opened here, so that a stranger's
+    // need not be closed, which may take long. An empty message, which send() refuses, is taken for
+    // the end.
+    [[nodiscard]] Received receive(
+        std::string_view call, std::size_t descriptors_expected = most_socket_descriptors) const;
+
+    [[nodiscard]] PeerCredentials peer(std::string_view call) const;
+    // The supplementary groups of the same process.
+    [[nodiscard]] std::vector<gid_t> peer_groups(std::string_view call) const;
+
+    [[nodiscard]] int fd() const { return fd_.get(); }  // for poll()
+
+   private:
+    FileDescriptor fd_;
+};
+
+// Waits for a listener whose queue is full, and for nothing else. Throws TimeoutError then, and
+// SystemError where nobody listens, the path leads nowhere or is not for this user, each with the
+// path.
+[[nodiscard]] UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path,
+                                      std::chrono::nanoseconds timeout);
+
+// A new socket, neither bound nor connected.
+[[nodiscard]] FileDescriptor new_unix_socket(std::string_view call);
+// Throws UsageError for a path that none can have.
+[[nodiscard]] ::sockaddr_un unix_address(std::string_view call, std::filesystem::path const& path);
+// connect(2), as it returns: -1 and errno.
+[[nodiscard]] int connect_once(int fd, ::sockaddr_un const& address);
+
+}  // namespace carillon::detail
