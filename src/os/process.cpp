@@ -17,6 +17,8 @@ bool const forks_are_counted = ::pthread_atfork(nullptr, nullptr, [] {
                                    forks.count.fetch_add(1, std::memory_order_relaxed);
                                }) == 0;
 
+std::size_t page_size() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
 }  // namespace
 
 void throw_inherited(std::string_view call) {
@@ -27,10 +29,15 @@ void throw_inherited(std::string_view call) {
 }
 
 void keep_from_children(void* where, std::size_t size) noexcept {
-    auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    std::size_t const page = page_size();
     std::size_t const whole = size / page * page;
     if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
     (void)::madvise(where, whole, MADV_DONTFORK);  // without it the calls of the library look
+}
+
+void keep_mapping_from_children(void* where, std::size_t size) noexcept {
+    std::size_t const page = page_size();
+    keep_from_children(where, (size + page - 1) / page * page);
 }
 
 }  // namespace carillon::detail

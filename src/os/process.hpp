@@ -39,5 +39,7 @@ class PerProcess {
 // Leaves the pages out of what children inherit, so that not even an address that was kept leads a
 // child to them. Whole pages only.
 void keep_from_children(void* where, std::size_t size) noexcept;
+// The same of a mapping, to which the rest of its last page belongs.
+void keep_mapping_from_children(void* where, std::size_t size) noexcept;
 
 }  // namespace carillon::detail

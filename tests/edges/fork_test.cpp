@@ -2,7 +2,6 @@
 // A process that forks. C: the child, whose every use of what it inherited is an error and harms
 // nobody. P: the parent, which goes on.
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,7 +10,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,36 +20,10 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
+#include "support/in_child.hpp"
 
 namespace carillon::test {
 namespace {
-
-constexpr int hung = -1;
-constexpr int killed_by = 1000;  // and the number of the signal
-
-// The exit status of a child; one that hangs is ended.
-int outcome_of(pid_t child) {
-    int status = 0;
-    if (eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; })) {
-        return WIFEXITED(status) ? WEXITSTATUS(status) : killed_by + WTERMSIG(status);
-    }
-    ::kill(child, SIGKILL);
-    ::waitpid(child, &status, 0);
-    return hung;
-}
-
-// What `body` returns in a child, which ends then without cleaning up.
-int in_child(std::function<int()> const& body) {
-    pid_t const child = ::fork();
-    if (child != 0) return outcome_of(child);
-    int status = 99;
-    try {
-        status = body();
-    } catch (std::exception const& error) {
-        (void)std::fprintf(stderr, "in the child: %s\n", error.what());
-    }
-    ::_exit(status);
-}
 
 template <class Call>
 bool is_fork_error(Call&& call) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "os/process.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+FileDescriptor make_sealed_memfd(std::size_t size) {
+    FileDescriptor file(::memfd_create("carillon", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (file.get() < 0) throw SystemError("memfd_create", errno);
+    if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
+        throw SystemError("ftruncate", errno);
+    }
+    if (::fcntl(file.get(), F_ADD_SEALS, size_seals | F_SEAL_SEAL) != 0) {
+        throw SystemError("fcntl(F_ADD_SEALS)", errno);
+    }
+    return file;
+}
+
+FileDescriptor checked(std::string_view call, FileDescriptor file, std::size_t announced) {
+    // The seals first: what has them keeps the size that is read afterwards.
+    int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);  // -1 of all but memfds
+    if (seals < 0 || (seals & size_seals) != size_seals) {
+        throw UsageError(call, "the descriptor is not sealed shared memory");
+    }
+    struct stat found {};
+    if (::fstat(file.get(), &found) != 0) throw SystemError("fstat", errno);
+    auto const size = static_cast<std::size_t>(found.st_size);
+    if (size != announced || size == 0) {
+        throw UsageError(call, fmt::format("the shared memory has {} bytes, {} were announced",
+                                           size, announced));
+    }
+    return file;
+}
+
+}  // namespace
+
+SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size)
+    : size_(size),
+      where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0)) {
+    if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
+    keep_mapping_from_children(where_, size);
+}
+
+SharedMapping::~SharedMapping() { ::munmap(where_, size_); }
+
+SharedMemory::SharedMemory(std::size_t size)
+    : file_(make_sealed_memfd(size)), size_(size), mapping_(file_, size) {}
+
+SharedMemory::SharedMemory(std::string_view call, FileDescriptor file, std::size_t size)
+    : file_(checked(call, std::move(file), size)), size_(size), mapping_(file_, size) {}
+
+}  // namespace carillon::detail
