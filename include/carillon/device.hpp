@@ -85,6 +85,10 @@ class Device {
     [[nodiscard]] Memory allocate(std::size_t size) const;
     // Page-locked host memory that the device addresses. Throws the same.
     [[nodiscard]] Memory allocate_host(std::size_t size) const;
+    // The same in shared memory of a size that nobody can change, for processes without CUDA:
+    // whoever gets a descriptor of Memory::export_fd maps it. Registered as memory of the caller's
+    // own is, so best before kernels start too. Throws the same, SystemError.
+    [[nodiscard]] Memory allocate_shared_host(std::size_t size) const;
     // Memory of the caller's own, of any alignment, page-locked and at an address of the device's:
     // a Memory like those of allocate_host, with what lies there. For memory that is used again and
     // again (DeviceWriter): registering it makes the driver lock every page. Best before kernels

@@ -44,8 +44,9 @@ class FileDescriptor {
 };
 
 // Memory that the CPU and the device both address: device memory mapped into the CPU
-// (Device::allocate) or page-locked host memory (Device::allocate_host), which are zeroed when new,
-// or page-locked memory of the caller's own (Device::register_host), which keeps what lies in it.
+// (Device::allocate) or page-locked host memory (Device::allocate_host, allocate_shared_host),
+// which are zeroed when new, or page-locked memory of the caller's own (Device::register_host),
+// which keeps what lies in it.
 //
 // Freed, or unregistered, with the object, except while a kernel lives on the device, because the
 // CUDA driver would block in it until the kernel's end: then with the next memory that is let go or
@@ -79,8 +80,10 @@ class Memory {
     [[nodiscard]] RangeSync const* range_sync() const;
 
     // A new close-on-exec descriptor through which another process, device or API can map the
-    // same memory (an opaque Vulkan one for device memory). Throws UnsupportedError for
-    // page-locked host memory of a GPU, and for the caller's own.
+    // same memory: a GPU's as an opaque one of Vulkan's, or a dma-buf; what
+    // Device::allocate_shared_host gave as a memfd. Throws UnsupportedError for what allocate_host
+    // gave on a GPU, for the caller's own memory, and for a GPU's that gdrcopy has mapped;
+    // SystemError, VulkanError.
     [[nodiscard]] FileDescriptor export_fd() const;
 
    private:

@@ -61,15 +61,17 @@ class ContextScope {
     RelaxedCapture relaxed_;
 };
 
-// Calls `free()` in a context, for a destructor: where the context has gone, so has what it held.
+// Calls `free()` in a context, for a destructor: where the context has gone, so has what it held,
+// and false is returned.
 template <class Free>
-void free_in(CudaContext const& context, Free&& free) noexcept {
+bool free_in(CudaContext const& context, Free&& free) noexcept {
     RelaxedCapture const relaxed;
     auto const& cuda = CudaDriver::get();
-    if (cuda.cuCtxPushCurrent(context.get()) != CUDA_SUCCESS) return;
+    if (cuda.cuCtxPushCurrent(context.get()) != CUDA_SUCCESS) return false;
     free();
     CUcontext popped = nullptr;
     cuda.cuCtxPopCurrent(&popped);
+    return true;
 }
 
 [[nodiscard]] std::string uuid_text(Uuid const& uuid);

@@ -184,6 +184,10 @@ class CudaBackend final : public Backend {
     std::unique_ptr<Allocation> allocate_host(std::size_t size) override {
         return allocate_page_locked(context_, size, "Device::allocate_host");
     }
+    std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
+        return allocate_shared_page_locked(context_, residents(), size,
+                                           "Device::allocate_shared_host");
+    }
     std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
                                               std::shared_ptr<void const> owner) override {
         return register_page_locked(context_, residents(), bytes, std::move(owner),

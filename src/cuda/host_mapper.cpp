@@ -7,6 +7,8 @@
 #include "carillon/error.hpp"
 #include "cuda/mapper.hpp"
 #include "error/sizes.hpp"
+#include "os/keep_forever.hpp"
+#include "os/shared_memory.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -26,7 +28,8 @@ class HostAllocation : public Allocation {
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError("Memory::export_fd",
-                               "page-locked host memory of a GPU has no file descriptor");
+                               "page-locked host memory of a GPU has no file descriptor, unless "
+                               "it came of Device::allocate_shared_host");
     }
 
    protected:
@@ -82,23 +85,63 @@ void throw_not_registered(CUresult result, std::span<std::byte> bytes, std::stri
 }
 
 // In the context that is current.
+void register_bytes(std::span<std::byte> bytes, std::string_view call) {
+    CUresult const result = CudaDriver::get().cuMemHostRegister(
+        bytes.data(), bytes.size(), CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    if (result != CUDA_SUCCESS) throw_not_registered(result, bytes, call);
+}
+
+// False where the context has gone, and has perhaps not let go of them.
+bool unregister_bytes(CudaContext const& context, void* where) noexcept {
+    return free_in(context, [where] { CudaDriver::get().cuMemHostUnregister(where); });
+}
+
 class RegisteredAllocation final : public HostAllocation {
    public:
     RegisteredAllocation(ContextPtr current, std::span<std::byte> bytes, std::string_view call)
         : HostAllocation(std::move(current)) {
-        CUresult const result = CudaDriver::get().cuMemHostRegister(
-            bytes.data(), bytes.size(), CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-        if (result != CUDA_SUCCESS) throw_not_registered(result, bytes, call);
+        register_bytes(bytes, call);
         host = bytes.data();
         size = bytes.size();
     }
 
-    ~RegisteredAllocation() override {
-        free_in(context(), [this] { CudaDriver::get().cuMemHostUnregister(host); });
-    }
+    ~RegisteredAllocation() override { unregister_bytes(context(), host); }
     RegisteredAllocation(RegisteredAllocation const&) = delete;
     RegisteredAllocation& operator=(RegisteredAllocation const&) = delete;
 };
+
+class SharedAllocation final : public HostAllocation {
+   public:
+    SharedAllocation(ContextPtr current, std::size_t bytes, std::string_view call)
+        : HostAllocation(std::move(current)), memory_(std::make_shared<SharedMemory>(bytes)) {
+        register_bytes(memory_->bytes(), call);
+        host = memory_->bytes().data();
+        size = bytes;
+    }
+
+    // The pages go after their registration. Where that may have stayed, so do they: an address
+    // that is mapped anew could not be registered.
+    ~SharedAllocation() override {
+        if (!unregister_bytes(context(), host)) keep_forever(std::move(memory_));
+    }
+    SharedAllocation(SharedAllocation const&) = delete;
+    SharedAllocation& operator=(SharedAllocation const&) = delete;
+
+    FileDescriptor export_fd() const override { return memory_->duplicate(); }
+
+   private:
+    std::shared_ptr<SharedMemory> memory_;
+};
+
+// What has been registered, at an address of the device's.
+std::unique_ptr<Allocation> mapped(std::unique_ptr<HostAllocation> allocation,
+                                   Residents& residents) {
+    CUresult const result = allocation->map();
+    // Beside a kernel the driver would wait in letting go of it.
+    if (result != CUDA_SUCCESS) residents.retire(std::move(allocation));
+    CudaDriver::get().check(result, "cuMemHostGetDevicePointer");
+    return allocation;
+}
 
 class HostMapper final : public Mapper {
    public:
@@ -121,6 +164,14 @@ std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t
     return std::make_unique<PageLockedAllocation>(std::move(context), size, call);
 }
 
+std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
+                                                        Residents& residents, std::size_t size,
+                                                        std::string_view call) {
+    require_machine_memory(call, size);
+    ContextScope const scope(*context);
+    return mapped(std::make_unique<SharedAllocation>(context, size, call), residents);
+}
+
 std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context, Residents& residents,
                                                  std::span<std::byte> bytes,
                                                  std::shared_ptr<void const> owner,
@@ -128,11 +179,7 @@ std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context, Resi
     ContextScope const scope(*context);
     auto allocation = std::make_unique<RegisteredAllocation>(context, bytes, call);
     allocation->owner = std::move(owner);
-    CUresult const mapped = allocation->map();
-    // Beside a kernel the driver would wait in letting go of it.
-    if (mapped != CUDA_SUCCESS) residents.retire(std::move(allocation));
-    CudaDriver::get().check(mapped, "cuMemHostGetDevicePointer");
-    return allocation;
+    return mapped(std::move(allocation), residents);
 }
 
 std::unique_ptr<Mapper> make_host_mapper() { return std::make_unique<HostMapper>(); }

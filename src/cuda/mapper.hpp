@@ -46,6 +46,11 @@ class Mapper {
 // Page-locked host memory for `call`.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
                                                                std::string_view call);
+// The same in shared memory, which other processes can map.
+[[nodiscard]] std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,
+                                                                      Residents& residents,
+                                                                      std::size_t size,
+                                                                      std::string_view call);
 // The same of the caller's own bytes; keeps `owner` until they are not registered any more.
 [[nodiscard]] std::unique_ptr<Allocation> register_page_locked(ContextPtr const& context,
                                                                Residents& residents,

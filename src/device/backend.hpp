@@ -28,6 +28,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(std::size_t size) = 0;
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate_host(std::size_t size) = 0;
+    // The same, and export_fd() gives a SharedMemory's descriptor.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) = 0;
     // Keeps `owner` until the bytes are not registered any more. Throws UsageError where some of
     // them are already.
     [[nodiscard]] virtual std::unique_ptr<Allocation> register_host(

@@ -41,6 +41,11 @@ Memory Device::allocate_host(std::size_t size) const {
     return {backend_, backend_->allocate_host(size)};
 }
 
+Memory Device::allocate_shared_host(std::size_t size) const {
+    prepare_to_allocate("Device::allocate_shared_host", size, *backend_);
+    return {backend_, backend_->allocate_shared_host(size)};
+}
+
 Memory Device::register_host(std::span<std::byte> bytes, std::shared_ptr<void const> owner) const {
     prepare_to_allocate(register_call, bytes.size(), *backend_);
     if (bytes.data() == nullptr) {

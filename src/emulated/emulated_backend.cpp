@@ -147,6 +147,10 @@ class EmulatedBackend final : public Backend {
         return allocate_memfd("Device::allocate_host", size);
     }
 
+    std::unique_ptr<Allocation> allocate_shared_host(std::size_t size) override {
+        return allocate_memfd("Device::allocate_shared_host", size);
+    }
+
     std::unique_ptr<Allocation> register_host(std::span<std::byte> bytes,
                                               std::shared_ptr<void const> owner) override {
         auto allocation = register_range("Device::register_host", bytes);

@@ -127,6 +127,7 @@ TEST_P(ForkTest, everyCallOfWhatTheChildInheritedIsAForkError) {
                       [&] { return Kernel(device()).blocks(); },
                       [&] { return device().allocate(64).size(); },
                       [&] { return device().allocate_host(64).size(); },
+                      [&] { return device().allocate_shared_host(64).size(); },
                       [&] { return device().register_host(bytes).size(); });
               }),
               0);

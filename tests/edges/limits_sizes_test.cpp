@@ -28,17 +28,27 @@ TEST_P(LimitsOfSizesTest, memory) {
     auto const host_memory = [&](std::size_t size) {
         return device().allocate_host(size).size() == size;
     };
+    auto const shared_memory = [&](std::size_t size) {
+        return device().allocate_shared_host(size).size() == size;
+    };
     auto const too_much = Expected::out_of_memory(" bytes");
     std::vector<std::size_t> const impossible{addressable - 1, addressable, addressable + 1,
                                               largest - 1, largest};
-    try_limits({{"Device::allocate, 0", Expected::usage("Device::allocate: "),
-                 [&] { return device_memory(0); }},
-                {"Device::allocate_host, 0", Expected::usage("Device::allocate_host: "),
-                 [&] { return host_memory(0); }}});
+    try_limits(
+        {{"Device::allocate, 0", Expected::usage("Device::allocate: "),
+          [&] { return device_memory(0); }},
+         {"Device::allocate_host, 0", Expected::usage("Device::allocate_host: "),
+          [&] { return host_memory(0); }},
+         {"Device::allocate_shared_host, 0", Expected::usage("Device::allocate_shared_host: "),
+          [&] { return shared_memory(0); }}});
     try_values<std::size_t>("Device::allocate", Expected::behaves(), {1, 4097}, device_memory);
     try_values<std::size_t>("Device::allocate_host", Expected::behaves(), {1, 4097}, host_memory);
+    try_values<std::size_t>("Device::allocate_shared_host", Expected::behaves(), {1, 4097},
+                            shared_memory);
     try_values("Device::allocate", too_much, impossible, device_memory);
     try_values("Device::allocate_host", too_much, impossible, host_memory);
+    try_values("Device::allocate_shared_host", Expected::out_of_memory("allocate_shared_host: "),
+               impossible, shared_memory);
 }
 
 TEST_P(LimitsOfSizesTest, registeredMemory) {

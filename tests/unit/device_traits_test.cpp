@@ -24,6 +24,9 @@ class TraitsBackend final : public detail::Backend {
     }
     std::unique_ptr<detail::Allocation> allocate(std::size_t /*size*/) override { return {}; }
     std::unique_ptr<detail::Allocation> allocate_host(std::size_t /*size*/) override { return {}; }
+    std::unique_ptr<detail::Allocation> allocate_shared_host(std::size_t /*size*/) override {
+        return {};
+    }
     std::unique_ptr<detail::Allocation> register_host(
         std::span<std::byte> /*bytes*/, std::shared_ptr<void const> /*owner*/) override {
         return {};

@@ -25,12 +25,12 @@ namespace {
 
 using detail::SharedMemory;
 
-constexpr std::size_t size = 10'000;
-constexpr char const* call = "connect";
+constexpr std::size_t shared_size = 10'000;
+constexpr char const* map_call = "connect";
 
 FileDescriptor memfd(int seals) {
     FileDescriptor file(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    EXPECT_EQ(::ftruncate(file.get(), size), 0);
+    EXPECT_EQ(::ftruncate(file.get(), shared_size), 0);
     EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
     return file;
 }
@@ -45,21 +45,21 @@ FileDescriptor end_of_pipe() {
 FileDescriptor plain_file() {
     std::FILE* const file = std::tmpfile();
     FileDescriptor copy(::dup(::fileno(file)));
-    EXPECT_EQ(::ftruncate(copy.get(), size), 0);
+    EXPECT_EQ(::ftruncate(copy.get(), shared_size), 0);
     (void)std::fclose(file);
     return copy;
 }
 
 TEST(SharedMemoryTest, isZeroedAndAsLargeAsAskedFor) {
-    SharedMemory const memory(size);
-    ASSERT_EQ(memory.bytes().size(), size);
-    EXPECT_EQ(std::ranges::count(memory.bytes(), std::byte{0}), size);
+    SharedMemory const memory(shared_size);
+    ASSERT_EQ(memory.bytes().size(), shared_size);
+    EXPECT_EQ(std::ranges::count(memory.bytes(), std::byte{0}), shared_size);
     EXPECT_EQ(::fcntl(memory.descriptor().get(), F_GETFD), FD_CLOEXEC);
 }
 
 // Catches memory that another process can take away from under the reader, who would fault.
 TEST(SharedMemoryTest, nobodyCanChangeItsSize) {
-    SharedMemory const memory(size);
+    SharedMemory const memory(shared_size);
     FileDescriptor const given_away = memory.duplicate();
     for (off_t const other : {0L, 4096L, 9999L, 10'001L, 1L << 20}) {
         EXPECT_EQ(::ftruncate(given_away.get(), other), -1);
@@ -69,19 +69,19 @@ TEST(SharedMemoryTest, nobodyCanChangeItsSize) {
 }
 
 TEST(SharedMemoryTest, whoeverHasTheDescriptorSeesTheSameBytes) {
-    SharedMemory const memory(size);
-    SharedMemory const other(call, memory.duplicate(), size);
+    SharedMemory const memory(shared_size);
+    SharedMemory const other(map_call, memory.duplicate(), shared_size);
     EXPECT_NE(other.bytes().data(), memory.bytes().data());
-    memory.bytes()[size - 1] = std::byte{1};
-    EXPECT_EQ(other.bytes()[size - 1], std::byte{1});
+    memory.bytes()[shared_size - 1] = std::byte{1};
+    EXPECT_EQ(other.bytes()[shared_size - 1], std::byte{1});
     other.bytes()[0] = std::byte{2};
     EXPECT_EQ(memory.bytes()[0], std::byte{2});
 }
 
 TEST(SharedMemoryTest, outlivesWhoMadeIt) {
-    auto memory = std::make_unique<SharedMemory>(size);
+    auto memory = std::make_unique<SharedMemory>(shared_size);
     memory->bytes()[5] = std::byte{3};
-    SharedMemory const other(call, memory->duplicate(), size);
+    SharedMemory const other(map_call, memory->duplicate(), shared_size);
     memory.reset();
     EXPECT_EQ(other.bytes()[5], std::byte{3});
 }
@@ -94,18 +94,18 @@ TEST(SharedMemoryTest, whatIsNotSealedSharedMemoryIsAUsageError) {
           +[] { return memfd(F_SEAL_GROW | F_SEAL_SEAL); }, &end_of_pipe, &plain_file,
           +[] { return FileDescriptor(::open("/dev/zero", O_RDWR | O_CLOEXEC)); },
           +[] { return FileDescriptor(); }}) {
-        CARILLON_EXPECT_ERROR(SharedMemory(call, make(), size), UsageError,
+        CARILLON_EXPECT_ERROR(SharedMemory(map_call, make(), shared_size), UsageError,
                               "connect: the descriptor is not sealed shared memory");
     }
     EXPECT_EQ(Held::now(), before);
 }
 
 TEST(SharedMemoryTest, anotherSizeThanAnnouncedIsAUsageErrorWithBoth) {
-    SharedMemory const memory(size);
+    SharedMemory const memory(shared_size);
     Held const before = Held::now();
     for (std::size_t const announced : {0UL, 1UL, 9999UL, 10'001UL, 12'288UL, ~0UL}) {
         CARILLON_EXPECT_ERROR(
-            SharedMemory(call, memory.duplicate(), announced), UsageError,
+            SharedMemory(map_call, memory.duplicate(), announced), UsageError,
             "connect: the shared memory has 10000 bytes, " + std::to_string(announced) + " were");
     }
     EXPECT_EQ(Held::now(), before);
@@ -114,8 +114,8 @@ TEST(SharedMemoryTest, anotherSizeThanAnnouncedIsAUsageErrorWithBoth) {
 TEST(SharedMemoryTest, whatCannotBeMappedIsASystemErrorThatLeavesNothing) {
     Held const before = Held::now();
     CARILLON_EXPECT_ERROR(
-        SharedMemory(call, memfd(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), size), SystemError,
-        "mmap");
+        SharedMemory(map_call, memfd(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), shared_size),
+        SystemError, "mmap");
     CARILLON_EXPECT_ERROR(SharedMemory(0), SystemError, "mmap");
     EXPECT_EQ(Held::now(), before);
 }
@@ -125,8 +125,8 @@ TEST(SharedMemoryTest, childThatIsForkedHasNoneOfIt) {
     if (CARILLON_THREAD_SANITIZER != 0) {
         GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
     }
-    SharedMemory const memory(size);
-    for (std::size_t const at : {std::size_t{0}, size - 1}) {
+    SharedMemory const memory(shared_size);
+    for (std::size_t const at : {std::size_t{0}, shared_size - 1}) {
         auto* const byte = reinterpret_cast<char volatile*>(&memory.bytes()[at]);
         EXPECT_EQ(in_child([&] {
                       ::signal(SIGSEGV, SIG_DFL);  // not a sanitizer's
@@ -139,9 +139,9 @@ TEST(SharedMemoryTest, childThatIsForkedHasNoneOfIt) {
 }
 
 TEST(SharedMemoryTest, childMapsTheDescriptorThatItInherited) {
-    SharedMemory const memory(size);
+    SharedMemory const memory(shared_size);
     EXPECT_EQ(in_child([&] {
-                  SharedMemory const own(call, memory.duplicate(), size);
+                  SharedMemory const own(map_call, memory.duplicate(), shared_size);
                   own.bytes()[7] = std::byte{7};
                   return 0;
               }),

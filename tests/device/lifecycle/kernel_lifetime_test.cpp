@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a persistent kernel ends, and what its end leaves.
-#include <sys/stat.h>
-
-#include <fstream>
 #include <memory>
 
 #include "carillon/detail/host/device_access.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
+#include "support/mapped_file.hpp"
 
 namespace carillon::test {
 namespace {
@@ -101,32 +99,6 @@ TEST_P(KernelLifetimeTest, kernelWithoutALifetimeGoesOn) {
     EXPECT_TRUE(immortal.running());
     expect_answer(immortal, 4);
 }
-
-// Memory of the emulated device that this process still has mapped: by its file, since an address
-// that was freed may be something else's at once.
-class MappedFile {
-   public:
-    explicit MappedFile(Memory const& memory) : fd_(memory.export_fd()) {
-        struct stat file {};
-        EXPECT_EQ(::fstat(fd_.get(), &file), 0);
-        inode_ = " " + std::to_string(file.st_ino) + " ";
-    }
-    [[nodiscard]] bool is_mapped() const {
-        std::ifstream maps("/proc/self/maps");
-        std::string line;
-        while (std::getline(maps, line)) {
-            if (line.find("memfd:") != std::string::npos &&
-                line.find(inode_) != std::string::npos) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-   private:
-    FileDescriptor fd_;
-    std::string inode_;
-};
 
 // Catches a free that blocks until the kernel ends (CUDA's does), or that comes too early or never.
 TEST_P(KernelLifetimeTest, memoryIsFreedOnceNoKernelLives) {

@@ -171,6 +171,17 @@ void registered_memory() {
     }
     require(owner.use_count() == 1, "the owner is kept");
 }
+
+void shared_memory() {
+    Device const device = Device::open("cuda:0:host");
+    Memory const memory = device.allocate_shared_host(3000);
+    require(memory.export_fd().get() >= 0, "no descriptor");
+    require(memory.device_ptr() != nullptr, "no address of the device's");
+    PersistentKernel<Thrice> kernel(device);
+    { Memory const retired = device.allocate_shared_host(5000); }
+    require(kernel.channel().call(14, patient) == 42, "a wrong reply");
+    kernel.stop(patient);
+}
 void current_context() { require(!Device::open("current").info().emulated, "another device"); }
 
 std::vector<FaultKind> const all{FaultKind::cuda, FaultKind::vulkan, FaultKind::system,
@@ -182,6 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DriverFailureTest,
                                          Scenario{"mappedMemory", &mapped_memory, all, 7},
                                          Scenario{"mappedServices", &mapped_services, both},
                                          Scenario{"registeredMemory", &registered_memory, all, 7},
+                                         Scenario{"sharedMemory", &shared_memory, all, 7},
                                          Scenario{"any", &any_device, both},
                                          Scenario{"uuid", &by_uuid, both},
                                          Scenario{"current", &current_context, both}),

@@ -149,6 +149,11 @@ void writer() {
     to.stop();
 }
 
+void shared_memory() {
+    Memory const memory = emulated().allocate_shared_host(3000);
+    require(memory.export_fd().get() >= 0, "no descriptor");
+}
+
 void tuning() {
     PlacementProfile const profile = tune(emulated(), {.seconds = 1, .rounds = 1, .cores = true});
     require(!profile.sms.empty(), "an empty profile");
@@ -195,7 +200,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"channels", &many_channels, all, 7}, Scenario{"pool", &pool, all},
                     Scenario{"service", &service, all}, Scenario{"rings", &rings_and_words, all},
                     Scenario{"launch", &echo, all}, Scenario{"reader", &reader, all},
-                    Scenario{"writer", &writer, all}, Scenario{"tune", &tuning, all, 193},
+                    Scenario{"writer", &writer, all}, Scenario{"shared", &shared_memory, all},
+                    Scenario{"tune", &tuning, all, 193},
                     Scenario{"profile", &profile_file, but_allocations}),
     [](auto const& of) { return std::string(of.param.name); });
 
