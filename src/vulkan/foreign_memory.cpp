@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/foreign_memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "error/sizes.hpp"
+#include "os/exit_hook.hpp"
+#include "os/keep_forever.hpp"
+#include "os/process.hpp"
+#include "os/shared_memory.hpp"
+#include "vulkan/vulkan_allocation.hpp"
+
+namespace carillon::detail {
+namespace {
+
+class ForeignSharedMemory final : public Allocation {
+   public:
+    ForeignSharedMemory(std::string_view call, FileDescriptor fd, std::size_t bytes)
+        : memory_(call, std::move(fd), bytes) {
+        host = memory_.bytes().data();
+        size = bytes;
+    }
+    FileDescriptor export_fd() const override { return memory_.duplicate(); }
+
+   private:
+    SharedMemory memory_;
+};
+
+class ForeignVulkanMemory final : public VulkanAllocation {
+   public:
+    ForeignVulkanMemory(VulkanDevice const& device, FileDescriptor fd, std::size_t bytes,
+                        DeviceInfo const& info)
+        : VulkanAllocation(device.import(std::move(fd), bytes), bytes, info) {
+        keep_mapping_from_children(host, block().allocated());
+    }
+};
+
+// Mesa's CPU driver exports a file, and reads from whatever it imports: a pipe would keep it
+// waiting. What a GPU's driver exports is opaque, and its own to check.
+void require_file(std::string_view call, FileDescriptor const& fd, std::size_t size) {
+    struct stat found {};
+    if (::fstat(fd.get(), &found) != 0) throw SystemError("fstat", errno);
+    if (!S_ISREG(found.st_mode)) {
+        throw UsageError(call, "the descriptor is not memory of Vulkan's CPU driver");
+    }
+    if (static_cast<std::size_t>(found.st_size) < size) {
+        throw UsageError(call, fmt::format("the memory's file has {} bytes, {} were announced",
+                                           found.st_size, size));
+    }
+}
+
+std::unique_ptr<Allocation> import(std::string_view call, FileDescriptor fd, std::size_t size,
+                                   std::optional<Uuid> const& uuid) {
+    if (size == 0) throw UsageError(call, "0 bytes were announced");
+    require_addressable(call, size);
+    if (!uuid) require_file(call, fd, size);
+    auto const device = VulkanDevice::open(uuid, {});
+    DeviceInfo info;
+    device->describe(info);
+    return std::make_unique<ForeignVulkanMemory>(*device, std::move(fd), size, info);
+}
+
+std::unique_ptr<Allocation> map(std::string_view call, FileDescriptor fd, std::size_t size,
+                                MemorySource source, std::optional<Uuid> const& uuid) {
+    switch (source) {
+        case MemorySource::memfd:
+        case MemorySource::host:
+            return std::make_unique<ForeignSharedMemory>(call, std::move(fd), size);
+        case MemorySource::vulkan:
+            return import(call, std::move(fd), size, uuid);
+        case MemorySource::dma_buf:
+        case MemorySource::gdrcopy:
+        case MemorySource::unknown:
+            break;
+    }
+    // What came from elsewhere may be no source at all.
+    std::string_view const name = source > MemorySource::memfd ? "" : to_string(source);
+    throw UnsupportedError(call, fmt::format("memory of {} cannot be mapped by another process",
+                                             name.empty() ? "unknown source" : name));
+}
+
+}  // namespace
+
+ForeignMemory::ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size,
+                             MemorySource source, std::optional<Uuid> const& uuid)
+    // What a child has inherited stays as it is.
+    : memory_(OwnedByProcess<Allocation>(map(call, std::move(fd), size, source, uuid))) {}
+
+ForeignMemory& ForeignMemory::operator=(ForeignMemory&& other) noexcept {
+    if (this != &other) {
+        let_go();
+        mark_ = other.mark_;
+        memory_ = std::move(other.memory_);
+    }
+    return *this;
+}
+
+ForeignMemory::~ForeignMemory() { let_go(); }
+
+void ForeignMemory::let_go() noexcept {
+    if (memory_ && process_exits()) keep_forever(std::move(memory_));  // its driver may have gone
+    memory_.reset();
+}
+
+void* ForeignMemory::host_ptr() const {
+    if (!memory_) return nullptr;
+    mark_.require_own("ForeignMemory::host_ptr");
+    return memory_->host;
+}
+
+RangeSync const* ForeignMemory::range_sync() const {
+    return !memory_ || memory_->coherent ? nullptr : memory_.get();
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that another process has made and exported, mapped here without CUDA.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/device_info.hpp"
+#include "carillon/memory.hpp"
+#include "device/allocation.hpp"
+#include "vulkan/vulkan_device.hpp"
+
+namespace carillon::detail {
+
+// Of a descriptor that the other side's Memory::export_fd gave. Kept from children that are forked:
+// in one of them host_ptr() throws ForkError. Where the process opens a Vulkan device for it, that
+// stays open for good (VulkanDevice::open).
+class ForeignMemory {
+   public:
+    // `size`: Memory::size() there. `source` says what kind the descriptor is: `memfd` and `host`
+    // are sealed shared memory (Device::allocate_shared_host), `vulkan` is memory of the GPU with
+    // this UUID, or without one of Vulkan's CPU driver. Throws, in the name of `call`, UsageError
+    // for a descriptor that is something else or has another size, as far as can be known of it,
+    // and UnsupportedError for memory of any other source; what VulkanDevice::open and import
+    // throw; SystemError.
+    ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size, MemorySource source,
+                  std::optional<Uuid> const& uuid);
+    ForeignMemory(ForeignMemory&&) noexcept = default;
+    ForeignMemory& operator=(ForeignMemory&&) noexcept;
+    ForeignMemory(ForeignMemory const&) = delete;
+    ForeignMemory& operator=(ForeignMemory const&) = delete;
+    ~ForeignMemory();
+
+    // None of these has anything to say of what was moved from.
+    [[nodiscard]] void* host_ptr() const;
+    [[nodiscard]] std::size_t size() const { return memory_ ? memory_->size : 0; }
+    // For access policies: nullptr on coherent memory.
+    [[nodiscard]] RangeSync const* range_sync() const;
+
+   private:
+    void let_go() noexcept;
+
+    ProcessMark mark_;
+    std::shared_ptr<Allocation> memory_;
+};
+
+}  // namespace carillon::detail
