@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/vulkan_block.hpp"
 
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "device/unflushed.hpp"
@@ -9,6 +11,19 @@ namespace carillon::detail {
 namespace {
 
 constexpr auto handle_type = vk::ExternalMemoryHandleTypeFlagBits::eOpaqueFd;
+
+// Which file a descriptor is of.
+class Identity {
+   public:
+    explicit Identity(FileDescriptor const& fd) {
+        struct stat found {};
+        if (::fstat(fd.get(), &found) == 0) of_ = {found.st_dev, found.st_ino};
+    }
+    [[nodiscard]] bool operator==(Identity const&) const = default;
+
+   private:
+    std::pair<dev_t, ino_t> of_;
+};
 
 class Block final : public VulkanBlock {
    public:
@@ -54,10 +69,17 @@ class Block final : public VulkanBlock {
         vk::MemoryAllocateInfo allocate_info(allocated_, context_.memory_type);
         bool const import = import_fd.get() >= 0;
         allocate_info.pNext = import ? static_cast<void const*>(&import_info) : &export_info;
-        auto memory = vulkan_call("vkAllocateMemory",
-                                  [&] { return context_.device->allocateMemory(allocate_info); });
-        (void)import_fd.release();  // a successful import owns the descriptor
-        return memory;
+        Identity const imported(import_fd);
+        try {
+            auto memory = vulkan_call(
+                "vkAllocateMemory", [&] { return context_.device->allocateMemory(allocate_info); });
+            (void)import_fd.release();  // a successful import owns the descriptor
+            return memory;
+        } catch (VulkanError const&) {
+            // It stays ours then, but Mesa 22.3 closes it: its number may be another's by now.
+            if (!(Identity(import_fd) == imported)) (void)import_fd.release();
+            throw;
+        }
     }
 
     vk::MappedMemoryRange whole_atoms(void const* where, std::size_t size) const {

@@ -4,16 +4,19 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "carillon/detail/wire/config.hpp"
@@ -193,6 +196,24 @@ TEST_P(ForeignMemoryTest, descriptorOfSomethingElseIsAnErrorThatLeavesNothingBeh
     EXPECT_NE(text.find(vulkan ? "vkAllocateMemory: " : what), std::string::npos) << text;
     EXPECT_EQ(Held::now().mappings, before.mappings);
     EXPECT_EQ(Held::now().descriptors, before.descriptors + 1);  // the writer
+}
+
+// Catches a descriptor that the driver has closed already, though it refuses it, as Mesa 22.3 does:
+// its number may be another thread's by then.
+TEST_P(ForeignMemoryTest, refusalClosesNoDescriptorOfAnotherThread) {
+    std::atomic<bool> done = false;
+    std::atomic<int> lost = 0;
+    std::thread other([&] {
+        while (!done) {
+            int const own = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+            sched_yield();
+            if (::close(own) != 0) ++lost;
+        }
+    });
+    for (int i = 0; i < 10'000; ++i) EXPECT_THROW((void)GetParam().map(unsealed_memfd()), Error);
+    done = true;
+    other.join();
+    EXPECT_EQ(lost, 0);
 }
 
 TEST_P(ForeignMemoryTest, childThatIsForkedHasNoneOfIt) {
