@@ -77,6 +77,19 @@ class StoppedError : public Error {
     using Error::Error;
 };
 
+// Why the owner of a kernel lets a client not in.
+enum class RefusalReason : std::uint8_t {
+    version,             // the two sides' versions of the handshake differ
+    unknown_object,      // it serves nothing of that name
+    wrong_types,         // requests or replies are of other types
+    not_allowed,         // the user and its groups are not among those that may
+    full,                // every block has a client
+    too_many_of_client,  // as many as one connection may have
+    stopping,            // the kernel drains, was stopped or has failed
+    bad_message,         // it takes what it was sent for nonsense
+    other,               // the text says it
+};
+
 // A handler refused a command; code() is what it said.
 class HandlerError : public Error {
    public:

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the owner of a kernel and its clients say to each other through their socket.
+//
+// A message is a header (the magic "CRLN", u16 version, u16 kind, u32 bytes of all of it, u32 id)
+// and the members of its struct in their order: numbers in as many bytes as their types have,
+// little-endian, flags and enumerators in one, a name in 64 and a text in 256, filled up with
+// zeros, of a UUID whether there is one and its 16 bytes. Nothing lies between them, and nothing of
+// a message is taken on trust.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/device_info.hpp"
+#include "carillon/error.hpp"
+#include "carillon/kernel_options.hpp"
+
+namespace carillon::detail {
+
+inline constexpr std::uint16_t handshake_version = 1;
+inline constexpr std::size_t longest_name = 63;   // characters; names have one at least
+inline constexpr std::size_t longest_text = 255;  // the same, of texts for people
+
+// The other side's version of the handshake is another.
+class VersionError : public ProtocolError {
+    using ProtocolError::ProtocolError;
+};
+
+struct Hello {  // client: the first
+    std::string name;
+    bool operator==(Hello const&) const = default;
+};
+struct Welcome {                 // owner: to Hello
+    std::uint32_t process = 0;   // its pid
+    std::uint64_t instance = 0;  // another for each owner that serves
+    std::string name;
+    bool operator==(Welcome const&) const = default;
+};
+
+struct WireType {
+    std::uint32_t bytes = 0;
+    std::uint32_t alignment = 0;
+    std::uint64_t layout = 0;
+    std::string name;  // for people
+    bool operator==(WireType const&) const = default;
+};
+struct Attach {  // client: wants a channel
+    std::string object;
+    WireType request;
+    WireType reply;
+    bool host_memory = false;  // and nothing else
+    bool operator==(Attach const&) const = default;
+};
+struct Attached {  // owner: lends one; with the descriptors of its device memory and its host
+                   // memory
+    std::uint32_t lease = 0;                      // from 1 on
+    MemorySource source = MemorySource::unknown;  // of the device memory; of the other: a memfd
+    std::optional<std::array<std::uint8_t, 16>> uuid;  // of the GPU that has it
+    std::uint64_t device_bytes = 0;
+    std::uint64_t host_bytes = 0;
+    ChannelShape shape{};
+    Sequence first = 1;
+    std::uint32_t blocks = 1;  // of the kernel
+    bool in_pairs = false;
+    bool write_combining = false;
+    bool read_back = false;
+    bool shares_processors = false;
+    bool operator==(Attached const&) const = default;
+};
+struct Mapped {  // client: whether it could map that; if not, it has no lease
+    std::uint32_t lease = 0;
+    bool mapped = false;
+    std::string text;  // why not
+    bool operator==(Mapped const&) const = default;
+};
+struct Refused {  // owner: instead of an answer; with id 0 of the connection
+    RefusalReason reason = RefusalReason::other;
+    std::string text;
+    bool operator==(Refused const&) const = default;
+};
+struct Detach {  // client: has no more use for it
+    std::uint32_t lease = 0;
+    bool operator==(Detach const&) const = default;
+};
+struct Notice {  // owner: what the kernel is at now
+    KernelState state = KernelState::running;
+    std::string text;
+    bool operator==(Notice const&) const = default;
+};
+struct Drained {  // client: in a kernel that drains: all is answered
+    std::uint32_t lease = 0;
+    bool operator==(Drained const&) const = default;
+};
+
+using Message =
+    std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, Detach, Notice, Drained>;
+
+// `id`: of a request, and of its answer; 0 of what asks for no answer. Texts and names that are too
+// long are cut, and control characters of a text become spaces. Throws UsageError for what decode()
+// would refuse.
+[[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message);
+
+struct Decoded {
+    std::uint32_t id = 0;
+    Message message;
+};
+// `descriptors`: how many came with it, which is 2 with Attached and 0 with any other. Throws
+// ProtocolError, which names the field, and VersionError, which names both versions.
+[[nodiscard]] Decoded decode(std::span<std::byte const> bytes, std::size_t descriptors);
+
+}  // namespace carillon::detail

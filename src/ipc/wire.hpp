@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members of a message as bytes. The writer and the reader have the same members, so that one list
+// of a message's fields, with what each may be, stands for both directions.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+static_assert(std::endian::native == std::endian::little);
+
+// Texts and names lie in `room` bytes, the last of which is zero at least.
+
+class WireWriter {
+   public:
+    // `message`: what errors call it.
+    WireWriter(std::string_view message, std::vector<std::byte>& into)
+        : message_(message), into_(into) {}
+
+    template <class T>
+    requires std::is_arithmetic_v<T>
+    void raw(std::string_view /*field*/, T const& value) {
+        auto const* const bytes = reinterpret_cast<std::byte const*>(&value);
+        into_.insert(into_.end(), bytes, bytes + sizeof(T));
+    }
+    void characters(std::string_view field, std::string& value, std::size_t room);
+    // So that its characters can be sent.
+    static void clean(std::string& text);
+
+    [[noreturn]] void fail(std::string_view field, std::string_view why) const {
+        throw UsageError("encode", fmt::format("{}: {}: {}", message_, field, why));
+    }
+
+   private:
+    std::string_view message_;
+    std::vector<std::byte>& into_;
+};
+
+class WireReader {
+   public:
+    WireReader(std::string_view message, std::span<std::byte const> from)
+        : message_(message), rest_(from) {}
+
+    template <class T>
+    requires std::is_arithmetic_v<T>
+    void raw(std::string_view field, T& value) {
+        std::memcpy(&value, next(field, sizeof(T)).data(), sizeof(T));
+    }
+    void characters(std::string_view field, std::string& value, std::size_t room);
+    static void clean(std::string& /*text*/) {}
+    // That there is no more.
+    void end() const {
+        if (!rest_.empty()) fail("size", fmt::format("{} bytes too many", rest_.size()));
+    }
+
+    [[noreturn]] void fail(std::string_view field, std::string_view why) const {
+        throw ProtocolError("decode", fmt::format("{}: {}: {}", message_, field, why));
+    }
+
+   private:
+    std::span<std::byte const> next(std::string_view field, std::size_t size) {
+        if (rest_.size() < size) fail(field, "the message ends before it does");
+        auto const bytes = rest_.first(size);
+        rest_ = rest_.subspan(size);
+        return bytes;
+    }
+
+    std::string_view message_;
+    std::span<std::byte const> rest_;
+};
+
+// The place of the first byte that no name or text may have, or npos.
+[[nodiscard]] std::size_t control_character(std::string_view text);
+
+template <class Wire, class T>
+void wire_number(Wire& wire, std::string_view field, T& value, std::type_identity_t<T> least,
+                 std::type_identity_t<T> most) {
+    wire.raw(field, value);
+    if (value >= least && value <= most) return;
+    wire.fail(field, fmt::format("{} is not from {} to {}", value, least, most));
+}
+
+template <class Wire, class T>
+void wire_power_of_two(Wire& wire, std::string_view field, T& value, std::type_identity_t<T> least,
+                       std::type_identity_t<T> most) {
+    wire_number(wire, field, value, least, most);
+    if (!std::has_single_bit(value)) wire.fail(field, fmt::format("{} is no power of two", value));
+}
+
+template <class Wire>
+void wire_flag(Wire& wire, std::string_view field, bool& value) {
+    std::uint8_t byte = value ? 1 : 0;
+    wire_number(wire, field, byte, 0, 1);
+    value = byte != 0;
+}
+
+template <class Wire, class Enumeration>
+void wire_enumerator(Wire& wire, std::string_view field, Enumeration& value, Enumeration least,
+                     Enumeration most) {
+    static_assert(std::is_same_v<std::underlying_type_t<Enumeration>, std::uint8_t>);
+    auto byte = static_cast<std::uint8_t>(value);
+    wire_number(wire, field, byte, static_cast<std::uint8_t>(least),
+                static_cast<std::uint8_t>(most));
+    value = static_cast<Enumeration>(byte);
+}
+
+// For people: may be empty.
+template <class Wire>
+void wire_text(Wire& wire, std::string_view field, std::string& value, std::size_t longest) {
+    wire.clean(value);
+    wire.characters(field, value, longest + 1);
+    std::size_t const wrong = control_character(value);
+    if (wrong == std::string::npos) return;
+    wire.fail(field, fmt::format("byte {} is the control character {:#04x}", wrong,
+                                 static_cast<unsigned char>(value[wrong])));
+}
+
+template <class Wire>
+void wire_name(Wire& wire, std::string_view field, std::string& value, std::size_t longest) {
+    std::size_t const wrong = control_character(value);
+    if (wrong != std::string::npos) wire.fail(field, "it has a control character");
+    wire_text(wire, field, value, longest);
+    if (value.empty()) wire.fail(field, "it is empty");
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+
+#include "support/expect_error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::size_t header = 16;
+constexpr std::size_t name = 64;
+constexpr std::size_t type = 4 + 4 + 8 + name;
+
+Attach an_attach() { return {"quotes", {24, 8, 0x1234, "Quote"}, {16, 4, 0x5678, "Fill"}, true}; }
+
+Attached an_attached() {
+    Attached attached;
+    attached.lease = 7;
+    attached.source = MemorySource::memfd;
+    attached.uuid.emplace();
+    attached.uuid->fill(0xab);
+    attached.device_bytes = 1U << 20;
+    attached.host_bytes = 4096;
+    attached.shape = {256, 2, 1};
+    attached.first = Sequence{1} << 63;
+    attached.blocks = 132;
+    attached.in_pairs = attached.read_back = true;
+    return attached;
+}
+
+std::size_t descriptors_of(Message const& message) {
+    return std::holds_alternative<Attached>(message) ? 2 : 0;
+}
+
+void expect_round_trip(Message const& message) {
+    Bytes const bytes = encode(11, message);
+    Decoded const decoded = decode(bytes, descriptors_of(message));
+    EXPECT_EQ(decoded.id, 11U);
+    EXPECT_TRUE(decoded.message == message) << "kind " << message.index();
+    EXPECT_EQ(encode(11, decoded.message), bytes);
+}
+
+// What comes of a message with a value of `T` at a place of it.
+template <class T>
+Bytes with(Message const& message, std::size_t at, T value) {
+    Bytes bytes = encode(1, message);
+    EXPECT_LE(at + sizeof(T), bytes.size());
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+    return bytes;
+}
+
+void expect_refused(Bytes const& bytes, std::string const& why, std::size_t descriptors = 0) {
+    CARILLON_EXPECT_ERROR(decode(bytes, descriptors), ProtocolError, why);
+}
+
+TEST(IpcMessagesTest, everyKindComesAsItWasSent) {
+    expect_round_trip(Hello{"feed"});
+    expect_round_trip(Welcome{4711, 0x123456789abcdef0, "pricer"});
+    expect_round_trip(an_attach());
+    expect_round_trip(an_attached());
+    expect_round_trip(Mapped{7, true, ""});
+    expect_round_trip(Mapped{7, false, "no Vulkan"});
+    expect_round_trip(Refused{RefusalReason::full, "64 clients already"});
+    expect_round_trip(Detach{7});
+    expect_round_trip(Notice{KernelState::draining, ""});
+    expect_round_trip(Drained{0xffffffff});
+}
+
+TEST(IpcMessagesTest, everyFlagIsItsOwn) {
+    for (bool Attached::*flag : {&Attached::in_pairs, &Attached::write_combining,
+                                 &Attached::read_back, &Attached::shares_processors}) {
+        Attached attached = an_attached();
+        attached.in_pairs = attached.read_back = false;
+        attached.*flag = true;
+        expect_round_trip(attached);
+    }
+    Attached without = an_attached();
+    without.uuid.reset();
+    expect_round_trip(without);
+}
+
+TEST(IpcMessagesTest, everyReasonStateAndSourceComes) {
+    for (int i = 0; i <= static_cast<int>(RefusalReason::other); ++i) {
+        expect_round_trip(Refused{static_cast<RefusalReason>(i), "text"});
+    }
+    for (int i = 0; i <= static_cast<int>(KernelState::failed); ++i) {
+        expect_round_trip(Notice{static_cast<KernelState>(i), "text"});
+    }
+    for (int i = 1; i <= static_cast<int>(MemorySource::memfd); ++i) {
+        Attached attached = an_attached();
+        attached.source = static_cast<MemorySource>(i);
+        expect_round_trip(attached);
+    }
+}
+
+// Other builds read it: no member may move.
+TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
+    Bytes const bytes = encode(0x0a0b0c0d, Detach{0x01020304});
+    std::string const wanted("CRLN\x01\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
+    EXPECT_EQ(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()), wanted);
+    EXPECT_EQ(encode(1, Hello{"x"}).size(), header + name);
+    EXPECT_EQ(encode(1, Welcome{1, 1, "x"}).size(), header + 12 + name);
+    EXPECT_EQ(encode(1, an_attach()).size(), header + name + 2 * type + 1);
+    EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 16 + 12 + 8 + 4 + 4);
+    EXPECT_EQ(encode(1, Mapped{1, true, ""}).size(), header + 5 + 256);
+    EXPECT_EQ(encode(1, Refused{}).size(), header + 1 + 256);
+    EXPECT_EQ(encode(1, Notice{}).size(), header + 1 + 256);
+    EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
+}
+
+TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {
+    expect_refused(with(Detach{1}, 0, 'X'), "decode: header: magic: ");
+}
+
+TEST(IpcMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
+    Bytes bytes = with(Detach{1}, 4, std::uint16_t{2});
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError,
+                          "version 2 of the handshake, this one ha");
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 1");
+    bytes.resize(6);  // whatever comes behind it there
+    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 2");
+}
+
+TEST(IpcMessagesTest, unknownKindIsRefused) {
+    expect_refused(with(Detach{1}, 6, std::uint16_t{0}), "header: kind: 0 is not from 1 to 9");
+    expect_refused(with(Detach{1}, 6, std::uint16_t{10}), "header: kind: 10 is not from 1 to 9");
+}
+
+TEST(IpcMessagesTest, messageThatIsCutAnywhereIsRefused) {
+    for (Message const& message : {Message(an_attach()), Message(an_attached())}) {
+        Bytes const whole = encode(1, message);
+        for (std::uint32_t size = 0; size < whole.size(); ++size) {
+            Bytes cut(whole.begin(), whole.begin() + size);
+            EXPECT_THROW(decode(cut, descriptors_of(message)), ProtocolError);
+            if (size < 12) continue;
+            std::memcpy(cut.data() + 8, &size, sizeof(size));  // and says so
+            expect_refused(cut, "the message ends before it", descriptors_of(message));
+        }
+    }
+    expect_refused({}, "header: magic: the message ends before it");
+}
+
+TEST(IpcMessagesTest, sizeThatDoesNotMatchIsRefused) {
+    expect_refused(with(Detach{1}, 8, 21), "header: size: 21 bytes are said, 20 came");
+    Bytes longer = with(Detach{1}, 8, 21);
+    longer.resize(21);
+    expect_refused(longer, "Detach: size: 1 bytes too many");
+}
+
+TEST(IpcMessagesTest, numberOfDescriptorsIsThatOfTheKind) {
+    for (std::size_t const wrong : {0U, 1U, 3U}) {
+        expect_refused(encode(1, an_attached()),
+                       "Attached: descriptors: " + std::to_string(wrong) + " came with it, not 2",
+                       wrong);
+    }
+    expect_refused(encode(1, Hello{"x"}), "Hello: descriptors: 1 came with it, not 0", 1);
+}
+
+TEST(IpcMessagesTest, badNamesAreRefused) {
+    Bytes endless = encode(1, Hello{std::string(63, 'x')});
+    endless.back() = std::byte{'x'};
+    expect_refused(endless, "Hello: name: it has no end");
+    expect_refused(with(Hello{"x"}, header + 63, 'x'), "name: there are bytes behind its end");
+    expect_refused(with(Hello{"x"}, header, '\0'), "Hello: name: it is empty");
+    for (char const control : {'\x01', '\n', '\x1b', '\x7f'}) {
+        expect_refused(with(Hello{"xyz"}, header + 1, control), "name: byte 1 is the control char");
+    }
+    expect_round_trip(
+        Hello{"gr\xc3\xb6\xc3\x9f"
+              "e"});
+    expect_refused(with(an_attach(), header, '\n'), "Attach: object: byte 0 is the control");
+}
+
+TEST(IpcMessagesTest, badTextsAreRefused) {
+    expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: there are bytes behind");
+    expect_refused(with(Notice{KernelState::failed, "text"}, header + 1, '\n'),
+                   "Notice: text: byte 0 is the control character 0x0a");
+    expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'), "Mapped: text: it says why not");
+}
+
+TEST(IpcMessagesTest, badTypesAreRefused) {
+    std::size_t const request = header + name;
+    for (auto const& [at, which] : {std::pair(request, std::string("Attach: request")),
+                                    std::pair(request + type, std::string("Attach: reply"))}) {
+        expect_refused(with(an_attach(), at, 0), which + ".bytes: 0 is not from 1 to 1024");
+        expect_refused(with(an_attach(), at, 1025), which + ".bytes: 1025 is not from");
+        expect_refused(with(an_attach(), at + 4, 0), which + ".alignment: 0 is not from");
+        expect_refused(with(an_attach(), at + 4, 12), which + ".alignment: 12 is no power of two");
+        expect_refused(with(an_attach(), at + 4, 2048), which + ".alignment: 2048 is not from");
+        expect_refused(with(an_attach(), at + 16, '\0'), which + ".name: ");
+    }
+    expect_refused(with(an_attach(), header + name + 2 * type, '\2'),
+                   "Attach: host_memory: 2 is not from 0 to 1");
+}
+
+// A field of Attached with what it may not be.
+template <class T>
+void expect_bad(std::size_t at, T value, std::string const& why) {
+    expect_refused(with(an_attached(), header + at, value), "Attached: " + why, 2);
+}
+
+TEST(IpcMessagesTest, badFieldsOfWhatIsLentAreRefused) {
+    expect_bad(0, 0, "lease: 0 is not from 1");
+    expect_bad(4, '\0', "source: 0 is not from 1 to 5");
+    expect_bad(4, '\6', "source: 6 is not from");
+    expect_bad(5, '\2', "uuid: 2 is not from 0 to 1");
+    expect_bad(5, '\0', "uuid: 171 is not from 0 to 0");  // bytes of one that is not there
+    expect_bad(22, std::uint64_t{0}, "device_bytes: 0 is not from 1");
+    expect_bad(22, (std::uint64_t{1} << 40) + 1, "device_bytes: 1099511627777 is not");
+    expect_bad(30, std::uint64_t{0}, "host_bytes: 0 is not from 1");
+    expect_bad(30, ~std::uint64_t{0}, "host_bytes: 18446744073709551615 is not");
+    for (std::uint32_t const capacity : {0U, 1U, 1U << 21, ~0U}) {
+        expect_bad(38, capacity, "shape.capacity: " + std::to_string(capacity) + " is not from 2");
+    }
+    expect_bad(38, 6, "shape.capacity: 6 is no power of two");
+    expect_bad(42, 0, "shape.request_lines: 0 is not from 1 to 32");
+    expect_bad(42, 3, "shape.request_lines: 3 is no power of two");
+    expect_bad(46, 64, "shape.reply_lines: 64 is not from 1 to 32");
+    expect_bad(46, 31, "shape.reply_lines: 31 is no power of two");
+    expect_bad(50, std::uint64_t{0}, "first: 0 is not from 1");
+    expect_bad(50, (Sequence{1} << 63) + 1, "first: 9223372036854775809 is not from");
+    expect_bad(58, 0, "blocks: 0 is not from 1 to 65536");
+    expect_bad(58, 65537, "blocks: 65537 is not from");
+    expect_bad(62, '\2', "in_pairs: 2 is not");
+    expect_bad(63, '\2', "write_combining: 2 is not");
+    expect_bad(64, '\2', "read_back: 2 is not");
+    expect_bad(65, '\xff', "shares_processors: 255 is not");
+}
+
+TEST(IpcMessagesTest, badFieldsOfTheOthersAreRefused) {
+    Welcome const welcome{1, 1, "x"};
+    expect_refused(with(welcome, header, 0), "Welcome: process: 0 is not from 1");
+    expect_refused(with(welcome, header, 1U << 31), "Welcome: process: 2147483648 is not");
+    expect_refused(with(welcome, header + 4, std::uint64_t{0}), "Welcome: instance: 0 is not");
+    expect_refused(with(Mapped{1, false, "x"}, header, 0), "Mapped: lease: 0 is not from 1");
+    expect_refused(with(Mapped{1, false, "x"}, header + 4, '\2'), "Mapped: mapped: 2 is not");
+    expect_refused(with(Refused{}, header, '\x09'), "Refused: reason: 9 is not from 0 to 8");
+    expect_refused(with(Detach{1}, header, 0), "Detach: lease: 0 is not from 1");
+    expect_refused(with(Notice{}, header, '\5'), "Notice: state: 5 is not from 0 to 4");
+    expect_refused(with(Drained{1}, header, 0), "Drained: lease: 0 is not from 1");
+}
+
+TEST(IpcMessagesTest, whatWouldBeRefusedIsNotSent) {
+    CARILLON_EXPECT_ERROR(encode(1, Hello{}), UsageError, "encode: Hello: name: it is empty");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{"a\nb"}), UsageError, "it has a control character");
+    CARILLON_EXPECT_ERROR(encode(1, Hello{std::string("a\0b", 3)}), UsageError, "a control char");
+    CARILLON_EXPECT_ERROR(encode(1, Detach{0}), UsageError, "encode: Detach: lease: 0 is not");
+    CARILLON_EXPECT_ERROR(encode(1, Attached{}), UsageError, "encode: Attached: lease");
+    CARILLON_EXPECT_ERROR(encode(1, Mapped{1, true, "x"}), UsageError, "it says why not");
+}
+
+TEST(IpcMessagesTest, textsAreMadeFitToBeSent) {
+    auto const sent = [](std::string text) {
+        Decoded const decoded = decode(encode(1, Refused{RefusalReason::other, text}), 0);
+        return std::get<Refused>(decoded.message).text;
+    };
+    EXPECT_EQ(sent("two\nlines\x1b[2J"), "two lines [2J");
+    EXPECT_EQ(sent(std::string(255, 'x')), std::string(255, 'x'));
+    EXPECT_EQ(sent(std::string(256, 'x')), std::string(255, 'x'));
+    EXPECT_EQ(sent(std::string(254, 'x') + "\xc3\xb6"), std::string(254, 'x'));  // not half of it
+    Hello const cut = std::get<Hello>(decode(encode(1, Hello{std::string(64, 'n')}), 0).message);
+    EXPECT_EQ(cut.name, std::string(63, 'n'));
+}
+
+}  // namespace
+}  // namespace carillon::detail
