@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "replay/dbn.hpp"
-#include "temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace carillon::tool {
 
@@ -55,7 +55,7 @@ class DbnBytes {
         return *this;
     }
 
-    [[nodiscard]] std::filesystem::path write_to(TemporaryDirectory const& directory) const {
+    [[nodiscard]] std::filesystem::path write_to(test::TemporaryDirectory const& directory) const {
         auto const path = directory.path() / "feed.dbn";
         std::ofstream(path, std::ios::binary) << bytes_;
         return path;

@@ -32,7 +32,7 @@ class DbnFileTest : public ::testing::Test {
         }
     }
 
-    TemporaryDirectory directory_;
+    test::TemporaryDirectory directory_;
 };
 
 void expect_equal(MboRecord const& a, MboRecord const& b) {

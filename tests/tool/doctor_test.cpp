@@ -12,7 +12,7 @@
 
 #include "carillon/error.hpp"
 #include "doctor/checks.hpp"
-#include "temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -506,7 +506,7 @@ TEST(DoctorTest, setsOfCoresAreRead) {
 }
 
 TEST(DoctorTest, icdFilesAreReadAsTheLoaderDoes) {
-    TemporaryDirectory const folder;
+    test::TemporaryDirectory const folder;
     std::string const good = folder.path() / "b.json";
     std::string const broken = folder.path() / "c.json";
     std::ofstream(good) << R"({"ICD": {"library_path": "libGLX_nvidia.so.0"}})";
@@ -523,7 +523,7 @@ TEST(DoctorTest, icdFilesAreReadAsTheLoaderDoes) {
 }
 
 TEST(DoctorTest, icdsAreFoundInTheUsersFolders) {
-    TemporaryDirectory const folder;
+    test::TemporaryDirectory const folder;
     auto const icds = folder.path() / "vulkan" / "icd.d";
     std::filesystem::create_directories(icds);
     std::ofstream(icds / "nvidia_icd.json") << "{}";

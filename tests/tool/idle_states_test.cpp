@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -16,7 +16,7 @@ void write(std::filesystem::path const& path, char const* text) {
 }
 
 TEST(IdleStatesTest, statesOfAllCoresAreCountedByName) {
-    TemporaryDirectory const folder;
+    test::TemporaryDirectory const folder;
     std::filesystem::path const cpus = folder.path();
     for (char const* cpu : {"cpu0", "cpu10"}) {
         write(cpus / cpu / "cpuidle/state0/name", "POLL");
@@ -39,7 +39,7 @@ TEST(IdleStatesTest, statesOfAllCoresAreCountedByName) {
 }
 
 TEST(IdleStatesTest, aMachineThatShowsNothingIsSaidToShowNothing) {
-    TemporaryDirectory const folder;
+    test::TemporaryDirectory const folder;
     EXPECT_EQ(describe_idle_states(idle_states(folder.path())),
               "C-states: none visible; their driver: none visible; governor: none visible");
     EXPECT_EQ(describe_idle_states(idle_states(folder.path() / "not there")),

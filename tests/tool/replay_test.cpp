@@ -15,7 +15,7 @@ namespace carillon::tool {
 namespace {
 
 [[nodiscard]] DbnFile synthetic_file(std::uint32_t records) {
-    TemporaryDirectory const directory;
+    test::TemporaryDirectory const directory;
     DbnBytes bytes;
     bytes.header();
     for (std::uint32_t i = 0; i < records; ++i) bytes.record(sample_record(i));

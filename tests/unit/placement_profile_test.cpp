@@ -17,7 +17,7 @@
 #include "carillon/error.hpp"
 #include "support/environment.hpp"
 #include "support/expect_error.hpp"
-#include "tool/temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace carillon::test {
 namespace {
@@ -97,7 +97,7 @@ class PlacementProfileTest : public testing::Test {
         return load_placement_profile(path(), some_gpu());
     }
 
-    tool::TemporaryDirectory folder_;
+    test::TemporaryDirectory folder_;
 };
 
 TEST_F(PlacementProfileTest, whatIsSavedComesBack) {

@@ -21,17 +21,17 @@
 #include <thread>
 
 #include "carillon/error.hpp"
-#include "support/child.hpp"
-#include "support/descriptors.hpp"
 #include "support/expect_error.hpp"
-#include "tool/temporary_directory.hpp"
+#include "support/held.hpp"
+#include "support/in_child.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace carillon::detail {
 namespace {
 
 using namespace std::chrono_literals;
-using test::open_descriptors;
-using test::returned_in_child;
+using test::Held;
+using test::in_child;
 using Path = std::filesystem::path;
 
 class UnixListenerTest : public testing::Test {
@@ -39,11 +39,11 @@ class UnixListenerTest : public testing::Test {
     [[nodiscard]] Path path() const { return folder() / "quotes.sock"; }
     [[nodiscard]] Path folder() const { return folder_.path(); }
 
-    void TearDown() override { EXPECT_EQ(open_descriptors(), descriptors_); }
+    void TearDown() override { EXPECT_EQ(Held::now(), held_); }
 
    private:
-    std::size_t descriptors_ = open_descriptors();
-    tool::TemporaryDirectory folder_;
+    Held held_ = Held::now();
+    test::TemporaryDirectory folder_;
 };
 
 // For as long as it lives.
@@ -198,7 +198,7 @@ TEST_F(UnixListenerTest, socketThatNobodyListensAtIsReplaced) {
 }
 
 TEST_F(UnixListenerTest, pathOfAProcessThatWasKilledIsTakenOver) {
-    EXPECT_EQ(returned_in_child([&] {
+    EXPECT_EQ(in_child([&] {
                   UnixListener const listener("serve", path(), 0600);
                   ::raise(SIGKILL);
                   return 0;
@@ -258,7 +258,7 @@ TEST_F(UnixListenerTest, relativePathIsRemovedFromWhereverTheProcessIs) {
 
 TEST_F(UnixListenerTest, childLeavesItsParentsPathAlone) {
     std::optional<UnixListener> listener(std::in_place, "serve", path(), 0600);
-    EXPECT_EQ(returned_in_child([&] {
+    EXPECT_EQ(in_child([&] {
                   int wrong = 0;
                   try {
                       (void)listener->accept();
@@ -314,7 +314,7 @@ TEST_F(UnixListenerTest, signalsDoNotEndAWaitForTheQueue) {
 TEST_F(UnixListenerTest, whoMayNotWriteMayNotConnect) {
     UnixListener const listener("serve", path(), ::geteuid() == 0 ? 0600 : 0);
     ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
-    EXPECT_EQ(returned_in_child([&] {
+    EXPECT_EQ(in_child([&] {
                   constexpr uid_t nobody = 65534;
                   if (::geteuid() == 0 && ::setuid(nobody) != 0) return 1;
                   try {
@@ -346,9 +346,9 @@ TEST_F(UnixListenerTest, limitOfDescriptorsIsASystemErrorAndNobodyIsLost) {
 
 TEST_F(UnixListenerTest, manyComeAndGoWithoutALeak) {
     UnixListener const listener("serve", path(), 0600);
-    std::size_t const before = open_descriptors();
+    Held const before = Held::now();
     for (int i = 0; i < 1000; ++i) ASSERT_TRUE(answers(listener, path()));
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(Held::now(), before);
 }
 
 }  // namespace

@@ -14,15 +14,15 @@
 #include <string>
 
 #include "carillon/error.hpp"
-#include "support/child.hpp"
-#include "support/descriptors.hpp"
 #include "support/expect_error.hpp"
+#include "support/held.hpp"
+#include "support/in_child.hpp"
 
 namespace carillon::detail {
 namespace {
 
-using test::open_descriptors;
-using test::returned_in_child;
+using test::Held;
+using test::in_child;
 
 std::vector<std::byte> bytes_of(std::string const& text) {
     auto const all = std::as_bytes(std::span(text));
@@ -103,7 +103,7 @@ TEST(UnixSocketTest, socketsDoNotBlockAndCloseOnExec) {
 }
 
 TEST(UnixSocketTest, descriptorsComeAsOthersOfTheSameFileThatCloseOnExec) {
-    std::size_t const before = open_descriptors();
+    Held const before = Held::now();
     {
         Pair const pair;
         std::array<int, 2> pipe{};
@@ -123,16 +123,16 @@ TEST(UnixSocketTest, descriptorsComeAsOthersOfTheSameFileThatCloseOnExec) {
         EXPECT_EQ(::read(out.get(), &got, 1), 1);
         EXPECT_EQ(got, 'x');
     }
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(Held::now(), before);
 }
 
 TEST(UnixSocketTest, asManyDescriptorsAsAreAllowedCome) {
     Pair const pair;
-    std::size_t const before = open_descriptors();
+    Held const before = Held::now();
     std::vector<int> const fds(most_socket_descriptors, STDIN_FILENO);
     ASSERT_TRUE(send(pair.here, "x", fds));
     EXPECT_EQ(message_at(pair.there).descriptors.size(), most_socket_descriptors);
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(Held::now(), before);
 }
 
 TEST(UnixSocketTest, whatNoMessageCanBeIsNotSent) {
@@ -150,18 +150,18 @@ TEST(UnixSocketTest, whatNoMessageCanBeIsNotSent) {
 // Catches a cut message that is taken for a whole one, and descriptors that leak with it.
 TEST(UnixSocketTest, messageThatIsTooLargeIsAnErrorAndTheNextComes) {
     Pair const pair;
-    std::size_t const before = open_descriptors();
+    Held const before = Held::now();
     ASSERT_GT(send_raw(pair.here, most_socket_bytes + 1, 2), 0);
     ASSERT_TRUE(send(pair.here, "next"));
     CARILLON_EXPECT_ERROR(pair.there.receive("receive"), ProtocolError,
                           "receive: the other process sent a message of more than 4096 bytes");
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(Held::now(), before);
     EXPECT_EQ(message_at(pair.there).bytes, bytes_of("next"));
 }
 
 TEST(UnixSocketTest, moreDescriptorsThanAreExpectedAreAnErrorAndDoNotLeak) {
     Pair const pair;
-    std::size_t const before = open_descriptors();
+    Held const before = Held::now();
     for (std::size_t const many : {most_socket_descriptors + 1, std::size_t{200}}) {
         ASSERT_GT(send_raw(pair.here, 1, many), 0);
         CARILLON_EXPECT_ERROR(pair.there.receive("receive"), ProtocolError,
@@ -171,7 +171,7 @@ TEST(UnixSocketTest, moreDescriptorsThanAreExpectedAreAnErrorAndDoNotLeak) {
     CARILLON_EXPECT_ERROR(pair.there.receive("receive", 2), ProtocolError, "than the 2 expected");
     ASSERT_GT(send_raw(pair.here, 1, 1), 0);
     CARILLON_EXPECT_ERROR(pair.there.receive("receive", 0), ProtocolError, "than the 0 expected");
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(Held::now(), before);
 }
 
 TEST(UnixSocketTest, descriptorsThatThisProcessMayNotOpenAreAnError) {
@@ -238,7 +238,7 @@ TEST(UnixSocketTest, sendingToOneThatLeftMessagesUnreadFindsItClosed) {
 
 TEST(UnixSocketTest, processThatEndsClosesItsEnd) {
     Pair pair;
-    EXPECT_EQ(returned_in_child([&] { return send(pair.here, "from a child") ? 0 : 1; }), 0);
+    EXPECT_EQ(in_child([&] { return send(pair.here, "from a child") ? 0 : 1; }), 0);
     EXPECT_EQ(message_at(pair.there).bytes, bytes_of("from a child"));
     EXPECT_TRUE(nothing_at(pair.there));  // the parent has that end too
     { UnixSocket const gone = std::move(pair.here); }
@@ -247,10 +247,10 @@ TEST(UnixSocketTest, processThatEndsClosesItsEnd) {
 
 TEST(UnixSocketTest, emptyMessageOfAStrangerIsTheEndAndLeaksNothing) {
     Pair const pair;
-    std::size_t const before = open_descriptors();
+    Held const before = Held::now();
     ASSERT_EQ(send_raw(pair.here, 0, 2), 0);
     EXPECT_TRUE(closed_at(pair.there));
-    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_EQ(Held::now(), before);
 }
 
 TEST(UnixSocketTest, peerIsKnownByProcessUserAndGroups) {
@@ -270,7 +270,7 @@ TEST(UnixSocketTest, peerIsKnownByProcessUserAndGroups) {
 // More groups than the first look has room for; only root can have them.
 TEST(UnixSocketTest, manyGroupsOfAPeerAreAllThere) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can take groups";
-    EXPECT_EQ(returned_in_child([] {
+    EXPECT_EQ(in_child([] {
                   std::vector<gid_t> many;
                   for (gid_t each = 1000; each < 1100; ++each) many.push_back(each);
                   if (::setgroups(many.size(), many.data()) != 0) return 1;

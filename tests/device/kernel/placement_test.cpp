@@ -10,7 +10,7 @@
 #include "device/device_fixture.hpp"
 #include "support/environment.hpp"
 #include "support/usable.hpp"
-#include "tool/temporary_directory.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace carillon::test {
 
@@ -220,7 +220,7 @@ class PlacedKernelTest : public PlacementTest {
     }
 
    private:
-    tool::TemporaryDirectory folder_;
+    test::TemporaryDirectory folder_;
     Environment profiles_{"CARILLON_PROFILES", folder_.path().c_str()};
 };
 CARILLON_ON_EVERY_DEVICE(PlacedKernelTest);

@@ -8,7 +8,7 @@
 
 #include "carillon/error.hpp"
 
-namespace carillon::tool {
+namespace carillon::test {
 
 // Exists as long as the object.
 class TemporaryDirectory {
@@ -31,4 +31,4 @@ class TemporaryDirectory {
     std::filesystem::path path_;
 };
 
-}  // namespace carillon::tool
+}  // namespace carillon::test
