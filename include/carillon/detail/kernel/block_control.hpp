@@ -56,11 +56,9 @@ class BasicBlockControl {
     // Whether to end. Looks at the stop word at every so many calls: a look costs as much as a
     // poll.
     CARILLON_POLICY_CODE
-    CARILLON_HD bool should_stop() {
-        if (++looks_ % polls_before_look != 0) [[likely]]
-            return false;
-        return stop_now();
-    }
+    CARILLON_HD bool should_stop() { return look_due() && stop_now(); }
+    // Whether it is the call of so many that looks.
+    [[nodiscard]] CARILLON_HD bool look_due() { return ++looks_ % polls_before_look == 0; }
     // The same, looking at once.
     CARILLON_POLICY_CODE
     CARILLON_HD bool stop_now() {

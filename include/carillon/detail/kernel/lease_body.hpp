@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel whose blocks serve clients of other processes.
+#pragma once
+
+#include <type_traits>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/channel_bodies.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/program.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/serve_leases.hpp"
+#include "carillon/detail/kernel/serve_long.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon::detail {
+
+template <class Handler, class Request, class Reply>
+struct LeaseBody {
+    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    LeaseTable leases;
+    Handler handler;
+    BlockLimits limits;
+    bool oversubscribed;
+    bool many;  // reply_far()
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
+        constexpr unsigned threads = serving_threads<Handler, Request, Reply>();
+        using Threads = std::conditional_t<threads == 1, OneThread, BlockThreads>;
+        Handler own = handler;  // its state goes from one client to the next
+        auto const serve_one = [&](ChannelView const& view, auto const& control) {
+            if constexpr (threads != threads_of<Handler>()) {
+                SharedMessages<Request, Reply> of_one_thread;
+                serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own, control,
+                           WarpLanes(), BlockThreads().shared(of_one_thread));
+            } else {
+                Channel const channel(view.requests, view.replies, DeviceNear(),
+                                      reply_far<Handler>(many));
+                if constexpr (threads == 1) {
+                    serve(channel, own, control);
+                } else {
+                    serve_together(false, channel, channel, own, control, Threads());
+                }
+            }
+        };
+        serve_leases(limits.control(blocks.channel(block), DeviceClock(oversubscribed)),
+                     LeaseReader<DeviceNear, DeviceFar>(leases, block), Threads(), serve_one);
+    }
+};
+// One thread's loads of a long message would take more registers than many threads leave each.
+template <class Handler, class Request, class Reply>
+inline constexpr unsigned most_threads_of<LeaseBody<Handler, Request, Reply>> =
+    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
+
+}  // namespace carillon::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a block serves clients of other processes: one after the other, each by a channel of its own,
+// as its owner lends it out.
+#pragma once
+
+#include <cstdint>
+
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon {
+
+// A block's life while it serves one lease: it ends with the lease, too.
+template <class Control, class Reader>
+class LeaseControl : public Control {
+   public:
+    CARILLON_HD LeaseControl(Control const& block, Reader const& lease, std::uint64_t number)
+        : Control(block), lease_(lease), number_(number) {}
+
+    CARILLON_HD void report_started() const {}  // the block has
+    CARILLON_HD void report_ended() const {}
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool should_stop() { return Control::look_due() && stop_now(); }
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool stop_now() { return Control::stop_now() || lease_.number() != number_; }
+
+   private:
+    Reader lease_;
+    std::uint64_t number_;
+};
+
+namespace detail {
+
+// What the first of the threads of a block found: a channel to serve, or that it is to end.
+struct LeaseTurn {
+    ChannelView channel;
+    std::uint64_t number;
+    std::uint32_t stop;
+};
+
+}  // namespace detail
+
+// Serves every lease by `serve(channel, control)`, until told to stop. All of `threads` call it;
+// control and lease are the first one's.
+CARILLON_POLICY_CODE
+template <class Control, class Reader, SharingGroup Threads, class Serve>
+CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Serve&& serve) {
+    bool const leads = threads.thread_rank() == 0;
+    std::uint64_t seen = 0;
+    auto const await = [&](detail::LeaseTurn& turn) {
+        turn.stop = 1;
+        while (!control.stop_now()) {
+            turn.number = lease.number();
+            bool const news = turn.number != seen;
+            seen = turn.number;
+            if (news && is_leased(seen)) {
+                turn.channel = lease.place().channel(0);
+                turn.stop = 0;
+                return;
+            }
+            if (news) lease.report_free(seen);
+            control.idle();
+        }
+    };
+    detail::LeaseTurn own_turn;
+    detail::LeaseTurn& turn = threads.shared(own_turn);
+    if (leads) control.report_started();
+    for (;;) {
+        if (leads) await(turn);
+        threads.sync();
+        if (turn.stop != 0) break;
+        detail::LeaseTurn const mine = turn;
+        threads.sync();  // all have read the turn before the next one
+        serve(mine.channel, LeaseControl<Control, Reader>(control, lease, mine.number));
+        threads.sync();  // what all have written comes before the first one's word that it is over
+    }
+    if (leads) control.report_ended();
+}
+
+}  // namespace carillon

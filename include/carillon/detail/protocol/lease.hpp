@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the owner of a kernel lends a block's attention: which channel it serves now. Channels that
+// clients of other processes have come and go while the kernel runs, each in memory of its own;
+// what says which one a block serves is in memory that no client has.
+//
+//   owner: lay the channel out, empty; its place into the line; then an odd number
+//   block: sees the number, serves that channel
+//   owner: the next number, which is even: nobody has it
+//   block: stops serving, and says that it has seen that number; only then the memory is used anew
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon {
+
+// In device memory; the owner writes, the block polls the number.
+struct alignas(64) LeaseLine {
+    std::uint64_t number;  // odd while somebody has the block
+    // Where the channel lies, the first sequence number of both rings, and whether its request
+    // slots lie in pairs of pages. Written before the number, and not while it is odd.
+    std::uint64_t in_device_memory;  // a device's address, as the next
+    std::uint64_t in_host_memory;
+    Sequence first;
+    std::uint64_t in_pairs;  // or 0
+};
+
+// In host memory; the block writes, the owner reads.
+struct alignas(64) LeaseStatus {
+    std::uint64_t free;  // the last even number that it has seen: it serves nobody before
+};
+
+// Of all blocks, as one side sees them, and the shape of every channel. Trivially copyable.
+struct LeaseTable {
+    LeaseLine* lines;
+    LeaseStatus* status;
+    ChannelShape shape;
+};
+
+[[nodiscard]] CARILLON_HD constexpr bool is_leased(std::uint64_t number) { return number % 2 != 0; }
+
+// A block's end.
+template <class Near, class Far>
+class LeaseReader {
+   public:
+    CARILLON_HD LeaseReader(LeaseTable const& table, unsigned block, Near near = Near(),
+                            Far far = Far())
+        : line_(table.lines + block),
+          status_(table.status + block),
+          shape_(table.shape),
+          near_(near),
+          far_(far) {}
+
+    // T2, pairs with T1: an acquire, without which the place could be that of a lease before.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint64_t number() const {
+        return near_.load_word(&line_->number);
+    }
+
+    // Where the one channel lies whose number was seen.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD ChannelTable place() const {
+        auto const word = [&](std::uint64_t const& at) { return near_.load_word(&at); };
+        return {reinterpret_cast<std::byte*>(word(line_->in_device_memory)),
+                reinterpret_cast<std::byte*>(word(line_->in_host_memory)),
+                1,
+                shape_,
+                word(line_->first),
+                nullptr,
+                word(line_->in_pairs) != 0};
+    }
+
+    // T3, pairs with T4: whatever the block has written into the channel comes before, lest it be
+    // found in what the memory is used for next.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void report_free(std::uint64_t number) const {
+        if constexpr (requires { far_.settle(); }) far_.settle();
+        far_.release();
+        far_.store_word(&status_->free, number);
+        far_.commit(&status_->free, sizeof(number));
+    }
+
+   private:
+    LeaseLine const* line_;
+    LeaseStatus* status_;
+    ChannelShape shape_;
+    Near near_;
+    Far far_;
+};
+
+// The owner's end of a block's line: one thread at a time.
+template <class Near, class Far>
+class LeaseWriter {
+   public:
+    LeaseWriter(LeaseTable const& table, unsigned block, Near near, Far far)
+        : line_(table.lines + block), status_(table.status + block), near_(near), far_(far) {}
+
+    // Lends the block to a channel that is laid out: `place` at the device's addresses. Only when
+    // the lease before is over().
+    // T1, pairs with T2: the place, and the channel's empty rings, come before the number.
+    void begin(ChannelTable const& place) {
+        far_.store_word(&line_->in_device_memory, to_word(place.in_device_memory));
+        far_.store_word(&line_->in_host_memory, to_word(place.in_host_memory));
+        far_.store_word(&line_->first, place.first);
+        far_.store_word(&line_->in_pairs, place.in_pairs ? 1 : 0);
+        far_.commit(line_, sizeof(*line_));
+        far_.release();
+        tell(number_ + 1);
+    }
+    // Takes the block back. It may be at a request still, until the lease is over().
+    void end() {
+        if (is_leased(number_)) tell(number_ + 1);
+    }
+
+    // Whether somebody has the block.
+    [[nodiscard]] bool leased() const { return is_leased(number_); }
+    // Whether nobody has it, and the block touches the memory of none before.
+    // T4, pairs with T3: an acquire, without which what the block wrote last could come after what
+    // the memory is made for the next.
+    [[nodiscard]] bool over() const {
+        return !leased() && near_.load_word(&status_->free) == number_;
+    }
+
+   private:
+    [[nodiscard]] static std::uint64_t to_word(std::byte const* address) {
+        return reinterpret_cast<std::uint64_t>(address);
+    }
+    void tell(std::uint64_t number) {
+        number_ = number;
+        far_.store_word(&line_->number, number);
+        far_.commit(&line_->number, sizeof(number));
+    }
+
+    LeaseLine* line_;
+    LeaseStatus const* status_;
+    Near near_;
+    Far far_;
+    std::uint64_t number_ = 0;
+};
+
+}  // namespace carillon
