@@ -8,6 +8,7 @@
 #include "carillon/chunk_ring.hpp"      // IWYU pragma: export
 #include "carillon/client.hpp"          // IWYU pragma: export
 #include "carillon/commands.hpp"        // IWYU pragma: export
+#include "carillon/connection.hpp"      // IWYU pragma: export
 #include "carillon/copy.hpp"            // IWYU pragma: export
 #include "carillon/device.hpp"          // IWYU pragma: export
 #include "carillon/device_info.hpp"     // IWYU pragma: export
@@ -28,5 +29,6 @@
 #include "carillon/mpmc_ring.hpp"       // IWYU pragma: export
 #include "carillon/placement.hpp"       // IWYU pragma: export
 #include "carillon/ring.hpp"            // IWYU pragma: export
+#include "carillon/server.hpp"          // IWYU pragma: export
 #include "carillon/ticket.hpp"          // IWYU pragma: export
 #include "carillon/wait.hpp"            // IWYU pragma: export

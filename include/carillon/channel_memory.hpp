@@ -12,6 +12,13 @@
 
 namespace carillon {
 
+// Whether other processes may have descriptors of it, and map it.
+enum class ChannelSharing : std::uint8_t {
+    none,
+    exported,            // device memory, and host memory that has a descriptor
+    exported_from_host,  // all of it is host memory: for whoever cannot map the device's
+};
+
 // Neither copied nor moved: channels refer to it.
 class ChannelMemory {
    public:
@@ -23,13 +30,15 @@ class ChannelMemory {
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}
     // The same for larger ones: ChannelShape::of<Request, Reply>(capacity).
     ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                  Sequence first = 1);
+                  Sequence first = 1, ChannelSharing sharing = ChannelSharing::none);
 
     ChannelMemory(ChannelMemory const&) = delete;
     ChannelMemory& operator=(ChannelMemory const&) = delete;
 
-    // Makes all rings empty again. No kernel may be using them.
+    // Makes all rings empty again; with another number for the first message. No kernel may be
+    // using them. Throws UsageError for the number.
     void reset();
+    void reset(Sequence first);
     // Lays channel i at locations[i], and the channels beyond those in what is left, for ends that
     // are made from now on; the rings are made empty. Throws UsageError for a part that is not
     // there or is given twice.
@@ -38,6 +47,7 @@ class ChannelMemory {
     [[nodiscard]] unsigned channels() const { return channels_; }             // how many
     [[nodiscard]] std::uint32_t capacity() const { return shape_.capacity; }  // slots, each way
     [[nodiscard]] ChannelShape const& shape() const { return shape_; }
+    [[nodiscard]] ChannelSharing sharing() const { return sharing_; }
     // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
@@ -48,6 +58,7 @@ class ChannelMemory {
    private:
     unsigned channels_;
     ChannelShape shape_;
+    ChannelSharing sharing_;
     bool in_pairs_;
     Sequence first_;
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged

@@ -77,6 +77,12 @@ class StoppedError : public Error {
     using Error::Error;
 };
 
+// The process that owns the kernel has ended, or has closed the connection. What had been answered
+// can be taken still; of what had not nobody knows whether it was served.
+class OwnerGoneError : public StoppedError {
+    using StoppedError::StoppedError;
+};
+
 // Why the owner of a kernel lets a client not in.
 enum class RefusalReason : std::uint8_t {
     version,             // the two sides' versions of the handshake differ
@@ -88,6 +94,17 @@ enum class RefusalReason : std::uint8_t {
     stopping,            // the kernel drains, was stopped or has failed
     bad_message,         // it takes what it was sent for nonsense
     other,               // the text says it
+};
+[[nodiscard]] std::string_view to_string(RefusalReason reason);  // its name, as "full"
+
+class RefusedError : public Error {
+   public:
+    RefusedError(std::string_view call, RefusalReason reason, std::string_view cause);
+
+    [[nodiscard]] RefusalReason reason() const { return reason_; }
+
+   private:
+    RefusalReason reason_;
 };
 
 // A handler refused a command; code() is what it said.

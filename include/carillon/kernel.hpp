@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -15,10 +16,12 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_route.hpp"
+#include "carillon/detail/host/shared_route.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
 #include "carillon/placement.hpp"
+#include "carillon/server.hpp"
 
 namespace carillon {
 inline namespace CARILLON_TOOLCHAIN {
@@ -35,12 +38,14 @@ inline namespace CARILLON_TOOLCHAIN {
 // of them, which returns a reply, nothing, or an Outcome<Reply>. One that is overloaded or a
 // template otherwise declares `using Request` and `using Reply`.
 //
-// `Requests` says how requests reach the blocks: Channels, WatchedChannels or Pool.
+// `Requests` says how requests reach the blocks: Channels, WatchedChannels, Pool or SharedChannels.
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
     using Route = detail::Route<Handler, Requests>;
     static constexpr bool pooled = std::same_as<Requests, Pool>;
     static constexpr bool one_channel = std::same_as<Requests, Channels>;
+    static constexpr bool shared = std::same_as<Requests, SharedChannels>;
+    static constexpr bool has_channels = !pooled && !shared;
 
    public:
     using Client = typename Route::Client;  // what channel(), express() and client() give
@@ -59,19 +64,19 @@ class PersistentKernel {
     // The same in memory that the caller has: as many of its channels as the blocks have;
     // options.capacity and the placement are not looked at. The rings in it are made empty first.
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                     KernelOptions const& options, Handler handler = {}) requires(!pooled)
+                     KernelOptions const& options, Handler handler = {}) requires(has_channels)
         : PersistentKernel(device, Route(device, std::move(memory), Requests{}, options), options,
                            handler) {}
     // The same with `requests` that say more than their type.
     template <std::same_as<Requests> Chosen>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      Chosen const& requests, KernelOptions const& options = {},
-                     Handler handler = {}) requires(!pooled)
+                     Handler handler = {}) requires(has_channels)
         : PersistentKernel(device, Route(device, std::move(memory), requests, options), options,
                            handler) {}
 
     // One that was moved from has no channels, and all else but placement() throws UsageError.
-    // That of a pool is not assigned to.
+    // That of a pool, or of SharedChannels, is not assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
     PersistentKernel(PersistentKernel const&) = delete;
@@ -82,11 +87,11 @@ class PersistentKernel {
     // The client of a channel, for one thread at a time. Block b has the channel b, or of
     // WatchedChannels the per_block ones from b * per_block on. Throws UsageError for a channel
     // that is not.
-    [[nodiscard]] Client& channel(unsigned index = 0) requires(!pooled) {
+    [[nodiscard]] Client& channel(unsigned index = 0) requires(has_channels) {
         return route_.channels().at("PersistentKernel::channel", index);
     }
     // How many there are, the express ones not counted.
-    [[nodiscard]] unsigned channels() const requires(!pooled) {
+    [[nodiscard]] unsigned channels() const requires(has_channels) {
         return static_cast<unsigned>(route_.channels().size());
     }
     // The channel that a block serves first, if Channels::express says that there is one: a request
@@ -101,6 +106,14 @@ class PersistentKernel {
     // The calling thread's client of a pool. It may outlive the kernel. Throws UsageError when
     // Pool::clients have one.
     [[nodiscard]] Client client() const requires(pooled) { return route_.client(); }
+    // Lets clients of other processes in (connect()), at a Unix socket that is made at `path`, for
+    // as long as what it returns is there. It may outlive the kernel: clients learn that it has
+    // ended. Throws UsageError for the path or the options, SystemError.
+    [[nodiscard]] Server serve(std::filesystem::path const& path,
+                               ServeOptions const& options = {}) const requires(shared) {
+        (void)supervisor("PersistentKernel::serve");
+        return Server(path, route_.leases(), options);
+    }
 
     // How many serve: KernelOptions::blocks, or what was chosen.
     [[nodiscard]] unsigned blocks() const {
@@ -112,7 +125,8 @@ class PersistentKernel {
     }
 
     // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
-    // any request is unanswered. Throws UsageError for a block that is not.
+    // any request is unanswered, one of SharedChannels while a client has it. Throws UsageError for
+    // a block that is not.
     [[nodiscard]] KernelState state() const {
         return supervisor("PersistentKernel::state").state();
     }

@@ -94,6 +94,12 @@ struct Pool {
     std::uint32_t stripe = 1;
 };
 
+// A channel for each block, as Channels, for a client of another process: Server lets it in. Each
+// client's channel lies in memory of its own, which no other client has. When a client goes, its
+// block finishes the request that it is at and serves the next client; the handler's state stays
+// with the block.
+struct SharedChannels {};
+
 // What a kernel is at.
 enum class KernelState : std::uint8_t {
     starting,  // not every block runs yet

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <system_error>
 
 #include "carillon/detail/host/owned.hpp"
@@ -20,6 +21,16 @@ ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned f
 
 HandlerError::HandlerError(std::string_view call, std::string_view command, std::uint32_t code)
     : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
+
+std::string_view to_string(RefusalReason reason) {
+    constexpr std::array<std::string_view, 9> names{"version",     "unknown object", "wrong types",
+                                                    "not allowed", "full",           "too many",
+                                                    "stopping",    "bad message",    "other"};
+    return names.at(static_cast<std::size_t>(reason));
+}
+
+RefusedError::RefusedError(std::string_view call, RefusalReason reason, std::string_view cause)
+    : Error(call, fmt::format("refused ({}): {}", to_string(reason), cause)), reason_(reason) {}
 
 TimeoutError::TimeoutError(std::string_view call, std::string_view cause, bool sent)
     : Error(call, cause), sent_(sent) {}

@@ -25,6 +25,11 @@ constexpr std::chrono::seconds longest_heart_wait{1};
 
 }  // namespace
 
+std::shared_ptr<ChannelMemory> make_block_lines(Device const& device, unsigned blocks) {
+    constexpr std::uint32_t smallest_capacity = 2;
+    return std::make_shared<ChannelMemory>(device, blocks, smallest_capacity);
+}
+
 KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,
                                    KernelOptions const& options, std::string owner,
                                    unsigned channels_per_block)

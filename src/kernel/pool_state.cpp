@@ -14,7 +14,6 @@ namespace carillon::detail {
 namespace {
 
 constexpr char const* owner = "PersistentKernel";
-constexpr std::uint32_t slots_of_a_block = 2;  // its channel's rings stay empty
 
 void require_pool(Pool const& pool, KernelOptions const& options, unsigned threads) {
     check_options(owner, options);
@@ -72,7 +71,7 @@ PoolState::PoolState(Device const& device, Pool const& pool, KernelOptions const
       count_(pool.clients * pool.replies),
       warps_(pool.stripe > 1),
       shape_(replies),
-      blocks_(std::make_shared<ChannelMemory>(device, blocks_of(options), slots_of_a_block)),
+      blocks_(make_block_lines(device, blocks_of(options))),
       slots_(
           device.allocate_host(count_ * (shape_.slot_lines * sizeof(Line) + sizeof(std::uint64_t)) +
                                sizeof(std::uint64_t))),

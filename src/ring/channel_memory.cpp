@@ -44,6 +44,19 @@ std::size_t bytes_in_device_memory(unsigned channels, ChannelShape const& shape)
     return bytes_with_doorbells(channels, shape) + channels * sizeof(ChannelLocation);
 }
 
+// What the device polls, and what the CPU polls.
+Memory allocate_polled(Device const& device, std::size_t size, ChannelSharing sharing) {
+    if (sharing == ChannelSharing::exported_from_host) return device.allocate_shared_host(size);
+    // Device memory that is the host's has a descriptor only where it was asked for.
+    bool const of_host = device.info().memory_source == MemorySource::host;
+    return of_host && sharing == ChannelSharing::exported ? device.allocate_shared_host(size)
+                                                          : device.allocate(size);
+}
+Memory allocate_answered(Device const& device, std::size_t size, ChannelSharing sharing) {
+    return sharing == ChannelSharing::none ? device.allocate_host(size)
+                                           : device.allocate_shared_host(size);
+}
+
 // The parts of one memory, of `channels`, that channels lie in: those given and then the others.
 std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned channels) {
     constexpr char const* call = "ChannelMemory::arrange";
@@ -64,13 +77,21 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
 }  // namespace
 
 ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                             Sequence first)
+                             Sequence first, ChannelSharing sharing)
     : channels_(channels),
       shape_(shape),
-      in_pairs_(device.info().memory_source != MemorySource::host),
+      sharing_(sharing),
+      in_pairs_(device.info().memory_source != MemorySource::host &&
+                sharing != ChannelSharing::exported_from_host),
       first_((detail::check_first("ChannelMemory", first), first)),
-      in_device_memory_(device.allocate(bytes_in_device_memory(channels, shape))),
-      in_host_memory_(device.allocate_host(bytes_in_host_memory(channels, shape))) {
+      in_device_memory_(allocate_polled(device, bytes_in_device_memory(channels, shape), sharing)),
+      in_host_memory_(allocate_answered(device, bytes_in_host_memory(channels, shape), sharing)) {
+    reset();
+}
+
+void ChannelMemory::reset(Sequence first) {
+    detail::check_first("ChannelMemory::reset", first);
+    first_ = first;
     reset();
 }
 

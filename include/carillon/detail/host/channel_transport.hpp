@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_channel.hpp"
@@ -49,6 +50,14 @@ class alignas(64) ChannelTransport {
           index_(index),
           peer_(std::move(peer)) {}
 
+    // Of another process's kernel.
+    explicit ChannelTransport(LeasedChannel const& channel)
+        : wait_(channel.wait),
+          kernel_state_(&channel.lease->state_word()),
+          ends_(channel.view.requests, channel.view.replies, HostCached(), channel.far),
+          peer_(channel.lease),
+          asked_(channel.lease, [this] { return ends_.all_answered(); }) {}
+
     // For a kernel that the user writes.
     explicit ChannelTransport(Device const& device, std::uint32_t capacity = 256)
         : ChannelTransport(device,
@@ -61,6 +70,7 @@ class alignas(64) ChannelTransport {
 
     [[nodiscard]] DeviceChannel<Request, Reply> device_handle(std::string_view call,
                                                               CodeLocation const& where) const {
+        if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
         taken_.take(call, where);
         ChannelView const device = memory_->device_view().channel(index_);
         return {device.requests, device.replies};
@@ -117,7 +127,7 @@ class alignas(64) ChannelTransport {
 
     // From any thread.
     [[nodiscard]] bool all_answered() const { return ends_.all_answered(); }
-    [[nodiscard]] std::uint32_t capacity() const { return memory_->capacity(); }
+    [[nodiscard]] std::uint32_t capacity() const { return ends_.capacity(); }
 
    private:
     using Ends = HostChannel<Request, Reply, HostCached, HostMapped>;
@@ -134,10 +144,11 @@ class alignas(64) ChannelTransport {
     std::atomic<KernelState> const* kernel_state_;  // of peer_, if there is one
     Ends ends_;
     // What a call looks at ends with ends_.
-    std::shared_ptr<ChannelMemory> memory_;
-    unsigned index_;
+    std::shared_ptr<ChannelMemory> memory_;  // none where the kernel is another process's
+    unsigned index_ = 0;
     std::shared_ptr<ChannelPeer> peer_;
     mutable TakenOnce taken_;
+    AnswersWatched asked_;  // goes first: it asks ends_
 };
 
 }  // namespace carillon::detail

@@ -48,6 +48,7 @@ class HostChannel {
         if (sent == 0) (void)receive();
         return sent;
     }
+    [[nodiscard]] std::uint32_t capacity() const { return requests_.capacity(); }
     // The number that the next request will get.
     [[nodiscard]] Sequence next() const { return requests_.next(); }
 

@@ -44,6 +44,10 @@ void check_options(std::string_view owner, KernelOptions const& options);
                                                           DeviceTraits const& traits);
 [[nodiscard]] BlockLimits block_limits(KernelOptions const& options, DeviceTraits const& traits);
 
+// Channels of which blocks use the control and status lines alone; their rings stay empty.
+[[nodiscard]] std::shared_ptr<ChannelMemory> make_block_lines(Device const& device,
+                                                              unsigned blocks);
+
 // A running kernel and its memory: what PersistentKernel does not need its types for.
 class KernelSupervisor final : public ChannelPeer {
    public:

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands a kernel that another process owns, without CUDA (docs/ipc.md).
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "carillon/client.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/wait.hpp"
+
+namespace carillon {
+namespace detail {
+class ClientSession;
+}  // namespace detail
+
+struct ConnectOptions {
+    // How the owner calls this client: 1 to 63 characters. Empty: this program's name.
+    std::string name{};
+    // How long the connection, and each channel, may take to be there.
+    std::chrono::nanoseconds timeout = std::chrono::seconds(5);
+    // How channels wait; none: HostWait::for_kernel chooses.
+    std::optional<HostWait::Style> wait = std::nullopt;
+    // Rings in host memory even where device memory can be mapped: a client that comes and goes
+    // does not open Vulkan then, which interrupts the kernel for a moment.
+    bool host_memory = false;
+};
+
+// Of a channel to another process's kernel: for reports.
+struct ConnectedOwner {
+    std::string name;          // ServeOptions::name
+    std::int32_t process = 0;  // the owner's number; 0 in another namespace
+    // Another number whenever an owner begins to serve: the same path may lead to another one.
+    std::uint64_t instance = 0;
+};
+
+// A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
+// CUDA nor a GPU of its own; Vulkan where the kernel's rings are in GPU memory, and without it
+// rings in host memory, which are slower. From any thread.
+class Connection {
+   public:
+    // Throws SystemError where nobody listens at `path` or it is not for this user, RefusedError
+    // for what the owner says no to, TimeoutError, UsageError for the options.
+    explicit Connection(std::filesystem::path const& path, ConnectOptions const& options = {});
+    Connection(Connection&&) noexcept;
+    Connection& operator=(Connection&&) noexcept;
+    Connection(Connection const&) = delete;
+    Connection& operator=(Connection const&) = delete;
+    // Channels that were made by it stay connected until they go.
+    ~Connection();
+
+    // A channel to the kernel that the owner serves as `object`, for messages of one type each way,
+    // or as a handler of the owner's sends and takes them, which may have a table of commands. Its
+    // requests fail with OwnerGoneError when the owner's process has ended. Throws RefusedError
+    // when every block has a client, or the types are not the kernel's; TimeoutError;
+    // OwnerGoneError.
+    template <class Request, class Reply>
+    [[nodiscard]] Channel<Request, Reply> channel(std::string_view object = "kernel") const {
+        return Channel<Request, Reply>(attach(object, detail::OneRequest<Request, Reply>()));
+    }
+    template <class Handler>
+    [[nodiscard]] auto channel(std::string_view object = "kernel") const {
+        using Messages = detail::MessagesOf<Handler>;
+        using Transport =
+            detail::ChannelTransport<typename Messages::Request, typename Messages::Reply>;
+        return Client<Messages, Transport>(attach(object, Messages()));
+    }
+
+    [[nodiscard]] ConnectedOwner const& owner() const;
+    // Why the last channel's rings are in host memory although the kernel's device has memory of
+    // its own; empty if they are not.
+    [[nodiscard]] std::string why_host_memory() const;
+
+   private:
+    template <class Messages>
+    [[nodiscard]] detail::LeasedChannel attach(std::string_view object, Messages /*of*/) const {
+        return attach(object, detail::MessageTypes::of<Messages>());
+    }
+    [[nodiscard]] detail::LeasedChannel attach(std::string_view object,
+                                               detail::MessageTypes const& types) const;
+    [[nodiscard]] detail::ClientSession& session(std::string_view call) const;
+
+    std::shared_ptr<detail::ClientSession> session_;
+};
+
+// The same as the constructor.
+[[nodiscard]] inline Connection connect(std::filesystem::path const& path,
+                                        ConnectOptions const& options = {}) {
+    return Connection(path, options);
+}
+
+}  // namespace carillon

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "ipc/client_session.hpp"
+
+namespace carillon::detail {
+
+ClientLease::ClientLease(std::shared_ptr<ClientSession> session, Attached const& attached,
+                         MappedChannel mapped)
+    : session_(std::move(session)), number_(attached.lease), mapped_(std::move(mapped)) {}
+
+ClientLease::~ClientLease() { session_->detach(*this); }
+
+void ClientLease::require_open(std::string_view call) const {
+    if (state_word() == KernelState::running) return;
+    session_->require_open(call);
+}
+
+void ClientLease::require_alive(std::string_view call) {
+    if (state_word() != KernelState::draining) require_open(call);
+}
+
+void ClientLease::ask(std::function<bool()> answered) {
+    std::lock_guard const lock(mutex_);
+    answered_ = std::move(answered);
+}
+
+bool ClientLease::newly_drained() {
+    std::lock_guard const lock(mutex_);
+    if (told_ || (answered_ && !answered_())) return false;
+    return told_ = true;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/client_session.hpp"
+
+#include <errno.h>  // program_invocation_short_name
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "os/thread.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* connect_call = "Connection";
+constexpr char const* attach_call = "Connection::channel";
+// How often it is looked whether all is answered while the kernel drains; and a bound otherwise.
+constexpr std::chrono::milliseconds drain_period{1};
+constexpr std::chrono::milliseconds idle_period{1000};
+
+ConnectOptions checked(ConnectOptions options) {
+    if (options.name.empty()) options.name = program_invocation_short_name;
+    if (options.name.size() > longest_name) {
+        throw UsageError(connect_call, fmt::format("a name of {} characters: {} at most are",
+                                                   options.name.size(), longest_name));
+    }
+    if (options.timeout.count() <= 0) {
+        throw UsageError(connect_call, "a timeout that is over already");
+    }
+    return options;
+}
+
+WireType wire_type(MessageType const& type) {
+    return {type.bytes, type.alignment, type.layout, type.name.substr(0, longest_name)};
+}
+
+}  // namespace
+
+ClientSession::ClientSession(std::filesystem::path const& path, ConnectOptions const& options)
+    : options_(checked(options)),
+      socket_(connect_unix(connect_call, path, options_.timeout)),
+      owners_end_(end_of_process(socket_.peer(connect_call).pid)),
+      wakeup_(connect_call) {}
+
+std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,
+                                                      ConnectOptions const& options) {
+    Deadline const deadline(options.timeout);
+    std::shared_ptr<ClientSession> session(new ClientSession(path, options), DeleteOwn());
+    ClientSession& self = *session;
+    self.thread_ = start_thread([&self](std::stop_token const& stop) { self.read(stop); });
+    self.introduce(deadline);
+    return session;
+}
+
+ClientSession::~ClientSession() {
+    thread_.request_stop();
+    wakeup_.wake();
+    if (thread_.joinable()) thread_.join();
+}
+
+void ClientSession::introduce(Deadline const& deadline) {
+    Answer const answer = exchange(connect_call, Hello{options_.name}, deadline);
+    auto const* welcome = std::get_if<Welcome>(&answer.message);
+    if (welcome == nullptr) throw ProtocolError(connect_call, "the owner does not say welcome");
+    owner_ = {welcome->name, static_cast<std::int32_t>(welcome->process), welcome->instance};
+}
+
+std::string ClientSession::why_host_memory() const {
+    std::lock_guard const lock(mutex_);
+    return why_host_memory_;
+}
+
+LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
+    if (object.empty() || object.size() > longest_name) {
+        throw UsageError(attach_call,
+                         fmt::format("the name of a kernel has 1 to {} characters", longest_name));
+    }
+    Deadline const deadline(options_.timeout);
+    auto lease = map_anywhere({std::string(object), wire_type(types.request),
+                               wire_type(types.reply), options_.host_memory},
+                              deadline);
+    MappedChannel const& mapped = lease->mapped();
+    LeasedChannel channel{lease, mapped.view(), mapped.access(), mapped.wait(options_.wait)};
+    return channel;
+}
+
+std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
+    Answer answer = exchange(attach_call, attach, deadline);
+    std::string why;
+    try {
+        return map(std::move(answer));
+    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
+        why = error.what();
+    } catch (VulkanError const& error) {
+        why = error.what();
+    }
+    if (attach.host_memory) throw UnsupportedError(attach_call, why);
+    attach.host_memory = true;
+    auto lease = map(exchange(attach_call, attach, deadline));
+    std::lock_guard const lock(mutex_);
+    why_host_memory_ = why;
+    return lease;
+}
+
+std::shared_ptr<ClientLease> ClientSession::map(Answer answer) {
+    auto const* attached = std::get_if<Attached>(&answer.message);
+    if (attached == nullptr) throw ProtocolError(attach_call, "the owner lends no channel");
+    try {
+        MappedChannel mapped(
+            attach_call, *attached,
+            {std::move(answer.descriptors.at(0)), std::move(answer.descriptors.at(1))});
+        auto lease =
+            std::make_shared<ClientLease>(shared_from_this(), *attached, std::move(mapped));
+        adopt(*lease);
+        (void)send(Mapped{attached->lease, true, ""});
+        return lease;
+    } catch (Error const& error) {
+        (void)send(
+            Mapped{attached->lease, false, std::string(error.what()).substr(0, longest_text)});
+        throw;
+    }
+}
+
+void ClientSession::adopt(ClientLease& lease) {
+    std::lock_guard const lock(mutex_);
+    leases_[lease.number()] = &lease;
+    lease.set(state_);
+}
+
+void ClientSession::detach(ClientLease& lease) noexcept {
+    if (mark_.inherited()) return;
+    {
+        std::lock_guard const lock(mutex_);
+        leases_.erase(lease.number());
+    }
+    try {
+        (void)send(Detach{lease.number()});
+    } catch (std::exception const&) {  // the owner sees the connection close
+    }
+}
+
+bool ClientSession::send(Message const& message, std::uint32_t id) const {
+    try {
+        return socket_.send(attach_call, encode(id, message));
+    } catch (SystemError const&) {  // the owner does not read
+        return false;
+    }
+}
+
+ClientSession::Answer ClientSession::exchange(std::string_view call, Message const& message,
+                                              Deadline const& deadline) {
+    std::unique_lock lock(mutex_);
+    std::uint32_t const id = ++last_id_;
+    awaited_[id];
+    (void)send(message, id);  // where the owner has gone, that is what the wait finds
+    auto const there = [&] { return !gone_.empty() || awaited_[id].has_value(); };
+    bool const came = answered_.wait_for(lock, deadline.left(), there);
+    std::optional<Answer> answer = std::move(awaited_[id]);
+    awaited_.erase(id);
+    if (answer) {
+        if (auto const* refused = std::get_if<Refused>(&answer->message))
+            throw RefusedError(call, refused->reason, refused->text);
+        return std::move(*answer);
+    }
+    if (came) throw OwnerGoneError(call, gone_);
+    throw TimeoutError(
+        call, fmt::format(
+                  "the owner of the kernel has not answered within {} ms",
+                  std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout).count()));
+}
+
+void ClientSession::require_open(std::string_view call) const {
+    std::lock_guard const lock(mutex_);
+    if (!gone_.empty()) throw OwnerGoneError(call, gone_);
+    switch (state_) {
+        case KernelState::running:
+            return;
+        case KernelState::draining:
+            throw StoppedError(call, "the kernel is draining: it takes no more requests");
+        case KernelState::failed:
+            throw StoppedError(call, "the kernel has failed: " + state_text_);
+        default:
+            throw StoppedError(call, "the kernel was stopped");
+    }
+}
+
+void ClientSession::read(std::stop_token const& stop) {
+    auto period = idle_period;
+    while (!stop.stop_requested()) {
+        std::array<::pollfd, 3> watched{
+            {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}, {owners_end_.get(), POLLIN, 0}}};
+        (void)::poll(watched.data(), watched.size(), static_cast<int>(period.count()));
+        wakeup_.reset();
+        if (!receive_all()) return lose_owner("the owner of the kernel has closed the connection");
+        if (watched[2].revents != 0) return lose_owner("the owner of the kernel has ended");
+        period = tell_drained() ? drain_period : idle_period;
+    }
+}
+
+bool ClientSession::receive_all() {
+    for (;;) {
+        try {
+            Received received = socket_.receive(connect_call);
+            if (std::holds_alternative<NothingThere>(received)) return true;
+            if (std::holds_alternative<PeerClosed>(received)) return false;
+            handle(std::get<SocketMessage>(std::move(received)));
+        } catch (Error const& error) {
+            lose_owner(fmt::format("the owner of the kernel talks nonsense: {}", error.what()));
+            return false;
+        }
+    }
+}
+
+void ClientSession::handle(SocketMessage received) {
+    Decoded decoded = decode(received.bytes, received.descriptors.size());
+    std::lock_guard const lock(mutex_);
+    if (auto const* notice = std::get_if<Notice>(&decoded.message)) {
+        state_ = notice->state;
+        state_text_ = notice->text;
+        for (auto const& [number, lease] : leases_) lease->set(state_);
+        return;
+    }
+    auto const awaited = awaited_.find(decoded.id);
+    if (awaited != awaited_.end()) {
+        awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
+    } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
+        (void)send(Detach{attached->lease});  // whoever asked has given it up
+    } else if (std::holds_alternative<Refused>(
+                   decoded.message)) {  // the connection, whatever it asks
+        for (auto& [id, answer] : awaited_) answer = Answer{decoded.message, {}};
+    }
+    answered_.notify_all();
+}
+
+void ClientSession::lose_owner(std::string why) {
+    std::lock_guard const lock(mutex_);
+    if (gone_.empty()) gone_ = std::move(why);
+    // What the kernel was at last stays said: one that was stopped has no owner any more either.
+    if (state_ == KernelState::running || state_ == KernelState::draining)
+        state_ = KernelState::failed;
+    for (auto const& [number, lease] : leases_) lease->set(state_);
+    answered_.notify_all();
+}
+
+bool ClientSession::tell_drained() {
+    std::lock_guard const lock(mutex_);
+    if (state_ != KernelState::draining) return false;
+    for (auto const& [number, lease] : leases_) {
+        if (lease->newly_drained()) (void)send(Drained{number});
+    }
+    return true;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client's connection to the owner of a kernel.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "carillon/connection.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "ipc/attached.hpp"
+#include "ipc/messages.hpp"
+#include "ipc/wakeup.hpp"
+#include "os/unix_socket.hpp"
+
+namespace carillon::detail {
+
+class ClientLease;
+
+// Shared by a Connection and the channels that were made by it; the last of them closes it. From
+// any thread. Its own thread reads what the owner sends, and sees the owner's end.
+class ClientSession : public std::enable_shared_from_this<ClientSession> {
+   public:
+    // As Connection's constructor.
+    [[nodiscard]] static std::shared_ptr<ClientSession> connect(std::filesystem::path const& path,
+                                                                ConnectOptions const& options);
+    ClientSession(ClientSession const&) = delete;
+    ClientSession& operator=(ClientSession const&) = delete;
+    ~ClientSession();
+
+    [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
+    [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
+    [[nodiscard]] std::string why_host_memory() const;
+    void require_own(std::string_view call) const { mark_.require_own(call); }
+
+    // For its leases.
+    void detach(ClientLease& lease) noexcept;
+    // Throws what has become of the kernel, or of its owner, where it takes no more requests.
+    void require_open(std::string_view call) const;
+
+   private:
+    struct Answer {
+        Message message;
+        std::vector<FileDescriptor> descriptors;
+    };
+
+    ClientSession(std::filesystem::path const& path, ConnectOptions const& options);
+
+    void introduce(Deadline const& deadline);
+    // Sends `message` and waits for what answers it. Throws RefusedError, TimeoutError,
+    // OwnerGoneError.
+    [[nodiscard]] Answer exchange(std::string_view call, Message const& message,
+                                  Deadline const& deadline);
+    // False where the owner has gone, or does not read.
+    bool send(Message const& message, std::uint32_t id = 0) const;
+    [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer);
+    // In host memory where the device's cannot be mapped here.
+    [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
+                                                            Deadline const& deadline);
+    void adopt(ClientLease& lease);
+
+    void read(std::stop_token const& stop);
+    // False when the owner has gone.
+    [[nodiscard]] bool receive_all();
+    void handle(SocketMessage received);
+    void lose_owner(std::string why);
+    // Whether the kernel drains: then it is told of the channels in which all is answered.
+    bool tell_drained();
+
+    ProcessMark mark_;
+    ConnectOptions options_;
+    UnixSocket socket_;
+    FileDescriptor owners_end_;
+    Wakeup wakeup_;
+    ConnectedOwner owner_;
+    mutable std::mutex mutex_;
+    std::condition_variable answered_;
+    std::uint32_t last_id_ = 0;
+    std::map<std::uint32_t, std::optional<Answer>> awaited_;
+    std::map<std::uint32_t, ClientLease*> leases_;
+    std::string gone_;  // why the owner has; empty while it has not
+    std::string why_host_memory_;
+    KernelState state_ = KernelState::running;
+    std::string state_text_;
+    std::jthread thread_;
+};
+
+// What a channel has of its session.
+class ClientLease final : public ChannelLease {
+   public:
+    ClientLease(std::shared_ptr<ClientSession> session, Attached const& attached,
+                MappedChannel mapped);
+    ~ClientLease() override;
+    ClientLease(ClientLease const&) = delete;
+    ClientLease& operator=(ClientLease const&) = delete;
+
+    void require_open(std::string_view call) const override;
+    void require_alive(std::string_view call) override;
+    void ask(std::function<bool()> answered) override;
+
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] MappedChannel const& mapped() const { return mapped_; }
+    // From the session's thread.
+    void set(KernelState state) { own_state() = state; }
+    // Whether to tell that all is answered: once, if that is so.
+    [[nodiscard]] bool newly_drained();
+
+   private:
+    std::shared_ptr<ClientSession> session_;
+    std::uint32_t number_;
+    MappedChannel mapped_;
+    std::mutex mutex_;
+    std::function<bool()> answered_;
+    bool told_ = false;
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/connection.hpp"
+
+#include "carillon/detail/host/owned.hpp"
+#include "ipc/client_session.hpp"
+
+namespace carillon {
+
+Connection::Connection(std::filesystem::path const& path, ConnectOptions const& options)
+    : session_(detail::ClientSession::connect(path, options)) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+detail::ClientSession& Connection::session(std::string_view call) const {
+    detail::ClientSession& session = detail::owned(session_, call);
+    session.require_own(call);
+    return session;
+}
+
+ConnectedOwner const& Connection::owner() const { return session("Connection::owner").owner(); }
+
+std::string Connection::why_host_memory() const {
+    return session("Connection::why_host_memory").why_host_memory();
+}
+
+detail::LeasedChannel Connection::attach(std::string_view object,
+                                         detail::MessageTypes const& types) const {
+    return session("Connection::channel").attach(object, types);
+}
+
+}  // namespace carillon

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/server_thread.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "ipc/attached.hpp"
+#include "os/thread.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* call = "Server";
+// A stranger has so long to introduce itself.
+constexpr std::chrono::seconds longest_silence{5};
+// How often the kernel is looked at while somebody has a block of it.
+constexpr std::chrono::milliseconds look_period{5};
+constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
+// Who wants a channel waits so long for a block that is at the last request of a client that went.
+constexpr std::chrono::seconds longest_end{1};
+constexpr std::chrono::milliseconds idle_period{200};
+// Whether it has ended by itself the driver is asked, which may take a lock: once in so many turns.
+constexpr unsigned turns_before_asking = 10;
+// Of one client at a time; then it is another's turn.
+constexpr unsigned messages_in_a_turn = 16;
+
+ServeOptions const& checked(ServeOptions const& options) {
+    if (options.name.empty() || options.name.size() > longest_name) {
+        throw UsageError(call, fmt::format("a name of {} characters: 1 to {} are",
+                                           options.name.size(), longest_name));
+    }
+    if ((options.mode & ~0777U) != 0) {
+        throw UsageError(
+            call, fmt::format("permissions {:o}: a socket has nine bits of them", options.mode));
+    }
+    if (options.connections == 0 || options.channels_per_connection == 0) {
+        throw UsageError(call, "nobody could ever connect, or attach");
+    }
+    return options;
+}
+
+std::uint64_t new_instance() {
+    std::random_device random;
+    std::uint64_t const high = random();
+    return high << 32U | random();
+}
+
+}  // namespace
+
+ServerThread::ServerThread(std::filesystem::path const& path, std::shared_ptr<Leases> leases,
+                           ServeOptions const& options)
+    : path_(path),
+      leases_(std::move(leases)),
+      options_(checked(options)),
+      instance_(new_instance()),
+      listener_(call, path, options.mode),
+      wakeup_(call),
+      thread_(start_thread([this](std::stop_token const& stop) { serve(stop); })) {}
+
+ServerThread::~ServerThread() {
+    thread_.request_stop();
+    wakeup_.wake();
+    thread_.join();
+    for (auto const& session : sessions_) {
+        for (auto const& [lease, block] : session->leases) leases_->end(block);
+    }
+}
+
+std::shared_ptr<ServerThread> ServerThread::make(std::filesystem::path const& path,
+                                                 std::shared_ptr<Leases> leases,
+                                                 ServeOptions const& options) {
+    return {new ServerThread(path, std::move(leases), options), DeleteOwn()};
+}
+
+std::vector<ConnectedClient> ServerThread::clients() const {
+    std::lock_guard const lock(mutex_);
+    std::vector<ConnectedClient> all;
+    for (auto const& session : sessions_) {
+        if (session->name.empty()) continue;
+        ConnectedClient client{session->name, session->peer.pid, session->peer.uid, {}};
+        for (auto const& [lease, block] : session->leases) client.blocks.push_back(block);
+        all.push_back(std::move(client));
+    }
+    return all;
+}
+
+void ServerThread::serve(std::stop_token const& stop) {
+    for (unsigned turn = 0; !stop.stop_requested(); ++turn) {
+        auto const period = leases_->any_ends()     ? end_period
+                            : leases_->count() == 0 ? idle_period
+                                                    : look_period;
+        std::vector<::pollfd> descriptors = watched();
+        (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period.count()));
+        wakeup_.reset();
+        std::lock_guard const lock(mutex_);
+        accept_all();
+        for (auto const& session : sessions_) receive_from(*session);
+        tell_state(turn % turns_before_asking == 0);
+        drop_over();  // whoever asks now may have what they had
+        for (auto const& session : sessions_) lend_to(*session);
+    }
+}
+
+std::vector<::pollfd> ServerThread::watched() const {
+    // Without descriptors whoever connects waits for the next turn.
+    std::vector<::pollfd> all{{wakeup_.fd(), POLLIN, 0}, {deaf_ ? -1 : listener_.fd(), POLLIN, 0}};
+    for (auto const& session : sessions_) {
+        all.push_back({session->socket.fd(), POLLIN, 0});
+        all.push_back({session->process.get(), POLLIN, 0});  // -1 is passed over
+    }
+    return all;
+}
+
+void ServerThread::accept_all() {
+    deaf_ = false;
+    try {
+        while (auto socket = listener_.accept()) {
+            PeerCredentials const peer = socket->peer(call);
+            if (sessions_.size() >= options_.connections) {
+                Session late{std::move(*socket), peer, {}, Clock::now()};
+                refuse(late, 0, RefusalReason::full,
+                       fmt::format("there are {} connections already", sessions_.size()));
+                continue;
+            }
+            sessions_.push_back(std::make_unique<Session>(
+                Session{std::move(*socket), peer, end_of_process(peer.pid), Clock::now()}));
+        }
+    } catch (Error const&) {  // the limit of descriptors
+        deaf_ = true;
+    }
+}
+
+void ServerThread::receive_from(Session& session) {
+    for (unsigned i = 0; i < messages_in_a_turn && !session.over; ++i) {
+        try {
+            Received received = session.socket.receive(call, 0);
+            if (std::holds_alternative<NothingThere>(received)) return;
+            if (std::holds_alternative<PeerClosed>(received)) {
+                session.over = true;
+                return;
+            }
+            auto const& [bytes, descriptors] = std::get<SocketMessage>(received);
+            Decoded const decoded = decode(bytes, descriptors.size());
+            handle(session, decoded.id, decoded.message);
+        } catch (VersionError const& error) {
+            refuse(session, 0, RefusalReason::version, error.what());
+            session.over = true;
+        } catch (Error const& error) {
+            refuse(session, 0, RefusalReason::bad_message, error.what());
+            session.over = true;
+        }
+    }
+}
+
+void ServerThread::drop_over() {
+    auto const now = Clock::now();
+    std::erase_if(sessions_, [&](std::unique_ptr<Session> const& session) {
+        ::pollfd ended{session->process.get(), POLLIN, 0};
+        bool const process_ended = ::poll(&ended, 1, 0) == 1;
+        bool const stranger = session->name.empty() && now - session->came > longest_silence;
+        if (!session->over && !process_ended && !stranger) return false;
+        while (!session->leases.empty()) end_lease(*session, session->leases.begin()->first);
+        return true;
+    });
+}
+
+void ServerThread::tell_state(bool ask_device) {
+    KernelState const state =
+        ask_device ? leases_->kernel()->state() : leases_->kernel()->state_word().load();
+    if (state == told_) return;
+    told_ = state;
+    std::string text;
+    try {
+        leases_->kernel()->require_open("the kernel");
+    } catch (std::exception const& error) {
+        text = error.what();
+    }
+    for (auto const& session : sessions_) {
+        if (!session->name.empty()) send(*session, 0, Notice{state, text});
+    }
+}
+
+void ServerThread::handle(Session& session, std::uint32_t id, Message const& message) {
+    try {
+        if (session.name.empty() && !std::holds_alternative<Hello>(message)) {
+            throw ProtocolError(call, "a client says hello first");
+        }
+        if (auto const* hello = std::get_if<Hello>(&message)) {
+            answer(session, id, *hello);
+        } else if (auto const* attach = std::get_if<Attach>(&message)) {
+            ask(session, id, *attach);
+        } else if (auto const* mapped = std::get_if<Mapped>(&message)) {
+            if (!mapped->mapped) end_lease(session, mapped->lease);
+        } else if (auto const* detach = std::get_if<Detach>(&message)) {
+            end_lease(session, detach->lease);
+        } else if (auto const* drained = std::get_if<Drained>(&message)) {
+            auto const found = session.leases.find(drained->lease);
+            if (found != session.leases.end()) leases_->drained(found->second);
+        } else {
+            throw ProtocolError(call, "a message that only an owner sends");
+        }
+    } catch (Refusal const& refusal) {
+        refuse(session, id, refusal.reason, refusal.text);
+    }
+}
+
+void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello) {
+    if (!session.name.empty()) throw ProtocolError(call, "a client says hello once");
+    require_allowed(session);
+    session.name = hello.name;
+    send(session, id, Welcome{static_cast<std::uint32_t>(::getpid()), instance_, options_.name});
+    if (told_ != KernelState::running) send(session, 0, Notice{told_, ""});
+}
+
+void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
+    require_types(attach);
+    std::size_t const channels = session.leases.size() + session.asks.size();
+    if (channels >= options_.channels_per_connection) {
+        throw Refusal{RefusalReason::too_many_of_client,
+                      fmt::format("it has {} channels already", channels)};
+    }
+    session.asks.push_back({id, attach, Clock::now()});
+}
+
+void ServerThread::lend_to(Session& session) {
+    while (!session.asks.empty()) {
+        Ask const& ask = session.asks.front();
+        try {
+            if (!lend(session, ask)) return;
+        } catch (Refusal const& refusal) {
+            refuse(session, ask.id, refusal.reason, refusal.text);
+        }
+        session.asks.pop_front();
+    }
+}
+
+bool ServerThread::lend(Session& session, Ask const& ask) {
+    require_open();
+    SharedFiles files;
+    Attached attached;
+    std::optional<Leases::Lent> lent;
+    try {
+        lent = leases_->begin(session.peer.uid, ask.attach.host_memory
+                                                    ? ChannelSharing::exported_from_host
+                                                    : Leases::sharing_for(leases_->device()));
+        if (lent) attached = describe(*leases_, *lent->memory, files);
+    } catch (Error const& error) {
+        if (lent) leases_->end(lent->block);
+        throw Refusal{RefusalReason::other, error.what()};
+    }
+    if (!lent) {
+        if (leases_->any_ends() && Clock::now() - ask.since < longest_end) return false;
+        throw Refusal{RefusalReason::full,
+                      fmt::format("all {} blocks of the kernel have clients, or are at the last "
+                                  "requests of those that went",
+                                  leases_->blocks()->channels())};
+    }
+    attached.lease = ++last_lease_;
+    session.leases[attached.lease] = lent->block;
+    send(session, ask.id, attached, {files.device.get(), files.host.get()});
+    return true;
+}
+
+void ServerThread::require_allowed(Session const& session) const {
+    if (options_.users.empty() && options_.groups.empty()) return;
+    PeerCredentials const& peer = session.peer;
+    if (peer.uid == ::geteuid() || std::ranges::count(options_.users, peer.uid) != 0) return;
+    std::vector<gid_t> groups = session.socket.peer_groups(call);
+    groups.push_back(peer.gid);
+    for (gid_t const group : groups) {
+        if (std::ranges::count(options_.groups, group) != 0) return;
+    }
+    throw Refusal{RefusalReason::not_allowed,
+                  fmt::format("the user {} is not among those that may attach", peer.uid)};
+}
+
+void ServerThread::require_open() const {
+    try {
+        leases_->kernel()->require_open("the kernel");
+    } catch (std::exception const& error) {
+        throw Refusal{RefusalReason::stopping, error.what()};
+    }
+}
+
+void ServerThread::require_types(Attach const& attach) const {
+    if (attach.object != options_.name) {
+        throw Refusal{
+            RefusalReason::unknown_object,
+            fmt::format("there is no \"{}\" here, but \"{}\"", attach.object, options_.name)};
+    }
+    auto const check = [](char const* what, MessageType const& ours, WireType const& theirs) {
+        if (ours.bytes == theirs.bytes && ours.alignment == theirs.alignment &&
+            ours.layout == theirs.layout)
+            return;
+        throw Refusal{RefusalReason::wrong_types,
+                      fmt::format("the kernel's {} is {} of {} bytes, the client's {} of {}", what,
+                                  ours.name, ours.bytes, theirs.name, theirs.bytes)};
+    };
+    check("request", leases_->types().request, attach.request);
+    check("reply", leases_->types().reply, attach.reply);
+}
+
+void ServerThread::send(Session& session, std::uint32_t id, Message const& message,
+                        std::vector<int> const& descriptors) {
+    try {
+        if (!session.socket.send(call, encode(id, message), descriptors)) session.over = true;
+    } catch (Error const&) {  // it does not read what it is sent
+        session.over = true;
+    }
+}
+
+void ServerThread::refuse(Session& session, std::uint32_t id, RefusalReason reason,
+                          std::string text) {
+    send(session, id, Refused{reason, std::move(text)});
+}
+
+void ServerThread::end_lease(Session& session, std::uint32_t lease) {
+    auto const found = session.leases.find(lease);
+    if (found == session.leases.end()) return;
+    unsigned const block = found->second;
+    session.leases.erase(found);
+    try {
+        leases_->end(block);
+    } catch (Error const&) {  // memory that could not be flushed: the block stays lent
+    }
+}
+
+}  // namespace carillon::detail

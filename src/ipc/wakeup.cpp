@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/wakeup.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+Wakeup::Wakeup(std::string_view call) : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (event_.get() < 0) throw SystemError(call, errno);
+}
+
+void Wakeup::wake() const noexcept {
+    std::uint64_t const one = 1;
+    (void)!::write(event_.get(), &one, sizeof(one));  // full: it is awake
+}
+
+void Wakeup::reset() const noexcept {
+    std::uint64_t count = 0;
+    (void)!::read(event_.get(), &count, sizeof(count));
+}
+
+FileDescriptor end_of_process(pid_t process) noexcept {
+    if (process <= 0) return {};
+    return FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+}
+
+}  // namespace carillon::detail

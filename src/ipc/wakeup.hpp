@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the threads that serve sockets wait for beside them.
+#pragma once
+
+#include <string_view>
+
+#include <sys/types.h>
+
+#include "carillon/memory.hpp"
+
+namespace carillon::detail {
+
+// Wakes a thread that polls fd(). From any thread.
+class Wakeup {
+   public:
+    // Throws SystemError.
+    explicit Wakeup(std::string_view call);
+
+    void wake() const noexcept;
+    void reset() const noexcept;  // until it is woken again
+    [[nodiscard]] int fd() const { return event_.get(); }
+
+   private:
+    FileDescriptor event_;
+};
+
+// Becomes readable when the process ends, whoever still has its sockets. None where the system has
+// no such descriptor, or the process is in another namespace or has ended already.
+[[nodiscard]] FileDescriptor end_of_process(pid_t process) noexcept;
+
+}  // namespace carillon::detail

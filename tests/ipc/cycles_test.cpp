@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that come and go leave nothing behind, and children that are forked get nothing.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "support/held.hpp"
+#include "support/in_child.hpp"
+
+namespace carillon::test {
+namespace {
+
+template <class Call>
+bool is_fork_error(Call&& call) {
+    try {
+        (void)call();
+    } catch (ForkError const&) {
+        return true;
+    }
+    return false;
+}
+
+class CyclesTest : public testing::Test {
+   protected:
+    [[nodiscard]] Connection connect() const {
+        return Connection(path_.get(), {.timeout = patience});
+    }
+    [[nodiscard]] Server const& server() const { return server_; }
+
+   private:
+    SocketPath path_;
+    Device device_ = Device::open("emulated");
+    PersistentKernel<CountingHandler, SharedChannels> kernel_{
+        device_, {.blocks = 2, .capacity = 8, .idle = IdlePolicy::park()}};
+    Server server_ = kernel_.serve(path_.get());
+};
+
+TEST_F(CyclesTest, attachingAndLeavingAThousandTimesLeavesNothing) {
+    auto const cycle = [&](unsigned i) {
+        Connection const owner = connect();
+        auto channel = owner.channel<Ask, Told>();
+        EXPECT_EQ(channel.call({i}, patience).twice, 2 * i);
+    };
+    auto const settled = [&] { return eventually([&] { return server().clients().empty(); }); };
+    for (unsigned i = 0; i < 50; ++i) cycle(i);
+    ASSERT_TRUE(settled());
+    Held const before = Held::now();
+    for (unsigned i = 0; i < 1000; ++i) cycle(i);
+    ASSERT_TRUE(settled());
+    EXPECT_EQ(Held::now(), before);
+}
+
+TEST_F(CyclesTest, childThatIsForkedMayUseNothingAndTheParentGoesOn) {
+    Connection const owner = connect();
+    auto channel = owner.channel<Ask, Told>();
+    EXPECT_EQ(channel.call({1}, patience).twice, 2U);
+    EXPECT_EQ(in_child([&] {
+                  return is_fork_error([&] { return channel.call({1}, patience); }) &&
+                                 is_fork_error([&] { return owner.channel<Ask, Told>(); }) &&
+                                 is_fork_error([&] { return owner.owner(); }) &&
+                                 is_fork_error([&] { return server().clients(); })
+                             ? 0
+                             : 1;
+              }),
+              0);
+    EXPECT_EQ(channel.call({2}, patience).twice, 4U);
+    EXPECT_EQ(server().clients().size(), 1U);
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owner ends, in whatever way. P: the owner, in a process of its own. C: a client, in this one.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+class OwnerTest : public testing::Test {
+   protected:
+    [[nodiscard]] Process start_owner() const {
+        Process owner({"own", path_.get(), "2"});
+        EXPECT_EQ(owner.line(), "serving");
+        return owner;
+    }
+    [[nodiscard]] Connection connect() const {
+        return Connection(path_.get(), {.timeout = patience});
+    }
+    [[nodiscard]] SocketPath const& path() const { return path_; }
+
+   private:
+    SocketPath path_;
+};
+
+TEST_F(OwnerTest, saysWhichProcessItIs) {
+    Process const owner = start_owner();
+    Connection const connection = connect();
+    EXPECT_EQ(connection.owner().process, owner.pid());
+    EXPECT_EQ(connection.owner().name, "kernel");
+    EXPECT_NE(connection.owner().instance, 0U);
+}
+
+TEST_F(OwnerTest, killedOneIsAnErrorInEveryCall) {
+    // 1. P serves, C calls.
+    Process owner = start_owner();
+    Connection const connection = connect();
+    auto channel = connection.channel<Ask, Told>();
+    EXPECT_EQ(channel.call({21}, patience).twice, 42U);
+    // 2. P is killed.
+    EXPECT_TRUE(owner.kill());
+    // 3. Whatever C tries says so, and no wait lasts.
+    CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call");
+    CARILLON_EXPECT_ERROR(channel.try_submit({1}), OwnerGoneError, "owner");
+    CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), OwnerGoneError, "owner");
+}
+
+TEST_F(OwnerTest, whatItHadAnsweredCanBeTakenAfterItsDeath) {
+    Process owner = start_owner();
+    Connection const connection = connect();
+    auto channel = connection.channel<Ask, Told>();
+    // 1. C sends two requests, P answers both.
+    Ticket const first = channel.submit({1}, patience);
+    Ticket const second = channel.submit({2}, patience);
+    EXPECT_TRUE(eventually([&] { return channel.all_answered(); }));
+    // 2. P is killed. 3. C has both replies.
+    EXPECT_TRUE(owner.kill());
+    EXPECT_EQ(channel.wait(second, patience).twice, 4U);
+    EXPECT_EQ(channel.wait(first, patience).twice, 2U);
+}
+
+TEST_F(OwnerTest, anotherOneTakesThePathOver) {
+    // 1. P serves and is killed: its socket stays where it is.
+    std::optional<Process> owner(start_owner());
+    std::uint64_t const first = connect().owner().instance;
+    EXPECT_TRUE(owner->kill());
+    EXPECT_TRUE(std::filesystem::exists(path().get()));
+    // 2. P is started again. 3. C connects again, and can tell that it is another one.
+    owner.emplace(start_owner());
+    Connection const connection = connect();
+    EXPECT_NE(connection.owner().instance, first);
+    auto channel = connection.channel<Ask, Told>();
+    Told const told = channel.call({5}, patience);
+    EXPECT_EQ(told.twice, 10U);
+    EXPECT_EQ(told.served, 0U);
+}
+
+TEST_F(OwnerTest, oneThatEndsByItselfTakesItsPathAway) {
+    Process owner = start_owner();
+    Connection const connection = connect();
+    auto channel = connection.channel<Ask, Told>();
+    owner.close_input();
+    EXPECT_EQ(owner.status(), 0);
+    EXPECT_FALSE(std::filesystem::exists(path().get()));
+    CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "owner");
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other process of the tests beside it: its first argument is its role. It says what it has
+// done in lines on its output, waits where it is told to for a line on its input, and ends with 0
+// where all was as it should be.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::test;
+using namespace std::chrono_literals;
+using Arguments = std::vector<std::string>;
+
+constexpr auto long_enough = 30s;
+
+void say(std::string const& what) { std::cout << what << std::endl; }
+// False when whoever started this process has gone.
+bool await_word() {
+    std::string line;
+    return static_cast<bool>(std::getline(std::cin, line));
+}
+
+using Counted = Channel<Ask, Told>;
+
+// One call, whose reply is looked at: `served` is what the last one said.
+bool call_once(Counted& channel, std::uint64_t value, std::uint64_t& served) {
+    Told const told = channel.call({value}, long_enough);
+    bool const right = told.twice == 2 * value && (value == 0 || told.served == served + 1);
+    served = told.served;
+    return right;
+}
+
+// PATH COUNT: so many calls; 0: until it is killed.
+int call(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    say("attached");
+    std::uint64_t const count = std::stoull(arguments.at(1));
+    std::uint64_t served = 0;
+    for (std::uint64_t i = 0; count == 0 || i < count; ++i) {
+        if (!call_once(channel, i, served)) return 3;
+    }
+    say("first " + std::to_string(served + 1 - count));
+    return 0;
+}
+
+// PATH: attaches, sends what there is room for, takes nothing, and waits.
+int leave_replies(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    while (channel.try_submit({1})) {
+    }
+    say("attached");
+    (void)await_word();
+    return 0;
+}
+
+// PATH: a request, and one more when it is told to; what is thrown then.
+int ask_twice(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    (void)channel.call({1}, long_enough);
+    say("attached");
+    (void)await_word();
+    try {
+        (void)channel.call({2}, long_enough);
+        say("answered");
+    } catch (OwnerGoneError const& error) {
+        say(std::string("owner gone: ") + error.what());
+    } catch (StoppedError const& error) {
+        say(std::string("stopped: ") + error.what());
+    }
+    return 0;
+}
+
+// PATH: what the owner says to one who wants other messages than its kernel has.
+int want_others(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    try {
+        auto channel = owner.channel<Told, Ask>();
+        return 3;
+    } catch (RefusedError const& error) {
+        say(error.what());
+        return error.reason() == RefusalReason::wrong_types ? 0 : 4;
+    }
+}
+
+// PATH USER: as another user.
+int be_another(Arguments const& arguments) {
+    if (::setgid(static_cast<gid_t>(std::stoul(arguments.at(1)))) != 0 ||
+        ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
+        return 5;
+    try {
+        Connection const owner(arguments.at(0), {.timeout = long_enough});
+        auto channel = owner.channel<Ask, Told>();
+        std::uint64_t served = 0;
+        if (!call_once(channel, 0, served)) return 3;
+        say("answered");
+    } catch (RefusedError const& error) {
+        say(error.what());
+    } catch (SystemError const& error) {
+        say(error.what());
+    }
+    return 0;
+}
+
+// PATH: which of the drivers' libraries this process has loaded after a call.
+int list_drivers(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    std::uint64_t served = 0;
+    if (!call_once(channel, 0, served)) return 3;
+    std::ifstream maps("/proc/self/maps");
+    std::string loaded;
+    for (std::string line; std::getline(maps, line);) {
+        for (std::string const name : {"libcuda", "libcudart", "libvulkan"}) {
+            if (line.find(name) != std::string::npos && loaded.find(name) == std::string::npos)
+                loaded += " " + name;
+        }
+    }
+    say("loaded:" + loaded);
+    say("why: " + owner.why_host_memory());
+    return 0;
+}
+
+// PATH BLOCKS: owns an emulated kernel until its input ends.
+int own(Arguments const& arguments) {
+    auto const device = Device::open("emulated");
+    KernelOptions const options{.blocks = static_cast<unsigned>(std::stoul(arguments.at(1))),
+                                .idle = IdlePolicy::park()};
+    PersistentKernel<CountingHandler, SharedChannels> const kernel(device, options);
+    Server const server = kernel.serve(arguments.at(0));
+    say("serving");
+    while (await_word()) {
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::map<std::string_view, int (*)(Arguments const&)> const roles{
+        {"call", &call},
+        {"leave-replies", &leave_replies},
+        {"ask-twice", &ask_twice},
+        {"want-others", &want_others},
+        {"be-another", &be_another},
+        {"list-drivers", &list_drivers},
+        {"own", &own}};
+    if (argc < 3 || !roles.contains(argv[1])) return 2;
+    try {
+        return roles.at(argv[1])(Arguments(argv + 2, argv + argc));
+    } catch (std::exception const& error) {
+        std::cerr << "peer " << argv[1] << ": " << error.what() << '\n';
+        return 1;
+    }
+}

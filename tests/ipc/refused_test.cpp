@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom an owner does not let in, and what it makes of those who do not keep to the handshake. P:
+// the owner, in this process. C: a client, in another or in this one.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/messages.hpp"
+#include "ipc/process.hpp"
+#include "os/unix_socket.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RefusedTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] Server serve(ServeOptions const& options = {}) const {
+        return kernel_.serve(path(), options);
+    }
+    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
+    [[nodiscard]] SocketPath const& socket() const { return path_; }
+    void stop() { kernel_.stop(); }
+
+    // What C hears when it asks for a channel.
+    template <class Request = Ask, class Reply = Told>
+    [[nodiscard]] static RefusalReason refusal(Connection const& owner,
+                                               std::string_view object = "kernel") {
+        try {
+            auto const channel = owner.channel<Request, Reply>(object);
+        } catch (RefusedError const& error) {
+            return error.reason();
+        }
+        ADD_FAILURE() << "it was let in";
+        return RefusalReason::other;
+    }
+
+   private:
+    SocketPath path_;
+    Device device_ = Device::open("emulated");
+    PersistentKernel<CountingHandler, SharedChannels> kernel_{
+        device_, {.blocks = 2, .idle = IdlePolicy::park()}};
+};
+
+TEST_F(RefusedTest, otherMessagesThanTheKernels) {
+    Server const server = serve();
+    Process client({"want-others", path()});
+    std::string const said = client.line();
+    EXPECT_NE(said.find("Told of 16"), std::string::npos) << said;
+    EXPECT_EQ(client.status(), 0);
+}
+
+struct Fit {
+    std::uint64_t value;
+};
+TEST_F(RefusedTest, messagesOfTheSameSizeAndAnotherName) {
+    Server const server = serve();
+    EXPECT_EQ((refusal<Fit, Told>(connect())), RefusalReason::wrong_types);
+}
+
+TEST_F(RefusedTest, nameThatNothingIsServedBy) {
+    Server const server = serve({.name = "quotes"});
+    Connection const owner = connect();
+    EXPECT_EQ(owner.owner().name, "quotes");
+    EXPECT_EQ(refusal(owner), RefusalReason::unknown_object);
+    auto channel = owner.channel<Ask, Told>("quotes");
+    EXPECT_EQ(channel.call({4}, patience).twice, 8U);
+}
+
+TEST_F(RefusedTest, moreClientsThanBlocks) {
+    Server const server = serve();
+    Connection const owner = connect();
+    auto const first = owner.channel<Ask, Told>();
+    {
+        auto const second = owner.channel<Ask, Told>();
+        EXPECT_EQ(refusal(owner), RefusalReason::full);
+    }
+    // Its block is another's.
+    auto third = owner.channel<Ask, Told>();
+    EXPECT_EQ(third.call({1}, patience).twice, 2U);
+}
+
+TEST_F(RefusedTest, moreChannelsThanAConnectionMayHave) {
+    Server const server = serve({.channels_per_connection = 1});
+    Connection const owner = connect();
+    auto const first = owner.channel<Ask, Told>();
+    EXPECT_EQ(refusal(owner), RefusalReason::too_many_of_client);
+    auto const of_another = connect().channel<Ask, Told>();
+}
+
+TEST_F(RefusedTest, moreConnectionsThanTheOwnerWants) {
+    Server const server = serve({.connections = 1});
+    Connection const first = connect();
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "1 connections already");
+}
+
+TEST_F(RefusedTest, kernelThatDrains) {
+    Server const server = serve();
+    Connection const owner = connect();
+    // P's kernel is stopped.
+    stop();
+    EXPECT_EQ(refusal(owner), RefusalReason::stopping);
+}
+
+TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
+    constexpr unsigned nobody = 65534;
+    {  // The socket is the owner's alone.
+        Server const server = serve();
+        Process client({"be-another", path(), std::to_string(nobody)});
+        EXPECT_NE(client.line().find("Permission denied"), std::string::npos);
+    }
+    {  // All may connect, and some other user attach.
+        Server const server = serve({.mode = 0666, .users = {nobody - 1}});
+        Process client({"be-another", path(), std::to_string(nobody)});
+        EXPECT_NE(client.line().find("not allowed"), std::string::npos);
+    }
+    {  // This user, and by group.
+        Server const server = serve({.mode = 0666, .users = {nobody}});
+        Process client({"be-another", path(), std::to_string(nobody)});
+        EXPECT_EQ(client.line(), "answered");
+    }
+    Server const server = serve({.mode = 0666, .groups = {nobody}});
+    Process client({"be-another", path(), std::to_string(nobody)});
+    EXPECT_EQ(client.line(), "answered");
+}
+
+TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
+    Server const server = serve();
+    Connection const other = connect();
+    auto channel = other.channel<Ask, Told>();
+    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    std::array<std::byte, 64> const nonsense{};
+    EXPECT_TRUE(stranger.send("test", nonsense));
+    // It is told so, and then there is nobody at the other end.
+    bool told = false;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = stranger.receive("test");
+        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
+            auto const decoded = detail::decode(message->bytes, 0);
+            auto const* refused = std::get_if<detail::Refused>(&decoded.message);
+            told = refused != nullptr && refused->reason == RefusalReason::bad_message;
+        }
+        return std::holds_alternative<detail::PeerClosed>(received);
+    }));
+    EXPECT_TRUE(told);
+    EXPECT_EQ(channel.call({3}, patience).twice, 6U);
+}
+
+TEST_F(RefusedTest, optionsThatMakeNoSense) {
+    CARILLON_EXPECT_ERROR(serve({.name = ""}), UsageError, "a name of 0 characters");
+    CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
+    CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
+    CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError, "ever connect");
+    Server const server = serve();
+    CARILLON_EXPECT_ERROR(serve(), UsageError, "");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.name = std::string(64, 'x')}), UsageError,
+                          "64 characters");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError, "over already");
+    CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>("")), UsageError, "1 to 63");
+}
+
+TEST_F(RefusedTest, nobodyServes) { CARILLON_EXPECT_ERROR(connect(), SystemError, path()); }
+
+}  // namespace
+}  // namespace carillon::test
