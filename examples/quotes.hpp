@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two programs of this example, quotes_owner.cpp and quotes_feed.cpp, say to each other.
+#pragma once
+
+#include <carillon/carillon.hpp>
+
+struct Tick {
+    double bid, ask;
+};
+struct Quote {
+    double price;
+    unsigned count;  // how many ticks the block had seen
+};
+
+struct Reprice {
+    unsigned count = 0;
+
+    CARILLON_HD Quote operator()(Tick const& t) { return {(t.bid + t.ask) / 2, ++count}; }
+};
