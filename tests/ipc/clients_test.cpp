@@ -64,6 +64,17 @@ TEST_P(ClientsTest, eachOfSeveralHasABlock) {
     for (Process& client : clients) expect_calls(std::move(client), 300, 0);
 }
 
+TEST_P(ClientsTest, sixtyFourAtOnceCommandOneKernel) {
+    constexpr unsigned many = 64;
+    auto const owned = kernel(many);
+    Server const server = owned.serve(path());
+    std::vector<Process> clients;
+    for (unsigned i = 0; i < many; ++i) clients.emplace_back(Process({"call", path(), "30"}));
+    for (Process& client : clients) EXPECT_EQ(client.line(), "attached");
+    for (Process& client : clients) EXPECT_EQ(client.line(), "first 0");
+    for (Process& client : clients) EXPECT_EQ(client.status(), 0);
+}
+
 TEST_P(ClientsTest, oneThatWasKilledLeavesItsBlockToTheNext) {
     auto const owned = kernel(1);
     Server const server = owned.serve(path());

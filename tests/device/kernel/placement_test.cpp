@@ -9,8 +9,8 @@
 
 #include "device/device_fixture.hpp"
 #include "support/environment.hpp"
-#include "support/usable.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/usable.hpp"
 
 namespace carillon::test {
 
