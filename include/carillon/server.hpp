@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ struct ServeOptions {
     std::vector<std::uint32_t> groups{};
     unsigned connections = 256;            // at the same time, at most
     unsigned channels_per_connection = 8;  // the same
+    // Called from the server's thread with a line for people: whom it refused or dropped, and why.
+    // What it throws is dropped. None: the line goes to stderr.
+    std::function<void(std::string const& line)> log{};
 };
 
 // A connection, as the owner of the kernel sees it.

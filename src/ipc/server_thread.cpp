@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <random>
 #include <utility>
 
@@ -163,6 +164,7 @@ void ServerThread::drop_over() {
         ::pollfd ended{session->process.get(), POLLIN, 0};
         bool const process_ended = ::poll(&ended, 1, 0) == 1;
         bool const stranger = session->name.empty() && now - session->came > longest_silence;
+        if (stranger) log(*session, "dropped, since it has not said who it is");
         if (!session->over && !process_ended && !stranger) return false;
         while (!session->leases.empty()) end_lease(*session, session->leases.begin()->first);
         return true;
@@ -309,14 +311,32 @@ void ServerThread::send(Session& session, std::uint32_t id, Message const& messa
                         std::vector<int> const& descriptors) {
     try {
         if (!session.socket.send(call, encode(id, message), descriptors)) session.over = true;
-    } catch (Error const&) {  // it does not read what it is sent
+    } catch (Error const& error) {
+        log(session,
+            fmt::format("dropped, since it does not read what it is sent: {}", error.what()));
         session.over = true;
     }
 }
 
 void ServerThread::refuse(Session& session, std::uint32_t id, RefusalReason reason,
                           std::string text) {
+    log(session, fmt::format("refused ({}): {}", to_string(reason), text));
     send(session, id, Refused{reason, std::move(text)});
+}
+
+void ServerThread::log(Session const& session, std::string_view what) const noexcept {
+    try {
+        std::string const line =
+            fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
+                        session.name.empty() ? "somebody" : session.name, session.peer.pid,
+                        session.peer.uid, what);
+        if (options_.log) {
+            options_.log(line);
+        } else {
+            std::fputs((line + '\n').c_str(), stderr);
+        }
+    } catch (...) {  // the line is lost
+    }
 }
 
 void ServerThread::end_lease(Session& session, std::uint32_t lease) {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -93,6 +94,7 @@ class ServerThread {
     void require_open() const;
     void require_types(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
+    void log(Session const& session, std::string_view what) const noexcept;
 
     ProcessMark mark_;
     std::filesystem::path path_;

@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -135,6 +137,26 @@ TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
     Server const server = serve({.mode = 0666, .groups = {nobody}});
     Process client({"be-another", path(), std::to_string(nobody)});
     EXPECT_EQ(client.line(), "answered");
+}
+
+TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    {
+        Server const server = serve({.log = [&](std::string const& line) {
+            std::lock_guard const lock(mutex);
+            lines.push_back(line);
+            throw std::runtime_error("of no use to the server");
+        }});
+        Connection const owner(path(), {.name = "a feed", .timeout = patience});
+        EXPECT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
+        EXPECT_EQ((refusal<Fit, Told>(owner)), RefusalReason::wrong_types);
+    }
+    ASSERT_EQ(lines.size(), 2U);
+    std::string const who = "a feed, process " + std::to_string(::getpid());
+    EXPECT_NE(lines[0].find(who), std::string::npos) << lines[0];
+    EXPECT_NE(lines[0].find("there is no \"quotes\" here"), std::string::npos) << lines[0];
+    EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
 }
 
 TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
