@@ -55,24 +55,28 @@ TEST_P(ClientsTest, blockServesOneClientAfterAnotherAndKeepsItsState) {
     for (unsigned i = 0; i < 5; ++i) expect_calls(Process({"call", path(), "100"}), 100, 100 * i);
 }
 
+// So many attach, each to a block of its own, and then all call; none awaits another.
+void expect_clients_at_once(std::string const& path, unsigned clients, unsigned calls) {
+    std::vector<Process> all;
+    for (unsigned i = 0; i < clients; ++i) {
+        all.emplace_back(Process({"call", path, std::to_string(calls), "wait"}));
+    }
+    for (Process& client : all) EXPECT_EQ(client.line(), "attached");
+    for (Process& client : all) client.tell("go on");
+    for (Process& client : all) EXPECT_EQ(client.line(), "first 0");
+    for (Process& client : all) EXPECT_EQ(client.status(), 0);
+}
+
 TEST_P(ClientsTest, eachOfSeveralHasABlock) {
     auto const owned = kernel(3);
     Server const server = owned.serve(path());
-    // 1. Three C attach at once. 2. All call, none awaits another.
-    std::vector<Process> clients;
-    for (unsigned i = 0; i < 3; ++i) clients.emplace_back(Process({"call", path(), "300"}));
-    for (Process& client : clients) expect_calls(std::move(client), 300, 0);
+    expect_clients_at_once(path(), 3, 300);
 }
 
 TEST_P(ClientsTest, sixtyFourAtOnceCommandOneKernel) {
-    constexpr unsigned many = 64;
-    auto const owned = kernel(many);
+    auto const owned = kernel(64);
     Server const server = owned.serve(path());
-    std::vector<Process> clients;
-    for (unsigned i = 0; i < many; ++i) clients.emplace_back(Process({"call", path(), "30"}));
-    for (Process& client : clients) EXPECT_EQ(client.line(), "attached");
-    for (Process& client : clients) EXPECT_EQ(client.line(), "first 0");
-    for (Process& client : clients) EXPECT_EQ(client.status(), 0);
+    expect_clients_at_once(path(), 64, 30);
 }
 
 TEST_P(ClientsTest, oneThatWasKilledLeavesItsBlockToTheNext) {

@@ -45,11 +45,12 @@ bool call_once(Counted& channel, std::uint64_t value, std::uint64_t& served) {
     return right;
 }
 
-// PATH COUNT: so many calls; 0: until it is killed.
+// PATH COUNT [wait]: so many calls, when it is told to; 0: until it is killed.
 int call(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
     say("attached");
+    if (arguments.size() > 2) (void)await_word();
     std::uint64_t const count = std::stoull(arguments.at(1));
     std::uint64_t served = 0;
     for (std::uint64_t i = 0; count == 0 || i < count; ++i) {
