@@ -15,6 +15,7 @@
 #include "idle/idle.hpp"
 #include "info/info.hpp"
 #include "load/load.hpp"
+#include "ls/ls.hpp"
 #include "rate/rate.hpp"
 #include "replay/replay.hpp"
 #include "rtt/rtt.hpp"
@@ -51,6 +52,8 @@ constexpr Entry entries[] = {
     {"soak", "whether anything is lost, or grows, under a long load or over many starts",
      make_soak_command},
     {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
+    {"ls", "who serves kernels to other processes, and who has which of their blocks",
+     make_ls_command},
     {"tune",
      "finds the SMs and cores with the shortest calls, and keeps them in a profile "
      "for later kernels",

@@ -3,16 +3,19 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "carillon/client.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
+#include "carillon/kernel_options.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -38,6 +41,19 @@ struct ConnectedOwner {
     std::int32_t process = 0;  // the owner's number; 0 in another namespace
     // Another number whenever an owner begins to serve: the same path may lead to another one.
     std::uint64_t instance = 0;
+};
+
+// A block of another process's kernel, and the client that has it.
+struct ServedBlock {
+    BlockActivity activity = BlockActivity::idle;
+    std::string client;  // as it calls itself; empty: nobody has the block
+    std::int32_t process = 0;
+    std::uint32_t user = 0;
+    std::chrono::milliseconds held{0};  // for how long it has had it
+};
+struct OwnerStatus {
+    KernelState state = KernelState::running;
+    std::vector<ServedBlock> blocks;
 };
 
 // A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
@@ -73,6 +89,9 @@ class Connection {
     }
 
     [[nodiscard]] ConnectedOwner const& owner() const;
+    // What the kernel is at, and who has which of its blocks. The kernel is not asked, and no
+    // client is disturbed. Throws OwnerGoneError, TimeoutError.
+    [[nodiscard]] OwnerStatus status() const;
     // Why the last channel's rings are in host memory although the kernel's device has memory of
     // its own; empty if they are not.
     [[nodiscard]] std::string why_host_memory() const;

@@ -69,6 +69,23 @@ void ClientSession::introduce(Deadline const& deadline) {
     owner_ = {welcome->name, static_cast<std::int32_t>(welcome->process), welcome->instance};
 }
 
+OwnerStatus ClientSession::status() {
+    constexpr char const* call = "Connection::status";
+    Deadline const deadline(options_.timeout);
+    OwnerStatus status;
+    for (std::uint32_t block = 0, blocks = 1; block < blocks; ++block) {
+        Answer const answer = exchange(call, Look{block}, deadline);
+        auto const* seen = std::get_if<Seen>(&answer.message);
+        if (seen == nullptr) throw ProtocolError(call, "the owner says something else");
+        blocks = seen->blocks;
+        status.state = seen->state;
+        status.blocks.push_back({seen->activity, seen->client,
+                                 static_cast<std::int32_t>(seen->process), seen->user,
+                                 std::chrono::milliseconds(seen->held_ms)});
+    }
+    return status;
+}
+
 std::string ClientSession::why_host_memory() const {
     std::lock_guard const lock(mutex_);
     return why_host_memory_;

@@ -45,6 +45,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
     [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
+    [[nodiscard]] OwnerStatus status();
     [[nodiscard]] std::string why_host_memory() const;
     void require_own(std::string_view call) const { mark_.require_own(call); }
 

@@ -20,6 +20,8 @@ detail::ClientSession& Connection::session(std::string_view call) const {
 
 ConnectedOwner const& Connection::owner() const { return session("Connection::owner").owner(); }
 
+OwnerStatus Connection::status() const { return session("Connection::status").status(); }
+
 std::string Connection::why_host_memory() const {
     return session("Connection::why_host_memory").why_host_memory();
 }

@@ -28,7 +28,8 @@ static_assert(most_lines * sizeof(Line) >= message_bytes);
 
 // As the variant has them: kind 1 is the first.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
-    "Hello", "Welcome", "Attach", "Attached", "Mapped", "Refused", "Detach", "Notice", "Drained"};
+    "Hello",  "Welcome", "Attach",  "Attached", "Mapped", "Refused",
+    "Detach", "Notice",  "Drained", "Look",     "Seen"};
 constexpr std::size_t descriptors_of_attached = 2;
 
 template <class Wire>
@@ -114,6 +115,22 @@ void fields(Wire& wire, Notice& notice) {
 template <class Wire>
 void fields(Wire& wire, Drained& drained) {
     wire_number(wire, "lease", drained.lease, 1, most_leases);
+}
+
+template <class Wire>
+void fields(Wire& wire, Look& look) {
+    wire_number(wire, "block", look.block, 0, most_blocks - 1);
+}
+
+template <class Wire>
+void fields(Wire& wire, Seen& seen) {
+    wire_enumerator(wire, "state", seen.state, KernelState::starting, KernelState::failed);
+    wire_number(wire, "blocks", seen.blocks, 1, most_blocks);
+    wire_enumerator(wire, "activity", seen.activity, BlockActivity::idle, BlockActivity::ended);
+    wire_text(wire, "client", seen.client, longest_name);
+    wire_number(wire, "process", seen.process, 0, std::numeric_limits<std::int32_t>::max());
+    wire.raw("user", seen.user);
+    wire.raw("held_ms", seen.held_ms);
 }
 
 struct Header {

@@ -99,8 +99,23 @@ struct Drained {  // client: in a kernel that drains: all is answered
     bool operator==(Drained const&) const = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, Detach, Notice, Drained>;
+struct Look {  // client: who has a block?
+    std::uint32_t block = 0;
+    bool operator==(Look const&) const = default;
+};
+struct Seen {  // owner: to Look
+    KernelState state = KernelState::running;
+    std::uint32_t blocks = 1;  // of the kernel
+    BlockActivity activity = BlockActivity::idle;
+    std::string client;  // empty: nobody, as what follows
+    std::uint32_t process = 0;
+    std::uint32_t user = 0;
+    std::uint64_t held_ms = 0;
+    bool operator==(Seen const&) const = default;
+};
+
+using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, Detach, Notice,
+                             Drained, Look, Seen>;
 
 // `id`: of a request, and of its answer; 0 of what asks for no answer. Texts and names that are too
 // long are cut, and control characters of a text become spaces. Throws UsageError for what decode()

@@ -68,7 +68,7 @@ ServerThread::~ServerThread() {
     wakeup_.wake();
     thread_.join();
     for (auto const& session : sessions_) {
-        for (auto const& [lease, block] : session->leases) leases_->end(block);
+        for (auto const& [lease, held] : session->leases) leases_->end(held.block);
     }
 }
 
@@ -84,7 +84,7 @@ std::vector<ConnectedClient> ServerThread::clients() const {
     for (auto const& session : sessions_) {
         if (session->name.empty()) continue;
         ConnectedClient client{session->name, session->peer.pid, session->peer.uid, {}};
-        for (auto const& [lease, block] : session->leases) client.blocks.push_back(block);
+        for (auto const& [lease, held] : session->leases) client.blocks.push_back(held.block);
         all.push_back(std::move(client));
     }
     return all;
@@ -196,13 +196,15 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
             answer(session, id, *hello);
         } else if (auto const* attach = std::get_if<Attach>(&message)) {
             ask(session, id, *attach);
+        } else if (auto const* look = std::get_if<Look>(&message)) {
+            answer(session, id, *look);
         } else if (auto const* mapped = std::get_if<Mapped>(&message)) {
             if (!mapped->mapped) end_lease(session, mapped->lease);
         } else if (auto const* detach = std::get_if<Detach>(&message)) {
             end_lease(session, detach->lease);
         } else if (auto const* drained = std::get_if<Drained>(&message)) {
             auto const found = session.leases.find(drained->lease);
-            if (found != session.leases.end()) leases_->drained(found->second);
+            if (found != session.leases.end()) leases_->drained(found->second.block);
         } else {
             throw ProtocolError(call, "a message that only an owner sends");
         }
@@ -217,6 +219,31 @@ void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello
     session.name = hello.name;
     send(session, id, Welcome{static_cast<std::uint32_t>(::getpid()), instance_, options_.name});
     if (told_ != KernelState::running) send(session, 0, Notice{told_, ""});
+}
+
+void ServerThread::answer(Session& session, std::uint32_t id, Look const& look) {
+    KernelSupervisor const& kernel = *leases_->kernel();
+    if (look.block >= kernel.blocks()) {
+        throw Refusal{
+            RefusalReason::unknown_object,
+            fmt::format("there is no block {}: there are {}", look.block, kernel.blocks())};
+    }
+    Seen seen;
+    seen.state = kernel.state();
+    seen.blocks = kernel.blocks();
+    seen.activity = kernel.activity(look.block, leases_->lent(look.block));
+    for (auto const& each : sessions_) {
+        for (auto const& [lease, held] : each->leases) {
+            if (held.block != look.block) continue;
+            auto const since = Clock::now() - held.since;
+            seen.client = each->name;
+            seen.process = static_cast<std::uint32_t>(each->peer.pid);
+            seen.user = each->peer.uid;
+            seen.held_ms = static_cast<std::uint64_t>(
+                std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+        }
+    }
+    send(session, id, seen);
 }
 
 void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
@@ -263,7 +290,7 @@ bool ServerThread::lend(Session& session, Ask const& ask) {
                                   leases_->blocks()->channels())};
     }
     attached.lease = ++last_lease_;
-    session.leases[attached.lease] = lent->block;
+    session.leases[attached.lease] = {lent->block, Clock::now()};
     send(session, ask.id, attached, {files.device.get(), files.host.get()});
     return true;
 }
@@ -342,7 +369,7 @@ void ServerThread::log(Session const& session, std::string_view what) const noex
 void ServerThread::end_lease(Session& session, std::uint32_t lease) {
     auto const found = session.leases.find(lease);
     if (found == session.leases.end()) return;
-    unsigned const block = found->second;
+    unsigned const block = found->second.block;
     session.leases.erase(found);
     try {
         leases_->end(block);

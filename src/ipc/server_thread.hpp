@@ -57,13 +57,17 @@ class ServerThread {
         Attach attach;
         Clock::time_point since;
     };
+    struct Held {
+        unsigned block;
+        Clock::time_point since;
+    };
     struct Session {
         UnixSocket socket;
         PeerCredentials peer;
         FileDescriptor process;  // readable when it has ended
         Clock::time_point came;
-        std::string name{};                          // once it has introduced itself
-        std::map<std::uint32_t, unsigned> leases{};  // block of each
+        std::string name{};  // once it has introduced itself
+        std::map<std::uint32_t, Held> leases{};
         std::deque<Ask> asks{};
         bool over = false;
     };
@@ -83,6 +87,7 @@ class ServerThread {
 
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
+    void answer(Session& session, std::uint32_t id, Look const& look);
     void ask(Session& session, std::uint32_t id, Attach const& attach) const;
     // False while it has to wait. Throws Refusal.
     [[nodiscard]] bool lend(Session& session, Ask const& ask);

@@ -54,6 +54,13 @@ class CommandTest(unittest.TestCase):
         self.assertIn("emulated", [device["selector"] for device in devices])
         self.assertIn("emulated", run("info").stdout)
 
+    def test_ls_says_of_each_path_who_is_there(self):
+        result = run("ls", "/nonexistent/kernel.sock")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nonexistent/kernel.sock: ", result.stdout)
+        self.assertIn("1 of 1 have not answered", result.stderr)
+        self.assert_fails(run("ls"), 2, "paths is required")
+
     def test_rtt_reports_every_measure_and_says_that_it_is_emulated(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rtt.json"

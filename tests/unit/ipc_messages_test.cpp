@@ -70,6 +70,10 @@ TEST(IpcMessagesTest, everyKindComesAsItWasSent) {
     expect_round_trip(Detach{7});
     expect_round_trip(Notice{KernelState::draining, ""});
     expect_round_trip(Drained{0xffffffff});
+    expect_round_trip(Look{131});
+    expect_round_trip(
+        Seen{KernelState::draining, 132, BlockActivity::stuck, "feed", 4711, 1000, 7});
+    expect_round_trip(Seen{});
 }
 
 TEST(IpcMessagesTest, everyFlagIsItsOwn) {
@@ -112,6 +116,8 @@ TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     EXPECT_EQ(encode(1, Refused{}).size(), header + 1 + 256);
     EXPECT_EQ(encode(1, Notice{}).size(), header + 1 + 256);
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
+    EXPECT_EQ(encode(1, Look{1}).size(), header + 4);
+    EXPECT_EQ(encode(1, Seen{}).size(), header + 6 + name + 16);
 }
 
 TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {
@@ -128,8 +134,8 @@ TEST(IpcMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
 }
 
 TEST(IpcMessagesTest, unknownKindIsRefused) {
-    expect_refused(with(Detach{1}, 6, std::uint16_t{0}), "header: kind: 0 is not from 1 to 9");
-    expect_refused(with(Detach{1}, 6, std::uint16_t{10}), "header: kind: 10 is not from 1 to 9");
+    expect_refused(with(Detach{1}, 6, std::uint16_t{0}), "header: kind: 0 is not from 1 to 11");
+    expect_refused(with(Detach{1}, 6, std::uint16_t{12}), "header: kind: 12 is not from 1 to 11");
 }
 
 TEST(IpcMessagesTest, messageThatIsCutAnywhereIsRefused) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ls/ls.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <carillon/kernel.hpp>
+#include <chrono>
+
+#include "support/temporary_directory.hpp"
+
+namespace carillon::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Twice {
+    int operator()(int number) const { return 2 * number; }
+};
+
+class LsTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return (folder_.path() / "twice.sock").string(); }
+    [[nodiscard]] ListedOwner list() const { return list_owner(path(), 10s); }
+
+    PersistentKernel<Twice, SharedChannels> kernel_{Device::open("emulated"),
+                                                    {.blocks = 3, .idle = IdlePolicy::park()}};
+
+   private:
+    test::TemporaryDirectory folder_;
+};
+
+TEST_F(LsTest, ownerIsListedWithItsBlocksAndClients) {
+    Server const server = kernel_.serve(path(), {.name = "twice"});
+    Connection const client(path(), {.name = "a feed"});
+    auto channel = client.channel<int, int>("twice");
+    EXPECT_EQ(channel.call(4, 10s), 8);
+    ListedOwner const listed = list();
+    EXPECT_EQ(listed.owner.name, "twice");
+    EXPECT_EQ(listed.owner.process, ::getpid());
+    EXPECT_EQ(listed.status.state, KernelState::running);
+    ASSERT_EQ(listed.status.blocks.size(), 3U);
+    EXPECT_EQ(listed.status.blocks[0].client, "a feed");
+    EXPECT_EQ(listed.status.blocks[0].process, ::getpid());
+    EXPECT_EQ(listed.status.blocks[0].user, ::getuid());
+    EXPECT_EQ(listed.status.blocks[1].client, "");
+
+    std::string const text = to_text(listed);
+    EXPECT_NE(text.find("twice.sock: twice, process "), std::string::npos) << text;
+    EXPECT_NE(text.find("kernel running, 1 of 3 blocks lent\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("a feed"), std::string::npos) << text;
+    nlohmann::json const json = to_json(listed);
+    EXPECT_EQ(json["blocks"][0]["client"], "a feed");
+    EXPECT_FALSE(json["blocks"][1].contains("client"));
+}
+
+TEST_F(LsTest, kernelThatWasStoppedIsListedAsThat) {
+    Server const server = kernel_.serve(path());
+    kernel_.stop();
+    ListedOwner const listed = list();
+    EXPECT_EQ(listed.status.state, KernelState::stopped) << to_text(listed);
+    EXPECT_EQ(listed.status.blocks[0].activity, BlockActivity::ended);
+}
+
+TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {
+    ListedOwner const listed = list();
+    EXPECT_NE(listed.error.find("twice.sock"), std::string::npos) << listed.error;
+    EXPECT_NE(to_text(listed).find("No such file"), std::string::npos);
+    EXPECT_EQ(to_json(listed)["error"], listed.error);
+}
+
+}  // namespace
+}  // namespace carillon::tool
