@@ -174,8 +174,8 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     std::uint32_t const id = ++last_id_;
     awaited_[id];
     (void)send(message, id);  // where the owner has gone, that is what the wait finds
-    auto const there = [&] { return !gone_.empty() || awaited_[id].has_value(); };
-    bool const came = answered_.wait_for(lock, deadline.left(), there);
+    auto const there = [&] { return refused_ || !gone_.empty() || awaited_[id].has_value(); };
+    bool const came = answered_.wait_until(lock, deadline.at(), there);
     std::optional<Answer> answer = std::move(awaited_[id]);
     awaited_.erase(id);
     if (answer) {
@@ -183,6 +183,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
             throw RefusedError(call, refused->reason, refused->text);
         return std::move(*answer);
     }
+    if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
     if (came) throw OwnerGoneError(call, gone_);
     throw TimeoutError(
         call, fmt::format(
@@ -225,6 +226,9 @@ bool ClientSession::receive_all() {
             if (std::holds_alternative<NothingThere>(received)) return true;
             if (std::holds_alternative<PeerClosed>(received)) return false;
             handle(std::get<SocketMessage>(std::move(received)));
+        } catch (VersionError const& error) {  // it refuses, in words of its own
+            be_refused({RefusalReason::version, cause_of(error)});
+            return false;
         } catch (Error const& error) {
             lose_owner(fmt::format("the owner of the kernel talks nonsense: {}", error.what()));
             return false;
@@ -246,16 +250,21 @@ void ClientSession::handle(SocketMessage received) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
     } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
         (void)send(Detach{attached->lease});  // whoever asked has given it up
-    } else if (std::holds_alternative<Refused>(
-                   decoded.message)) {  // the connection, whatever it asks
-        for (auto& [id, answer] : awaited_) answer = Answer{decoded.message, {}};
+    } else if (auto* refused = std::get_if<Refused>(&decoded.message)) {
+        refused_ = std::move(*refused);
     }
+    answered_.notify_all();
+}
+
+void ClientSession::be_refused(Refused refused) {
+    std::lock_guard const lock(mutex_);
+    refused_ = std::move(refused);
     answered_.notify_all();
 }
 
 void ClientSession::lose_owner(std::string why) {
     std::lock_guard const lock(mutex_);
-    if (gone_.empty()) gone_ = std::move(why);
+    if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
     // What the kernel was at last stays said: one that was stopped has no owner any more either.
     if (state_ == KernelState::running || state_ == KernelState::draining)
         state_ = KernelState::failed;

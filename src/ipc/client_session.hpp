@@ -79,6 +79,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     // False when the owner has gone.
     [[nodiscard]] bool receive_all();
     void handle(SocketMessage received);
+    void be_refused(Refused refused);
     void lose_owner(std::string why);
     // Whether the kernel drains: then it is told of the channels in which all is answered.
     bool tell_drained();
@@ -94,6 +95,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::uint32_t last_id_ = 0;
     std::map<std::uint32_t, std::optional<Answer>> awaited_;
     std::map<std::uint32_t, ClientLease*> leases_;
+    // Of the connection, whatever is asked: that may come before anything was.
+    std::optional<Refused> refused_;
     std::string gone_;  // why the owner has; empty while it has not
     std::string why_host_memory_;
     KernelState state_ = KernelState::running;

@@ -178,6 +178,12 @@ void read_kind(WireReader& wire, std::size_t index, std::variant<Each...>& into)
 
 }  // namespace
 
+std::string cause_of(Error const& error) {
+    std::string const text = error.what();
+    std::string const call = error.call() + ": ";
+    return text.starts_with(call) ? text.substr(call.size()) : text;
+}
+
 std::vector<std::byte> encode(std::uint32_t id, Message const& message) {
     std::vector<std::byte> bytes;
     WireWriter wire(kinds.at(message.index()), bytes);

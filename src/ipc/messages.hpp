@@ -5,7 +5,8 @@
 // and the members of its struct in their order: numbers in as many bytes as their types have,
 // little-endian, flags and enumerators in one, a name in 64 and a text in 256, filled up with
 // zeros, of a UUID whether there is one and its 16 bytes. Nothing lies between them, and nothing of
-// a message is taken on trust.
+// a message is taken on trust. Magic and version are where they are in every version: whoever gets
+// another's message can say so.
 #pragma once
 
 #include <array>
@@ -116,6 +117,9 @@ struct Seen {  // owner: to Look
 
 using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, Detach, Notice,
                              Drained, Look, Seen>;
+
+// What an error says, without the call that failed: for texts.
+[[nodiscard]] std::string cause_of(Error const& error);
 
 // `id`: of a request, and of its answer; 0 of what asks for no answer. Texts and names that are too
 // long are cut, and control characters of a text become spaces. Throws UsageError for what decode()

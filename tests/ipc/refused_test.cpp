@@ -159,6 +159,21 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
     EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
 }
 
+// What a stranger is told before it is dropped, which it is.
+RefusalReason last_words(detail::UnixSocket const& stranger) {
+    RefusalReason reason = RefusalReason::other;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = stranger.receive("test");
+        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
+            auto const decoded = detail::decode(message->bytes, 0);
+            auto const* refused = std::get_if<detail::Refused>(&decoded.message);
+            if (refused != nullptr) reason = refused->reason;
+        }
+        return std::holds_alternative<detail::PeerClosed>(received);
+    }));
+    return reason;
+}
+
 TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
     Server const server = serve();
     Connection const other = connect();
@@ -166,19 +181,17 @@ TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {
     detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
     std::array<std::byte, 64> const nonsense{};
     EXPECT_TRUE(stranger.send("test", nonsense));
-    // It is told so, and then there is nobody at the other end.
-    bool told = false;
-    EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive("test");
-        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
-            auto const decoded = detail::decode(message->bytes, 0);
-            auto const* refused = std::get_if<detail::Refused>(&decoded.message);
-            told = refused != nullptr && refused->reason == RefusalReason::bad_message;
-        }
-        return std::holds_alternative<detail::PeerClosed>(received);
-    }));
-    EXPECT_TRUE(told);
+    EXPECT_EQ(last_words(stranger), RefusalReason::bad_message);
     EXPECT_EQ(channel.call({3}, patience).twice, 6U);
+}
+
+TEST_F(RefusedTest, clientOfAnotherVersion) {
+    Server const server = serve();
+    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    std::vector<std::byte> hello = detail::encode(1, detail::Hello{"of tomorrow"});
+    hello.at(sizeof(std::uint32_t)) = std::byte{detail::handshake_version + 1};
+    EXPECT_TRUE(stranger.send("test", hello));
+    EXPECT_EQ(last_words(stranger), RefusalReason::version);
 }
 
 TEST_F(RefusedTest, optionsThatMakeNoSense) {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owners that are not what a client takes them for: of another version of the handshake, that
+// refuse before they are asked, that fall silent. P: the owner, in this process, of which there is
+// no more than its socket; C: a client, here too.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/messages.hpp"
+#include "ipc/process.hpp"
+#include "os/unix_listener.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Who connects is handed to `serve`, one after another, for as long as this object is there.
+class FalseOwner {
+   public:
+    using Serve = std::function<void(detail::UnixSocket const&)>;
+    FalseOwner(std::string const& path, Serve serve)
+        : listener_("test", path, 0600), thread_([this, serve](std::stop_token const& stop) {
+              while (!stop.stop_requested()) {
+                  if (auto const client = listener_.accept()) serve(*client);
+                  std::this_thread::yield();
+              }
+          }) {}
+
+   private:
+    detail::UnixListener listener_;
+    std::jthread thread_;
+};
+
+// The next message of a client.
+detail::Decoded next_of(detail::UnixSocket const& client) {
+    detail::Decoded decoded;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = client.receive("test");
+        auto const* message = std::get_if<detail::SocketMessage>(&received);
+        if (message != nullptr) decoded = detail::decode(message->bytes, 0);
+        return !std::holds_alternative<detail::NothingThere>(received);
+    }));
+    return decoded;
+}
+
+void say_welcome(detail::UnixSocket const& client) {
+    detail::Welcome const welcome{1, 1, "kernel"};
+    EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, welcome)));
+}
+
+// As a process of the next version of the handshake would send it.
+std::vector<std::byte> of_next_version(std::vector<std::byte> message) {
+    std::uint16_t const version = detail::handshake_version + 1;
+    std::memcpy(message.data() + sizeof(std::uint32_t), &version, sizeof(version));
+    return message;
+}
+
+RefusalReason refusal(std::function<void()> const& call) {
+    try {
+        call();
+    } catch (RefusedError const& error) {
+        return error.reason();
+    } catch (std::exception const& error) {
+        ADD_FAILURE() << error.what();
+        return RefusalReason::other;
+    }
+    ADD_FAILURE() << "it was let in";
+    return RefusalReason::other;
+}
+
+class FalseOwnerTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
+
+   private:
+    SocketPath path_;
+};
+
+TEST_F(FalseOwnerTest, refusalIsHeardThoughNobodyHasAsked) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        detail::Refused const refused{RefusalReason::full, "no more"};
+        EXPECT_TRUE(client.send("test", detail::encode(0, refused)));
+    });
+    Connection const connection = connect();
+    std::this_thread::sleep_for(20ms);  // until it has most likely been heard
+    EXPECT_EQ(refusal([&] { auto const channel = connection.channel<Ask, Told>(); }),
+              RefusalReason::full);
+}
+
+TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        (void)next_of(client);
+        detail::Refused const refused{RefusalReason::version, "whatever that means there"};
+        EXPECT_TRUE(client.send("test", of_next_version(detail::encode(0, refused))));
+    });
+    EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
+}
+
+TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        (void)next_of(client);
+        (void)next_of(client);  // which is C's end
+    });
+    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 30ms}), TimeoutError, "Connection: ");
+}
+
+TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        std::this_thread::sleep_for(10ms);
+        say_welcome(client);
+    });
+    EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
+}
+
+TEST_F(FalseOwnerTest, oneThatTalksNonsenseHasGone) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        std::vector<std::byte> const nonsense(64);
+        EXPECT_TRUE(client.send("test", nonsense));
+        (void)next_of(client);
+    });
+    Connection const connection = connect();
+    EXPECT_TRUE(eventually([&] {
+        try {
+            auto const channel = connection.channel<Ask, Told>();
+        } catch (OwnerGoneError const& error) {
+            return std::string(error.what()).find("nonsense") != std::string::npos;
+        }
+        return false;
+    }));
+}
+
+}  // namespace
+}  // namespace carillon::test
