@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -43,7 +44,7 @@ WireType wire_type(MessageType const& type) {
 ClientSession::ClientSession(std::filesystem::path const& path, ConnectOptions const& options)
     : options_(checked(options)),
       socket_(connect_unix(connect_call, path, options_.timeout)),
-      owners_end_(end_of_process(socket_.peer(connect_call).pid)),
+      owners_end_(end_of_process(connect_call, socket_.peer(connect_call).pid)),
       wakeup_(connect_call) {}
 
 std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,
@@ -127,6 +128,9 @@ std::shared_ptr<ClientLease> ClientSession::map(Answer answer) {
     auto const* attached = std::get_if<Attached>(&answer.message);
     if (attached == nullptr) throw ProtocolError(attach_call, "the owner lends no channel");
     try {
+        if (answer.descriptors.empty()) {
+            throw SystemError(attach_call, EMFILE, "there are none left for the channel's memory");
+        }
         MappedChannel mapped(
             attach_call, *attached,
             {std::move(answer.descriptors.at(0)), std::move(answer.descriptors.at(1))});
@@ -135,9 +139,8 @@ std::shared_ptr<ClientLease> ClientSession::map(Answer answer) {
         adopt(*lease);
         (void)send(Mapped{attached->lease, true, ""});
         return lease;
-    } catch (Error const& error) {
-        (void)send(
-            Mapped{attached->lease, false, std::string(error.what()).substr(0, longest_text)});
+    } catch (std::exception const& error) {
+        (void)send(Mapped{attached->lease, false, error.what()});
         throw;
     }
 }
@@ -237,7 +240,10 @@ bool ClientSession::receive_all() {
 }
 
 void ClientSession::handle(SocketMessage received) {
-    Decoded decoded = decode(received.bytes, received.descriptors.size());
+    // Whoever asked is told of those that are lost.
+    std::size_t const descriptors =
+        received.descriptors_lost ? descriptors_of_attached : received.descriptors.size();
+    Decoded decoded = decode(received.bytes, descriptors);
     std::lock_guard const lock(mutex_);
     if (auto const* notice = std::get_if<Notice>(&decoded.message)) {
         state_ = notice->state;

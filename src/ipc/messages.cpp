@@ -30,7 +30,6 @@ static_assert(most_lines * sizeof(Line) >= message_bytes);
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
     "Hello",  "Welcome", "Attach",  "Attached", "Mapped", "Refused",
     "Detach", "Notice",  "Drained", "Look",     "Seen"};
-constexpr std::size_t descriptors_of_attached = 2;
 
 template <class Wire>
 void fields(Wire& wire, Hello& hello) {

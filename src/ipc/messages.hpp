@@ -28,6 +28,7 @@ namespace carillon::detail {
 inline constexpr std::uint16_t handshake_version = 1;
 inline constexpr std::size_t longest_name = 63;   // characters; names have one at least
 inline constexpr std::size_t longest_text = 255;  // the same, of texts for people
+inline constexpr std::size_t descriptors_of_attached = 2;
 
 // The other side's version of the handshake is another.
 class VersionError : public ProtocolError {

@@ -29,6 +29,7 @@ constexpr std::chrono::milliseconds idle_period{200};
 constexpr unsigned turns_before_asking = 10;
 // Of one client at a time; then it is another's turn.
 constexpr unsigned messages_in_a_turn = 16;
+constexpr unsigned connections_in_a_turn = 16;
 
 ServeOptions const& checked(ServeOptions const& options) {
     if (options.name.empty() || options.name.size() > longest_name) {
@@ -120,20 +121,29 @@ std::vector<::pollfd> ServerThread::watched() const {
 void ServerThread::accept_all() {
     deaf_ = false;
     try {
-        while (auto socket = listener_.accept()) {
-            PeerCredentials const peer = socket->peer(call);
-            if (sessions_.size() >= options_.connections) {
-                Session late{std::move(*socket), peer, {}, Clock::now()};
-                refuse(late, 0, RefusalReason::full,
-                       fmt::format("there are {} connections already", sessions_.size()));
-                continue;
-            }
-            sessions_.push_back(std::make_unique<Session>(
-                Session{std::move(*socket), peer, end_of_process(peer.pid), Clock::now()}));
+        for (unsigned i = 0; i < connections_in_a_turn; ++i) {
+            auto socket = listener_.accept();
+            if (!socket) return;
+            accept(std::move(*socket));
         }
-    } catch (Error const&) {  // the limit of descriptors
+    } catch (std::exception const&) {  // no descriptor is left, or no memory
         deaf_ = true;
     }
+}
+
+void ServerThread::accept(UnixSocket socket) {
+    Session session{std::move(socket), {}, {}, Clock::now()};
+    if (sessions_.size() >= options_.connections) {
+        return refuse(session, 0, RefusalReason::full,
+                      fmt::format("there are {} connections already", sessions_.size()));
+    }
+    try {
+        session.peer = session.socket.peer(call);
+        session.process = end_of_process(call, session.peer.pid);
+    } catch (Error const& error) {
+        return refuse(session, 0, RefusalReason::other, error.what());
+    }
+    sessions_.push_back(std::make_unique<Session>(std::move(session)));
 }
 
 void ServerThread::receive_from(Session& session) {
@@ -145,8 +155,8 @@ void ServerThread::receive_from(Session& session) {
                 session.over = true;
                 return;
             }
-            auto const& [bytes, descriptors] = std::get<SocketMessage>(received);
-            Decoded const decoded = decode(bytes, descriptors.size());
+            auto const& message = std::get<SocketMessage>(received);
+            Decoded const decoded = decode(message.bytes, message.descriptors.size());
             handle(session, decoded.id, decoded.message);
         } catch (VersionError const& error) {
             refuse(session, 0, RefusalReason::version, error.what());

@@ -80,6 +80,7 @@ class ServerThread {
     void serve(std::stop_token const& stop);
     [[nodiscard]] std::vector<::pollfd> watched() const;
     void accept_all();
+    void accept(UnixSocket socket);
     void receive_from(Session& session);
     void drop_over();
     void lend_to(Session& session);

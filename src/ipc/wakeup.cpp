@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/wakeup.hpp"
 
+#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 namespace carillon::detail {
 
 Wakeup::Wakeup(std::string_view call) : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (event_.get() < 0) throw SystemError(call, errno);
+    if (event_.get() < 0) throw SystemError(fmt::format("{}: eventfd", call), errno);
 }
 
 void Wakeup::wake() const noexcept {
@@ -26,9 +27,13 @@ void Wakeup::reset() const noexcept {
     (void)!::read(event_.get(), &count, sizeof(count));
 }
 
-FileDescriptor end_of_process(pid_t process) noexcept {
+FileDescriptor end_of_process(std::string_view call, pid_t process) {
     if (process <= 0) return {};
-    return FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+    FileDescriptor end(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+    int const error = errno;
+    bool const none_left = error == EMFILE || error == ENFILE || error == ENOMEM;
+    if (end.get() < 0 && none_left) throw SystemError(fmt::format("{}: pidfd_open", call), error);
+    return end;
 }
 
 }  // namespace carillon::detail

@@ -25,7 +25,8 @@ class Wakeup {
 };
 
 // Becomes readable when the process ends, whoever still has its sockets. None where the system has
-// no such descriptor, or the process is in another namespace or has ended already.
-[[nodiscard]] FileDescriptor end_of_process(pid_t process) noexcept;
+// no such descriptor, or the process is in another namespace or has ended already. Throws
+// SystemError where no descriptor is left.
+[[nodiscard]] FileDescriptor end_of_process(std::string_view call, pid_t process);
 
 }  // namespace carillon::detail

@@ -73,18 +73,23 @@ void take_descriptors(::msghdr& header, std::vector<FileDescriptor>& into) noexc
     }
 }
 
-void check_received(std::string_view call, int flags, std::size_t descriptors_expected) {
+void check_received(std::string_view call, int flags, SocketMessage& message,
+                    std::size_t descriptors_expected) {
     if ((flags & MSG_TRUNC) != 0) {
         throw ProtocolError(call, fmt::format("the other process sent a message of more than {} "
                                               "bytes",
                                               most_socket_bytes));
     }
-    if ((flags & MSG_CTRUNC) != 0) {
-        throw ProtocolError(call,
-                            fmt::format("the other process sent a message with more descriptors "
-                                        "than the {} expected, or than this one may open",
-                                        descriptors_expected));
+    if ((flags & MSG_CTRUNC) == 0) return;
+    // There was room for more: what is missing could not be opened.
+    if (message.descriptors.size() < descriptors_expected) {
+        message.descriptors.clear();
+        message.descriptors_lost = true;
+        return;
     }
+    throw ProtocolError(call, fmt::format("the other process sent a message with more descriptors "
+                                          "than the {} expected",
+                                          descriptors_expected));
 }
 
 ssize_t receive_into(int fd, ::msghdr& header) {
@@ -175,7 +180,7 @@ Received UnixSocket::receive(std::string_view call, std::size_t descriptors_expe
     if (received < 0 && says_closed(errno)) return PeerClosed{};
     if (received < 0) fail_socket(call, "recvmsg");
     take_descriptors(header, message.descriptors);
-    check_received(call, header.msg_flags, descriptors_expected);
+    check_received(call, header.msg_flags, message, descriptors_expected);
     if (received == 0) return PeerClosed{};
     message.bytes.assign(bytes.begin(), bytes.begin() + received);
     return message;

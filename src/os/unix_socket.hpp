@@ -25,6 +25,7 @@ inline constexpr std::size_t most_socket_descriptors = 8;
 struct SocketMessage {
     std::vector<std::byte> bytes;
     std::vector<FileDescriptor> descriptors;
+    bool descriptors_lost = false;  // since this process may open no more: none is here then
 };
 struct NothingThere {};  // now; the connection stands
 struct PeerClosed {};    // or its process has ended; all that it sent before has been received
@@ -52,10 +53,9 @@ class UnixSocket {
                             std::span<int const> descriptors = {}) const;
 
     // The next message, if there is one. Throws ProtocolError for one with too many bytes, or with
-    // more descriptors than are expected or than this process may open: it is gone then, and its
-    // descriptors are closed. Where none is expected none is ever opened here, so that a stranger's
-    // need not be closed, which may take long. An empty message, which send() refuses, is taken for
-    // the end.
+    // more descriptors than are expected: it is gone then, and its descriptors are closed. Where
+    // none is expected none is ever opened here, so that a stranger's need not be closed, which may
+    // take long. An empty message, which send() refuses, is taken for the end.
     [[nodiscard]] Received receive(
         std::string_view call, std::size_t descriptors_expected = most_socket_descriptors) const;
 

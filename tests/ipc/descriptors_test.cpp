@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// No descriptor is left, on either side: that is said, nothing is lost, and all goes on when there
+// are some again. P: the owner, in a process of its own. C: a client, in this one.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "support/expect_error.hpp"
+#include "support/held.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A process may open so many more and no others, for as long as this is there.
+class DescriptorsLeft {
+   public:
+    DescriptorsLeft(pid_t process, unsigned more) : process_(process) {
+        EXPECT_EQ(::prlimit(process, RLIMIT_NOFILE, nullptr, &before_), 0);
+        rlim_t end = 0;
+        for (unsigned free = 0; free <= more; ++end) free += is_open(end) ? 0 : 1;
+        ::rlimit const tight{end - 1, before_.rlim_max};
+        EXPECT_EQ(::prlimit(process, RLIMIT_NOFILE, &tight, nullptr), 0);
+    }
+    ~DescriptorsLeft() { ::prlimit(process_, RLIMIT_NOFILE, &before_, nullptr); }
+    DescriptorsLeft(DescriptorsLeft const&) = delete;
+    DescriptorsLeft& operator=(DescriptorsLeft const&) = delete;
+
+   private:
+    [[nodiscard]] bool is_open(rlim_t number) const {
+        auto const file = "/proc/" + std::to_string(process_) + "/fd/" + std::to_string(number);
+        return std::filesystem::is_symlink(file);
+    }
+
+    pid_t process_;
+    ::rlimit before_{};
+};
+
+class DescriptorsTest : public testing::Test {
+   protected:
+    void SetUp() override { ASSERT_EQ(owner_.line(), "serving"); }
+    [[nodiscard]] Connection connect(std::chrono::nanoseconds timeout = patience) const {
+        return Connection(path_.get(), {.timeout = timeout});
+    }
+    [[nodiscard]] pid_t owner() const { return owner_.pid(); }
+    [[nodiscard]] auto owner_holds() const {
+        auto const folder = "/proc/" + std::to_string(owner()) + "/fd";
+        return std::distance(std::filesystem::directory_iterator(folder), {});
+    }
+
+   private:
+    SocketPath path_;
+    Process owner_{{"own", path_.get(), "2"}};
+};
+
+TEST_F(DescriptorsTest, clientHasNoneForAChannelsMemory) {
+    Connection const connection = connect();
+    auto first = connection.channel<Ask, Told>();
+    Held const before = Held::now();
+    for (unsigned left = 0; left < 2; ++left) {
+        DescriptorsLeft const few(::getpid(), left);
+        CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), SystemError,
+                              "Too many open files");
+    }
+    // Neither the connection nor its channels have suffered, and no block is lost.
+    EXPECT_EQ(first.call({1}, patience).twice, 2U);
+    EXPECT_EQ(Held::now(), before);
+    auto second = connection.channel<Ask, Told>();
+    EXPECT_EQ(second.call({2}, patience).twice, 4U);
+}
+
+TEST_F(DescriptorsTest, clientHasNoneToConnect) {
+    unsigned left = 0;
+    Held const before = Held::now();
+    for (std::optional<Connection> connection; !connection; ++left) {
+        ASSERT_LT(left, 10U);
+        DescriptorsLeft const few(::getpid(), left);
+        try {
+            connection.emplace(connect());
+        } catch (SystemError const& error) {
+            EXPECT_EQ(error.code(), EMFILE) << error.what();
+        }
+    }
+    EXPECT_GT(left, 2U);
+    EXPECT_EQ(Held::now(), before);
+}
+
+TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
+    Connection const first = connect();
+    auto channel = first.channel<Ask, Told>();
+    Connection const later = connect();  // P has closed what it sent by now
+    auto const held = owner_holds();
+    {
+        DescriptorsLeft const none(owner(), 0);
+        CARILLON_EXPECT_ERROR(connect(50ms), TimeoutError, "not answered");
+        EXPECT_EQ(channel.call({1}, patience).twice, 2U);
+    }
+    // Who has given up stands in the queue still, before this one.
+    EXPECT_NE(connect().owner().process, 0);
+    ASSERT_TRUE(eventually([&] { return owner_holds() == held; }));
+    {  // Enough for the socket, and not to learn of the process's end.
+        DescriptorsLeft const one(owner(), 1);
+        CARILLON_EXPECT_ERROR(connect(), RefusedError, "Too many open files");
+    }
+    auto second = connect().channel<Ask, Told>();
+    EXPECT_EQ(second.call({2}, patience).twice, 4U);
+}
+
+TEST_F(DescriptorsTest, ownerHasNoneForAChannelsMemory) {
+    Connection const connection = connect();
+    for (unsigned left = 0; left < 2; ++left) {
+        DescriptorsLeft const few(owner(), left);
+        for (unsigned i = 0; i < 4; ++i) {
+            CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), RefusedError,
+                                  "Too many open files");
+        }
+    }
+    auto first = connection.channel<Ask, Told>();
+    auto second = connection.channel<Ask, Told>();
+    EXPECT_EQ(first.call({1}, patience).twice, 2U);
+    EXPECT_EQ(second.call({2}, patience).twice, 4U);
+}
+
+}  // namespace
+}  // namespace carillon::test
