@@ -205,7 +205,7 @@ void ClientSession::require_open(std::string_view call) const {
         case KernelState::failed:
             throw StoppedError(call, "the kernel has failed: " + state_text_);
         default:
-            throw StoppedError(call, "the kernel was stopped");
+            throw StoppedError(call, state_text_.empty() ? "the kernel was stopped" : state_text_);
     }
 }
 
@@ -234,6 +234,9 @@ bool ClientSession::receive_all() {
             return false;
         } catch (Error const& error) {
             lose_owner(fmt::format("the owner of the kernel talks nonsense: {}", error.what()));
+            return false;
+        } catch (std::exception const&) {
+            lose_owner("no memory left");  // as long as a text may be that takes none
             return false;
         }
     }

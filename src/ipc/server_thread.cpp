@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "ipc/attached.hpp"
 #include "os/thread.hpp"
 
 namespace carillon::detail {
@@ -22,8 +21,6 @@ constexpr std::chrono::seconds longest_silence{5};
 // How often the kernel is looked at while somebody has a block of it.
 constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
-// Who wants a channel waits so long for a block that is at the last request of a client that went.
-constexpr std::chrono::seconds longest_end{1};
 constexpr std::chrono::milliseconds idle_period{200};
 // Whether it has ended by itself the driver is asked, which may take a lock: once in so many turns.
 constexpr unsigned turns_before_asking = 10;
@@ -69,7 +66,7 @@ ServerThread::~ServerThread() {
     wakeup_.wake();
     thread_.join();
     for (auto const& session : sessions_) {
-        for (auto const& [lease, held] : session->leases) leases_->end(held.block);
+        for (auto const& [lease, held] : session->leases) give_back(held.block);
     }
 }
 
@@ -93,19 +90,30 @@ std::vector<ConnectedClient> ServerThread::clients() const {
 
 void ServerThread::serve(std::stop_token const& stop) {
     for (unsigned turn = 0; !stop.stop_requested(); ++turn) {
-        auto const period = leases_->any_ends()     ? end_period
-                            : leases_->count() == 0 ? idle_period
-                                                    : look_period;
-        std::vector<::pollfd> descriptors = watched();
-        (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period.count()));
-        wakeup_.reset();
-        std::lock_guard const lock(mutex_);
-        accept_all();
-        for (auto const& session : sessions_) receive_from(*session);
-        tell_state(turn % turns_before_asking == 0);
-        drop_over();  // whoever asks now may have what they had
-        for (auto const& session : sessions_) lend_to(*session);
+        try {
+            take_turn(turn);
+        } catch (std::exception const&) {  // no memory: the next turn does what this one has not
+            std::this_thread::sleep_for(look_period);
+        }
     }
+}
+
+std::chrono::milliseconds ServerThread::period() const {
+    if (kernel_ended()) return idle_period;  // no block leaves anything any more
+    if (leases_->any_ends()) return end_period;
+    return leases_->count() == 0 ? idle_period : look_period;
+}
+
+void ServerThread::take_turn(unsigned turn) {
+    std::vector<::pollfd> descriptors = watched();
+    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period().count()));
+    wakeup_.reset();
+    std::lock_guard const lock(mutex_);
+    accept_all();
+    for (auto const& session : sessions_) receive_from(*session);
+    tell_state(turn % turns_before_asking == 0);
+    drop_over();  // whoever asks now may have what they had
+    for (auto const& session : sessions_) lend_to(*session);
 }
 
 std::vector<::pollfd> ServerThread::watched() const {
@@ -159,10 +167,13 @@ void ServerThread::receive_from(Session& session) {
             Decoded const decoded = decode(message.bytes, message.descriptors.size());
             handle(session, decoded.id, decoded.message);
         } catch (VersionError const& error) {
-            refuse(session, 0, RefusalReason::version, error.what());
+            refuse(session, 0, RefusalReason::version, cause_of(error));
             session.over = true;
         } catch (Error const& error) {
             refuse(session, 0, RefusalReason::bad_message, error.what());
+            session.over = true;
+        } catch (std::exception const& error) {  // no memory
+            refuse(session, 0, RefusalReason::other, error.what());
             session.over = true;
         }
     }
@@ -182,19 +193,34 @@ void ServerThread::drop_over() {
 }
 
 void ServerThread::tell_state(bool ask_device) {
+    if (kernel_ended()) return;
+    // Its word says nothing of an end of its own.
     KernelState const state =
         ask_device ? leases_->kernel()->state() : leases_->kernel()->state_word().load();
     if (state == told_) return;
+    told_text_ = why_closed(state);
     told_ = state;
-    std::string text;
-    try {
-        leases_->kernel()->require_open("the kernel");
-    } catch (std::exception const& error) {
-        text = error.what();
-    }
     for (auto const& session : sessions_) {
-        if (!session->name.empty()) send(*session, 0, Notice{state, text});
+        if (!session->name.empty()) send(*session, 0, Notice{told_, told_text_});
     }
+}
+
+std::string ServerThread::why_closed(KernelState state) const {
+    constexpr char const* asked = "the kernel";
+    try {
+        if (state == KernelState::draining) {
+            leases_->kernel()->require_open(asked);
+        } else {
+            leases_->kernel()->require_alive(asked);
+        }
+    } catch (Error const& error) {
+        return error.call() == asked ? cause_of(error) : error.what();
+    } catch (std::exception const& error) {
+        return error.what();
+    } catch (...) {  // a handler may throw anything
+        return "its handler threw what is no exception";
+    }
+    return {};
 }
 
 void ServerThread::handle(Session& session, std::uint32_t id, Message const& message) {
@@ -228,7 +254,7 @@ void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello
     require_allowed(session);
     session.name = hello.name;
     send(session, id, Welcome{static_cast<std::uint32_t>(::getpid()), instance_, options_.name});
-    if (told_ != KernelState::running) send(session, 0, Notice{told_, ""});
+    if (told_ != KernelState::running) send(session, 0, Notice{told_, told_text_});
 }
 
 void ServerThread::answer(Session& session, std::uint32_t id, Look const& look) {
@@ -256,55 +282,6 @@ void ServerThread::answer(Session& session, std::uint32_t id, Look const& look) 
     send(session, id, seen);
 }
 
-void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
-    require_types(attach);
-    std::size_t const channels = session.leases.size() + session.asks.size();
-    if (channels >= options_.channels_per_connection) {
-        throw Refusal{RefusalReason::too_many_of_client,
-                      fmt::format("it has {} channels already", channels)};
-    }
-    session.asks.push_back({id, attach, Clock::now()});
-}
-
-void ServerThread::lend_to(Session& session) {
-    while (!session.asks.empty()) {
-        Ask const& ask = session.asks.front();
-        try {
-            if (!lend(session, ask)) return;
-        } catch (Refusal const& refusal) {
-            refuse(session, ask.id, refusal.reason, refusal.text);
-        }
-        session.asks.pop_front();
-    }
-}
-
-bool ServerThread::lend(Session& session, Ask const& ask) {
-    require_open();
-    SharedFiles files;
-    Attached attached;
-    std::optional<Leases::Lent> lent;
-    try {
-        lent = leases_->begin(session.peer.uid, ask.attach.host_memory
-                                                    ? ChannelSharing::exported_from_host
-                                                    : Leases::sharing_for(leases_->device()));
-        if (lent) attached = describe(*leases_, *lent->memory, files);
-    } catch (Error const& error) {
-        if (lent) leases_->end(lent->block);
-        throw Refusal{RefusalReason::other, error.what()};
-    }
-    if (!lent) {
-        if (leases_->any_ends() && Clock::now() - ask.since < longest_end) return false;
-        throw Refusal{RefusalReason::full,
-                      fmt::format("all {} blocks of the kernel have clients, or are at the last "
-                                  "requests of those that went",
-                                  leases_->blocks()->channels())};
-    }
-    attached.lease = ++last_lease_;
-    session.leases[attached.lease] = {lent->block, Clock::now()};
-    send(session, ask.id, attached, {files.device.get(), files.host.get()});
-    return true;
-}
-
 void ServerThread::require_allowed(Session const& session) const {
     if (options_.users.empty() && options_.groups.empty()) return;
     PeerCredentials const& peer = session.peer;
@@ -318,37 +295,11 @@ void ServerThread::require_allowed(Session const& session) const {
                   fmt::format("the user {} is not among those that may attach", peer.uid)};
 }
 
-void ServerThread::require_open() const {
-    try {
-        leases_->kernel()->require_open("the kernel");
-    } catch (std::exception const& error) {
-        throw Refusal{RefusalReason::stopping, error.what()};
-    }
-}
-
-void ServerThread::require_types(Attach const& attach) const {
-    if (attach.object != options_.name) {
-        throw Refusal{
-            RefusalReason::unknown_object,
-            fmt::format("there is no \"{}\" here, but \"{}\"", attach.object, options_.name)};
-    }
-    auto const check = [](char const* what, MessageType const& ours, WireType const& theirs) {
-        if (ours.bytes == theirs.bytes && ours.alignment == theirs.alignment &&
-            ours.layout == theirs.layout)
-            return;
-        throw Refusal{RefusalReason::wrong_types,
-                      fmt::format("the kernel's {} is {} of {} bytes, the client's {} of {}", what,
-                                  ours.name, ours.bytes, theirs.name, theirs.bytes)};
-    };
-    check("request", leases_->types().request, attach.request);
-    check("reply", leases_->types().reply, attach.reply);
-}
-
 void ServerThread::send(Session& session, std::uint32_t id, Message const& message,
                         std::vector<int> const& descriptors) {
     try {
         if (!session.socket.send(call, encode(id, message), descriptors)) session.over = true;
-    } catch (Error const& error) {
+    } catch (std::exception const& error) {  // or no memory
         log(session,
             fmt::format("dropped, since it does not read what it is sent: {}", error.what()));
         session.over = true;
@@ -373,17 +324,6 @@ void ServerThread::log(Session const& session, std::string_view what) const noex
             std::fputs((line + '\n').c_str(), stderr);
         }
     } catch (...) {  // the line is lost
-    }
-}
-
-void ServerThread::end_lease(Session& session, std::uint32_t lease) {
-    auto const found = session.leases.find(lease);
-    if (found == session.leases.end()) return;
-    unsigned const block = found->second.block;
-    session.leases.erase(found);
-    try {
-        leases_->end(block);
-    } catch (Error const&) {  // memory that could not be flushed: the block stays lent
     }
 }
 

@@ -78,6 +78,8 @@ class ServerThread {
     };
 
     void serve(std::stop_token const& stop);
+    void take_turn(unsigned turn);
+    [[nodiscard]] std::chrono::milliseconds period() const;
     [[nodiscard]] std::vector<::pollfd> watched() const;
     void accept_all();
     void accept(UnixSocket socket);
@@ -85,6 +87,11 @@ class ServerThread {
     void drop_over();
     void lend_to(Session& session);
     void tell_state(bool ask_device);
+    [[nodiscard]] bool kernel_ended() const {
+        return told_ == KernelState::stopped || told_ == KernelState::failed;
+    }
+    // Why it takes no more requests.
+    [[nodiscard]] std::string why_closed(KernelState state) const;
 
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
@@ -101,6 +108,7 @@ class ServerThread {
     void require_types(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
     void log(Session const& session, std::string_view what) const noexcept;
+    void give_back(unsigned block) noexcept;
 
     ProcessMark mark_;
     std::filesystem::path path_;
@@ -112,8 +120,9 @@ class ServerThread {
     mutable std::mutex mutex_;  // of sessions_ and what is in them
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
-    bool deaf_ = false;  // the listener is not looked at
-    KernelState told_ = KernelState::running;
+    bool deaf_ = false;                        // the listener is not looked at
+    KernelState told_ = KernelState::running;  // an end is final
+    std::string told_text_;                    // why, unless it runs
     std::jthread thread_;
 };
 
