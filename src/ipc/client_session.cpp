@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "ipc/wire.hpp"
 #include "os/thread.hpp"
 
 namespace carillon::detail {
@@ -23,12 +24,16 @@ constexpr char const* attach_call = "Connection::channel";
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds idle_period{1000};
 
+// A program may be called anything: what a name has no room for is left out.
+std::string name_of_program() {
+    std::string name = program_invocation_short_name;
+    WireWriter::clean(name);
+    return name.empty() ? "nameless" : name.substr(0, longest_name);
+}
+
 ConnectOptions checked(ConnectOptions options) {
-    if (options.name.empty()) options.name = program_invocation_short_name;
-    if (options.name.size() > longest_name) {
-        throw UsageError(connect_call, fmt::format("a name of {} characters: {} at most are",
-                                                   options.name.size(), longest_name));
-    }
+    if (options.name.empty()) options.name = name_of_program();
+    require_name(connect_call, "client", options.name);
     if (options.timeout.count() <= 0) {
         throw UsageError(connect_call, "a timeout that is over already");
     }
@@ -36,7 +41,7 @@ ConnectOptions checked(ConnectOptions options) {
 }
 
 WireType wire_type(MessageType const& type) {
-    return {type.bytes, type.alignment, type.layout, type.name.substr(0, longest_name)};
+    return {type.bytes, type.alignment, type.layout, type.name};
 }
 
 }  // namespace
@@ -93,10 +98,7 @@ std::string ClientSession::why_host_memory() const {
 }
 
 LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
-    if (object.empty() || object.size() > longest_name) {
-        throw UsageError(attach_call,
-                         fmt::format("the name of a kernel has 1 to {} characters", longest_name));
-    }
+    require_name(attach_call, "kernel", object);
     Deadline const deadline(options_.timeout);
     auto lease = map_anywhere({std::string(object), wire_type(types.request),
                                wire_type(types.reply), options_.host_memory},

@@ -177,6 +177,16 @@ void read_kind(WireReader& wire, std::size_t index, std::variant<Each...>& into)
 
 }  // namespace
 
+void require_name(std::string_view call, std::string_view what, std::string_view name) {
+    if (name.empty() || name.size() > longest_name) {
+        throw UsageError(call, fmt::format("a name of {} characters for the {}: 1 to {} are",
+                                           name.size(), what, longest_name));
+    }
+    if (control_character(name) != std::string_view::npos) {
+        throw UsageError(call, fmt::format("a control character in the name of the {}", what));
+    }
+}
+
 std::string cause_of(Error const& error) {
     std::string const text = error.what();
     std::string const call = error.call() + ": ";

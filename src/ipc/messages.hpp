@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -118,6 +119,9 @@ struct Seen {  // owner: to Look
 
 using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, Detach, Notice,
                              Drained, Look, Seen>;
+
+// Throws UsageError, in the name of `call`, for what is no name; `what` is it the name of.
+void require_name(std::string_view call, std::string_view what, std::string_view name);
 
 // What an error says, without the call that failed: for texts.
 [[nodiscard]] std::string cause_of(Error const& error);

@@ -29,10 +29,7 @@ constexpr unsigned messages_in_a_turn = 16;
 constexpr unsigned connections_in_a_turn = 16;
 
 ServeOptions const& checked(ServeOptions const& options) {
-    if (options.name.empty() || options.name.size() > longest_name) {
-        throw UsageError(call, fmt::format("a name of {} characters: 1 to {} are",
-                                           options.name.size(), longest_name));
-    }
+    require_name(call, "kernel", options.name);
     if ((options.mode & ~0777U) != 0) {
         throw UsageError(
             call, fmt::format("permissions {:o}: a socket has nine bits of them", options.mode));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whom an owner does not let in, and what it makes of those who do not keep to the handshake. P:
 // the owner, in this process. C: a client, in another or in this one.
+#include <errno.h>  // program_invocation_short_name
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -197,6 +198,7 @@ TEST_F(RefusedTest, clientOfAnotherVersion) {
 TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = ""}), UsageError, "a name of 0 characters");
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
+    CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError, "Server: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
     CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError, "ever connect");
     Server const server = serve();
@@ -204,7 +206,22 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = std::string(64, 'x')}), UsageError,
                           "64 characters");
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError, "over already");
-    CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>("")), UsageError, "1 to 63");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.name = "a\nb"}), UsageError,
+                          "Connection: a control character");
+    Connection const owner = connect();
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("")), UsageError, "1 to 63");
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("a\x7f")), UsageError,
+                          "Connection::channel: a control character");
+}
+
+TEST_F(RefusedTest, programOfAnyNameMayConnect) {
+    Server const server = serve();
+    char* const before = program_invocation_short_name;
+    for (std::string name : {std::string(), std::string(200, 'x'), std::string("a\nb")}) {
+        program_invocation_short_name = name.data();
+        EXPECT_NO_THROW((void)connect()) << name;
+    }
+    program_invocation_short_name = before;
 }
 
 TEST_F(RefusedTest, nobodyServes) { CARILLON_EXPECT_ERROR(connect(), SystemError, path()); }
