@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes ctest entries of a GoogleTest program, one for each of its suites. To be run by cmake -P:
+# PROGRAM, FILTER (of GoogleTest), LABEL, PROPERTIES (of each entry) and FILE, where they go.
+execute_process(COMMAND "${PROGRAM}" --gtest_list_tests "--gtest_filter=${FILTER}"
+                TIMEOUT 60 OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
+
+# How the output of a suite ends of which nothing ran and nothing failed.
+set(all_were_skipped [[\[  PASSED  \] 0 tests\.
+(\[  SKIPPED \][^
+]*
+)+$]])
+set(entries "")
+set(tests "")
+
+# Adds the entry of `suite` with `tests`.
+macro(add_suite)
+  if(tests)
+    list(LENGTH tests count)
+    list(JOIN tests ":" names)
+    string(APPEND entries "add_test([==[${LABEL}.${suite}]==] [==[${PROGRAM}]==]\n"
+                          "  [==[--gtest_filter=${names}]==])\n"
+                          "set_tests_properties([==[${LABEL}.${suite}]==] PROPERTIES\n"
+                          "  COST ${count} SKIP_REGULAR_EXPRESSION [==[${all_were_skipped}]==]\n")
+    foreach(property ${PROPERTIES})
+      string(APPEND entries "  [==[${property}]==]")
+    endforeach()
+    string(APPEND entries ")\n")
+  endif()
+  set(tests "")
+endmacro()
+
+# A suite's line ends with a dot, a test's begins with two spaces; behind # is what they are made of.
+string(REGEX REPLACE " +#[^\n]*" "" listed "${listed}")
+string(REPLACE "\n" ";" lines "${listed}")
+foreach(line ${lines})
+  if(line MATCHES "^  (.+)")
+    list(APPEND tests "${suite}.${CMAKE_MATCH_1}")
+  elseif(line MATCHES "^([^ ]+)\\.$")
+    add_suite()
+    set(suite "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+add_suite()
+file(WRITE "${FILE}" "${entries}")
