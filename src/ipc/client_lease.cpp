@@ -22,6 +22,7 @@ void ClientLease::require_alive(std::string_view call) {
 }
 
 void ClientLease::ask(std::function<bool()> answered) {
+    if (session_->inherited()) return;  // who held the lock may not be there
     std::lock_guard const lock(mutex_);
     answered_ = std::move(answered);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>  // program_invocation_short_name
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -40,6 +41,17 @@ ConnectOptions checked(ConnectOptions options) {
     return options;
 }
 
+// Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
+FileDescriptor end_of_owner(UnixSocket const& socket) {
+    pid_t const owner = socket.peer(connect_call).pid;
+    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) {
+        throw OwnerGoneError(connect_call,
+                             "the process that listened there has ended, and a child "
+                             "of it has the socket still");
+    }
+    return end_of_process(connect_call, owner);
+}
+
 WireType wire_type(MessageType const& type) {
     return {type.bytes, type.alignment, type.layout, type.name};
 }
@@ -49,7 +61,7 @@ WireType wire_type(MessageType const& type) {
 ClientSession::ClientSession(std::filesystem::path const& path, ConnectOptions const& options)
     : options_(checked(options)),
       socket_(connect_unix(connect_call, path, options_.timeout)),
-      owners_end_(end_of_process(connect_call, socket_.peer(connect_call).pid)),
+      owners_end_(end_of_owner(socket_)),
       wakeup_(connect_call) {}
 
 std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,

@@ -48,6 +48,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     [[nodiscard]] OwnerStatus status();
     [[nodiscard]] std::string why_host_memory() const;
     void require_own(std::string_view call) const { mark_.require_own(call); }
+    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // For its leases.
     void detach(ClientLease& lease) noexcept;

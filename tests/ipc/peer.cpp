@@ -2,6 +2,7 @@
 // The other process of the tests beside it: its first argument is its role. It says what it has
 // done in lines on its output, waits where it is told to for a line on its input, and ends with 0
 // where all was as it should be.
+#include <poll.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -139,13 +140,51 @@ int list_drivers(Arguments const& arguments) {
     return 0;
 }
 
-// PATH BLOCKS: owns an emulated kernel until its input ends.
+// So that a child has all that this process has, until its input ends.
+void leave_child() {
+    if (::fork() != 0) return;
+    ::pollfd input{0, 0, 0};  // whose words are not for the child
+    (void)::poll(&input, 1, -1);
+    ::_exit(0);
+}
+
+// PATH: attaches and ends, and leaves a child.
+int fork_and_end(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    std::uint64_t served = 0;
+    if (!call_once(channel, 0, served)) return 3;
+    leave_child();
+    say("attached");
+    (void)await_word();
+    ::_exit(0);  // without a word
+}
+
+// PATH: exits with all of it alive, on both sides.
+int exit_with_all(Arguments const& arguments) {
+    static auto const device = Device::open("emulated");
+    static PersistentKernel<CountingHandler, SharedChannels> const kernel(
+        device, {.blocks = 3, .idle = IdlePolicy::park()});
+    static Server const server = kernel.serve(arguments.at(0));
+    static Connection const owner(arguments.at(0), {.timeout = long_enough});
+    static auto channel = owner.channel<Ask, Told>();
+    // Never destroyed at all.
+    auto const* const forgotten = new Connection(arguments.at(0), {.timeout = long_enough});
+    auto* const left = new Counted(forgotten->channel<Ask, Told>());
+    std::uint64_t served = 0;
+    if (!call_once(channel, 0, served) || !call_once(*left, 0, served)) return 3;
+    say("exits");
+    std::exit(0);
+}
+
+// PATH BLOCKS: owns an emulated kernel until its input ends; with one word more it leaves a child.
 int own(Arguments const& arguments) {
     auto const device = Device::open("emulated");
     KernelOptions const options{.blocks = static_cast<unsigned>(std::stoul(arguments.at(1))),
                                 .idle = IdlePolicy::park()};
     PersistentKernel<CountingHandler, SharedChannels> const kernel(device, options);
     Server const server = kernel.serve(arguments.at(0));
+    if (2 < arguments.size()) leave_child();
     say("serving");
     while (await_word()) {
     }
@@ -162,6 +201,8 @@ int main(int argc, char** argv) {
         {"want-others", &want_others},
         {"be-another", &be_another},
         {"list-drivers", &list_drivers},
+        {"fork-and-end", &fork_and_end},
+        {"exit-with-all", &exit_with_all},
         {"own", &own}};
     if (argc < 3 || !roles.contains(argv[1])) return 2;
     try {
