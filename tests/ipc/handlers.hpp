@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "carillon/block.hpp"
+#include "carillon/commands.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::test {
@@ -32,6 +34,34 @@ struct SumHandler {
         LongAsk told = ask;
         for (std::uint64_t& word : told.word) ++word;
         return told;
+    }
+};
+
+// By the threads of a warp together.
+struct WarpHandler {
+    static constexpr unsigned threads = 32;
+    std::uint64_t served = 0;
+
+    CARILLON_HD Told operator()(Ask const& ask) { return {2 * ask.value, served++}; }
+};
+
+// Of several kinds of requests, some of which it refuses.
+struct Deposit {
+    std::uint64_t amount;
+};
+struct Withdraw {
+    static constexpr std::uint32_t opcode = 700;
+    std::uint64_t amount;
+};
+inline constexpr std::uint32_t too_much = 41;
+struct AccountHandler {
+    using Commands = carillon::Commands<Deposit, Withdraw>;
+    std::uint64_t balance = 0;
+
+    CARILLON_HD std::uint64_t operator()(Deposit const& of) { return balance += of.amount; }
+    CARILLON_HD Outcome<std::uint64_t> operator()(Withdraw const& of) {
+        if (balance < of.amount) return Refusal{too_much};
+        return balance -= of.amount;
     }
 };
 

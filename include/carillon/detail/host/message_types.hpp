@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
 
-#include "carillon/detail/wire/line.hpp"
+#include "carillon/commands.hpp"
 
 namespace carillon::detail {
 
@@ -37,6 +38,20 @@ template <class T, class Described = T>
             type_name(typeid(Described).name())};
 }
 
+// The same of a packet by which a command of a table travels: the opcode of each, and its size, are
+// known, and count.
+template <class Packet, class... Command>
+[[nodiscard]] MessageType packet_type(Commands<Command...> const* /*table*/) {
+    MessageType type = message_type<Packet, Commands<Command...>>();
+    auto const add = [&]<class One>(std::type_identity<One> /*which*/) {
+        std::uint64_t const opcode = Commands<Command...>::template opcode<One>();
+        std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
+        type.layout = hash_of(typeid(One).name(), 31 * type.layout + number);
+    };
+    (add(std::type_identity<Command>()), ...);
+    return type;
+}
+
 // Request and reply of a channel.
 struct MessageTypes {
     MessageType request;
@@ -46,9 +61,9 @@ struct MessageTypes {
     template <class Messages>
     [[nodiscard]] static MessageTypes of() {
         if constexpr (Messages::has_commands) {
-            using Table = typename Messages::Table;
-            return {message_type<typename Messages::Request, Table>(),
-                    message_type<typename Messages::Reply, Table>()};
+            typename Messages::Table const* const table = nullptr;
+            return {packet_type<typename Messages::Request>(table),
+                    packet_type<typename Messages::Reply>(table)};
         } else {
             return {message_type<typename Messages::Request>(),
                     message_type<typename Messages::Reply>()};
