@@ -18,6 +18,7 @@
 #include "ipc/handlers.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/process.hpp"
+#include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "support/expect_error.hpp"
 
@@ -158,21 +159,6 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
     EXPECT_NE(lines[0].find(who), std::string::npos) << lines[0];
     EXPECT_NE(lines[0].find("there is no \"quotes\" here"), std::string::npos) << lines[0];
     EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
-}
-
-// What a stranger is told before it is dropped, which it is.
-RefusalReason last_words(detail::UnixSocket const& stranger) {
-    RefusalReason reason = RefusalReason::other;
-    EXPECT_TRUE(eventually([&] {
-        auto const received = stranger.receive("test");
-        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
-            auto const decoded = detail::decode(message->bytes, 0);
-            auto const* refused = std::get_if<detail::Refused>(&decoded.message);
-            if (refused != nullptr) reason = refused->reason;
-        }
-        return std::holds_alternative<detail::PeerClosed>(received);
-    }));
-    return reason;
 }
 
 TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {

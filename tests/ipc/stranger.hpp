@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever connects to an owner and says what it likes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "carillon/error.hpp"
+#include "ipc/messages.hpp"
+#include "os/unix_socket.hpp"
+#include "support/eventually.hpp"
+
+namespace carillon::test {
+
+inline detail::UnixSocket stranger_at(std::string const& path) {
+    return detail::connect_unix("test", path, patience);
+}
+
+// False: it has been dropped.
+inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,
+                std::uint32_t id = 1) {
+    return stranger.send("test", detail::encode(id, message));
+}
+
+// What it is told before it is dropped, which it is.
+inline std::optional<RefusalReason> last_words(detail::UnixSocket const& stranger) {
+    std::optional<RefusalReason> reason;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = stranger.receive("test");
+        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
+            auto const decoded = detail::decode(message->bytes, message->descriptors.size());
+            auto const* refused = std::get_if<detail::Refused>(&decoded.message);
+            if (refused != nullptr) reason = refused->reason;
+        }
+        return std::holds_alternative<detail::PeerClosed>(received);
+    }));
+    return reason;
+}
+
+}  // namespace carillon::test

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an owner makes of those who say too much, too little, or what is not theirs to say, while
+// another client goes on. P: the owner; C: the other client; both in this process, as the stranger.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "ipc/stranger.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+detail::WireType wire_type(detail::MessageType const& type) {
+    return {type.bytes, type.alignment, type.layout, type.name};
+}
+
+detail::Attach attach() {
+    auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
+    return {"kernel", wire_type(types.request), wire_type(types.reply), true};
+}
+
+class StrangersTest : public testing::Test {
+   protected:
+    ~StrangersTest() override {
+        // Nobody else has suffered.
+        EXPECT_EQ(other_.call({21}, patience).twice, 42U);
+        EXPECT_TRUE(eventually([&] { return server_.clients().size() == 1; }));
+    }
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] detail::UnixSocket stranger() const { return stranger_at(path_.get()); }
+    [[nodiscard]] auto& kernel() { return kernel_; }
+    [[nodiscard]] auto& other() { return other_; }
+    // One that has introduced itself.
+    [[nodiscard]] detail::UnixSocket known() const {
+        detail::UnixSocket known = stranger();
+        EXPECT_TRUE(say(known, detail::Hello{"stranger"}));
+        return known;
+    }
+
+   private:
+    SocketPath path_;
+    Device device_ = Device::open("emulated");
+    PersistentKernel<CountingHandler, SharedChannels> kernel_{
+        device_, {.blocks = 2, .idle = IdlePolicy::park()}};
+    Server server_ = kernel_.serve(path_.get());
+    Channel<Ask, Told> other_ = Connection(path_.get(), {.timeout = patience}).channel<Ask, Told>();
+};
+
+TEST_F(StrangersTest, oneThatSaysNothingIsDroppedAfterAWhile) {
+    detail::UnixSocket const silent = stranger();
+    ::pollfd closed{silent.fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&closed, 1, static_cast<int>(std::chrono::milliseconds(patience).count())), 1);
+    EXPECT_EQ(last_words(silent), std::nullopt);
+}
+
+TEST_F(StrangersTest, oneThatWantsAChannelBeforeItSaysWhoItIs) {
+    detail::UnixSocket const rude = stranger();
+    EXPECT_TRUE(say(rude, attach()));
+    EXPECT_EQ(last_words(rude), RefusalReason::bad_message);
+}
+
+TEST_F(StrangersTest, oneThatIntroducesItselfTwice) {
+    detail::UnixSocket const twice = known();
+    EXPECT_TRUE(say(twice, detail::Hello{"another"}));
+    EXPECT_EQ(last_words(twice), RefusalReason::bad_message);
+}
+
+TEST_F(StrangersTest, oneThatTalksAsAnOwner) {
+    detail::UnixSocket const owner = known();
+    EXPECT_TRUE(say(owner, detail::Notice{KernelState::stopped, ""}));
+    EXPECT_EQ(last_words(owner), RefusalReason::bad_message);
+}
+
+TEST_F(StrangersTest, oneThatSendsHalfAMessage) {
+    detail::UnixSocket const half = stranger();
+    std::vector<std::byte> hello = detail::encode(1, detail::Hello{"stranger"});
+    hello.resize(hello.size() / 2);
+    EXPECT_TRUE(half.send("test", hello));
+    EXPECT_EQ(last_words(half), RefusalReason::bad_message);
+}
+
+TEST_F(StrangersTest, oneThatSendsDescriptors) {
+    detail::UnixSocket const generous = stranger();
+    std::vector<int> const descriptors{0, 0};
+    EXPECT_TRUE(generous.send("test", detail::encode(1, detail::Hello{"stranger"}), descriptors));
+    EXPECT_EQ(last_words(generous), RefusalReason::bad_message);
+}
+
+TEST_F(StrangersTest, leasesOfOthersAreNotTheirs) {
+    {
+        detail::UnixSocket const thief = known();
+        for (std::uint32_t lease = 1; lease < 8; ++lease) {
+            EXPECT_TRUE(say(thief, detail::Mapped{lease, false, "no"}));
+            EXPECT_TRUE(say(thief, detail::Drained{lease}));
+            EXPECT_TRUE(say(thief, detail::Detach{lease}));
+        }
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            ASSERT_EQ(other().call({i}, patience).twice, 2 * i);
+        }
+    }
+}
+
+// It is dropped as soon as there is no room for what it does not read.
+TEST_F(StrangersTest, oneThatAsksAndAsksAndReadsNothing) {
+    detail::UnixSocket const flood = known();
+    bool dropped = false;
+    auto const until = std::chrono::steady_clock::now() + patience;
+    for (std::uint32_t id = 2; !dropped && std::chrono::steady_clock::now() < until; ++id) {
+        try {
+            dropped = !say(flood, attach(), id);
+        } catch (SystemError const&) {  // the owner has a turn for each
+            std::this_thread::yield();
+        }
+        if (id % 64 == 0) {
+            ASSERT_EQ(other().call({id}, patience).twice, 2 * id);
+        }
+    }
+    EXPECT_TRUE(dropped);
+}
+
+TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
+    std::atomic<bool> stop = false;
+    std::vector<std::jthread> crowd;
+    for (unsigned i = 0; i < 2; ++i) {
+        crowd.emplace_back([&] {
+            while (!stop) (void)stranger();
+        });
+    }
+    for (unsigned i = 0; i < 20; ++i) {
+        Connection const owner(path(), {.timeout = patience});
+        auto channel = owner.channel<Ask, Told>();
+        EXPECT_EQ(channel.call({i}, patience).twice, 2 * i);
+    }
+    stop = true;
+}
+
+}  // namespace
+}  // namespace carillon::test
