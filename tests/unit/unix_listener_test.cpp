@@ -203,7 +203,7 @@ TEST_F(UnixListenerTest, pathOfAProcessThatWasKilledIsTakenOver) {
                   ::raise(SIGKILL);
                   return 0;
               }),
-              -1);
+              test::killed_by + SIGKILL);
     EXPECT_TRUE(socket_at(path()));
     UnixListener const listener("serve", path(), 0600);
     EXPECT_TRUE(answers(listener, path()));
