@@ -58,7 +58,8 @@ bool ServerThread::lend(Session& session, Ask const& ask) {
         if (leases_->any_ends() && Clock::now() - ask.since < longest_end) return false;
         throw Refusal{RefusalReason::full,
                       fmt::format("all {} blocks of the kernel have clients, or are at the last "
-                                  "requests of those that went",
+                                  "requests of those that went, or others' "
+                                  "users have had all the memory there may be",
                                   leases_->blocks()->channels())};
     }
     attached.lease = last_lease_;
