@@ -14,6 +14,7 @@
 #include "doctor/doctor.hpp"
 #include "idle/idle.hpp"
 #include "info/info.hpp"
+#include "ipc/ipc.hpp"
 #include "load/load.hpp"
 #include "ls/ls.hpp"
 #include "rate/rate.hpp"
@@ -51,6 +52,10 @@ constexpr Entry entries[] = {
      make_copy_command},
     {"soak", "whether anything is lost, or grows, under a long load or over many starts",
      make_soak_command},
+    {"ipc",
+     "calls from other processes, what clients that come and go cost, and whether anything is lost "
+     "when processes are killed",
+     make_ipc_command},
     {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
     {"ls", "who serves kernels to other processes, and who has which of their blocks",
      make_ls_command},

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CARILLON = sys.argv.pop(1)
@@ -31,6 +32,14 @@ LITMUS_TESTS = {"lines_to_device", "lines_to_host", "lines_mpmc_to_device", "tor
 def run(*arguments, **options):
     return subprocess.run([CARILLON, *arguments], capture_output=True, text=True, timeout=60,
                           check=False, **options)
+
+
+def is_running(pid):
+    """Not of a process that has ended and nobody has asked about."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def feed(records):
@@ -204,6 +213,58 @@ class CommandTest(unittest.TestCase):
         for row in rows.values():
             self.assertEqual([row[key]["count"] for key in ("busy", "woken", "warm")], [50, 5, 5])
             self.assertNotIn("power_w", row)
+
+    def test_ipc_measures_clients_in_other_processes(self):
+        result = run("ipc", "--device", "emulated", "--calls", "100", "--clients", "3", "--visits", "2",
+                     "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("EMULATED", result.stderr)
+        report = json.loads(result.stdout)
+        self.assertTrue(report["environment"]["emulated"])
+        self.assertEqual({row["name"]: row["count"] for row in report["results"] if "rings" not in row},
+                         {"in-process": 100, "connection": 100, "other-process": 100,
+                          "one-client": 100, "all-clients": 300})
+        stalls = [(row["name"], row["rings"]) for row in report["results"] if "rings" in row]
+        self.assertEqual(stalls, [(name, rings) for rings in ("device", "host")
+                                  for name in ("alone", "attach", "exit")])
+        for ratio in ("call_over_in_process", "clients_over_1"):
+            self.assertGreater(report[ratio], 0)
+        self.assertNotIn("client_kills", report)
+
+    def test_ipc_loses_nothing_when_processes_are_killed(self):
+        result = run("ipc", "--device", "emulated", "--calls", "10", "--clients", "1", "--visits", "1",
+                     "--client-kills", "12", "--owner-kills", "3", "--seed", "7", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("seed 7\n", result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["client_kills_ok"], 12)
+        clients, owners = report["client_kills"], report["owner_kills"]
+        self.assertEqual(clients["failure"], "")
+        self.assertEqual(clients["before"], clients["after"])
+        self.assertGreater(clients["commands"], 0)
+        # How soon a client knows is up to whatever else this machine does.
+        self.assertEqual(owners["ok"] + owners["late"], 3)
+        self.assertEqual(owners["failure"], "")
+        self.assertEqual(owners["sent"], owners["answered"] + owners["unknown"])
+        self.assertGreater(owners["answered"], 0)
+
+    def test_ipc_has_no_process_behind_it(self):
+        """Those that it starts end with it, whatever ends it."""
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [CARILLON, "ipc", "--device", "emulated", "--client-kills", "1000000", "--calls", "10",
+                 "--visits", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=dict(os.environ, TMPDIR=folder)) as process:
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            started = []
+            end = time.monotonic() + 30
+            while len(started) < 8 and time.monotonic() < end:
+                started = children.read_text().split()
+            process.kill()
+            process.wait()
+        self.assertEqual(len(started), 8)
+        while any(is_running(pid) for pid in started) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual([pid for pid in started if is_running(pid)], [])
 
     def test_load_counts_from_when_a_call_was_due(self):
         result = run("load", "--device", "emulated", "--samples", "200", "--rounds", "2",
@@ -398,6 +459,8 @@ class CommandTest(unittest.TestCase):
                           ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"],
                           ["rtt", "--pause", "0"], ["rtt", "--user-iterations", "0"],
+                          ["ipc", "--calls", "0"], ["ipc", "--clients", "0"], ["ipc", "--visits", "0"],
+                          ["ipc", "--role", "nonsense"],
                           ["soak", "--load", "0"], ["soak", "--lines", "3"], ["soak", "--cycles", "0"],
                           ["soak", "--cycles", "5", "--seconds", "1"],
                           ["tune", "--seconds", "0"], ["doctor", "--device", "nonsense"],

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device source: nvcc compiles it where there is one.
+#include <carillon/carillon.hpp>
+#include <functional>
+#include <utility>
+
+#include "ipc/checked_client.hpp"
+#include "ipc/ipc.hpp"
+#include "ipc/peer.hpp"
+#include "measure/turns.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::chrono::minutes lifetime{10};  // of a kernel, whatever happens
+
+KernelOptions of_blocks(unsigned blocks) {
+    KernelOptions options;
+    options.blocks = blocks;
+    options.lifetime = lifetime;
+    return options;
+}
+
+// A client in another process.
+class Caller {
+   public:
+    Caller(std::filesystem::path const& path, std::uint64_t number)
+        : child_(start_peer({.role = "caller", .path = path, .number = number})) {
+        child_.expect("attached");
+    }
+
+    void begin(std::string const& name, std::uint32_t count) {
+        child_.talk().say("calls " + name + " " + std::to_string(count));
+    }
+    void await() { child_.expect("done"); }
+    void add_samples(std::string const& name, Samples& to) {
+        child_.talk().say("samples " + name);
+        std::size_t const before = to.size();
+        to.resize(before + std::stoul(child_.talk().line()));
+        child_.talk().read(std::as_writable_bytes(std::span(to).subspan(before)));
+    }
+    void end() {
+        child_.talk().say("end");
+        child_.await_end();
+    }
+
+   private:
+    Child child_;
+};
+
+void warm_up(Caller& caller, std::uint32_t calls) {
+    caller.begin("warm-up", calls);
+    caller.await();
+}
+
+}  // namespace
+
+std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions const& options,
+                                           Progress const& progress) {
+    // As many blocks each: what a block does, and how a client waits, may depend on that.
+    constexpr unsigned blocks = 2;
+    PersistentKernel<IpcHandler> own(device, of_blocks(blocks));
+    PersistentKernel<IpcHandler, SharedChannels> const shared(device, of_blocks(blocks));
+    SocketFolder const folder;
+    Server const server = shared.serve(folder.socket());
+    Connection const connection = connect(folder.socket(), {.timeout = patience});
+    auto channel = connection.channel<IpcHandler>();
+    CheckedClient in_process(own.channel(), 1);
+    CheckedClient connected(channel, 2);
+    Caller other(folder.socket(), 3);
+
+    std::uint32_t const calls = options.calls / options.rounds;
+    Samples samples[3];
+    std::function<void()> const turns[] = {[&] { in_process.call(calls, samples[0]); },
+                                           [&] { connected.call(calls, samples[1]); },
+                                           [&] {
+                                               other.begin("calls", calls);
+                                               other.await();
+                                           }};
+    in_process.burst(8);
+    connected.burst(8);
+    warm_up(other, calls);
+    take_turns(options.rounds, std::size(turns), progress,
+               [&](std::size_t turn) { turns[turn](); });
+    other.add_samples("calls", samples[2]);
+    other.end();
+    return {summarize("in-process", samples[0]), summarize("connection", samples[1]),
+            summarize("other-process", samples[2])};
+}
+
+std::vector<LatencySummary> time_ipc_clients(Device const& device, IpcOptions const& options,
+                                             Progress const& progress) {
+    PersistentKernel<IpcHandler, SharedChannels> const kernel(device, of_blocks(options.clients));
+    SocketFolder const folder;
+    Server const server = kernel.serve(folder.socket());
+    std::vector<Caller> callers;
+    for (unsigned i = 0; i < options.clients; ++i) callers.emplace_back(folder.socket(), i);
+
+    std::uint32_t const calls = options.calls / options.rounds;
+    for (Caller& each : callers) warm_up(each, calls / 10 + 1);
+    for (std::uint32_t round = 0; round < options.rounds; ++round) {
+        Caller& one = callers[round % callers.size()];
+        one.begin("one", calls);
+        one.await();
+        for (Caller& each : callers) each.begin("all", calls);
+        for (Caller& each : callers) each.await();
+        progress(static_cast<double>(round + 1) / options.rounds);
+    }
+    Samples one;
+    Samples all;
+    for (Caller& each : callers) {
+        each.add_samples("one", one);
+        each.add_samples("all", all);
+        each.end();
+    }
+    return {summarize("one-client", one), summarize("all-clients", all)};
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/peer.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <carillon/carillon.hpp>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "ipc/checked_client.hpp"
+
+namespace carillon::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An order is awaited for so long: whoever gives them may have others to wait for.
+constexpr std::chrono::minutes longest_idle{10};
+constexpr unsigned burst = 4;
+constexpr unsigned bursts_between_orders = 16;
+
+Connection attach_to(Peer const& peer) {
+    return Connection(peer.path, {.timeout = patience, .host_memory = peer.host_memory});
+}
+
+// "calls NAME COUNT": so many, which are kept under that name. "samples NAME": those.
+void run_caller(Peer const& peer, Talk& orders) {
+    Connection const owner = attach_to(peer);
+    auto channel = owner.channel<IpcHandler>();
+    CheckedClient client(channel, peer.number);
+    orders.say("attached");
+    std::map<std::string, Samples> samples;
+    for (;;) {
+        std::istringstream order(orders.line(longest_idle));
+        std::string what;
+        std::string name;
+        std::uint32_t count = 0;
+        order >> what >> name >> count;
+        if (what == "end") return;
+        if (what == "calls") {
+            client.call(count, samples[name]);
+            orders.say("done");
+        } else {
+            orders.say(std::to_string(samples[name].size()));
+            orders.send(std::as_bytes(std::span(samples[name])));
+        }
+    }
+}
+
+void run_visit(Peer const& peer, Talk& orders) {
+    orders.say("ready");
+    (void)orders.line(longest_idle);
+    Connection const owner = attach_to(peer);
+    auto channel = owner.channel<IpcHandler>();
+    (void)CheckedClient(channel, peer.number).call();
+    orders.say("attached");
+    (void)orders.line(longest_idle);
+}
+
+// When it is told to; then "report": says how much it has had answered. "end".
+void run_client(Peer const& peer, Talk& orders) {
+    orders.say("ready");
+    (void)orders.line(longest_idle);
+    Connection const owner = attach_to(peer);
+    auto channel = owner.channel<IpcHandler>();
+    CheckedClient client(channel, peer.number);
+    (void)client.call();
+    orders.say("attached");
+    for (;;) {
+        for (unsigned i = 0; i < bursts_between_orders; ++i) {
+            (void)client.call();
+            client.burst(burst);
+        }
+        if (!orders.heard()) continue;
+        std::string const order = orders.line();
+        orders.say(std::to_string(client.answered()));
+        if (order == "end") return;
+    }
+}
+
+// Of whichever owner serves at the path, or will soon.
+Connection await_owner(Peer const& peer) {
+    auto const end = Clock::now() + patience;
+    for (;;) {
+        try {
+            return attach_to(peer);
+        } catch (Error const&) {  // nobody listens, or whoever does ends
+            if (Clock::now() > end) throw;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+// Until the owner ends, and then: "gone TIME SENT ANSWERED UNKNOWN", times being those of the
+// steady clock, in ns. False when it is told to end.
+bool run_ledger_at_one(Peer const& peer, Talk& orders) {
+    Connection const owner = await_owner(peer);
+    auto channel = owner.channel<IpcHandler>();
+    CheckedClient client(channel, peer.number);
+    try {
+        (void)client.call();
+        // Nothing that was sent to the owner before is served by this one.
+        if (client.count() != 1) throw Error("ipc", "a new owner has served requests before");
+        orders.say("attached");
+        while (!orders.heard()) {
+            for (unsigned i = 0; i < bursts_between_orders; ++i) client.burst(burst);
+        }
+        return false;
+    } catch (OwnerGoneError const&) {
+        auto const now = Clock::now().time_since_epoch();
+        client.settle();
+        std::ostringstream said;
+        said << "gone " << std::chrono::nanoseconds(now).count() << ' ' << client.sent() << ' '
+             << client.answered() << ' ' << client.unknown();
+        orders.say(said.str());
+    }
+    return true;
+}
+
+void run_ledger(Peer const& peer, Talk& orders) {
+    while (run_ledger_at_one(peer, orders)) {
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> arguments_of(Peer const& peer) {
+    std::vector<std::string> arguments{"--role",           peer.role,  "--path",
+                                       peer.path.string(), "--number", std::to_string(peer.number),
+                                       "--device",         peer.device};
+    if (peer.host_memory) arguments.emplace_back("--host-memory");
+    return arguments;
+}
+
+SocketFolder::SocketFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "carillon-ipc-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw SystemError("mkdtemp " + name, errno);
+    folder_ = name;
+}
+
+SocketFolder::~SocketFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+void run_peer(Peer const& peer) {
+    // Whatever becomes of whoever started it.
+    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::map<std::string, void (*)(Peer const&, Talk&)> const roles{{"caller", run_caller},
+                                                                    {"visit", run_visit},
+                                                                    {"client", run_client},
+                                                                    {"ledger", run_ledger},
+                                                                    {"owner", run_owner}};
+    auto const role = roles.find(peer.role);
+    if (role == roles.end()) throw UsageError("ipc", "there is no role " + peer.role);
+    Talk orders(FileDescriptor(::dup(STDIN_FILENO)));
+    try {
+        role->second(peer, orders);
+    } catch (std::exception const& error) {
+        orders.say(std::string("failed: ") + error.what());
+        throw;
+    }
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <carillon/error.hpp>
+
+#include "ipc/ipc.hpp"
+#include "report/environment.hpp"
+
+namespace carillon::tool {
+namespace {
+
+double ratio(LatencySummary const& of, LatencySummary const& over) {
+    return over.p50_ns > 0 ? of.p50_ns / over.p50_ns : 0;
+}
+
+double microseconds(double nanoseconds) { return nanoseconds / 1000; }
+
+char const* rings(IpcStall const& stall) { return stall.host_memory ? "host" : "device"; }
+
+nlohmann::json to_json(IpcHeld const& held) {
+    return {{"descriptors", held.descriptors}, {"mappings", held.mappings}};
+}
+
+nlohmann::json to_json(ClientKills const& result) {
+    return {{"kills", result.kills},
+            {"ok", result.ok},
+            {"commands", result.commands},
+            {"failure", result.failure},
+            {"before", to_json(result.before)},
+            {"after", to_json(result.after)}};
+}
+
+nlohmann::json to_json(OwnerKills const& result) {
+    return {{"kills", result.kills},
+            {"ok", result.ok},
+            {"late", result.late},
+            {"sent", result.sent},
+            {"answered", result.answered},
+            {"unknown", result.unknown},
+            {"longest_us", result.longest_us},
+            {"longest_end_us", result.longest_end_us},
+            {"failure", result.failure}};
+}
+
+std::string stalls_table(std::vector<IpcStall> const& stalls) {
+    std::string text =
+        fmt::format("{:<34}{:>12}{:>12}{:>12}\n", "calls of one, us", "count", "p99.9", "longest");
+    for (IpcStall const& stall : stalls) {
+        auto const row = [&](char const* what, LatencySummary const& calls) {
+            text +=
+                fmt::format("{:<34}{:>12}{:>12.1f}{:>12.1f}\n",
+                            fmt::format("{} (rings in {} memory)", what, rings(stall)), calls.count,
+                            microseconds(calls.p999_ns), microseconds(calls.max_ns));
+        };
+        row("alone", stall.alone);
+        row("others attach", stall.attach);
+        row("others exit", stall.exit);
+    }
+    return text;
+}
+
+std::string kills_text(ClientKills const& result) {
+    if (result.kills == 0) return "";
+    return fmt::format(
+        "{} of {} kills of a client left all as it should be; {} requests of those that were not "
+        "killed were answered at the end. The owner had {} descriptors and {} mappings before, {} "
+        "and {} after.\n{}",
+        result.ok, result.kills, result.commands, result.before.descriptors, result.before.mappings,
+        result.after.descriptors, result.after.mappings,
+        result.failure.empty() ? "" : fmt::format("the first failure: {}\n", result.failure));
+}
+
+std::string kills_text(OwnerKills const& result) {
+    if (result.kills == 0) return "";
+    return fmt::format(
+        "{} of {} kills of the owner left all as it should be, {} more later than after {:.0f} ms; "
+        "the last client knew after {:.1f} ms, the last owner had ended after {:.1f}. Sent {}, "
+        "answered {}, unknown {}.\n{}",
+        result.ok, result.kills, result.late, owner_gone_us / 1000, result.longest_us / 1000,
+        result.longest_end_us / 1000, result.sent, result.answered, result.unknown,
+        result.failure.empty() ? "" : fmt::format("the first failure: {}\n", result.failure));
+}
+
+}  // namespace
+
+nlohmann::json to_json(IpcReport const& report) {
+    nlohmann::json rows = json_array(report.calls);
+    for (nlohmann::json const& row : json_array(report.clients)) rows.push_back(row);
+    for (IpcStall const& stall : report.stalls) {
+        for (LatencySummary const& calls : {stall.alone, stall.attach, stall.exit}) {
+            nlohmann::json row = to_json(calls);
+            row["rings"] = rings(stall);
+            rows.push_back(row);
+        }
+    }
+    nlohmann::json json{{"results", rows},
+                        {"call_over_in_process", ratio(report.calls.at(2), report.calls.at(0))},
+                        {"clients", report.client_count},
+                        {"clients_over_1", ratio(report.clients.at(1), report.clients.at(0))},
+                        {"seed", report.seed}};
+    if (report.client_kills.kills != 0) {
+        json["client_kills_ok"] = report.client_kills.ok;
+        json["client_kills"] = to_json(report.client_kills);
+    }
+    if (report.owner_kills.kills != 0) {
+        json["owner_kills_ok"] = report.owner_kills.ok;
+        json["owner_kills"] = to_json(report.owner_kills);
+    }
+    return json;
+}
+
+std::string ipc_text(IpcReport const& report) {
+    std::vector<LatencySummary> rows = report.calls;
+    rows.insert(rows.end(), report.clients.begin(), report.clients.end());
+    return fmt::format(
+        "calls, 48 bytes each way, from this process, by a connection to itself, and from another "
+        "process; and of one other process, and of {} at once\n{}"
+        "other process over in process, p50: {:.3f}; {} clients over one: {:.3f}\n{}"
+        "seed {}\n{}{}",
+        report.client_count, latency_table(rows), ratio(report.calls.at(2), report.calls.at(0)),
+        report.client_count, ratio(report.clients.at(1), report.clients.at(0)),
+        stalls_table(report.stalls), report.seed, kills_text(report.client_kills),
+        kills_text(report.owner_kills));
+}
+
+void require_sound(IpcReport const& report) {
+    ClientKills const& clients = report.client_kills;
+    OwnerKills const& owners = report.owner_kills;
+    if (!clients.sound()) {
+        throw Error("ipc", fmt::format("{} of {} kills of a client went right: {}", clients.ok,
+                                       clients.kills,
+                                       clients.failure.empty() ? "the owner's descriptors or "
+                                                                 "mappings are not as before"
+                                                               : clients.failure));
+    }
+    if (!owners.sound()) {
+        throw Error("ipc", fmt::format("{} of {} kills of the owner went right: {}",
+                                       owners.ok + owners.late, owners.kills, owners.failure));
+    }
+}
+
+}  // namespace carillon::tool
