@@ -116,5 +116,32 @@ class SummarizeTest(unittest.TestCase):
         self.assertNotIn("users.program_over_tool", summary)
 
 
+    def ipc(self):
+        rows = [row("in-process", 1000), row("other-process", 1020), row("one-client", 1000),
+                row("all-clients", 1100)]
+        for rings, longest in (("device", 500e3), ("host", 20e3)):
+            rows += [{**row(name, 1000, rings=rings), "max_ns": longest} for name in ("attach", "exit")]
+        return {"environment": ENVIRONMENT, "results": rows, "client_kills_ok": 100,
+                "owner_kills_ok": 99}
+
+    def test_other_processes_have_their_keys_and_targets(self):
+        summary, _, text = self.summarize({"results": results()}, ipc=self.ipc())
+        figures = {key: value for key, value in summary.items() if key.startswith("ipc.")}
+        self.assertEqual(figures, {"ipc.call_over_in_process": 1.02, "ipc.clients_over_1": 1.1,
+                                   "ipc.attach_stall_us": 500.0, "ipc.exit_stall_us": 500.0,
+                                   "ipc.attach_stall_host_memory_us": 20.0,
+                                   "ipc.exit_stall_host_memory_us": 20.0,
+                                   "ipc.client_kills_ok": 100, "ipc.owner_kills_ok": 99})
+        self.assertIn("| `ipc.call_over_in_process` | 1.02 | at most 1.03 | yes |", text)
+        self.assertIn("| `ipc.exit_stall_us` | 500 | at most 333 | no |", text)
+        self.assertIn("| `ipc.owner_kills_ok` | 99 | at least 100 | no |", text)
+
+    def test_kills_that_were_not_tried_have_no_key(self):
+        result = {key: value for key, value in self.ipc().items() if not key.endswith("_ok")}
+        summary, _, _ = self.summarize({"results": results()}, ipc=result)
+        self.assertNotIn("ipc.client_kills_ok", summary)
+        self.assertIn("ipc.call_over_in_process", summary)
+
+
 if __name__ == "__main__":
     unittest.main()
