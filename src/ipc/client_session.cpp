@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/client_session.hpp"
 
-#include <errno.h>  // program_invocation_short_name
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <cerrno>  // program_invocation_short_name
 #include <chrono>
+#include <csignal>
 #include <utility>
 
 #include "carillon/error.hpp"

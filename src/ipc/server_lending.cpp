@@ -77,7 +77,7 @@ void ServerThread::require_types(Attach const& attach) const {
     if (attach.object != options_.name) {
         throw Refusal{
             RefusalReason::unknown_object,
-            fmt::format("there is no \"{}\" here, but \"{}\"", attach.object, options_.name)};
+            fmt::format(R"(there is no "{}" here, but "{}")", attach.object, options_.name)};
     }
     auto const check = [](char const* what, MessageType const& ours, WireType const& theirs) {
         if (ours.bytes == theirs.bytes && ours.alignment == theirs.alignment &&
