@@ -138,12 +138,12 @@ void ServerThread::accept_all() {
 
 void ServerThread::accept(UnixSocket socket) {
     Session session{std::move(socket), {}, {}, Clock::now()};
-    if (sessions_.size() >= options_.connections) {
-        return refuse(session, 0, RefusalReason::full,
-                      fmt::format("there are {} connections already", sessions_.size()));
-    }
     try {
         session.peer = session.socket.peer(call);
+        if (sessions_.size() >= options_.connections) {
+            return refuse(session, 0, RefusalReason::full,
+                          fmt::format("there are {} connections already", sessions_.size()));
+        }
         session.process = end_of_process(call, session.peer.pid);
     } catch (Error const& error) {
         return refuse(session, 0, RefusalReason::other, error.what());
