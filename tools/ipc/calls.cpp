@@ -12,12 +12,10 @@
 namespace carillon::tool {
 namespace {
 
-constexpr std::chrono::minutes lifetime{10};  // of a kernel, whatever happens
-
 KernelOptions of_blocks(unsigned blocks) {
     KernelOptions options;
     options.blocks = blocks;
-    options.lifetime = lifetime;
+    options.lifetime = std::chrono::minutes(10);  // whatever happens
     return options;
 }
 
