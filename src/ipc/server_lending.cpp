@@ -12,8 +12,9 @@
 namespace carillon::detail {
 namespace {
 
-// Who wants a channel waits so long for a block that is at the last request of a client that went.
-constexpr std::chrono::seconds longest_end{1};
+// Who wants a channel waits so long for a block that is at the last request of a client that went:
+// not as long as a client waits for its answer (ConnectOptions::timeout), unless that is said.
+constexpr std::chrono::seconds longest_end{4};
 
 }  // namespace
 
