@@ -112,7 +112,7 @@ class PersistentKernel {
     [[nodiscard]] Server serve(std::filesystem::path const& path,
                                ServeOptions const& options = {}) const requires(shared) {
         (void)supervisor("PersistentKernel::serve");
-        return Server(path, route_.leases(), options);
+        return detail::ServerMaker::make(path, route_.leases(), options);
     }
 
     // How many serve: KernelOptions::blocks, or what was chosen.

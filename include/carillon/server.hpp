@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace carillon {
 namespace detail {
 class Leases;
+struct ServerMaker;
 class ServerThread;
 }  // namespace detail
 
@@ -44,10 +46,6 @@ struct ConnectedClient {
 // the connections, and clients find that their owner has gone.
 class Server {
    public:
-    // Throws UsageError for a path that no socket can have, at which there is something else, or at
-    // which somebody listens; for options that make no sense; SystemError.
-    Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
-           ServeOptions const& options);
     Server(Server&&) noexcept;
     Server& operator=(Server&&) noexcept;
     Server(Server const&) = delete;
@@ -59,9 +57,27 @@ class Server {
     [[nodiscard]] std::vector<ConnectedClient> clients() const;
 
    private:
+    friend struct detail::ServerMaker;
+    // Throws UsageError for a path that no socket can have, at which there is something else, or at
+    // which somebody listens; for options that make no sense; SystemError.
+    Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
+           ServeOptions const& options);
+
     [[nodiscard]] detail::ServerThread& thread(char const* call) const;
 
     std::shared_ptr<detail::ServerThread> thread_;
 };
+
+namespace detail {
+
+// What PersistentKernel::serve() does.
+struct ServerMaker {
+    [[nodiscard]] static Server make(std::filesystem::path const& path,
+                                     std::shared_ptr<Leases> leases, ServeOptions const& options) {
+        return {path, std::move(leases), options};
+    }
+};
+
+}  // namespace detail
 
 }  // namespace carillon
