@@ -25,18 +25,6 @@
 namespace carillon::test {
 namespace {
 
-template <class Call>
-bool is_fork_error(Call&& call) {
-    try {
-        (void)call();
-    } catch (ForkError const&) {
-        return true;
-    } catch (std::exception const& error) {
-        (void)std::fprintf(stderr, "in the child: %s\n", error.what());
-    }
-    return false;
-}
-
 // The number of the first of them that is no ForkError, from 1; 0 if all are.
 template <class... Calls>
 int all_fork_errors(Calls&&... calls) {

@@ -2,7 +2,10 @@
 // Clients that come and go leave nothing behind, and children that are forked get nothing.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
@@ -12,16 +15,6 @@
 
 namespace carillon::test {
 namespace {
-
-template <class Call>
-bool is_fork_error(Call&& call) {
-    try {
-        (void)call();
-    } catch (ForkError const&) {
-        return true;
-    }
-    return false;
-}
 
 class CyclesTest : public testing::Test {
    protected:
@@ -51,6 +44,22 @@ TEST_F(CyclesTest, attachingAndLeavingAThousandTimesLeavesNothing) {
     for (unsigned i = 0; i < 1000; ++i) cycle(i);
     ASSERT_TRUE(settled());
     EXPECT_EQ(Held::now(), before);
+}
+
+TEST_F(CyclesTest, threadsOfOneConnectionAttachAtOnce) {
+    Connection const owner = connect();
+    std::vector<std::jthread> threads;
+    std::atomic<unsigned> right = 0;
+    for (unsigned i = 0; i < 2; ++i) {
+        threads.emplace_back([&] {
+            for (unsigned round = 0; round < 50; ++round) {
+                auto channel = owner.channel<Ask, Told>();
+                if (channel.call({round}, patience).twice == 2 * round) ++right;
+            }
+        });
+    }
+    threads.clear();
+    EXPECT_EQ(right, 100U);
 }
 
 TEST_F(CyclesTest, childThatIsForkedMayUseNothingAndTheParentGoesOn) {

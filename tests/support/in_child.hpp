@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 
+#include "carillon/error.hpp"
 #include "support/eventually.hpp"
 
 namespace carillon::test {
@@ -42,5 +43,18 @@ inline pid_t start_child(std::function<int()> const& body) {
 }
 
 inline int in_child(std::function<int()> const& body) { return outcome_of(start_child(body)); }
+
+// Whether a call in a child is refused as that of one.
+template <class Call>
+bool is_fork_error(Call&& call) {
+    try {
+        (void)call();
+    } catch (ForkError const&) {
+        return true;
+    } catch (std::exception const& error) {
+        (void)std::fprintf(stderr, "in the child: %s\n", error.what());
+    }
+    return false;
+}
 
 }  // namespace carillon::test

@@ -18,10 +18,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "os/unix_socket.hpp"
+#include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 #include "support/held.hpp"
 #include "support/in_child.hpp"
@@ -30,6 +33,7 @@ namespace carillon::test {
 namespace {
 
 using detail::ForeignMemory;
+using detail::UnixSocket;
 
 constexpr char const* connect_call = "connect";
 
@@ -263,44 +267,20 @@ TEST(ForeignMemoryOfNobodyTest, memoryOfAGpuThatIsNotHereIsUnsupported) {
         UnsupportedError, ": ");
 }
 
-// One message with one descriptor.
-void send_descriptor(int socket, FileDescriptor const& fd) {
-    char byte = 0;
-    iovec data{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    int const number = fd.get();
-    std::memcpy(CMSG_DATA(header), &number, sizeof(number));
-    (void)::sendmsg(socket, &message, MSG_NOSIGNAL);
-}
-
 // None when the other end is closed.
-FileDescriptor receive_descriptor(int socket) {
-    char byte = 0;
-    iovec data{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return {};
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(number));
-    return FileDescriptor(number);
+FileDescriptor receive_descriptor(UnixSocket const& socket) {
+    detail::Received received;
+    (void)eventually([&] {
+        received = socket.receive("receive");
+        return !std::holds_alternative<detail::NothingThere>(received);
+    });
+    auto* const message = std::get_if<detail::SocketMessage>(&received);
+    return message == nullptr ? FileDescriptor() : std::move(message->descriptors.at(0));
 }
 
 // C3: a process of its own, which opens what drivers it needs itself, maps what it is sent and
 // answers in it.
-int map_and_answer(Exported const& of, int socket) {
+int map_and_answer(Exported const& of, UnixSocket const& socket) {
     FileDescriptor fd = receive_descriptor(socket);
     if (fd.get() < 0) return 0;  // P had nothing to send
     ForeignMemory const foreign = of.map(std::move(fd));
@@ -314,18 +294,21 @@ int map_and_answer(Exported const& of, int socket) {
 [[noreturn]] void share_with_a_child(Exported const& of) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::_Exit(3);
+    std::optional<UnixSocket> here(std::in_place, "send", FileDescriptor(ends[0]));
     pid_t const child = start_child([&] {
-        ::close(ends[0]);
-        return map_and_answer(of, ends[1]);
+        here.reset();
+        return map_and_answer(of, UnixSocket("receive", FileDescriptor(ends[1])));
     });
     bool right = true;
     if (auto const device = open_or_skip(of.selector)) {
         Memory const memory = of.make(*device);
         std::strcpy(at(memory.host_ptr(), 5000), "from P");
-        send_descriptor(ends[0], memory.export_fd());
-        right = outcome_of(child) == 0 && std::strcmp(at(memory.host_ptr(), 100), "from C") == 0;
+        FileDescriptor const exported = memory.export_fd();
+        right = here->send("send", std::array{std::byte{1}}, std::array{exported.get()}) &&
+                outcome_of(child) == 0 && std::strcmp(at(memory.host_ptr(), 100), "from C") == 0;
     } else {
-        ::close(ends[0]);
+        here.reset();
+        ::close(ends[1]);
         right = outcome_of(child) == 0;
     }
     std::_Exit(right ? 0 : 1);

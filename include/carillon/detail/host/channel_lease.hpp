@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
