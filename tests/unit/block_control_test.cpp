@@ -4,8 +4,10 @@
 
 #include <carillon/detail/kernel/block_control.hpp>
 #include <carillon/detail/kernel/serve.hpp>
+#include <carillon/detail/kernel/serve_leases.hpp>
 #include <carillon/detail/kernel/watch.hpp>
 #include <carillon/detail/machine/group.hpp>
+#include <carillon/detail/protocol/lease.hpp>
 #include <functional>
 #include <vector>
 
@@ -84,6 +86,22 @@ TEST_F(BlockControlTest, startSaysWhere) {
     EXPECT_EQ(status_.started, 1U);
     EXPECT_EQ(status_.sm, 5U);
     EXPECT_EQ(status_.ended, 0U);
+}
+
+// Catches lanes of which the first, which has waited for the lease alone, rests after other numbers
+// of polls than the others.
+TEST_F(BlockControlTest, leaseBeginsAsIfNobodyHadWaited) {
+    Control first = start(0, 0);
+    first.rest_by({.polls = 100, .longest_sleep_ns = 1000});
+    Control const another = first;
+    for (int polls = 0; polls < 150; ++polls) (void)first.idle();
+    ASSERT_NE(first.polls_before_rest(), another.polls_before_rest());
+    LeaseLine line{};
+    LeaseStatus status{};
+    LeaseReader<DeviceNear, DeviceFar> const reader({&line, &status, {}}, 0);
+    using Lease = LeaseControl<Control, LeaseReader<DeviceNear, DeviceFar>>;
+    EXPECT_EQ(Lease(first, reader, 1).polls_before_rest(),
+              Lease(another, reader, 1).polls_before_rest());
 }
 
 TEST_F(BlockControlTest, withoutLimitsABlockGoesOn) {

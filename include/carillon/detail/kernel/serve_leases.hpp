@@ -18,8 +18,13 @@ namespace carillon {
 template <class Control, class Reader>
 class LeaseControl : public Control {
    public:
+    // Rests as if it had never waited: only the block's first thread has, for the lease, and lanes
+    // that sweep together make as many polls before they rest, or never meet again.
+    CARILLON_POLICY_CODE
     CARILLON_HD LeaseControl(Control const& block, Reader const& lease, std::uint64_t number)
-        : Control(block), lease_(lease), number_(number) {}
+        : Control(block), lease_(lease), number_(number) {
+        Control::busy();
+    }
 
     CARILLON_HD void report_started() const {}  // the block has
     CARILLON_HD void report_ended() const {}
