@@ -74,6 +74,9 @@ TEST_P(NearPagesTest, linesThatTheHostWritesWhileTheDeviceChoosesArrive) {
 
 TEST_P(NearPagesTest, blockThatHasStartedHasChosenThePagesOfAllItsChannels) {
     auto const memory = std::make_shared<ChannelMemory>(device(), 4, 4096);
+    if (!memory->host_view().channel(0).requests.in_pairs()) {
+        GTEST_SKIP() << "in host memory rings lie in no pairs of pages: there is none to choose";
+    }
     {
         PersistentKernel<Triple> kernel(device(), memory, {.blocks = 2});
         EXPECT_TRUE(chosen(*memory, 0) && chosen(*memory, 1));
