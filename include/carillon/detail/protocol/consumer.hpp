@@ -62,7 +62,14 @@ class Consumer {
     // The same for the message as it came, for types that cannot be default-constructed.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Packed<T>& message) {
-        return try_consume([&](Packed<T> const& taken) { message = taken; });
+        choose_pages();
+        if constexpr (1 < lines_of<T> && !KeepAccess<Near>) {  // on the CPU they lie in memory
+            return look_within(
+                1, message, [] {}, [](Packed<T> const&) {});
+        } else {
+            return try_consume_within(
+                1, [] {}, [&](Packed<T> const& taken) { message = taken; });
+        }
     }
 
     // The same, calling `use(message)` with it: nothing stands between arrival and use. A message
@@ -80,20 +87,8 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class InVain, class Use>
     CARILLON_HD bool try_consume_within(std::uint32_t polls, InVain&& in_vain, Use&& use) {
-        // A batch of credits goes back before the looks, not between arrival and use.
-        if (held_ >= credit_batch()) return_credit();
-        Line const* const slot = slot_;
-        std::uint32_t const looks = polls;
         Packed<T> message;
-        while (!look(slot, message)) {
-            in_vain();
-            if (--polls != 0) continue;
-            found_nothing(looks, message);
-            return false;
-        }
-        Taking const taking{*this};
-        use(message);
-        return true;
+        return look_within(polls, message, in_vain, use);
     }
 
     // Takes the next message, if it has wholly arrived, after choose_pages(): the lanes share its
@@ -258,6 +253,25 @@ class Consumer {
             difference |= tag_difference(messages[i], tag_of(next_ + first + i), quads_of<T>);
         }
         return difference == 0;
+    }
+
+    CARILLON_POLICY_CODE
+    template <class InVain, class Use>
+    CARILLON_HD bool look_within(std::uint32_t polls, Packed<T>& message, InVain&& in_vain,
+                                 Use&& use) {
+        // A batch of credits goes back before the looks, not between arrival and use.
+        if (held_ >= credit_batch()) return_credit();
+        Line const* const slot = slot_;
+        std::uint32_t const looks = polls;
+        while (!look(slot, message)) {
+            in_vain();
+            if (--polls != 0) continue;
+            found_nothing(looks, message);
+            return false;
+        }
+        Taking const taking{*this};
+        use(message);
+        return true;
     }
 
     // C1, pairs with P1: the load is an acquire; without it what the line names could be read

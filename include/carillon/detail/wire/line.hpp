@@ -174,15 +174,44 @@ struct BytesOf<T, false> {
     return {word[0] | (std::uint64_t{word[1]} << 32), word[2] | (std::uint64_t{tag} << 32)};
 }
 
+#if !defined(__CUDA_ARCH__)
+namespace detail {
+
+// The lines of `bytes` bytes that lie in memory, and back. Nothing is copied on the way but what
+// does not fill a line.
+inline void lay_out_lines(Line* lines, void const* message, std::size_t bytes, Tag tag) {
+    auto const* from = static_cast<std::byte const*>(message);
+    for (; bytes >= payload_bytes; bytes -= payload_bytes, from += payload_bytes) {
+        *lines++ = __builtin_bit_cast(Line, x86::lay_out(from, tag));
+    }
+    if (bytes == 0) return;
+    PayloadWords rest{};
+    std::memcpy(&rest, from, bytes);
+    *lines = __builtin_bit_cast(Line, x86::lay_out(&rest, tag));
+}
+inline void payload_of_lines(void* message, Line const* lines, std::size_t bytes) {
+    auto* to = static_cast<std::byte*>(message);
+    for (; bytes >= payload_bytes; bytes -= payload_bytes, to += payload_bytes) {
+        auto const payload = x86::payload_of(__builtin_bit_cast(x86::Quads, *lines++));
+        std::memcpy(to, &payload, sizeof(payload));
+    }
+    if (bytes == 0) return;
+    auto const rest = x86::payload_of(__builtin_bit_cast(x86::Quads, *lines));
+    std::memcpy(to, &rest, bytes);
+}
+
+}  // namespace detail
+#endif
+
 // Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero.
 template <class T>
 [[nodiscard]] CARILLON_HD Packed<T> pack(T const& message, Tag tag) {
     check_payload<T>();
 #if !defined(__CUDA_ARCH__)
-    if constexpr (sizeof(T) == payload_bytes) {
-        return __builtin_bit_cast(Line, x86::lay_out(__builtin_addressof(message), tag));
-    }
-#endif
+    Packed<T> packed;
+    detail::lay_out_lines(lines_in(packed), __builtin_addressof(message), sizeof(T), tag);
+    return packed;
+#else
     detail::MessageWords<lines_of<T>> words{};
     auto const bytes = __builtin_bit_cast(detail::BytesOf<T>, message);
     std::memcpy(&words, &bytes, sizeof(T));
@@ -190,15 +219,12 @@ template <class T>
     Line* const line = lines_in(packed);
     for (std::size_t i = 0; i < lines_of<T>; ++i) {
         std::uint32_t const* const word = words.word + i * quads_per_line * payload_words_per_quad;
-#if !defined(__CUDA_ARCH__)
-        line[i] = __builtin_bit_cast(Line, x86::lay_out(word, tag));
-#else
         for (std::size_t quad = 0; quad < quads_per_line; ++quad) {
             line[i].quads[quad] = pack_quad(word + quad * payload_words_per_quad, tag);
         }
-#endif
     }
     return packed;
+#endif
 }
 
 // The same for a payload of 48 bytes that lies in memory, anywhere.
@@ -217,11 +243,10 @@ template <class T>
 [[nodiscard]] CARILLON_HD T unpack(Packed<T> const& packed) {
     check_payload<T>();
     Line const* const line = lines_in(packed);
+    detail::BytesOf<T> bytes;
 #if !defined(__CUDA_ARCH__)
-    if constexpr (sizeof(T) == payload_bytes) {
-        return __builtin_bit_cast(T, x86::payload_of(__builtin_bit_cast(x86::Quads, *line)));
-    }
-#endif
+    detail::payload_of_lines(&bytes, line, sizeof(T));
+#else
     detail::MessageWords<lines_of<T>> words;
     for (std::size_t i = 0; i < quads_of<T>; ++i) {
         std::uint32_t* const word = words.word + i * payload_words_per_quad;
@@ -230,8 +255,8 @@ template <class T>
         word[1] = static_cast<std::uint32_t>(quad.low >> 32);
         word[2] = static_cast<std::uint32_t>(quad.high);
     }
-    detail::BytesOf<T> bytes;
     std::memcpy(&bytes, &words, sizeof(T));
+#endif
     return __builtin_bit_cast(T, bytes);
 }
 
