@@ -22,12 +22,13 @@ struct Accumulate {
     // One block of one thread. Every wait is bounded: it gives up after `patience` empty polls.
     CARILLON_HD void operator()(unsigned /*block*/) {
         constexpr unsigned patience = 1U << 27;
+        constexpr unsigned in_a_row = 64;
         carillon::DeviceClock const clock;
         Total total{0, 0};
         for (unsigned polls = 0; polls < patience;) {
             Order order{};
-            if (!orders.try_pop(order)) {
-                clock.idle(++polls);
+            if (!orders.try_pop(order, in_a_row)) {
+                clock.idle(polls += in_a_row);
                 continue;
             }
             polls = 0;

@@ -19,9 +19,10 @@ class BoundedPolls {
         : bound_ns_(bound.ns), clock_(bound.oversubscribed), start_ns_(clock_.now_ns()) {}
 
     CARILLON_HD void found() { polls_ = 0; }
-    // After an unsuccessful poll: whether to go on.
-    CARILLON_HD bool again() {
-        clock_.idle(++polls_);
+    // After `polls` unsuccessful polls, a power of two up to 1024: whether to go on.
+    CARILLON_HD bool again(std::uint32_t polls = 1) {
+        polls_ += polls;
+        clock_.idle(polls_);
         return (polls_ & 1023U) != 0 || clock_.now_ns() - start_ns_ < bound_ns_;
     }
 

@@ -167,13 +167,15 @@ struct LineEcho {
     std::uint32_t count;
     Bound bound;
 
+    static constexpr std::uint32_t polls_in_a_row = 64;
+
     CARILLON_HD void operator()(unsigned /*block*/) {
         report_sm(report);
         BoundedPolls polls(bound);
         for (std::uint32_t i = 0; i < count; ++i) {
             Words words{};
-            while (!requests.try_pop(words)) {
-                if (!polls.again()) return;
+            while (!requests.try_pop(words, polls_in_a_row)) {
+                if (!polls.again(polls_in_a_row)) return;
             }
             if (!replies.try_push(words)) return;  // never: there is one line in flight
             polls.found();

@@ -162,6 +162,18 @@ TEST_F(RingOrderTest, emptyPollIsOneLoad) {
     EXPECT_EQ(log_.take(), (Entries{"near.load_line slot 0", "near.load_line slot 0"}));
 }
 
+// Catches a look too many, and one after the message has come.
+TEST_F(RingOrderTest, polledPopLooksAsOftenAsItIsToldAndAtLeastOnce) {
+    EXPECT_FALSE(consumer_.try_pop(message_, 3));
+    EXPECT_EQ(log_.take(), Entries(3, "near.load_line slot 0"));
+    EXPECT_FALSE(consumer_.try_pop(message_, 0));
+    EXPECT_EQ(log_.take(), Entries(1, "near.load_line slot 0"));
+    push(1);
+    ASSERT_TRUE(consumer_.try_pop(message_, 3));
+    EXPECT_EQ(message_, Whole::make(1));
+    EXPECT_EQ(log_.take(), Entries(1, "near.load_line slot 0"));
+}
+
 TEST_F(RingOrderTest, heldCreditIsReturnedOnceByManyEmptyPolls) {
     push(1);
     ASSERT_TRUE(consumer_.try_pop(message_));
