@@ -15,10 +15,12 @@ def quads(size):
     return max(1, -(-size // 12))
 
 
-def loads(size):
+def loads(request, reply):
     """How many loads to one address in registers there are: those of a message, or of each of its
-    two lines; or one alone, of the control line or doorbells."""
-    return {1, quads(size), min(quads(size), 4), max(quads(size) - 4, 1)}
+    two lines; those of requests in a row; or one alone, of the control line or doorbells."""
+    row = 16 if max(quads(request), quads(reply or 1)) <= 2 else 8
+    return {1, quads(request), min(quads(request), 4), max(quads(request) - 4, 1),
+            row * quads(request)}
 
 
 # Of each kernel of bodies.cu the bytes of a request and of a reply, where there is one. A pool's
@@ -172,8 +174,8 @@ class Pins(unittest.TestCase):
         self.for_each_kernel(lambda code, *_: self.assertEqual(code.faults, []))
 
     def test_a_poll_is_a_load_for_each_quad_of_the_message(self):
-        def check(code, request, _):
-            self.assertLessEqual(code.loads, loads(request))
+        def check(code, request, reply):
+            self.assertLessEqual(code.loads, loads(request, reply))
             self.assertGreaterEqual(max(code.loads), min(quads(request), 4))
         self.for_each_kernel(check)
 
@@ -192,6 +194,12 @@ class Pins(unittest.TestCase):
             for name in "echo_12", "reprice":
                 with self.subTest(cubin=path, kernel=name):
                     self.assertLessEqual(max(kernels[name].before_stores), 25)
+
+    def test_requests_in_a_row_are_loaded_from_one_address(self):
+        for path, kernels in self.code.items():
+            for name, row in {"reprice": 16 * 2, "echo_48": 8 * 4}.items():
+                with self.subTest(cubin=path, kernel=name):
+                    self.assertIn(row, kernels[name].loads)
 
     def test_requests_in_a_row_are_few_instructions_each(self):
         for path, kernels in self.code.items():

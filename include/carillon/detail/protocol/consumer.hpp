@@ -148,10 +148,14 @@ class Consumer {
         std::uint32_t const wanted = count < in_a_row ? count : in_a_row;
         if (wanted == 0) return 0;
         Packed<T> messages[most];
-        // What is loaded beyond is the last one once more.
-        detail::load_row<T>(near_, messages, [&](std::uint32_t i) {
-            return slot_ + std::size_t{i < wanted ? i : wanted - 1} * view_.slot_lines();
-        });
+        if (most <= in_a_row && view_.slot_lines() == 1) [[likely]] {
+            // Each at a constant distance from the first; what is beyond `wanted` is not looked at.
+            detail::load_row<T>(near_, messages, [&](std::uint32_t i) { return slot_ + i; });
+        } else {  // nothing beyond the page: the last one once more
+            detail::load_row<T>(near_, messages, [&](std::uint32_t i) {
+                return slot_ + std::size_t{i < wanted ? i : wanted - 1} * view_.slot_lines();
+            });
+        }
         TakingRow taking{*this};
         Packed<T> rest[at_once];
         CARILLON_UNROLL
