@@ -179,25 +179,31 @@ namespace detail {
 
 // The lines of `bytes` bytes that lie in memory, and back. Nothing is copied on the way but what
 // does not fill a line.
-inline void lay_out_lines(Line* lines, void const* message, std::size_t bytes, Tag tag) {
-    auto const* from = static_cast<std::byte const*>(message);
-    for (; bytes >= payload_bytes; bytes -= payload_bytes, from += payload_bytes) {
-        *lines++ = __builtin_bit_cast(Line, x86::lay_out(from, tag));
+template <std::size_t bytes>
+void lay_out_lines(Line* lines, void const* message, Tag tag) {
+    constexpr std::size_t whole = bytes / payload_bytes;
+    auto const* const from = static_cast<std::byte const*>(message);
+    for (std::size_t i = 0; i < whole; ++i) {
+        lines[i] = __builtin_bit_cast(Line, x86::lay_out(from + i * payload_bytes, tag));
     }
-    if (bytes == 0) return;
-    PayloadWords rest{};
-    std::memcpy(&rest, from, bytes);
-    *lines = __builtin_bit_cast(Line, x86::lay_out(&rest, tag));
+    if constexpr (bytes % payload_bytes != 0) {
+        PayloadWords rest{};
+        std::memcpy(&rest, from + whole * payload_bytes, bytes % payload_bytes);
+        lines[whole] = __builtin_bit_cast(Line, x86::lay_out(&rest, tag));
+    }
 }
-inline void payload_of_lines(void* message, Line const* lines, std::size_t bytes) {
-    auto* to = static_cast<std::byte*>(message);
-    for (; bytes >= payload_bytes; bytes -= payload_bytes, to += payload_bytes) {
-        auto const payload = x86::payload_of(__builtin_bit_cast(x86::Quads, *lines++));
-        std::memcpy(to, &payload, sizeof(payload));
+template <std::size_t bytes>
+void payload_of_lines(void* message, Line const* lines) {
+    constexpr std::size_t whole = bytes / payload_bytes;
+    auto* const to = static_cast<std::byte*>(message);
+    for (std::size_t i = 0; i < whole; ++i) {
+        auto const payload = x86::payload_of(__builtin_bit_cast(x86::Quads, lines[i]));
+        std::memcpy(to + i * payload_bytes, &payload, payload_bytes);
     }
-    if (bytes == 0) return;
-    auto const rest = x86::payload_of(__builtin_bit_cast(x86::Quads, *lines));
-    std::memcpy(to, &rest, bytes);
+    if constexpr (bytes % payload_bytes != 0) {
+        auto const rest = x86::payload_of(__builtin_bit_cast(x86::Quads, lines[whole]));
+        std::memcpy(to + whole * payload_bytes, &rest, bytes % payload_bytes);
+    }
 }
 
 }  // namespace detail
@@ -209,7 +215,7 @@ template <class T>
     check_payload<T>();
 #if !defined(__CUDA_ARCH__)
     Packed<T> packed;
-    detail::lay_out_lines(lines_in(packed), __builtin_addressof(message), sizeof(T), tag);
+    detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(message), tag);
     return packed;
 #else
     detail::MessageWords<lines_of<T>> words{};
@@ -245,7 +251,7 @@ template <class T>
     Line const* const line = lines_in(packed);
     detail::BytesOf<T> bytes;
 #if !defined(__CUDA_ARCH__)
-    detail::payload_of_lines(&bytes, line, sizeof(T));
+    detail::payload_of_lines<sizeof(T)>(&bytes, line);
 #else
     detail::MessageWords<lines_of<T>> words;
     for (std::size_t i = 0; i < quads_of<T>; ++i) {
