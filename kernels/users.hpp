@@ -59,6 +59,23 @@ struct OneField {
     }
 };
 
+// Of long messages it looks at the first word, and writes no other: what such a call takes is the
+// way of the messages alone.
+struct FirstWord {
+    using Request = Sized<768>;
+    using Reply = Sized<768>;
+
+    CARILLON_HD Reply operator()(Request const& request) const {
+        Reply reply;
+        reply.word[0] = request.word[0];
+        return reply;
+    }
+    [[nodiscard]] static Request request(std::uint32_t number) { return {number}; }
+    [[nodiscard]] static bool answers(Reply const& reply, std::uint32_t number) {
+        return reply.word[0] == number;
+    }
+};
+
 // Keeps a state: what it has been sent in all.
 struct Accumulating {
     using Request = Sized<16>;

@@ -61,6 +61,8 @@ void add_payload_rows(UsersStage const& stage, UsersRows& rows) {
     rows.push_back(sized_row<56, 56>(stage));
     rows.push_back(sized_row<256, 256>(stage));
     rows.push_back(sized_row<768, 768>(stage));
+    rows.push_back(sized_row<768, 8>(stage));
+    rows.push_back(call_row<FirstWord>(stage, "call-first-word"));
     rows.push_back(call_row<OneField>(stage, "call-one-field"));
     rows.push_back({"payload",
                     "line-echo",
