@@ -193,6 +193,9 @@ class CudaBackend final : public Backend {
         return register_page_locked(context_, residents(), bytes, std::move(owner),
                                     "Device::register_host");
     }
+    std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size) override {
+        return memory_->import(context_, std::move(fd), size);
+    }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
 
    private:

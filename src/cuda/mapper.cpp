@@ -89,6 +89,12 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
 
 }  // namespace
 
+std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDescriptor /*fd*/,
+                                           std::size_t /*size*/) const {
+    throw UnsupportedError("import memory",
+                           "this GPU's memory is none that another process exports");
+}
+
 std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context, DeviceOptions const& options,
                                             Residents& residents, DeviceInfo& info) {
     Choice choice = find_or_fall_back(context, options, residents);

@@ -29,6 +29,10 @@ class Mapper {
     // way is closed here.
     [[nodiscard]] virtual std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                                                std::size_t size) const = 0;
+    // What another process has got so, and exported. Throws UnsupportedError where it cannot be.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> import(ContextPtr const& context,
+                                                             FileDescriptor fd,
+                                                             std::size_t size) const;
 };
 
 // GPU memory from Vulkan, imported into CUDA.

@@ -10,12 +10,12 @@ namespace {
 
 class ImportedIntoCuda final : public VulkanAllocation {
    public:
-    ImportedIntoCuda(ContextPtr context, VulkanDevice const& vulkan, std::size_t bytes,
-                     DeviceInfo const& info)
-        : VulkanAllocation(vulkan.allocate(bytes), bytes, info), context_(std::move(context)) {
+    // `exported`: the block's.
+    ImportedIntoCuda(ContextPtr context, std::unique_ptr<VulkanBlock> mapped,
+                     FileDescriptor exported, std::size_t bytes, DeviceInfo const& info)
+        : VulkanAllocation(std::move(mapped), bytes, info), context_(std::move(context)) {
         ContextScope const scope(*context_);
-        import();
-        std::memset(host, 0, bytes);
+        import(std::move(exported));
     }
 
     ~ImportedIntoCuda() override {
@@ -28,9 +28,8 @@ class ImportedIntoCuda final : public VulkanAllocation {
     ImportedIntoCuda& operator=(ImportedIntoCuda const&) = delete;
 
    private:
-    void import() {
+    void import(FileDescriptor fd) {
         auto const& cuda = CudaDriver::get();
-        FileDescriptor fd = export_fd();
         CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle{};
         handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
         handle.handle.fd = fd.get();
@@ -62,7 +61,18 @@ class VulkanMapper final : public Mapper {
     void describe(DeviceInfo& info) const override { vulkan_->describe(info); }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
-        return std::make_unique<ImportedIntoCuda>(context, *vulkan_, size, info_);
+        auto block = vulkan_->allocate(size);
+        FileDescriptor exported = block->export_fd();
+        auto memory = std::make_unique<ImportedIntoCuda>(context, std::move(block),
+                                                         std::move(exported), size, info_);
+        std::memset(memory->host, 0, size);
+        return memory;
+    }
+    std::unique_ptr<Allocation> import(ContextPtr const& context, FileDescriptor fd,
+                                       std::size_t size) const override {
+        FileDescriptor second = fd.duplicate();
+        return std::make_unique<ImportedIntoCuda>(context, vulkan_->import(std::move(fd), size),
+                                                  std::move(second), size, info_);
     }
 
    private:

@@ -12,6 +12,10 @@ void require_supported(std::string_view call, HostStores stores) {
     throw UnsupportedError(call, fmt::format("this CPU has no {} stores", to_string(stores.kind)));
 }
 
+std::unique_ptr<Allocation> Backend::import(FileDescriptor /*fd*/, std::size_t /*size*/) {
+    throw UnsupportedError("import memory", info_.name + " has no way to another process's memory");
+}
+
 void Backend::set_own_stores() {
     // What is mapped as the CPU's own memory needs none of the ways around write-combining.
     set_stores(traits_.write_combining ? best_mapped_stores() : HostStores{});

@@ -34,6 +34,10 @@ class Backend : public std::enable_shared_from_this<Backend> {
     // them are already.
     [[nodiscard]] virtual std::unique_ptr<Allocation> register_host(
         std::span<std::byte> bytes, std::shared_ptr<void const> owner) = 0;
+    // Memory of this device that another process has exported as Allocation::export_fd() does,
+    // `size` bytes there. Throws UnsupportedError where that cannot be, UsageError, CudaError,
+    // VulkanError.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size);
     // Starts `blocks` blocks of the program. Throws ResidencyError if they do not fit beside the
     // kernels that are running.
     [[nodiscard]] virtual std::unique_ptr<Execution> start(Program const& program,

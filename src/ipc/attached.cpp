@@ -3,30 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
 namespace {
-
-// Of "GPU-" and 32 digits with hyphens among them; none for a device without one.
-std::optional<Uuid> uuid_of(DeviceInfo const& info) {
-    std::string digits;
-    for (char const c : info.uuid.substr(info.uuid.find('-') + 1)) {
-        if (c != '-') digits += c;
-    }
-    Uuid uuid{};
-    if (digits.size() != 2 * uuid.size()) return {};
-    for (std::size_t i = 0; i < uuid.size(); ++i) {
-        char const* const at = digits.data() + 2 * i;
-        if (std::from_chars(at, at + 2, uuid[i], 16).ptr != at + 2) return {};
-    }
-    return uuid;
-}
 
 ChannelTable table_of(Attached const& attached, void* device, void* host) {
     return {static_cast<std::byte*>(device),

@@ -35,6 +35,13 @@ void keep_from_children(void* where, std::size_t size) noexcept {
     (void)::madvise(where, whole, MADV_DONTFORK);  // without it the calls of the library look
 }
 
+void protect_pages(void* where, std::size_t size, bool writable) noexcept {
+    std::size_t const page = page_size();
+    std::size_t const whole = size / page * page;
+    if (reinterpret_cast<std::uintptr_t>(where) % page != 0 || whole == 0) return;
+    (void)::mprotect(where, whole, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
 void keep_mapping_from_children(void* where, std::size_t size) noexcept {
     std::size_t const page = page_size();
     keep_from_children(where, (size + page - 1) / page * page);

@@ -42,4 +42,8 @@ void keep_from_children(void* where, std::size_t size) noexcept;
 // The same of a mapping, to which the rest of its last page belongs.
 void keep_mapping_from_children(void* where, std::size_t size) noexcept;
 
+// Lets this process write to pages that it has mapped, or only read them; as they are where they
+// are no whole pages, or the system does not let it. Whole pages only.
+void protect_pages(void* where, std::size_t size, bool writable) noexcept;
+
 }  // namespace carillon::detail

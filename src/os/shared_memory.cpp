@@ -18,19 +18,40 @@ namespace {
 
 constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-FileDescriptor make_sealed_memfd(std::size_t size) {
+FileDescriptor make_memfd(std::size_t size, int seals) {
     FileDescriptor file(::memfd_create("carillon", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file.get() < 0) throw SystemError("memfd_create", errno);
     if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
         throw SystemError("ftruncate", errno);
     }
-    if (::fcntl(file.get(), F_ADD_SEALS, size_seals | F_SEAL_SEAL) != 0) {
+    if (::fcntl(file.get(), F_ADD_SEALS, size_seals | seals) != 0) {
         throw SystemError("fcntl(F_ADD_SEALS)", errno);
     }
     return file;
 }
 
 FileDescriptor checked(std::string_view call, FileDescriptor file, std::size_t announced) {
+    require_shared_memory(call, file, announced);
+    return file;
+}
+
+}  // namespace
+
+FileDescriptor new_sealable_memory(std::size_t size) { return make_memfd(size, 0); }
+
+bool seal_against_writing(FileDescriptor const& file) {
+    if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) == 0) return true;
+    // EPERM: whoever could write has sealed it before, or seen to it that nobody can.
+    if (errno == EBUSY || errno == EPERM) return is_sealed_against_writing(file);
+    throw SystemError("fcntl(F_ADD_SEALS)", errno);
+}
+
+bool is_sealed_against_writing(FileDescriptor const& file) noexcept {
+    int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);
+    return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
+}
+
+void require_shared_memory(std::string_view call, FileDescriptor const& file, std::size_t size) {
     // The seals first: what has them keeps the size that is read afterwards.
     int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);  // -1 of all but memfds
     if (seals < 0 || (seals & size_seals) != size_seals) {
@@ -38,19 +59,17 @@ FileDescriptor checked(std::string_view call, FileDescriptor file, std::size_t a
     }
     struct stat found {};
     if (::fstat(file.get(), &found) != 0) throw SystemError("fstat", errno);
-    auto const size = static_cast<std::size_t>(found.st_size);
-    if (size != announced || size == 0) {
-        throw UsageError(call, fmt::format("the shared memory has {} bytes, {} were announced",
-                                           size, announced));
+    auto const bytes = static_cast<std::size_t>(found.st_size);
+    if (bytes != size || bytes == 0) {
+        throw UsageError(
+            call, fmt::format("the shared memory has {} bytes, {} were announced", bytes, size));
     }
-    return file;
 }
 
-}  // namespace
-
-SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size)
+SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size, MapAccess access)
     : size_(size),
-      where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0)) {
+      where_(::mmap(nullptr, size, access == MapAccess::read ? PROT_READ : PROT_READ | PROT_WRITE,
+                    MAP_SHARED, file.get(), 0)) {
     if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
     keep_mapping_from_children(where_, size);
 }
@@ -58,7 +77,7 @@ SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size)
 SharedMapping::~SharedMapping() { ::munmap(where_, size_); }
 
 SharedMemory::SharedMemory(std::size_t size)
-    : file_(make_sealed_memfd(size)), size_(size), mapping_(file_, size) {}
+    : file_(make_memfd(size, F_SEAL_SEAL)), size_(size), mapping_(file_, size) {}
 
 SharedMemory::SharedMemory(std::string_view call, FileDescriptor file, std::size_t size)
     : file_(checked(call, std::move(file), size)), size_(size), mapping_(file_, size) {}

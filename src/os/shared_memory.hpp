@@ -10,11 +10,14 @@
 
 namespace carillon::detail {
 
+enum class MapAccess : bool { read, read_write };
+
 // A mapping of the first `size` bytes of a file, shared, and kept from children that are forked.
 class SharedMapping {
    public:
     // Throws SystemError.
-    SharedMapping(FileDescriptor const& file, std::size_t size);
+    SharedMapping(FileDescriptor const& file, std::size_t size,
+                  MapAccess access = MapAccess::read_write);
     ~SharedMapping();
     SharedMapping(SharedMapping const&) = delete;
     SharedMapping& operator=(SharedMapping const&) = delete;
@@ -25,6 +28,17 @@ class SharedMapping {
     std::size_t size_;
     void* where_;
 };
+
+// A new memfd of a size that nobody can change, zeroed, which can be sealed against writing. Throws
+// SystemError.
+[[nodiscard]] FileDescriptor new_sealable_memory(std::size_t size);
+// So that no process can write to it any more; false where one has it mapped for that still. Throws
+// SystemError.
+[[nodiscard]] bool seal_against_writing(FileDescriptor const& file);
+[[nodiscard]] bool is_sealed_against_writing(FileDescriptor const& file) noexcept;
+// Throws UsageError, in the name of `call`, for what is no memfd of `size` bytes that nobody can
+// change; SystemError.
+void require_shared_memory(std::string_view call, FileDescriptor const& file, std::size_t size);
 
 // A memfd and its mapping. Its size is sealed: whoever has the descriptor could otherwise shorten
 // it, and the others would fault where they touch it. What that does not keep anyone from is

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <charconv>
+#include <string>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -85,6 +87,20 @@ std::unique_ptr<Allocation> map(std::string_view call, FileDescriptor fd, std::s
 }
 
 }  // namespace
+
+std::optional<Uuid> uuid_of(std::string_view text) {
+    std::string digits;
+    for (char const c : text.substr(text.find('-') + 1)) {
+        if (c != '-') digits += c;
+    }
+    Uuid uuid{};
+    if (digits.size() != 2 * uuid.size()) return {};
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        char const* const at = digits.data() + 2 * i;
+        if (std::from_chars(at, at + 2, uuid[i], 16).ptr != at + 2) return {};
+    }
+    return uuid;
+}
 
 ForeignMemory::ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size,
                              MemorySource source, std::optional<Uuid> const& uuid)

@@ -15,6 +15,12 @@
 
 namespace carillon::detail {
 
+// Of "GPU-" and 32 digits with hyphens among them; none for anything else.
+[[nodiscard]] std::optional<Uuid> uuid_of(std::string_view text);
+[[nodiscard]] inline std::optional<Uuid> uuid_of(DeviceInfo const& info) {
+    return uuid_of(info.uuid);
+}
+
 // Of a descriptor that the other side's Memory::export_fd gave. Kept from children that are forked:
 // in one of them host_ptr() throws ForkError. Where the process opens a Vulkan device for it, that
 // stays open for good (VulkanDevice::open).
