@@ -83,16 +83,18 @@ class OwnerGoneError : public StoppedError {
     using StoppedError::StoppedError;
 };
 
-// Why the owner of a kernel lets a client not in.
+// Why the owner of a kernel, or of a store of buffers, says no to a client.
 enum class RefusalReason : std::uint8_t {
     version,             // the two sides' versions of the handshake differ
     unknown_object,      // it serves nothing of that name
     wrong_types,         // requests or replies are of other types
     not_allowed,         // the user and its groups are not among those that may
-    full,                // every block has a client
+    full,                // every block has a client; the store has no room
     too_many_of_client,  // as many as one connection may have
     stopping,            // the kernel drains, was stopped or has failed
     bad_message,         // it takes what it was sent for nonsense
+    name_taken,          // another buffer of the store has that name
+    not_sealed,          // the buffer is its maker's alone still
     other,               // the text says it
 };
 [[nodiscard]] std::string_view to_string(RefusalReason reason);  // its name, as "full"

@@ -23,9 +23,9 @@ HandlerError::HandlerError(std::string_view call, std::string_view command, std:
     : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
 std::string_view to_string(RefusalReason reason) {
-    constexpr std::array<std::string_view, 9> names{
+    constexpr std::array<std::string_view, 11> names{
         "version",  "unknown object", "wrong types", "not allowed", "full", "too many of client",
-        "stopping", "bad message",    "other"};
+        "stopping", "bad message",    "name taken",  "not sealed",  "other"};
     return names.at(static_cast<std::size_t>(reason));
 }
 

@@ -233,6 +233,66 @@ int own(Arguments const& arguments) {
     return 0;
 }
 
+std::byte pattern_at(std::size_t at, unsigned seed) {
+    return static_cast<std::byte>(at * 7 + seed);
+}
+
+// PATH NAME BYTES SEED: makes a buffer and writes it; seals it when it is told to; then ends.
+int store_put(Arguments const& arguments) {
+    StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+    MutableBuffer buffer = store.create(arguments.at(1), std::stoull(arguments.at(2)));
+    std::vector<std::byte> bytes(buffer.size());
+    auto const seed = static_cast<unsigned>(std::stoul(arguments.at(3)));
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(i, seed);
+    buffer.write(bytes);
+    say("written");
+    if (!await_word()) return 3;
+    (void)buffer.seal();
+    say("sealed");
+    (void)await_word();
+    return 0;
+}
+
+// PATH ID SEED: looks at each byte of a buffer.
+int store_get(Arguments const& arguments) {
+    StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+    Buffer const buffer = store.get(std::stoull(arguments.at(1)));
+    HostMirror const mirror(buffer);
+    auto const seed = static_cast<unsigned>(std::stoul(arguments.at(2)));
+    bool right = true;
+    for (std::size_t i = 0; i < buffer.size(); ++i) {
+        right = right && mirror.data()[i] == pattern_at(i, seed);
+    }
+    say(std::to_string(buffer.size()) + " bytes, " + (right ? "right" : "wrong"));
+    return 0;
+}
+
+// PATH USER: as another user, gets the buffer "owners" and would like to remove it.
+int store_be_another(Arguments const& arguments) {
+    if (::setgid(static_cast<gid_t>(std::stoul(arguments.at(1)))) != 0 ||
+        ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
+        return 5;
+    try {
+        StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+        say(std::to_string(store.get("owners").size()) + " bytes");
+        store.remove("owners");
+        say("removed");
+    } catch (RefusedError const& error) {
+        say(error.what());
+    }
+    return 0;
+}
+
+// PATH: has a store until its input ends.
+int store_own(Arguments const& arguments) {
+    BufferStore const store(Device::open("emulated"), {.bytes = 1 << 20});
+    StoreServer const server = store.serve(arguments.at(0));
+    say("serving");
+    while (await_word()) {
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -247,7 +307,11 @@ int main(int argc, char** argv) {
         {"call-long", &call_long},
         {"fork-and-end", &fork_and_end},
         {"exit-with-all", &exit_with_all},
-        {"own", &own}};
+        {"own", &own},
+        {"store-put", &store_put},
+        {"store-get", &store_get},
+        {"store-be-another", &store_be_another},
+        {"store-own", &store_own}};
     if (argc < 3 || !roles.contains(argv[1])) return 2;
     try {
         return roles.at(argv[1])(Arguments(argv + 2, argv + argc));

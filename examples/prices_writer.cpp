@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a table of prices into the store that prices_store.cpp has, in device memory, from a process
+// of its own that needs no CUDA. Usage: prices_writer PATH
+#include <carillon/carillon.hpp>
+#include <cstdio>
+#include <vector>
+
+int main(int argc, char** argv) try {
+    if (argc != 2) return 2;
+    std::vector<double> prices;
+    for (int i = 0; i < 1000; ++i) prices.push_back(4810.0 + i / 4.0);
+
+    carillon::StoreConnection const store = carillon::connect_store(argv[1]);
+    auto const bytes = std::as_bytes(std::span(prices));
+    carillon::MutableBuffer table = store.create("prices", bytes.size());
+    table.write(bytes);
+    carillon::Buffer const sealed = table.seal();
+    std::printf("buffer %llu is sealed\n", static_cast<unsigned long long>(sealed.id()));
+    return 0;
+} catch (carillon::Error const& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}

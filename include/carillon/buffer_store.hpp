@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store of buffers, and the way to one of another process (docs/store.md).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carillon/buffer.hpp"
+#include "carillon/connection.hpp"
+#include "carillon/device.hpp"
+#include "carillon/flag.hpp"
+
+namespace carillon {
+namespace detail {
+class BufferAccess;
+class BufferTable;
+struct StoreServerMaker;
+class StoreSession;
+class StoreThread;
+}  // namespace detail
+
+struct BufferStoreOptions {
+    std::size_t bytes = std::size_t{1} << 30;  // of memory, for all buffers together
+    std::size_t bytes_per_user = 0;            // of those that one user has made; 0: all
+    unsigned buffers = 4096;                   // at the same time
+    // Of memory that no buffer has: it is kept for the next one of the same size and user, since
+    // making some of a GPU's takes long.
+    std::size_t kept_bytes = std::size_t{1} << 28;
+};
+
+struct StoreServeOptions {
+    std::string name = "store";  // for reports: 1 to 63 characters
+    // Who may connect, as ServeOptions says it: whoever may gets every buffer that is sealed.
+    unsigned mode = 0600;
+    std::vector<std::uint32_t> users{};
+    std::vector<std::uint32_t> groups{};
+    unsigned connections = 256;             // at the same time, at most
+    unsigned buffers_per_connection = 256;  // the same, of those that it holds
+    // Called from the server's thread with a line for people: whom it refused or dropped, and why.
+    // What it throws is dropped. None: the line goes to stderr.
+    std::function<void(std::string const& line)> log{};
+};
+
+// A connection, as the store sees it.
+struct StoreClient {
+    std::string name;          // as it calls itself
+    std::int32_t process = 0;  // its number when it connected; 0 in another namespace
+    std::uint32_t user = 0;
+    unsigned holds = 0;  // mutable and immutable buffers
+};
+
+// BufferStore::serve() makes one. Its destructor closes the connections, and clients find that
+// their store has gone; what they hold stays theirs.
+class StoreServer {
+   public:
+    StoreServer(StoreServer&&) noexcept;
+    StoreServer& operator=(StoreServer&&) noexcept;
+    StoreServer(StoreServer const&) = delete;
+    StoreServer& operator=(StoreServer const&) = delete;
+    ~StoreServer();
+
+    [[nodiscard]] std::filesystem::path const& path() const;
+    // Those that have introduced themselves, in the order in which they came.
+    [[nodiscard]] std::vector<StoreClient> clients() const;
+
+   private:
+    friend struct detail::StoreServerMaker;
+    explicit StoreServer(std::shared_ptr<detail::StoreThread> thread);
+    [[nodiscard]] detail::StoreThread& thread(char const* call) const;
+
+    std::shared_ptr<detail::StoreThread> thread_;
+};
+
+// Buffers in a device's memory, by number and by name. From any thread. Every call of it throws
+// RefusedError for what a client would be refused: a name that is taken, no room, no such buffer,
+// one that is not sealed.
+class BufferStore {
+   public:
+    // Throws UsageError for options by which there could be no buffer.
+    explicit BufferStore(Device const& device, BufferStoreOptions const& options = {});
+    BufferStore(BufferStore&&) noexcept;
+    BufferStore& operator=(BufferStore&&) noexcept;
+    BufferStore(BufferStore const&) = delete;
+    BufferStore& operator=(BufferStore const&) = delete;
+    // Buffers that somebody holds stay; clients find that their store has gone.
+    ~BufferStore();
+
+    // Lets other processes in. Throws UsageError for a path that no socket can have, at which there
+    // is something else, or at which somebody listens; for options that make no sense; SystemError.
+    [[nodiscard]] StoreServer serve(std::filesystem::path const& path,
+                                    StoreServeOptions const& options = {}) const;
+
+    // A new one of `bytes`, over 0; `name` of up to 63 characters, empty for none. Throws
+    // UsageError for those, OutOfMemoryError.
+    [[nodiscard]] MutableBuffer create(std::string_view name, std::size_t bytes) const;
+    // One that is sealed.
+    [[nodiscard]] Buffer get(std::uint64_t id) const;
+    [[nodiscard]] Buffer get(std::string_view name) const;
+    // From now on nobody gets it, and its name is free. Its memory is too when the last that holds
+    // it lets go of it.
+    void remove(std::uint64_t id) const;
+    void remove(std::string_view name) const;
+    // All that were not removed, by number.
+    [[nodiscard]] std::vector<BufferInfo> list() const;
+    [[nodiscard]] SealedEvents sealed_events() const;
+    // The device's end of a doorbell that is rung whenever a buffer is sealed: pass it to a kernel
+    // by value, which ends before the store goes. Throws UsageError the second time.
+    [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd sealed_doorbell() const;
+
+   private:
+    [[nodiscard]] detail::BufferAccess& access(char const* call) const;
+
+    std::shared_ptr<detail::BufferTable> table_;
+    std::shared_ptr<detail::BufferAccess> access_;
+};
+
+struct StoreConnectOptions {
+    // How the store calls this client: 1 to 63 characters. Empty: this program's name.
+    std::string name{};
+    // How long the connection, and each call, may take.
+    std::chrono::nanoseconds timeout = std::chrono::seconds(5);
+    // The GPU that kernels of this process are to find buffers on (Buffer::device_ptr). None is
+    // needed otherwise, nor CUDA.
+    std::optional<Device> device = std::nullopt;
+    // create() takes memory of the host's, as it does where this process cannot map the GPU's.
+    bool host_memory = false;
+    // Of memory that is kept mapped for the next buffer that has it, at most.
+    std::size_t kept_bytes = std::size_t{1} << 28;
+};
+
+// A connection to a store of another process. From any thread; one asks at a time. Each call throws
+// RefusedError for what the store says no to, OwnerGoneError when it has gone, TimeoutError.
+// Buffers may outlast it.
+class StoreConnection {
+   public:
+    // Throws SystemError where nobody listens at `path` or it is not for this user, UsageError for
+    // the options.
+    explicit StoreConnection(std::filesystem::path const& path,
+                             StoreConnectOptions const& options = {});
+    StoreConnection(StoreConnection&&) noexcept;
+    StoreConnection& operator=(StoreConnection&&) noexcept;
+    StoreConnection(StoreConnection const&) = delete;
+    StoreConnection& operator=(StoreConnection const&) = delete;
+    ~StoreConnection();
+
+    // As BufferStore's. What maps another process's memory may throw too: UnsupportedError,
+    // VulkanError, CudaError, SystemError.
+    [[nodiscard]] MutableBuffer create(std::string_view name, std::size_t bytes) const;
+    [[nodiscard]] Buffer get(std::uint64_t id) const;
+    [[nodiscard]] Buffer get(std::string_view name) const;
+    // Of a buffer that this user has made, or where it is the store's own user, or root.
+    void remove(std::uint64_t id) const;
+    void remove(std::string_view name) const;
+    // Asks for one at a time: those that come and go meanwhile may be in it or not.
+    [[nodiscard]] std::vector<BufferInfo> list() const;
+    // By a connection of its own.
+    [[nodiscard]] SealedEvents sealed_events() const;
+
+    [[nodiscard]] ConnectedOwner const& owner() const;
+    // Why the last buffer that was made here is in host memory although the store's device has
+    // memory of its own; empty if it is not.
+    [[nodiscard]] std::string why_host_memory() const;
+
+   private:
+    [[nodiscard]] detail::StoreSession& session(char const* call) const;
+
+    std::shared_ptr<detail::StoreSession> session_;
+};
+
+// The same as the constructor.
+[[nodiscard]] inline StoreConnection connect_store(std::filesystem::path const& path,
+                                                   StoreConnectOptions const& options = {}) {
+    return StoreConnection(path, options);
+}
+
+}  // namespace carillon

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/buffer.hpp"
+
+#include <utility>
+
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/error.hpp"
+#include "error/range.hpp"
+#include "store/buffer_access.hpp"
+
+namespace carillon {
+
+Buffer::Buffer(std::shared_ptr<detail::BufferHold> hold) : hold_(std::move(hold)) {}
+
+detail::BufferHold& Buffer::hold(char const* call) const {
+    detail::BufferHold& hold = detail::owned(hold_, call);
+    hold.require_own(call);
+    return hold;
+}
+
+std::uint64_t Buffer::id() const { return hold("Buffer::id").id(); }
+std::string const& Buffer::name() const { return hold("Buffer::name").name(); }
+std::size_t Buffer::size() const { return hold("Buffer::size").size(); }
+bool Buffer::is_cpu() const { return hold("Buffer::is_cpu").of_host(); }
+
+std::span<std::byte const> Buffer::data() const {
+    detail::BufferHold const& held = hold("Buffer::data");
+    return {held.view().host(), held.size()};
+}
+
+void const* Buffer::device_ptr() const {
+    constexpr char const* call = "Buffer::device_ptr";
+    return hold(call).device_ptr(call);
+}
+
+void Buffer::read(std::span<std::byte> to, std::size_t offset) const {
+    constexpr char const* call = "Buffer::read";
+    detail::BufferHold const& held = hold(call);
+    detail::require_range(call, offset, to.size(), held.size());
+    if (!to.empty()) held.view().read(to.data(), offset, to.size());
+}
+
+MutableBuffer::MutableBuffer(std::shared_ptr<detail::BufferHold> hold) : hold_(std::move(hold)) {}
+MutableBuffer::MutableBuffer(MutableBuffer&&) noexcept = default;
+MutableBuffer& MutableBuffer::operator=(MutableBuffer&&) noexcept = default;
+MutableBuffer::~MutableBuffer() = default;
+
+detail::BufferHold& MutableBuffer::hold(char const* call) const {
+    if (sealed_) throw UsageError(call, "the buffer is sealed: nobody writes it any more");
+    detail::BufferHold& hold = detail::owned(hold_, call);
+    hold.require_own(call);
+    return hold;
+}
+
+std::uint64_t MutableBuffer::id() const { return hold("MutableBuffer::id").id(); }
+std::string const& MutableBuffer::name() const { return hold("MutableBuffer::name").name(); }
+std::size_t MutableBuffer::size() const { return hold("MutableBuffer::size").size(); }
+bool MutableBuffer::is_cpu() const { return hold("MutableBuffer::is_cpu").of_host(); }
+
+std::span<std::byte> MutableBuffer::mutable_data() const {
+    detail::BufferHold const& held = hold("MutableBuffer::mutable_data");
+    return {held.view().host(), held.size()};
+}
+
+void* MutableBuffer::device_ptr() const {
+    constexpr char const* call = "MutableBuffer::device_ptr";
+    return hold(call).device_ptr(call);
+}
+
+void MutableBuffer::write(std::span<std::byte const> from, std::size_t offset) {
+    constexpr char const* call = "MutableBuffer::write";
+    detail::BufferHold const& held = hold(call);
+    detail::require_range(call, offset, from.size(), held.size());
+    if (!from.empty()) held.view().write(offset, from.data(), from.size());
+}
+
+Buffer MutableBuffer::seal() {
+    hold("MutableBuffer::seal").seal();
+    sealed_ = true;
+    return Buffer(std::move(hold_));
+}
+
+HostMirror::HostMirror(MutableBuffer& buffer, MirrorOptions const& options)
+    : bytes_(buffer.size()), to_(options.write_back ? &buffer : nullptr) {
+    if (!options.read) return;
+    constexpr char const* call = "HostMirror";
+    buffer.hold(call).view().read(bytes_.data(), 0, bytes_.size());
+}
+
+HostMirror::HostMirror(Buffer const& buffer) : bytes_(buffer.size()) { buffer.read(bytes_); }
+
+HostMirror::~HostMirror() {
+    try {
+        if (to_ != nullptr) write_back();
+    } catch (std::exception const&) {  // it has been sealed, or has gone
+    }
+}
+
+void HostMirror::write_back() {
+    if (to_ == nullptr) {
+        throw UsageError("HostMirror::write_back", "there is no buffer to write back to");
+    }
+    std::exchange(to_, nullptr)->write(bytes_);
+}
+
+SealedEvents::SealedEvents(std::unique_ptr<detail::SealedSource> source)
+    : source_(std::move(source)) {}
+SealedEvents::SealedEvents(SealedEvents&&) noexcept = default;
+SealedEvents& SealedEvents::operator=(SealedEvents&&) noexcept = default;
+SealedEvents::~SealedEvents() = default;
+
+detail::SealedSource& SealedEvents::source(char const* call) const {
+    detail::SealedSource& source = detail::owned(source_, call);
+    source.require_own(call);
+    return source;
+}
+
+int SealedEvents::descriptor() const { return source("SealedEvents::descriptor").descriptor(); }
+
+std::optional<SealedBuffer> SealedEvents::next(std::chrono::nanoseconds timeout) {
+    return source("SealedEvents::next").next(timeout);
+}
+
+}  // namespace carillon

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/buffer_access.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "carillon/error.hpp"
+#include "error/sizes.hpp"
+#include "ipc/messages.hpp"
+
+namespace carillon::detail {
+
+BufferKey key_of(char const* call, std::string_view name) {
+    require_name(call, "buffer", name);
+    return {0, std::string(name)};
+}
+
+BufferKey key_of(char const* call, std::uint64_t id) {
+    if (id == 0) throw UsageError(call, "no buffer has the number 0");
+    return {id};
+}
+
+void require_buffer(char const* call, std::string_view name, std::size_t bytes) {
+    if (!name.empty()) require_name(call, "buffer", name);
+    if (bytes == 0) throw UsageError(call, "a buffer of 0 bytes was asked for");
+    require_addressable(call, bytes);
+}
+
+int poll_period(Deadline const& deadline) {
+    using std::chrono::milliseconds;
+    auto const whole = std::chrono::ceil<milliseconds>(
+        std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::seconds(1)));
+    return static_cast<int>(whole.count());
+}
+
+BufferHold::~BufferHold() {
+    try {
+        view_->use_for(BufferUse::none);
+    } catch (std::exception const&) {  // it is not mapped then
+    }
+    view_.reset();
+    store_->release(id_);
+}
+
+void* BufferHold::device_ptr(char const* call) const {
+    if (void* const there = view_->device()) return there;
+    throw UnsupportedError(call, of_host_ ? "the buffer is in memory of the host's, which the "
+                                            "store's device does not address"
+                                          : "kernels of this process cannot reach the GPU that "
+                                            "has it: StoreConnectOptions::device is none of it");
+}
+
+// Nothing of this process can write it when the store seals it.
+void BufferHold::seal() {
+    view_->settle(size_);
+    view_->use_for(BufferUse::none);
+    try {
+        store_->seal(id_);
+    } catch (...) {
+        view_->use_for(BufferUse::writing);
+        throw;
+    }
+    view_->use_for(BufferUse::reading);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/buffer_table.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Of those that were sealed, so many are known to who follows.
+constexpr std::size_t most_known_sealed = 1024;
+
+BufferStoreOptions checked_store(BufferStoreOptions const& options) {
+    if (options.bytes == 0 || options.buffers == 0) {
+        throw UsageError("BufferStore", "there would be no room for a buffer");
+    }
+    return options;
+}
+
+std::string words_for(BufferKey const& key) {
+    return key.id != 0 ? fmt::format("number {}", key.id) : fmt::format("\"{}\"", key.name);
+}
+
+}  // namespace
+
+BufferTable::BufferTable(Device const& device, BufferStoreOptions const& options)
+    : device_(device), options_(checked_store(options)), all_of_host_(!can_export_memory(device)) {}
+
+LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, std::size_t bytes,
+                               bool of_host) {
+    std::lock_guard const lock(mutex_);
+    std::size_t const size = store_memory_size(bytes);
+    require_room(by, name, size);
+    auto memory = take_memory(by.user, size, of_host || all_of_host_);
+    bool const host_memory = memory->of_host();
+    std::uint64_t const id = ++last_id_;
+    Entry entry{{id, name, bytes, size, false, host_memory, 0, by.process, by.user},
+                std::move(memory),
+                by.number};
+    auto const at = entries_.emplace(id, std::move(entry)).first;
+    if (!name.empty()) names_[name] = id;
+    bytes_ += size;
+    bytes_of_[by.user] += size;
+    return hold(at->second, by.number);
+}
+
+void BufferTable::require_room(BufferUser const& by, std::string const& name,
+                               std::size_t size) const {
+    if (!name.empty() && names_.contains(name)) {
+        throw StoreRefusal{RefusalReason::name_taken,
+                           fmt::format("there is a buffer \"{}\" already", name)};
+    }
+    if (entries_.size() >= options_.buffers) {
+        throw StoreRefusal{RefusalReason::full,
+                           fmt::format("there are {} buffers already", entries_.size())};
+    }
+    if (size > options_.bytes - bytes_) {
+        throw StoreRefusal{RefusalReason::full,
+                           fmt::format("{} bytes are asked for, {} of {} are free", size,
+                                       options_.bytes - bytes_, options_.bytes)};
+    }
+    auto const own = bytes_of_.find(by.user);
+    std::size_t const has = own == bytes_of_.end() ? 0 : own->second;
+    if (options_.bytes_per_user != 0 && has + size > options_.bytes_per_user) {
+        throw StoreRefusal{RefusalReason::full,
+                           fmt::format("{} bytes are asked for, the user {} has {} and may have {}",
+                                       size, by.user, has, options_.bytes_per_user)};
+    }
+}
+
+std::shared_ptr<StoreMemory> BufferTable::take_memory(uid_t user, std::size_t size, bool of_host) {
+    auto const found = std::find_if(kept_.rbegin(), kept_.rend(), [&](auto const& memory) {
+        return !of_host && memory->user() == user && memory->size() == size;
+    });
+    if (found != kept_.rend()) {
+        auto memory = *found;
+        kept_.erase(std::next(found).base());
+        kept_bytes_ -= size;
+        return memory;
+    }
+    make_room(size);
+    return std::make_shared<StoreMemory>(device_, of_host, ++last_memory_, size, user);
+}
+
+void BufferTable::make_room(std::size_t size) {
+    while (!kept_.empty() && bytes_ + kept_bytes_ + size > options_.bytes) {
+        kept_bytes_ -= kept_.front()->size();
+        kept_.pop_front();
+    }
+}
+
+LentBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
+    ++entry.holders[by];
+    return {info_of(entry), entry.memory};
+}
+
+BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
+    std::uint64_t id = key.id;
+    if (id == 0) {
+        auto const named = names_.find(key.name);
+        if (named != names_.end()) id = named->second;
+    }
+    auto const found = entries_.find(id);
+    if (found != entries_.end() && !found->second.removed) return found;
+    throw StoreRefusal{RefusalReason::unknown_object,
+                       fmt::format("there is no buffer {} here", words_for(key))};
+}
+
+LentBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
+    std::lock_guard const lock(mutex_);
+    auto const found = find(key);
+    if (!found->second.info.sealed) {
+        throw StoreRefusal{RefusalReason::not_sealed,
+                           fmt::format("the buffer {} has not been sealed yet", words_for(key))};
+    }
+    return hold(found->second, by.number);
+}
+
+void BufferTable::seal(BufferUser const& by, std::uint64_t id) {
+    std::lock_guard const lock(mutex_);
+    Entry& entry = find({id})->second;
+    if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
+        throw StoreRefusal{RefusalReason::not_allowed,
+                           fmt::format("the buffer number {} is sealed by who makes it, once", id)};
+    }
+    if (!entry.memory->seal()) {
+        throw StoreRefusal{RefusalReason::other,
+                           "a process has the buffer mapped for writing still"};
+    }
+    entry.info.sealed = true;
+    sealed_.push_back({id, entry.info.name, entry.info.size});
+    ++sealed_end_;
+    if (sealed_.size() > most_known_sealed) sealed_.pop_front();
+    for (Wakeup const* each : followers_) each->wake();
+    if (doorbell_) doorbell_->ring(OutOfLine::written);
+}
+
+void BufferTable::remove(BufferUser const& by, BufferKey const& key) {
+    std::lock_guard const lock(mutex_);
+    auto const found = find(key);
+    Entry& entry = found->second;
+    if (by.user != entry.info.user && by.user != 0 && by.user != ::geteuid()) {
+        throw StoreRefusal{
+            RefusalReason::not_allowed,
+            fmt::format("the buffer {} is the user {}'s", words_for(key), entry.info.user)};
+    }
+    take_from_all(entry);
+    drop_unheld(found);
+}
+
+void BufferTable::take_from_all(Entry& entry) noexcept {
+    entry.removed = true;
+    names_.erase(entry.info.name);
+}
+
+bool BufferTable::release(HolderNumber by, std::uint64_t id) noexcept {
+    std::lock_guard const lock(mutex_);
+    auto const found = entries_.find(id);
+    return found != entries_.end() && let_go(found, by, 1);
+}
+
+void BufferTable::leave(HolderNumber who) noexcept {
+    std::lock_guard const lock(mutex_);
+    for (auto each = entries_.begin(); each != entries_.end();) {
+        auto const at = each++;
+        at->second.memory->forget(who);
+        (void)let_go(at, who, ~0U);
+    }
+    for (auto const& memory : kept_) memory->forget(who);
+}
+
+// What its maker has not sealed goes with it.
+bool BufferTable::let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept {
+    Entry& entry = at->second;
+    auto const holder = entry.holders.find(who);
+    if (holder == entry.holders.end()) return false;
+    holder->second -= std::min(times, holder->second);
+    if (holder->second != 0) return true;
+    entry.holders.erase(holder);
+    if (!entry.info.sealed && !entry.removed) take_from_all(entry);
+    drop_unheld(at);
+    return true;
+}
+
+void BufferTable::drop_unheld(Entries::iterator at) noexcept {
+    Entry& entry = at->second;
+    if (!entry.removed || !entry.holders.empty()) return;
+    bytes_ -= entry.memory->size();
+    auto const user = bytes_of_.find(entry.info.user);
+    user->second -= entry.memory->size();
+    if (user->second == 0) bytes_of_.erase(user);
+    keep(std::move(entry.memory));
+    entries_.erase(at);
+}
+
+void BufferTable::keep(std::shared_ptr<StoreMemory> memory) noexcept {
+    if (closed_ || !memory->usable_again() || memory->size() > options_.kept_bytes) return;
+    try {
+        kept_bytes_ += memory->size();
+        kept_.push_back(memory);
+    } catch (std::bad_alloc const&) {
+        kept_bytes_ -= memory->size();
+    }
+    while (kept_bytes_ > options_.kept_bytes) {
+        kept_bytes_ -= kept_.front()->size();
+        kept_.pop_front();
+    }
+}
+
+bool BufferTable::tell(BufferUser const& who, StoreMemory& memory) {
+    std::lock_guard const lock(mutex_);
+    bool const first = memory.tell(who.number, who.user);
+    return first || memory.of_host();
+}
+
+void BufferTable::forget(HolderNumber who, std::uint64_t memory) {
+    std::lock_guard const lock(mutex_);
+    for (auto& [id, entry] : entries_) {
+        if (entry.memory->number() == memory) entry.memory->forget(who);
+    }
+    for (auto const& each : kept_) {
+        if (each->number() == memory) each->forget(who);
+    }
+}
+
+BufferInfo BufferTable::info_of(Entry const& entry) {
+    BufferInfo info = entry.info;
+    for (auto const& [who, times] : entry.holders) info.holders += times;
+    return info;
+}
+
+std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
+    std::lock_guard const lock(mutex_);
+    for (auto each = entries_.upper_bound(id); each != entries_.end(); ++each) {
+        if (!each->second.removed) return info_of(each->second);
+    }
+    return {};
+}
+
+std::uint64_t BufferTable::follow(Wakeup const& wakeup) {
+    std::lock_guard const lock(mutex_);
+    followers_.push_back(&wakeup);
+    return sealed_end_;
+}
+
+std::uint64_t BufferTable::sealed_so_far() const {
+    std::lock_guard const lock(mutex_);
+    return sealed_end_;
+}
+
+void BufferTable::follow_no_more(Wakeup const& wakeup) noexcept {
+    std::lock_guard const lock(mutex_);
+    std::erase(followers_, &wakeup);
+}
+
+std::optional<SealedBuffer> BufferTable::sealed(std::uint64_t& number) const {
+    std::lock_guard const lock(mutex_);
+    if (number >= sealed_end_) return {};
+    std::uint64_t const first = sealed_end_ - sealed_.size();
+    std::uint64_t const wanted = std::max(number, first);
+    SealedBuffer found = sealed_.at(static_cast<std::size_t>(wanted - first));
+    found.missed = wanted - number;
+    number = wanted + 1;
+    return found;
+}
+
+Doorbell<Direction::to_device>::DeviceEnd BufferTable::doorbell() {
+    std::lock_guard const lock(mutex_);
+    if (!doorbell_) doorbell_ = std::make_unique<Doorbell<Direction::to_device>>(device_);
+    return doorbell_->device_handle();
+}
+
+void BufferTable::close() noexcept {
+    std::lock_guard const lock(mutex_);
+    closed_ = true;
+    kept_.clear();
+    kept_bytes_ = 0;
+    for (Wakeup const* each : followers_) each->wake();
+}
+
+bool BufferTable::closed() const {
+    std::lock_guard const lock(mutex_);
+    return closed_;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of a store: who has which, by which name, in which memory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "carillon/buffer_store.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "ipc/wakeup.hpp"
+#include "store/buffer_access.hpp"
+#include "store/store_memory.hpp"
+
+namespace carillon::detail {
+
+// Why a store says no.
+struct StoreRefusal {
+    RefusalReason reason;
+    std::string text;
+};
+
+// Who asks.
+struct BufferUser {
+    HolderNumber number = own_process;
+    pid_t process = 0;
+    uid_t user = 0;
+};
+
+// What one gets.
+struct LentBuffer {
+    BufferInfo info;
+    std::shared_ptr<StoreMemory> memory;
+};
+
+// From any thread. It reads nothing of what clients can write.
+class BufferTable {
+   public:
+    // As BufferStore's constructor.
+    BufferTable(Device const& device, BufferStoreOptions const& options);
+    BufferTable(BufferTable const&) = delete;
+    BufferTable& operator=(BufferTable const&) = delete;
+
+    [[nodiscard]] Device const& device() const { return device_; }
+    void require_own(char const* call) const { mark_.require_own(call); }
+
+    // All throw StoreRefusal, and create() what Device::allocate throws. Who gets one holds it.
+    [[nodiscard]] LentBuffer create(BufferUser const& by, std::string const& name,
+                                    std::size_t bytes, bool of_host);
+    [[nodiscard]] LentBuffer get(BufferUser const& by, BufferKey const& key);
+    void seal(BufferUser const& by, std::uint64_t id);
+    void remove(BufferUser const& by, BufferKey const& key);
+    // Once for each that it got. False: it has none of that number.
+    bool release(HolderNumber by, std::uint64_t id) noexcept;
+    // All that it has.
+    void leave(HolderNumber who) noexcept;
+    // Whether it has to be given a descriptor of that memory; and that it has none any more.
+    [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory);
+    void forget(HolderNumber who, std::uint64_t memory);
+    // The first whose number is higher.
+    [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
+
+    // For who follows what is sealed: woken at each. Both give the number of the next that will be.
+    [[nodiscard]] std::uint64_t follow(Wakeup const& wakeup);
+    [[nodiscard]] std::uint64_t sealed_so_far() const;
+    void follow_no_more(Wakeup const& wakeup) noexcept;
+    // The one of that number, or the first that is still known after it, which says how many it
+    // passed over; none if that is yet to come. `number` becomes the next one's.
+    [[nodiscard]] std::optional<SealedBuffer> sealed(std::uint64_t& number) const;
+    [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd doorbell();
+
+    // The store has gone. Whoever follows is woken.
+    void close() noexcept;
+    [[nodiscard]] bool closed() const;
+
+   private:
+    struct Entry {
+        BufferInfo info;
+        std::shared_ptr<StoreMemory> memory;
+        HolderNumber maker;
+        bool removed = false;
+        std::map<HolderNumber, unsigned> holders{};
+    };
+    using Entries = std::map<std::uint64_t, Entry>;
+
+    // All with the mutex held.
+    [[nodiscard]] Entries::iterator find(BufferKey const& key);
+    void require_room(BufferUser const& by, std::string const& name, std::size_t size) const;
+    [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(uid_t user, std::size_t size,
+                                                           bool of_host);
+    void make_room(std::size_t size);
+    [[nodiscard]] LentBuffer hold(Entry& entry, HolderNumber by);
+    void take_from_all(Entry& entry) noexcept;
+    void drop_unheld(Entries::iterator at) noexcept;
+    // False: it had none.
+    bool let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept;
+    void keep(std::shared_ptr<StoreMemory> memory) noexcept;
+    [[nodiscard]] static BufferInfo info_of(Entry const& entry);
+
+    ProcessMark mark_;
+    Device device_;
+    BufferStoreOptions options_;
+    bool all_of_host_;
+    mutable std::mutex mutex_;
+    Entries entries_;
+    std::map<std::string, std::uint64_t> names_;
+    std::map<uid_t, std::size_t> bytes_of_;         // users
+    std::size_t bytes_ = 0;                         // of memory that buffers have
+    std::list<std::shared_ptr<StoreMemory>> kept_;  // the oldest first
+    std::size_t kept_bytes_ = 0;
+    std::uint64_t last_id_ = 0;
+    std::uint64_t last_memory_ = 0;
+    std::deque<SealedBuffer> sealed_;  // the last ones
+    std::uint64_t sealed_end_ = 0;     // how many were
+    std::vector<Wakeup const*> followers_;
+    std::unique_ptr<Doorbell<Direction::to_device>> doorbell_;
+    bool closed_ = false;
+};
+
+}  // namespace carillon::detail

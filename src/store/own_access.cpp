@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/own_access.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// What `ask` returns. Throws RefusedError for what the table says no to.
+template <class Ask>
+auto unless_refused(char const* call, Ask&& ask) {
+    try {
+        return ask();
+    } catch (StoreRefusal const& refusal) {
+        throw RefusedError(call, refusal.reason, refusal.text);
+    }
+}
+
+class OwnSealed final : public SealedSource {
+   public:
+    explicit OwnSealed(std::shared_ptr<BufferTable> table)
+        : table_(std::move(table)),
+          wakeup_("BufferStore::sealed_events"),
+          next_(table_->follow(wakeup_)) {}
+    ~OwnSealed() override {
+        if (!inherited()) table_->follow_no_more(wakeup_);
+    }
+    OwnSealed(OwnSealed const&) = delete;
+    OwnSealed& operator=(OwnSealed const&) = delete;
+
+    [[nodiscard]] int descriptor() const override { return wakeup_.fd(); }
+    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
+        Deadline const deadline(timeout);
+        for (;;) {
+            wakeup_.reset();
+            auto found = table_->sealed(next_);
+            bool const closed = table_->closed();
+            auto after = next_;
+            if (closed || table_->sealed(after)) wakeup_.wake();  // there is more to say
+            if (found) return found;
+            if (closed) throw OwnerGoneError("SealedEvents::next", "the store has gone");
+            if (deadline.passed()) return {};
+            ::pollfd woken{wakeup_.fd(), POLLIN, 0};
+            (void)::poll(&woken, 1, poll_period(deadline));
+        }
+    }
+
+   private:
+    std::shared_ptr<BufferTable> table_;
+    Wakeup wakeup_;
+    std::uint64_t next_;
+};
+
+}  // namespace
+
+OwnAccess::OwnAccess(std::shared_ptr<BufferTable> table)
+    : table_(std::move(table)), self_{own_process, ::getpid(), ::geteuid()} {}
+
+std::shared_ptr<BufferHold> OwnAccess::make_hold_of(LentBuffer const& lent, BufferUse use) {
+    BufferInfo const& info = lent.info;
+    try {
+        auto view = lent.memory->view();
+        view->use_for(use);
+        return make_hold(shared_from_this(), info.id, info.name, info.size,
+                         info.host_memory || table_->device().emulated(), std::move(view));
+    } catch (...) {
+        release(info.id);
+        throw;
+    }
+}
+
+std::shared_ptr<BufferHold> OwnAccess::create(std::string const& name, std::size_t bytes) {
+    return make_hold_of(unless_refused("BufferStore::create",
+                                       [&] { return table_->create(self_, name, bytes, false); }),
+                        BufferUse::writing);
+}
+
+std::shared_ptr<BufferHold> OwnAccess::get(BufferKey const& key) {
+    return make_hold_of(unless_refused("BufferStore::get", [&] { return table_->get(self_, key); }),
+                        BufferUse::reading);
+}
+
+void OwnAccess::remove(BufferKey const& key) {
+    unless_refused("BufferStore::remove", [&] { table_->remove(self_, key); });
+}
+
+std::vector<BufferInfo> OwnAccess::list() {
+    std::vector<BufferInfo> all;
+    while (auto next = table_->after(all.empty() ? 0 : all.back().id)) {
+        all.push_back(std::move(*next));
+    }
+    return all;
+}
+
+std::unique_ptr<SealedSource> OwnAccess::sealed_events() {
+    return std::make_unique<OwnSealed>(table_);
+}
+
+void OwnAccess::seal(std::uint64_t id) {
+    unless_refused("MutableBuffer::seal", [&] { table_->seal(self_, id); });
+}
+
+void OwnAccess::release(std::uint64_t id) noexcept { (void)table_->release(own_process, id); }
+
+}  // namespace carillon::detail

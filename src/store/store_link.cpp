@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_link.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "ipc/wakeup.hpp"
+#include "store/buffer_access.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* link_call = "StoreConnection";
+
+// Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
+FileDescriptor end_of_store(UnixSocket const& socket) {
+    pid_t const store = socket.peer(link_call).pid;
+    if (store > 0 && ::kill(store, 0) != 0 && errno == ESRCH) {
+        throw OwnerGoneError(link_call,
+                             "the process that listened there has ended, and a child "
+                             "of it has the socket still");
+    }
+    return end_of_process(link_call, store);
+}
+
+}  // namespace
+
+StoreLink::StoreLink(std::filesystem::path const& path, std::string const& name,
+                     Deadline const& deadline)
+    : socket_(connect_unix(link_call, path, deadline.left())), stores_end_(end_of_store(socket_)) {
+    StoreAnswer const answer = ask(link_call, store::Hello{name}, deadline);
+    auto const* welcome = std::get_if<store::Welcome>(&answer.message);
+    if (welcome == nullptr) throw ProtocolError(link_call, "the store does not say welcome");
+    owner_ = {welcome->name, static_cast<std::int32_t>(welcome->process), welcome->instance};
+}
+
+void StoreLink::lose_store(std::string_view call, std::string why) {
+    if (gone_.empty()) gone_ = std::move(why);
+    throw OwnerGoneError(call, gone_);
+}
+
+StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question,
+                           Deadline const& deadline) {
+    if (!gone_.empty()) lose_store(call, {});
+    std::uint32_t const id = ++last_id_;
+    (void)socket_.send(call, store::encode(id, question));  // a store that has gone is seen below
+    while (auto came = receive(call, deadline)) {
+        auto& [of, answer] = *came;
+        if (of == id) {
+            if (auto const* refused = std::get_if<store::Refused>(&answer.message)) {
+                throw RefusedError(call, refused->reason, refused->text);
+            }
+            return std::move(answer);
+        }
+        // Of what was given up: it is of no use to anyone now.
+        if (auto const* lent = std::get_if<store::Lent>(&answer.message)) {
+            tell(store::Release{lent->buffer});
+            tell(store::Forget{lent->memory});
+        }
+    }
+    throw TimeoutError(call, "the store has not answered within the time given");
+}
+
+void StoreLink::tell(store::Message const& message) noexcept {
+    try {
+        (void)socket_.send(link_call, store::encode(0, message));
+    } catch (std::exception const&) {  // it does not read: it sees the connection close
+    }
+}
+
+std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive(std::string_view call,
+                                                                        Deadline const& deadline) {
+    if (!gone_.empty()) lose_store(call, {});
+    for (bool ended = false;;) {
+        Received received = socket_.receive(call, 1);
+        if (std::holds_alternative<PeerClosed>(received)) {
+            lose_store(call, "the store has closed the connection");
+        }
+        if (auto* message = std::get_if<SocketMessage>(&received)) {
+            StoreAnswer answer;
+            answer.descriptor_lost = message->descriptors_lost;
+            bool const any = answer.descriptor_lost || !message->descriptors.empty();
+            auto decoded = store::decode(message->bytes, any ? 1 : 0);
+            answer.message = std::move(decoded.message);
+            if (!message->descriptors.empty())
+                answer.descriptor = std::move(message->descriptors[0]);
+            auto const* refused = std::get_if<store::Refused>(&answer.message);
+            if (refused != nullptr && decoded.id == 0) {
+                gone_ = refused->text;
+                throw RefusedError(call, refused->reason, refused->text);
+            }
+            return std::pair(decoded.id, std::move(answer));
+        }
+        // What it had sent before is heard first.
+        if (ended) lose_store(call, "the process of the store has ended");
+        if (deadline.passed()) return {};
+        std::array<::pollfd, 2> watched{
+            {{socket_.fd(), POLLIN, 0}, {stores_end_.get(), POLLIN, 0}}};
+        (void)::poll(watched.data(), watched.size(), poll_period(deadline));
+        ended = watched[1].revents != 0;
+    }
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>  // program_invocation_short_name
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "error/sizes.hpp"
+#include "ipc/wire.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* create_call = "StoreConnection::create";
+// Memories that are kept mapped although no buffer has them.
+constexpr std::size_t most_unused = 32;
+
+StoreConnectOptions checked_connect(StoreConnectOptions options) {
+    if (options.name.empty()) {
+        options.name = program_invocation_short_name;
+        WireWriter::clean(options.name);
+        options.name.resize(std::min(options.name.size(), longest_name));
+        if (options.name.empty()) options.name = "nameless";
+    }
+    require_name("StoreConnection", "client", options.name);
+    if (options.timeout.count() <= 0) {
+        throw UsageError("StoreConnection", "a timeout that is over already");
+    }
+    return options;
+}
+
+template <class Expected>
+void require_answer(char const* call, StoreAnswer const& answer) {
+    if (!std::holds_alternative<Expected>(answer.message)) {
+        throw ProtocolError(call, "the store says something else than was asked");
+    }
+}
+
+// A connection of its own, on which nothing else comes.
+class ToldSealed final : public SealedSource {
+   public:
+    ToldSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
+        : link_(path, options.name, Deadline(options.timeout)) {
+        constexpr char const* call = "StoreConnection::sealed_events";
+        require_answer<store::Done>(call,
+                                    link_.ask(call, store::Watch{}, Deadline(options.timeout)));
+    }
+
+    [[nodiscard]] int descriptor() const override { return link_.fd(); }
+    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
+        constexpr char const* call = "SealedEvents::next";
+        auto came = link_.receive(call, Deadline(timeout));
+        if (!came) return {};
+        require_answer<store::Sealed>(call, came->second);
+        auto& sealed = std::get<store::Sealed>(came->second.message);
+        return SealedBuffer{sealed.buffer, std::move(sealed.name), sealed.bytes, sealed.missed};
+    }
+
+   private:
+    StoreLink link_;
+};
+
+}  // namespace
+
+StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
+    : path_(std::filesystem::absolute(path)),
+      options_(checked_connect(options)),
+      link_(path, options_.name, Deadline(options_.timeout)) {}
+
+std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const& path,
+                                                    StoreConnectOptions const& options) {
+    return {new StoreSession(path, options), DeleteOwn()};
+}
+
+std::string StoreSession::why_host_memory() const {
+    std::lock_guard const lock(mutex_);
+    return why_host_memory_;
+}
+
+// In memory of the host's where the GPU's cannot be mapped here.
+std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
+    std::lock_guard const lock(mutex_);
+    Deadline const deadline(options_.timeout);
+    store::Create create{name, bytes, options_.host_memory};
+    std::string why;
+    try {
+        return ask_for(create_call, create, deadline);
+    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
+        why = error.what();
+    } catch (VulkanError const& error) {
+        why = error.what();
+    }
+    if (create.host_memory) throw UnsupportedError(create_call, why);
+    create.host_memory = true;
+    auto hold = ask_for(create_call, create, deadline);
+    why_host_memory_ = why;
+    return hold;
+}
+
+std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
+    std::lock_guard const lock(mutex_);
+    return ask_for("StoreConnection::get", store::Get{key.id, key.name},
+                   Deadline(options_.timeout));
+}
+
+std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, store::Message const& question,
+                                                  Deadline const& deadline) {
+    StoreAnswer answer = link_.ask(call, question, deadline);
+    require_answer<store::Lent>(call, answer);
+    auto& lent = std::get<store::Lent>(answer.message);
+    try {
+        if (lent.sealed == std::holds_alternative<store::Create>(question)) {
+            throw ProtocolError(call, "a new buffer is sealed, or one that is got is not");
+        }
+        auto view = view_of(call, answer);
+        view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
+        bool const of_host = lent.source != MemorySource::vulkan || !lent.uuid;
+        auto hold = make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
+                              std::move(view));
+        return hold;
+    } catch (...) {
+        link_.tell(store::Release{lent.buffer});
+        throw;
+    }
+}
+
+std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer& answer) {
+    auto const& lent = std::get<store::Lent>(answer.message);
+    auto const known =
+        std::ranges::find(mapped_, lent.memory, [](Mapped const& each) { return each.memory; });
+    if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory_bytes) {
+        mapped_.splice(mapped_.end(), mapped_, known);
+        return known->view;
+    }
+    try {
+        if (answer.descriptor_lost) {
+            throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
+        }
+        if (!lent.descriptor || known != mapped_.end()) {
+            throw ProtocolError(call, "the store gives a memory that it has not shown, or twice");
+        }
+        auto view = map(call, lent, std::move(answer.descriptor));
+        if (lent.source != MemorySource::vulkan) return view;  // no other buffer ever has it
+        mapped_.push_back({lent.memory, lent.memory_bytes, view});
+        unmap_unused();
+        return view;
+    } catch (...) {
+        link_.tell(store::Forget{lent.memory});
+        throw;
+    }
+}
+
+std::shared_ptr<BufferView> StoreSession::map(char const* call, store::Lent const& lent,
+                                              FileDescriptor fd) const {
+    require_addressable(call, lent.memory_bytes);
+    if (lent.source != MemorySource::vulkan) {
+        require_shared_memory(call, fd, lent.memory_bytes);
+        if (lent.sealed && !is_sealed_against_writing(fd)) {
+            throw ProtocolError(call, "the store gives memory that others may write");
+        }
+        return std::make_shared<FileView>(std::move(fd), lent.memory_bytes);
+    }
+    if (options_.device && lent.uuid && uuid_of(options_.device->info()) == lent.uuid) {
+        return std::make_shared<ImportedView>(*options_.device, std::move(fd), lent.memory_bytes,
+                                              lent.write_combining);
+    }
+    ForeignMemory memory(call, std::move(fd), lent.memory_bytes, lent.source, lent.uuid);
+    return std::make_shared<ForeignView>(std::move(memory), lent.write_combining, !lent.uuid);
+}
+
+void StoreSession::unmap_unused() noexcept {
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    for (auto each = mapped_.rbegin(); each != mapped_.rend();) {
+        auto const at = (++each).base();
+        auto const& mapped = *at;
+        if (mapped.view.use_count() != 1) continue;  // a buffer has it
+        bytes += mapped.size;
+        if (++count <= most_unused && bytes <= options_.kept_bytes) continue;
+        link_.tell(store::Forget{mapped.memory});
+        each = std::make_reverse_iterator(mapped_.erase(at));
+    }
+}
+
+void StoreSession::seal(std::uint64_t id) {
+    constexpr char const* call = "MutableBuffer::seal";
+    std::lock_guard const lock(mutex_);
+    require_answer<store::Done>(call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout)));
+}
+
+void StoreSession::release(std::uint64_t id) noexcept {
+    std::lock_guard const lock(mutex_);
+    link_.tell(store::Release{id});
+    unmap_unused();
+}
+
+void StoreSession::remove(BufferKey const& key) {
+    constexpr char const* call = "StoreConnection::remove";
+    std::lock_guard const lock(mutex_);
+    require_answer<store::Done>(
+        call, link_.ask(call, store::Remove{key.id, key.name}, Deadline(options_.timeout)));
+}
+
+std::vector<BufferInfo> StoreSession::list() {
+    constexpr char const* call = "StoreConnection::list";
+    std::lock_guard const lock(mutex_);
+    Deadline const deadline(options_.timeout);
+    std::vector<BufferInfo> all;
+    for (std::uint64_t last = 0;;) {
+        StoreAnswer const answer = link_.ask(call, store::Next{last}, deadline);
+        require_answer<store::Listed>(call, answer);
+        auto const& listed = std::get<store::Listed>(answer.message);
+        if (listed.buffer == 0) return all;
+        if (listed.buffer <= last) throw ProtocolError(call, "the store's list goes back");
+        last = listed.buffer;
+        all.push_back({listed.buffer, listed.name, listed.bytes, listed.memory_bytes, listed.sealed,
+                       listed.host_memory, listed.holders,
+                       static_cast<std::int32_t>(listed.process), listed.user});
+    }
+}
+
+std::unique_ptr<SealedSource> StoreSession::sealed_events() {
+    return std::make_unique<ToldSealed>(path_, options_);
+}
+
+}  // namespace carillon::detail

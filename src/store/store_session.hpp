@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "carillon/buffer_store.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "store/buffer_access.hpp"
+#include "store/store_link.hpp"
+
+namespace carillon::detail {
+
+// To a store of another process: shared by a StoreConnection and the buffers that it has got. From
+// any thread.
+class StoreSession final : public BufferAccess, public std::enable_shared_from_this<StoreSession> {
+   public:
+    [[nodiscard]] static std::shared_ptr<StoreSession> connect(std::filesystem::path const& path,
+                                                               StoreConnectOptions const& options);
+
+    void require_own(char const* call) const { mark_.require_own(call); }
+    [[nodiscard]] ConnectedOwner const& owner() const { return link_.owner(); }
+    [[nodiscard]] std::string why_host_memory() const;
+
+    [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
+                                                     std::size_t bytes) override;
+    [[nodiscard]] std::shared_ptr<BufferHold> get(BufferKey const& key) override;
+    void remove(BufferKey const& key) override;
+    [[nodiscard]] std::vector<BufferInfo> list() override;
+    [[nodiscard]] std::unique_ptr<SealedSource> sealed_events() override;
+    void seal(std::uint64_t id) override;
+    void release(std::uint64_t id) noexcept override;
+
+   private:
+    // What is mapped of the store's, by the number of the memory; last used at the end.
+    struct Mapped {
+        std::uint64_t memory;
+        std::size_t size;
+        std::shared_ptr<BufferView> view;
+    };
+
+    StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options);
+
+    // All with the mutex held.
+    [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call,
+                                                      store::Message const& question,
+                                                      Deadline const& deadline);
+    [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);
+    [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, store::Lent const& lent,
+                                                  FileDescriptor fd) const;
+    // What no buffer has, beyond what is kept.
+    void unmap_unused() noexcept;
+
+    ProcessMark mark_;
+    std::filesystem::path path_;
+    StoreConnectOptions options_;
+    mutable std::mutex mutex_;
+    StoreLink link_;
+    std::list<Mapped> mapped_;
+    std::string why_host_memory_;
+};
+
+}  // namespace carillon::detail

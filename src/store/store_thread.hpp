@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that lets clients of other processes in to a store of buffers.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "carillon/buffer_store.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "ipc/wakeup.hpp"
+#include "os/unix_listener.hpp"
+#include "os/unix_socket.hpp"
+#include "store/buffer_table.hpp"
+#include "store/messages.hpp"
+
+namespace carillon::detail {
+
+// As ServerThread: nothing that a client sends, or does not, keeps it from the others. What it does
+// for one that takes long is to make memory of a GPU's.
+class StoreThread {
+   public:
+    // As BufferStore::serve().
+    StoreThread(std::filesystem::path const& path, std::shared_ptr<BufferTable> table,
+                StoreServeOptions const& options);
+    StoreThread(StoreThread const&) = delete;
+    StoreThread& operator=(StoreThread const&) = delete;
+    // Not in a child that was forked (StoreThread::make).
+    ~StoreThread();
+    [[nodiscard]] static std::shared_ptr<StoreThread> make(std::filesystem::path const& path,
+                                                           std::shared_ptr<BufferTable> table,
+                                                           StoreServeOptions const& options);
+
+    void require_own(char const* call) const { mark_.require_own(call); }
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+    [[nodiscard]] std::vector<StoreClient> clients() const;
+
+   private:
+    using Clock = std::chrono::steady_clock;
+
+    struct Session {
+        UnixSocket socket;
+        BufferUser who;
+        FileDescriptor process;  // readable when it has ended
+        Clock::time_point came;
+        std::string name{};  // once it has introduced itself
+        unsigned holds = 0;
+        // Of one that watches: the number of the next buffer that it is told of.
+        std::optional<std::uint64_t> next_sealed{};
+        bool waits_for_room = false;  // in its socket
+        bool over = false;
+    };
+
+    void serve(std::stop_token const& stop);
+    void take_turn();
+    [[nodiscard]] std::vector<::pollfd> watched() const;
+    void accept_all();
+    void accept(UnixSocket socket);
+    void receive_from(Session& session);
+    void handle(Session& session, std::uint32_t id, store::Message const& message);
+    void answer(Session& session, std::uint32_t id, store::Hello const& hello);
+    void answer(Session& session, std::uint32_t id, store::Create const& create);
+    void answer(Session& session, std::uint32_t id, store::Get const& get);
+    void answer(Session& session, std::uint32_t id, store::Next const& next);
+    void lend(Session& session, std::uint32_t id, LentBuffer const& lent);
+    void require_allowed(Session const& session) const;
+    void require_hold(Session const& session) const;
+    void tell_sealed(Session& session);
+    void drop_over();
+    void send(Session& session, std::uint32_t id, store::Message const& message,
+              std::vector<int> const& descriptors = {});
+    void refuse(Session& session, std::uint32_t id, RefusalReason reason, std::string text);
+    void log(Session const& session, std::string_view what) const noexcept;
+
+    ProcessMark mark_;
+    std::filesystem::path path_;
+    std::shared_ptr<BufferTable> table_;
+    StoreServeOptions options_;
+    std::uint64_t instance_;
+    std::optional<UnixListener> listener_;  // while the store is there
+    Wakeup wakeup_;
+    mutable std::mutex mutex_;  // of sessions_ and what is in them
+    std::vector<std::unique_ptr<Session>> sessions_;
+    bool deaf_ = false;  // the listener is not looked at
+    std::jthread thread_;
+};
+
+}  // namespace carillon::detail
