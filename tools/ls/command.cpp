@@ -6,6 +6,7 @@
 #include <carillon/error.hpp>
 #include <vector>
 
+#include "ls/list_store.hpp"
 #include "ls/ls.hpp"
 #include "report/environment.hpp"
 
@@ -19,33 +20,40 @@ class LsCommand final : public Command {
         command_line.add_option("--timeout-ms", timeout_ms_, "how long each may take to answer")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
+        command_line.add_flag("--store", stores_, "the paths are those of stores of buffers");
         command_line.add_flag("--json", json_, "as JSON on standard output");
     }
 
     void run() override {
-        std::vector<ListedOwner> owners;
-        for (std::string const& path : paths_) {
-            owners.push_back(list_owner(path, std::chrono::milliseconds(timeout_ms_)));
+        if (stores_) {
+            run("stores", list_store);
+        } else {
+            run("owners", list_owner);
         }
-        json_ ? write(owners) : print(owners);
-        auto const failed = std::ranges::count_if(
-            owners, [](ListedOwner const& each) { return !each.error.empty(); });
-        if (failed == 0) return;
-        throw Error("ls", fmt::format("{} of {} have not answered", failed, owners.size()));
     }
 
    private:
-    static void write(std::vector<ListedOwner> const& owners) {
-        nlohmann::json all = nlohmann::json::array();
-        for (ListedOwner const& each : owners) all.push_back(to_json(each));
-        write_json("-", {{"owners", std::move(all)}});
-    }
-    static void print(std::vector<ListedOwner> const& owners) {
-        for (ListedOwner const& each : owners) fmt::print("{}", to_text(each));
+    // `listed`: what JSON calls them.
+    template <class Listed>
+    void run(char const* listed, Listed (*list)(std::string const&, std::chrono::nanoseconds)) {
+        std::vector<Listed> all;
+        for (std::string const& path : paths_) {
+            all.push_back(list(path, std::chrono::milliseconds(timeout_ms_)));
+        }
+        nlohmann::json json = nlohmann::json::array();
+        for (Listed const& each : all) {
+            json_ ? json.push_back(to_json(each)) : fmt::print("{}", to_text(each));
+        }
+        if (json_) write_json("-", {{listed, std::move(json)}});
+        auto const failed =
+            std::ranges::count_if(all, [](Listed const& each) { return !each.error.empty(); });
+        if (failed == 0) return;
+        throw Error("ls", fmt::format("{} of {} have not answered", failed, all.size()));
     }
 
     std::vector<std::string> paths_;
     int timeout_ms_ = 1000;
+    bool stores_ = false;
     bool json_ = false;
 };
 

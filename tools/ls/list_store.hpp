@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon ls --store`: the buffers of a store.
+#pragma once
+
+#include <carillon/buffer_store.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace carillon::tool {
+
+// What the store at a path says, or why none does.
+struct ListedStore {
+    std::string path;
+    std::string error{};  // empty if it was asked
+    ConnectedOwner owner{};
+    std::vector<BufferInfo> buffers{};
+};
+
+[[nodiscard]] ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout);
+
+[[nodiscard]] std::string to_text(ListedStore const& listed);
+[[nodiscard]] nlohmann::json to_json(ListedStore const& listed);
+
+}  // namespace carillon::tool
