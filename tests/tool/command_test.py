@@ -68,6 +68,9 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("/nonexistent/kernel.sock: ", result.stdout)
         self.assertIn("1 of 1 have not answered", result.stderr)
+        result = run("ls", "--store", "/nonexistent/store.sock")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nonexistent/store.sock: ", result.stdout)
         self.assert_fails(run("ls"), 2, "paths is required")
 
     def test_rtt_reports_every_measure_and_says_that_it_is_emulated(self):
@@ -216,14 +219,15 @@ class CommandTest(unittest.TestCase):
 
     def test_ipc_measures_clients_in_other_processes(self):
         result = run("ipc", "--device", "emulated", "--calls", "100", "--clients", "3", "--visits", "2",
-                     "--json", "-")
+                     "--puts", "20", "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("EMULATED", result.stderr)
         report = json.loads(result.stdout)
         self.assertTrue(report["environment"]["emulated"])
         self.assertEqual({row["name"]: row["count"] for row in report["results"] if "rings" not in row},
                          {"in-process": 100, "connection": 100, "other-process": 100,
-                          "one-client": 100, "all-clients": 300})
+                          "one-client": 100, "all-clients": 300, "store-get": 20})
+        self.assertIn("emulated", report["why_no_cuda_ipc"])
         stalls = [(row["name"], row["rings"]) for row in report["results"] if "rings" in row]
         self.assertEqual(stalls, [(name, rings) for rings in ("device", "host")
                                   for name in ("alone", "attach", "exit")])
@@ -233,7 +237,7 @@ class CommandTest(unittest.TestCase):
 
     def test_ipc_loses_nothing_when_processes_are_killed(self):
         result = run("ipc", "--device", "emulated", "--calls", "10", "--clients", "1", "--visits", "1",
-                     "--client-kills", "12", "--owner-kills", "3", "--seed", "7", "--json", "-")
+                     "--puts", "10", "--client-kills", "12", "--owner-kills", "3", "--seed", "7", "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("seed 7\n", result.stderr)
         report = json.loads(result.stdout)

@@ -23,6 +23,10 @@ class IpcCommand final : public Command {
                         "processes that attach and leave beside the calls of another")
             ->check(CLI::Range(1U, 1'000'000U));
         command_line
+            .add_option("--puts", options_.puts,
+                        "buffers of 1 MiB from one process to another, by a store, and by CUDA IPC")
+            ->check(CLI::Range(10U, 10'000'000U));
+        command_line
             .add_option("--client-kills", options_.client_kills,
                         "how often one of 8 client processes is killed")
             ->check(CLI::Range(0U, 100'000'000U));

@@ -32,7 +32,7 @@ IpcReport run_ipc(Device const& device, IpcOptions const& options, Progress cons
         throw UsageError("ipc",
                          "as many calls as rounds are needed, " + std::to_string(options.rounds));
     }
-    constexpr std::size_t stages = 6;
+    constexpr std::size_t stages = 7;
     auto const stage = [&](std::size_t index) {
         return progress_of_stage(progress, index, stages);
     };
@@ -45,8 +45,9 @@ IpcReport run_ipc(Device const& device, IpcOptions const& options, Progress cons
         report.stalls.push_back(
             measure_ipc_stall(device, options, host_memory, stage(host_memory ? 3 : 2)));
     }
-    if (options.client_kills != 0) report.client_kills = kill_clients(device, options, stage(4));
-    if (options.owner_kills != 0) report.owner_kills = kill_owners(options, stage(5));
+    report.buffers = time_ipc_buffers(device, options, stage(4));
+    if (options.client_kills != 0) report.client_kills = kill_clients(device, options, stage(5));
+    if (options.owner_kills != 0) report.owner_kills = kill_owners(options, stage(6));
     progress(1);
     return report;
 }

@@ -21,6 +21,7 @@ struct IpcOptions {
     std::uint32_t rounds = 10;
     unsigned clients = 8;       // processes at once
     std::uint32_t visits = 20;  // that attach and leave beside another's calls
+    std::uint32_t puts = 1000;  // buffers from one process to another
     std::uint32_t client_kills = 0;
     std::uint32_t owner_kills = 0;
     std::uint64_t seed = 0;           // of the moments of kills
@@ -43,6 +44,13 @@ struct IpcHeld {
     bool operator==(IpcHeld const&) const = default;
 };
 [[nodiscard]] IpcHeld read_ipc_held();  // throws SystemError
+
+// Buffers from one process to another.
+struct IpcBuffers {
+    std::size_t bytes = 0;             // of each
+    std::vector<LatencySummary> rows;  // store-get; cuda-ipc-get
+    std::string why_no_cuda_ipc;       // empty where that was measured
+};
 
 struct ClientKills {
     std::uint32_t kills = 0;
@@ -75,6 +83,7 @@ struct IpcReport {
     std::vector<LatencySummary> calls;    // in-process, connection, other-process
     std::vector<LatencySummary> clients;  // one-client, all-clients
     std::vector<IpcStall> stalls;
+    IpcBuffers buffers;
     ClientKills client_kills;
     OwnerKills owner_kills;
     std::uint64_t seed = 0;
@@ -95,6 +104,8 @@ struct IpcReport {
                                                            Progress const& progress);
 [[nodiscard]] IpcStall measure_ipc_stall(Device const& device, IpcOptions const& options,
                                          bool host_memory, Progress const& progress);
+[[nodiscard]] IpcBuffers time_ipc_buffers(Device const& device, IpcOptions const& options,
+                                          Progress const& progress);
 [[nodiscard]] ClientKills kill_clients(Device const& device, IpcOptions const& options,
                                        Progress const& progress);
 [[nodiscard]] OwnerKills kill_owners(IpcOptions const& options, Progress const& progress);

@@ -152,11 +152,15 @@ SocketFolder::~SocketFolder() {
 void run_peer(Peer const& peer) {
     // Whatever becomes of whoever started it.
     (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::map<std::string, void (*)(Peer const&, Talk&)> const roles{{"caller", run_caller},
-                                                                    {"visit", run_visit},
-                                                                    {"client", run_client},
-                                                                    {"ledger", run_ledger},
-                                                                    {"owner", run_owner}};
+    std::map<std::string, void (*)(Peer const&, Talk&)> const roles{
+        {"caller", run_caller},
+        {"visit", run_visit},
+        {"client", run_client},
+        {"ledger", run_ledger},
+        {"owner", run_owner},
+        {"store", run_store},
+        {"store-get", run_store_reader},
+        {"cuda-ipc-get", run_cuda_ipc_reader}};
     auto const role = roles.find(peer.role);
     if (role == roles.end()) throw UsageError("ipc", "there is no role " + peer.role);
     Talk orders(FileDescriptor(::dup(STDIN_FILENO)));

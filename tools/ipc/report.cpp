@@ -59,6 +59,22 @@ std::string stalls_table(std::vector<IpcStall> const& stalls) {
     return text;
 }
 
+// CUDA's over a store's; 0 where that was not measured.
+double ratio(IpcBuffers const& buffers) {
+    return buffers.rows.size() < 2 ? 0 : ratio(buffers.rows[1], buffers.rows[0]);
+}
+
+std::string buffers_text(IpcBuffers const& buffers) {
+    std::string text = fmt::format(
+        "a buffer of {} bytes from one process to another, made, written, sealed and "
+        "got; and by cuMemAlloc, cuMemcpyHtoD and CUDA IPC\n{}",
+        buffers.bytes, latency_table(buffers.rows));
+    if (buffers.why_no_cuda_ipc.empty()) {
+        return text + fmt::format("CUDA IPC over the store, p50: {:.2f}\n", ratio(buffers));
+    }
+    return text + fmt::format("CUDA IPC was not measured: {}\n", buffers.why_no_cuda_ipc);
+}
+
 std::string kills_text(ClientKills const& result) {
     if (result.kills == 0) return "";
     return fmt::format(
@@ -93,11 +109,21 @@ nlohmann::json to_json(IpcReport const& report) {
             rows.push_back(row);
         }
     }
+    for (LatencySummary const& each : report.buffers.rows) {
+        nlohmann::json row = to_json(each);
+        row["bytes"] = report.buffers.bytes;
+        rows.push_back(row);
+    }
     nlohmann::json json{{"results", rows},
                         {"call_over_in_process", ratio(report.calls.at(2), report.calls.at(0))},
                         {"clients", report.client_count},
                         {"clients_over_1", ratio(report.clients.at(1), report.clients.at(0))},
                         {"seed", report.seed}};
+    if (report.buffers.why_no_cuda_ipc.empty()) {
+        json["store_get_over_cuda_ipc"] = ratio(report.buffers);
+    } else {
+        json["why_no_cuda_ipc"] = report.buffers.why_no_cuda_ipc;
+    }
     if (report.client_kills.kills != 0) {
         json["client_kills_ok"] = report.client_kills.ok;
         json["client_kills"] = to_json(report.client_kills);
@@ -115,12 +141,12 @@ std::string ipc_text(IpcReport const& report) {
     return fmt::format(
         "calls, 48 bytes each way, from this process, by a connection to itself, and from another "
         "process; and of one other process, and of {} at once\n{}"
-        "other process over in process, p50: {:.3f}; {} clients over one: {:.3f}\n{}"
+        "other process over in process, p50: {:.3f}; {} clients over one: {:.3f}\n{}{}"
         "seed {}\n{}{}",
         report.client_count, latency_table(rows), ratio(report.calls.at(2), report.calls.at(0)),
         report.client_count, ratio(report.clients.at(1), report.clients.at(0)),
-        stalls_table(report.stalls), report.seed, kills_text(report.client_kills),
-        kills_text(report.owner_kills));
+        stalls_table(report.stalls), buffers_text(report.buffers), report.seed,
+        kills_text(report.client_kills), kills_text(report.owner_kills));
 }
 
 void require_sound(IpcReport const& report) {
