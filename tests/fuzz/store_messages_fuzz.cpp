@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message between a store of buffers and a client: an error, or one that comes to the same bytes
+// when it is sent on.
+#include "store/messages.hpp"
+
+#include <algorithm>
+
+#include "fuzz/fuzz.hpp"
+
+CARILLON_FUZZ_TARGET(store_messages, input) {
+    std::size_t const descriptors = input.below(3);
+    auto const bytes = std::as_bytes(input.rest());
+    try {
+        auto const [id, message] = detail::store::decode(bytes, descriptors);
+        require(std::ranges::equal(detail::store::encode(id, message), bytes),
+                "a message that is taken says nothing but its members");
+    } catch (ProtocolError const&) {  // as it should be
+    }
+}
