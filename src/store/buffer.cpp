@@ -24,8 +24,9 @@ std::size_t Buffer::size() const { return hold("Buffer::size").size(); }
 bool Buffer::is_cpu() const { return hold("Buffer::is_cpu").of_host(); }
 
 std::span<std::byte const> Buffer::data() const {
-    detail::BufferHold const& held = hold("Buffer::data");
-    return {held.view().host(), held.size()};
+    constexpr char const* call = "Buffer::data";
+    detail::BufferHold const& held = hold(call);
+    return {held.host(call), held.size()};
 }
 
 void const* Buffer::device_ptr() const {
@@ -58,8 +59,9 @@ std::size_t MutableBuffer::size() const { return hold("MutableBuffer::size").siz
 bool MutableBuffer::is_cpu() const { return hold("MutableBuffer::is_cpu").of_host(); }
 
 std::span<std::byte> MutableBuffer::mutable_data() const {
-    detail::BufferHold const& held = hold("MutableBuffer::mutable_data");
-    return {held.view().host(), held.size()};
+    constexpr char const* call = "MutableBuffer::mutable_data";
+    detail::BufferHold const& held = hold(call);
+    return {held.host(call), held.size()};
 }
 
 void* MutableBuffer::device_ptr() const {
@@ -71,6 +73,7 @@ void MutableBuffer::write(std::span<std::byte const> from, std::size_t offset) {
     constexpr char const* call = "MutableBuffer::write";
     detail::BufferHold const& held = hold(call);
     detail::require_range(call, offset, from.size(), held.size());
+    (void)held.host(call);
     if (!from.empty()) held.view().write(offset, from.data(), from.size());
 }
 

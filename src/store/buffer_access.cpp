@@ -42,6 +42,13 @@ BufferHold::~BufferHold() {
     store_->release(id_);
 }
 
+std::byte* BufferHold::host(char const* call) const {
+    if (std::byte* const there = view_->host()) return there;
+    throw UsageError(call,
+                     "the buffer is not mapped any more, since its seal() has failed when the "
+                     "store may have sealed it");
+}
+
 void* BufferHold::device_ptr(char const* call) const {
     if (void* const there = view_->device()) return there;
     throw UnsupportedError(call, of_host_ ? "the buffer is in memory of the host's, which the "
@@ -57,7 +64,10 @@ void BufferHold::seal() {
     try {
         store_->seal(id_);
     } catch (...) {
-        view_->use_for(BufferUse::writing);
+        try {
+            view_->use_for(BufferUse::writing);
+        } catch (SystemError const&) {  // the store has sealed it, and its answer was not heard
+        }
         throw;
     }
     view_->use_for(BufferUse::reading);

@@ -70,6 +70,8 @@ class BufferHold {
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] bool of_host() const { return of_host_; }
     [[nodiscard]] BufferView& view() const { return *view_; }
+    // Throws UsageError where a seal() that failed has left it without.
+    [[nodiscard]] std::byte* host(char const* call) const;
     // Throws UnsupportedError where it has none.
     [[nodiscard]] void* device_ptr(char const* call) const;
     void seal();
@@ -99,9 +101,6 @@ class SealedSource {
     [[nodiscard]] virtual int descriptor() const = 0;
     [[nodiscard]] virtual std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) = 0;
     void require_own(char const* call) const { mark_.require_own(call); }
-
-   protected:
-    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
    private:
     ProcessMark mark_;

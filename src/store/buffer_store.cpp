@@ -46,13 +46,15 @@ BufferStore::BufferStore(Device const& device, BufferStoreOptions const& options
       access_(std::make_shared<detail::OwnAccess>(table_)) {}
 BufferStore::BufferStore(BufferStore&&) noexcept = default;
 BufferStore& BufferStore::operator=(BufferStore&& other) noexcept {
-    BufferStore before(std::move(*this));
-    table_ = std::move(other.table_);
-    access_ = std::move(other.access_);
+    if (this != &other) {
+        BufferStore const before(std::move(*this));
+        table_ = std::move(other.table_);
+        access_ = std::move(other.access_);
+    }
     return *this;
 }
 BufferStore::~BufferStore() {
-    if (table_ != nullptr) table_->close();
+    if (table_ != nullptr && !table_->inherited()) table_->close();
 }
 
 detail::BufferAccess& BufferStore::access(char const* call) const {

@@ -242,10 +242,9 @@ std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
     return {};
 }
 
-std::uint64_t BufferTable::follow(Wakeup const& wakeup) {
+void BufferTable::follow(Wakeup const& wakeup) {
     std::lock_guard const lock(mutex_);
     followers_.push_back(&wakeup);
-    return sealed_end_;
 }
 
 std::uint64_t BufferTable::sealed_so_far() const {

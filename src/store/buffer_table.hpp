@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/buffer_store.hpp"
@@ -52,6 +53,7 @@ class BufferTable {
 
     [[nodiscard]] Device const& device() const { return device_; }
     void require_own(char const* call) const { mark_.require_own(call); }
+    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // All throw StoreRefusal, and create() what Device::allocate throws. Who gets one holds it.
     [[nodiscard]] LentBuffer create(BufferUser const& by, std::string const& name,
@@ -69,10 +71,11 @@ class BufferTable {
     // The first whose number is higher.
     [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
 
-    // For who follows what is sealed: woken at each. Both give the number of the next that will be.
-    [[nodiscard]] std::uint64_t follow(Wakeup const& wakeup);
-    [[nodiscard]] std::uint64_t sealed_so_far() const;
+    // For SealedFollower.
+    void follow(Wakeup const& wakeup);
     void follow_no_more(Wakeup const& wakeup) noexcept;
+    // The number of the next one that will be sealed.
+    [[nodiscard]] std::uint64_t sealed_so_far() const;
     // The one of that number, or the first that is still known after it, which says how many it
     // passed over; none if that is yet to come. `number` becomes the next one's.
     [[nodiscard]] std::optional<SealedBuffer> sealed(std::uint64_t& number) const;
@@ -124,6 +127,26 @@ class BufferTable {
     std::vector<Wakeup const*> followers_;
     std::unique_ptr<Doorbell<Direction::to_device>> doorbell_;
     bool closed_ = false;
+};
+
+// Woken whenever a buffer is sealed, and when the store goes.
+class SealedFollower {
+   public:
+    SealedFollower(char const* call, std::shared_ptr<BufferTable> table)
+        : table_(std::move(table)), wakeup_(call) {
+        table_->follow(wakeup_);
+    }
+    ~SealedFollower() {
+        if (!table_->inherited()) table_->follow_no_more(wakeup_);
+    }
+    SealedFollower(SealedFollower const&) = delete;
+    SealedFollower& operator=(SealedFollower const&) = delete;
+
+    [[nodiscard]] Wakeup const& wakeup() const { return wakeup_; }
+
+   private:
+    std::shared_ptr<BufferTable> table_;
+    Wakeup wakeup_;
 };
 
 }  // namespace carillon::detail

@@ -26,34 +26,29 @@ class OwnSealed final : public SealedSource {
    public:
     explicit OwnSealed(std::shared_ptr<BufferTable> table)
         : table_(std::move(table)),
-          wakeup_("BufferStore::sealed_events"),
-          next_(table_->follow(wakeup_)) {}
-    ~OwnSealed() override {
-        if (!inherited()) table_->follow_no_more(wakeup_);
-    }
-    OwnSealed(OwnSealed const&) = delete;
-    OwnSealed& operator=(OwnSealed const&) = delete;
+          follower_("BufferStore::sealed_events", table_),
+          next_(table_->sealed_so_far()) {}
 
-    [[nodiscard]] int descriptor() const override { return wakeup_.fd(); }
+    [[nodiscard]] int descriptor() const override { return follower_.wakeup().fd(); }
     [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
         Deadline const deadline(timeout);
         for (;;) {
-            wakeup_.reset();
+            follower_.wakeup().reset();
             auto found = table_->sealed(next_);
             bool const closed = table_->closed();
             auto after = next_;
-            if (closed || table_->sealed(after)) wakeup_.wake();  // there is more to say
+            if (closed || table_->sealed(after)) follower_.wakeup().wake();  // there is more to say
             if (found) return found;
             if (closed) throw OwnerGoneError("SealedEvents::next", "the store has gone");
             if (deadline.passed()) return {};
-            ::pollfd woken{wakeup_.fd(), POLLIN, 0};
+            ::pollfd woken{follower_.wakeup().fd(), POLLIN, 0};
             (void)::poll(&woken, 1, poll_period(deadline));
         }
     }
 
    private:
     std::shared_ptr<BufferTable> table_;
-    Wakeup wakeup_;
+    SealedFollower follower_;
     std::uint64_t next_;
 };
 

@@ -49,7 +49,7 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
                            Deadline const& deadline) {
     if (!gone_.empty()) lose_store(call, {});
     std::uint32_t const id = ++last_id_;
-    (void)socket_.send(call, store::encode(id, question));  // a store that has gone is seen below
+    send(call, store::encode(id, question), deadline);
     while (auto came = receive(call, deadline)) {
         auto& [of, answer] = *came;
         if (of == id) {
@@ -61,7 +61,7 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
         // Of what was given up: it is of no use to anyone now.
         if (auto const* lent = std::get_if<store::Lent>(&answer.message)) {
             tell(store::Release{lent->buffer});
-            tell(store::Forget{lent->memory});
+            if (lent->descriptor) tell(store::Forget{lent->memory});
         }
     }
     throw TimeoutError(call, "the store has not answered within the time given");
@@ -69,8 +69,36 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
 
 void StoreLink::tell(store::Message const& message) noexcept {
     try {
-        (void)socket_.send(link_call, store::encode(0, message));
-    } catch (std::exception const&) {  // it does not read: it sees the connection close
+        auto bytes = store::encode(0, message);
+        if (!untold_.empty() || !try_send(link_call, bytes)) untold_.push_back(std::move(bytes));
+    } catch (std::exception const&) {  // it sees the connection close, in the end
+    }
+}
+
+bool StoreLink::try_send(std::string_view call, std::vector<std::byte> const& bytes) {
+    try {
+        (void)socket_.send(call, bytes);  // a store that has gone is seen by who receives
+        return true;
+    } catch (SystemError const& error) {
+        if (error.code() != EAGAIN && error.code() != ENOBUFS) throw;
+        return false;
+    }
+}
+
+void StoreLink::send(std::string_view call, std::vector<std::byte> bytes,
+                     Deadline const& deadline) {
+    untold_.push_back(std::move(bytes));
+    while (!untold_.empty()) {
+        if (try_send(call, untold_.front())) {
+            untold_.pop_front();
+            continue;
+        }
+        if (deadline.passed()) {
+            untold_.pop_back();  // the question, which nobody waits for
+            throw TimeoutError(call, "the store does not read what it is sent");
+        }
+        ::pollfd room{socket_.fd(), POLLOUT, 0};
+        (void)::poll(&room, 1, poll_period(deadline));
     }
 }
 

@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "carillon/connection.hpp"
@@ -36,7 +38,8 @@ class StoreLink {
     // Throws RefusedError, OwnerGoneError, TimeoutError, ProtocolError.
     [[nodiscard]] StoreAnswer ask(std::string_view call, store::Message const& question,
                                   Deadline const& deadline);
-    // What asks for no answer. Where the store has gone nothing is said.
+    // What asks for no answer: now, or before the next question where there is no room for it yet.
+    // Where the store has gone nothing is said.
     void tell(store::Message const& message) noexcept;
     // The next message, whatever it answers, if it comes in time.
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive(
@@ -44,11 +47,16 @@ class StoreLink {
 
    private:
     [[noreturn]] void lose_store(std::string_view call, std::string why);
+    // False: there is no room for it in the socket now.
+    [[nodiscard]] bool try_send(std::string_view call, std::vector<std::byte> const& bytes);
+    // What was to be told before, and this. Throws TimeoutError.
+    void send(std::string_view call, std::vector<std::byte> bytes, Deadline const& deadline);
 
     UnixSocket socket_;
     FileDescriptor stores_end_;
     ConnectedOwner owner_;
     std::uint32_t last_id_ = 0;
+    std::deque<std::vector<std::byte>> untold_;
     std::string gone_;  // why the store has; empty while it has not
 };
 

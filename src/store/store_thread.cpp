@@ -58,16 +58,13 @@ StoreThread::StoreThread(std::filesystem::path const& path, std::shared_ptr<Buff
       options_(checked_serve(options)),
       instance_(new_store_instance()),
       listener_(std::in_place, store_call, path, options.mode),
-      wakeup_(store_call) {
-    (void)table_->follow(wakeup_);
-    thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
-}
+      follower_(store_call, table_),
+      thread_(start_thread([this](std::stop_token const& stop) { serve(stop); })) {}
 
 StoreThread::~StoreThread() {
     thread_.request_stop();
-    wakeup_.wake();
+    follower_.wakeup().wake();
     thread_.join();
-    table_->follow_no_more(wakeup_);
 }
 
 std::shared_ptr<StoreThread> StoreThread::make(std::filesystem::path const& path,
@@ -103,7 +100,7 @@ void StoreThread::serve(std::stop_token const& stop) {
 void StoreThread::take_turn() {
     std::vector<::pollfd> descriptors = watched();
     (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(store_period.count()));
-    wakeup_.reset();
+    follower_.wakeup().reset();
     if (table_->closed()) return;
     std::lock_guard const lock(mutex_);
     accept_all();
@@ -114,7 +111,8 @@ void StoreThread::take_turn() {
 
 std::vector<::pollfd> StoreThread::watched() const {
     // Without descriptors whoever connects waits for the next turn.
-    std::vector<::pollfd> all{{wakeup_.fd(), POLLIN, 0}, {deaf_ ? -1 : listener_->fd(), POLLIN, 0}};
+    std::vector<::pollfd> all{{follower_.wakeup().fd(), POLLIN, 0},
+                              {deaf_ ? -1 : listener_->fd(), POLLIN, 0}};
     for (auto const& session : sessions_) {
         short const room = session->waits_for_room ? POLLOUT : 0;
         all.push_back({session->socket.fd(), static_cast<short>(POLLIN | room), 0});

@@ -88,7 +88,7 @@ class StoreThread {
     StoreServeOptions options_;
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;  // while the store is there
-    Wakeup wakeup_;
+    SealedFollower follower_;
     mutable std::mutex mutex_;  // of sessions_ and what is in them
     std::vector<std::unique_ptr<Session>> sessions_;
     bool deaf_ = false;  // the listener is not looked at

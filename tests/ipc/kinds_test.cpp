@@ -3,7 +3,10 @@
 // the kernel. C: a client, in another.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
@@ -65,6 +68,29 @@ TEST_P(KindsTest, longMessagesThatNobodyTakesKeepNoBlock) {
         auto channel = owner.channel<SumHandler>();
         while (channel.try_submit(LongAsk{})) {
         }
+    }
+}
+
+// 1. C writes a buffer. 2. A kernel of P's reads it, where P has it and where another process
+// would.
+class BufferKindsTest : public KernelTest {};
+CARILLON_ON_EVERY_DEVICE(BufferKindsTest);
+
+TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
+    SocketPath const path;
+    BufferStore const store(device());
+    StoreServer const server = store.serve(path.get());
+    StoreConnection const client(path.get(), {.timeout = patience, .device = device()});
+    std::vector<std::byte> bytes(50'000);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);
+    MutableBuffer made = client.create("bytes", bytes.size());
+    made.write(bytes);
+    Buffer const there = made.seal();
+    Buffer const here = store.get("bytes");
+    DeviceReader reader(device());
+    for (Buffer const& each : {there, here}) {
+        auto const read = reader.read(each.device_ptr(), each.size(), patience);
+        EXPECT_TRUE(std::ranges::equal(read, bytes));
     }
 }
 
