@@ -7,8 +7,8 @@
 
 int main(int argc, char** argv) try {
     if (argc != 2) return 2;
-    std::vector<double> prices;
-    for (int i = 0; i < 1000; ++i) prices.push_back(4810.0 + i / 4.0);
+    std::vector<double> prices(1000);
+    for (int i = 0; i < 1000; ++i) prices[i] = 4810.0 + i / 4.0;
 
     carillon::StoreConnection const store = carillon::connect_store(argv[1]);
     auto const bytes = std::as_bytes(std::span(prices));

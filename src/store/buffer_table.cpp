@@ -194,11 +194,11 @@ void BufferTable::drop_unheld(Entries::iterator at) noexcept {
     auto const user = bytes_of_.find(entry.info.user);
     user->second -= entry.memory->size();
     if (user->second == 0) bytes_of_.erase(user);
-    keep(std::move(entry.memory));
+    keep(entry.memory);
     entries_.erase(at);
 }
 
-void BufferTable::keep(std::shared_ptr<StoreMemory> memory) noexcept {
+void BufferTable::keep(std::shared_ptr<StoreMemory> const& memory) noexcept {
     if (closed_ || !memory->usable_again() || memory->size() > options_.kept_bytes) return;
     try {
         kept_bytes_ += memory->size();

@@ -106,7 +106,7 @@ class BufferTable {
     void drop_unheld(Entries::iterator at) noexcept;
     // False: it had none.
     bool let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept;
-    void keep(std::shared_ptr<StoreMemory> memory) noexcept;
+    void keep(std::shared_ptr<StoreMemory> const& memory) noexcept;
     [[nodiscard]] static BufferInfo info_of(Entry const& entry);
 
     ProcessMark mark_;

@@ -122,6 +122,32 @@ TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
     EXPECT_EQ(second.call({2}, patience).twice, 4U);
 }
 
+// 1. Neither side can open a descriptor. 2. What was asked for says so. 3. All goes on.
+TEST_F(DescriptorsTest, neitherSideOfAStoreHasOneForABuffer) {
+    SocketPath const path;
+    Process owner({"store-own", path.get()});
+    ASSERT_EQ(owner.line(), "serving");
+    StoreConnection const store(path.get(), {.timeout = patience});
+    Buffer const before = store.create("before", 100).seal();
+    Held const held = Held::now();
+    {
+        DescriptorsLeft const none(::getpid(), 0);
+        CARILLON_EXPECT_ERROR((void)store.get("before"), SystemError, "Too many open files");
+        CARILLON_EXPECT_ERROR((void)store.create("", 100), SystemError, "Too many open files");
+    }
+    EXPECT_EQ(store.list().size(), 1U);  // P has closed what it sent by now
+    {
+        DescriptorsLeft const none(owner.pid(), 0);
+        CARILLON_EXPECT_ERROR((void)store.get("before"), RefusedError, "Too many open files");
+        CARILLON_EXPECT_ERROR((void)store.create("", 100), RefusedError, "Too many open files");
+    }
+    EXPECT_EQ(Held::now(), held);
+    auto const all = store.list();
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all.front().holders, 1U);
+    EXPECT_EQ(store.get("before").size(), 100U);
+}
+
 TEST_F(DescriptorsTest, ownerHasNoneForAChannelsMemory) {
     Connection const connection = connect();
     for (unsigned left = 0; left < 2; ++left) {

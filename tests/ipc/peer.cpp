@@ -286,7 +286,7 @@ int store_be_another(Arguments const& arguments) {
 // PATH: has a store until its input ends.
 int store_own(Arguments const& arguments) {
     BufferStore const store(Device::open("emulated"), {.bytes = 1 << 20});
-    StoreServer const server = store.serve(arguments.at(0));
+    StoreServer const server = store.serve(arguments.at(0), {.buffers_per_connection = 1000});
     say("serving");
     while (await_word()) {
     }

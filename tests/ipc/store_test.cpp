@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of a store between processes. P: this process, which has the store. C: a client, in
 // another process or in this one.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -9,9 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
-#include <cstring>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -543,6 +541,24 @@ TEST_F(StoreTest, storesProcessThatIsKilled) {
     StoreConnection const again(path.get(), {.timeout = patience});
     EXPECT_NE(again.owner().instance, client.owner().instance);
     EXPECT_TRUE(again.list().empty());
+}
+
+// 1. The store's process stops. 2. C lets go of more buffers than its socket can say. 3. The store
+// goes on, and hears of each.
+TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
+    SocketPath const path;
+    Process owner({"store-own", path.get()});
+    ASSERT_EQ(owner.line(), "serving");
+    StoreConnection const client(path.get(), {.timeout = patience});
+    std::uint64_t const id = client.create("a", 100).seal().id();
+    std::vector<Buffer> held;
+    for (unsigned i = 0; i < 1000; ++i) held.push_back(client.get(id));
+    EXPECT_EQ(client.list().at(0).holders, 1000U);
+    EXPECT_EQ(refusal_of([&] { return client.get(id); }), RefusalReason::too_many_of_client);
+    ::kill(owner.pid(), SIGSTOP);
+    held.clear();
+    ::kill(owner.pid(), SIGCONT);
+    EXPECT_EQ(client.list().at(0).holders, 0U);
 }
 
 TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
