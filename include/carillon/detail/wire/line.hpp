@@ -174,9 +174,16 @@ struct BytesOf<T, false> {
     return {word[0] | (std::uint64_t{word[1]} << 32), word[2] | (std::uint64_t{tag} << 32)};
 }
 
-#if !defined(__CUDA_ARCH__)
 namespace detail {
 
+// And back.
+CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
+    word[0] = static_cast<std::uint32_t>(quad.low);
+    word[1] = static_cast<std::uint32_t>(quad.low >> 32);
+    word[2] = static_cast<std::uint32_t>(quad.high);
+}
+
+#if !defined(__CUDA_ARCH__)
 // The lines of `bytes` bytes that lie in memory, and back. Nothing is copied on the way but what
 // does not fill a line.
 template <std::size_t bytes>
@@ -200,14 +207,19 @@ void payload_of_lines(void* message, Line const* lines) {
         auto const payload = x86::payload_of(__builtin_bit_cast(x86::Quads, lines[i]));
         std::memcpy(to + i * payload_bytes, &payload, payload_bytes);
     }
-    if constexpr (bytes % payload_bytes != 0) {
-        auto const rest = x86::payload_of(__builtin_bit_cast(x86::Quads, lines[whole]));
-        std::memcpy(to + whole * payload_bytes, &rest, bytes % payload_bytes);
+    if constexpr (bytes % payload_bytes != 0) {  // of no more quads than it fills
+        constexpr std::size_t rest_bytes = bytes % payload_bytes;
+        PayloadWords rest;
+        for (std::size_t i = 0; i * payload_bytes_per_quad < rest_bytes; ++i) {
+            unpack_quad(rest.word + i * payload_words_per_quad, lines[whole].quads[i]);
+        }
+        std::memcpy(to + whole * payload_bytes, &rest, rest_bytes);
     }
 }
 
-}  // namespace detail
 #endif
+
+}  // namespace detail
 
 // Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero.
 template <class T>
@@ -255,11 +267,8 @@ template <class T>
 #else
     detail::MessageWords<lines_of<T>> words;
     for (std::size_t i = 0; i < quads_of<T>; ++i) {
-        std::uint32_t* const word = words.word + i * payload_words_per_quad;
-        Quad const& quad = line[i / quads_per_line].quads[i % quads_per_line];
-        word[0] = static_cast<std::uint32_t>(quad.low);
-        word[1] = static_cast<std::uint32_t>(quad.low >> 32);
-        word[2] = static_cast<std::uint32_t>(quad.high);
+        detail::unpack_quad(words.word + i * payload_words_per_quad,
+                            line[i / quads_per_line].quads[i % quads_per_line]);
     }
     std::memcpy(&bytes, &words, sizeof(T));
 #endif
