@@ -27,8 +27,10 @@
 #include "carillon/launch.hpp"          // IWYU pragma: export
 #include "carillon/log.hpp"             // IWYU pragma: export
 #include "carillon/mailbox.hpp"         // IWYU pragma: export
+#include "carillon/members.hpp"         // IWYU pragma: export
 #include "carillon/memory.hpp"          // IWYU pragma: export
 #include "carillon/mpmc_ring.hpp"       // IWYU pragma: export
+#include "carillon/object_kind.hpp"     // IWYU pragma: export
 #include "carillon/placement.hpp"       // IWYU pragma: export
 #include "carillon/ring.hpp"            // IWYU pragma: export
 #include "carillon/server.hpp"          // IWYU pragma: export

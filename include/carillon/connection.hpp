@@ -16,6 +16,7 @@
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/object_kind.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -43,7 +44,7 @@ struct ConnectedOwner {
     std::uint64_t instance = 0;
 };
 
-// A block of another process's kernel, and the client that has it.
+// A block of another process's kernel, or the one end of an object, and the client that has it.
 struct ServedBlock {
     BlockActivity activity = BlockActivity::idle;
     std::string client;  // as it calls itself; empty: nobody has the block
@@ -51,9 +52,14 @@ struct ServedBlock {
     std::uint32_t user = 0;
     std::chrono::milliseconds held{0};  // for how long it has had it
 };
-struct OwnerStatus {
+struct ServedObject {
+    std::string name;  // that clients ask for
+    ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
-    std::vector<ServedBlock> blocks;
+    std::vector<ServedBlock> blocks;  // one unless it is a kernel
+};
+struct OwnerStatus {
+    std::vector<ServedObject> objects;  // in the order in which they were added
 };
 
 // A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
@@ -74,8 +80,8 @@ class Connection {
     // A channel to the kernel that the owner serves as `object`, for messages of one type each way,
     // or as a handler of the owner's sends and takes them, which may have a table of commands. Its
     // requests fail with OwnerGoneError when the owner's process has ended. Throws RefusedError
-    // when every block has a client, or the types are not the kernel's; TimeoutError;
-    // OwnerGoneError.
+    // when there is no such kernel, every block has a client, or the types are not the kernel's;
+    // TimeoutError; OwnerGoneError.
     template <class Request, class Reply>
     [[nodiscard]] Channel<Request, Reply> channel(std::string_view object = "kernel") const {
         return Channel<Request, Reply>(attach(object, detail::OneRequest<Request, Reply>()));
@@ -89,8 +95,8 @@ class Connection {
     }
 
     [[nodiscard]] ConnectedOwner const& owner() const;
-    // What the kernel is at, and who has which of its blocks. The kernel is not asked, and no
-    // client is disturbed. Throws OwnerGoneError, TimeoutError.
+    // What there is, what each is at, and who has which of its blocks. No kernel is asked, and no
+    // client disturbed. Throws OwnerGoneError, TimeoutError.
     [[nodiscard]] OwnerStatus status() const;
     // Why the last channel's rings are in host memory although the kernel's device has memory of
     // its own; empty if they are not.

@@ -114,6 +114,11 @@ class PersistentKernel {
         (void)supervisor("PersistentKernel::serve");
         return detail::ServerMaker::make(path, route_.leases(), options);
     }
+    // The same at a path where others are served, too: Server::add.
+    void serve(Server& server, std::string_view name) const requires(shared) {
+        (void)supervisor("PersistentKernel::serve");
+        detail::ServerMaker::add(server, name, route_.leases());
+    }
 
     // How many serve: KernelOptions::blocks, or what was chosen.
     [[nodiscard]] unsigned blocks() const {

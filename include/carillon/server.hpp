@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets clients of other processes in to a kernel of this one (docs/ipc.md).
+// Lets clients of other processes in to kernels of this one, and to objects (docs/ipc.md).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ class ServerThread;
 }  // namespace detail
 
 struct ServeOptions {
-    // What clients ask for (Connection::channel): 1 to 63 characters.
+    // How the owner calls itself, and by PersistentKernel::serve() the kernel: 1 to 63 characters.
     std::string name = "kernel";
     // Who may connect: the permissions of the socket, of which writing counts.
     unsigned mode = 0600;
@@ -38,18 +39,29 @@ struct ConnectedClient {
     std::string name;          // as it calls itself
     std::int32_t process = 0;  // its number when it connected; 0 in another namespace
     std::uint32_t user = 0;
-    std::vector<unsigned> blocks;  // that serve it
+    std::vector<unsigned> blocks;  // that serve it, of whichever kernel
 };
 
-// PersistentKernel::serve() makes one. Clients come and go while it is there; its destructor closes
-// the connections, and clients find that their owner has gone.
+// What it serves has names, by which clients ask. Clients come and go while it is there; its
+// destructor closes the connections, and clients find that their owner has gone. From any thread.
 class Server {
    public:
+    // Serves nothing yet. Throws UsageError for a path that no socket can have, at which there is
+    // something else, or at which somebody listens; for options that make no sense; SystemError.
+    explicit Server(std::filesystem::path const& path, ServeOptions const& options = {});
     Server(Server&&) noexcept;
     Server& operator=(Server&&) noexcept;
     Server(Server const&) = delete;
     Server& operator=(Server const&) = delete;
     ~Server();
+
+    // Lets clients in to a kernel with SharedChannels, too; they ask for `name`, which has 1 to 63
+    // characters. Either may outlive the other. Throws UsageError for a name that is taken, or is
+    // none.
+    template <class Kernel>
+    void add(std::string_view name, Kernel const& kernel) {
+        kernel.serve(*this, name);
+    }
 
     [[nodiscard]] std::filesystem::path const& path() const;
     // Those that have introduced themselves, in the order in which they came.
@@ -57,11 +69,10 @@ class Server {
 
    private:
     friend struct detail::ServerMaker;
-    // Throws UsageError for a path that no socket can have, at which there is something else, or at
-    // which somebody listens; for options that make no sense; SystemError.
     Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
            ServeOptions const& options);
 
+    void add(std::string_view name, std::shared_ptr<detail::Leases> leases);
     [[nodiscard]] detail::ServerThread& thread(char const* call) const;
 
     std::shared_ptr<detail::ServerThread> thread_;
@@ -74,6 +85,9 @@ struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
                                      std::shared_ptr<Leases> leases, ServeOptions const& options) {
         return {path, std::move(leases), options};
+    }
+    static void add(Server& server, std::string_view name, std::shared_ptr<Leases> leases) {
+        server.add(name, std::move(leases));
     }
 };
 

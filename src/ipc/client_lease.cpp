@@ -6,15 +6,18 @@
 
 namespace carillon::detail {
 
-ClientLease::ClientLease(std::shared_ptr<ClientSession> session, Attached const& attached,
-                         MappedChannel mapped)
-    : session_(std::move(session)), number_(attached.lease), mapped_(std::move(mapped)) {}
+ClientLease::ClientLease(std::shared_ptr<ClientSession> session, std::string object,
+                         Attached const& attached, MappedChannel mapped)
+    : session_(std::move(session)),
+      object_(std::move(object)),
+      number_(attached.lease),
+      mapped_(std::move(mapped)) {}
 
 ClientLease::~ClientLease() { session_->detach(*this); }
 
 void ClientLease::require_open(std::string_view call) const {
     if (state_word() == KernelState::running) return;
-    session_->require_open(call);
+    session_->require_open(call, object_);
 }
 
 void ClientLease::require_alive(std::string_view call) {

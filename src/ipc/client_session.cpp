@@ -52,7 +52,18 @@ FileDescriptor end_of_owner(UnixSocket const& socket) {
 }
 
 WireType wire_type(MessageType const& type) {
-    return {type.bytes, type.alignment, type.layout, type.name};
+    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
+}
+
+// The owner has compared them too, if it is what it should be.
+void require_slots(Attached const& attached, Attach const& asked) {
+    if (attached.shape.request_lines == asked.request.slot_lines &&
+        attached.shape.reply_lines == asked.reply.slot_lines)
+        return;
+    throw ProtocolError(
+        attach_call, fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
+                                 attached.shape.request_lines, attached.shape.reply_lines,
+                                 asked.request.slot_lines, asked.reply.slot_lines));
 }
 
 }  // namespace
@@ -90,15 +101,23 @@ OwnerStatus ClientSession::status() {
     constexpr char const* call = "Connection::status";
     Deadline const deadline(options_.timeout);
     OwnerStatus status;
-    for (std::uint32_t block = 0, blocks = 1; block < blocks; ++block) {
-        Answer const answer = exchange(call, Look{block}, deadline);
+    auto const look = [&](std::uint32_t object, std::uint32_t place) {
+        Answer const answer = exchange(call, Look{object, place}, deadline);
         auto const* seen = std::get_if<Seen>(&answer.message);
         if (seen == nullptr) throw ProtocolError(call, "the owner says something else");
-        blocks = seen->blocks;
-        status.state = seen->state;
-        status.blocks.push_back({seen->activity, seen->client,
-                                 static_cast<std::int32_t>(seen->process), seen->user,
-                                 std::chrono::milliseconds(seen->held_ms)});
+        return *seen;
+    };
+    for (std::uint32_t object = 0, objects = 1; object < objects; ++object) {
+        for (std::uint32_t place = 0, places = 1; place < places; ++place) {
+            Seen const seen = look(object, place);
+            objects = seen.objects;
+            places = seen.places;
+            if (objects == 0) break;
+            if (place == 0) status.objects.push_back({seen.object, seen.kind, seen.state, {}});
+            status.objects.back().blocks.push_back(
+                {seen.activity, seen.client, static_cast<std::int32_t>(seen.process), seen.user,
+                 std::chrono::milliseconds(seen.held_ms)});
+        }
     }
     return status;
 }
@@ -109,9 +128,9 @@ std::string ClientSession::why_host_memory() const {
 }
 
 LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
-    require_name(attach_call, "kernel", object);
+    require_name(attach_call, "object", object);
     Deadline const deadline(options_.timeout);
-    auto lease = map_anywhere({std::string(object), wire_type(types.request),
+    auto lease = map_anywhere({std::string(object), ObjectKind::kernel, wire_type(types.request),
                                wire_type(types.reply), options_.host_memory},
                               deadline);
     MappedChannel const& mapped = lease->mapped();
@@ -123,7 +142,7 @@ std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline
     Answer answer = exchange(attach_call, attach, deadline);
     std::string why;
     try {
-        return map(std::move(answer));
+        return map(std::move(answer), attach);
     } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
         why = error.what();
     } catch (VulkanError const& error) {
@@ -131,24 +150,25 @@ std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline
     }
     if (attach.host_memory) throw UnsupportedError(attach_call, why);
     attach.host_memory = true;
-    auto lease = map(exchange(attach_call, attach, deadline));
+    auto lease = map(exchange(attach_call, attach, deadline), attach);
     std::lock_guard const lock(mutex_);
     why_host_memory_ = why;
     return lease;
 }
 
-std::shared_ptr<ClientLease> ClientSession::map(Answer answer) {
+std::shared_ptr<ClientLease> ClientSession::map(Answer answer, Attach const& asked) {
     auto const* attached = std::get_if<Attached>(&answer.message);
     if (attached == nullptr) throw ProtocolError(attach_call, "the owner lends no channel");
     try {
         if (answer.descriptors.empty()) {
             throw SystemError(attach_call, EMFILE, "there are none left for the channel's memory");
         }
+        require_slots(*attached, asked);
         MappedChannel mapped(
             attach_call, *attached,
             {std::move(answer.descriptors.at(0)), std::move(answer.descriptors.at(1))});
-        auto lease =
-            std::make_shared<ClientLease>(shared_from_this(), *attached, std::move(mapped));
+        auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
+                                                   std::move(mapped));
         adopt(*lease);
         (void)send(Mapped{attached->lease, true, ""});
         return lease;
@@ -161,7 +181,7 @@ std::shared_ptr<ClientLease> ClientSession::map(Answer answer) {
 void ClientSession::adopt(ClientLease& lease) {
     std::lock_guard const lock(mutex_);
     leases_[lease.number()] = &lease;
-    lease.set(state_);
+    lease.set(gone_.empty() ? state_of(lease.object()) : KernelState::failed);
 }
 
 void ClientSession::detach(ClientLease& lease) noexcept {
@@ -207,18 +227,21 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
                   std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout).count()));
 }
 
-void ClientSession::require_open(std::string_view call) const {
+void ClientSession::require_open(std::string_view call, std::string const& object) const {
     std::lock_guard const lock(mutex_);
     if (!gone_.empty()) throw OwnerGoneError(call, gone_);
-    switch (state_) {
+    auto const found = states_.find(object);
+    if (found == states_.end()) return;
+    std::string const& text = found->second.text;
+    switch (found->second.state) {
         case KernelState::running:
             return;
         case KernelState::draining:
             throw StoppedError(call, "the kernel is draining: it takes no more requests");
         case KernelState::failed:
-            throw StoppedError(call, "the kernel has failed: " + state_text_);
+            throw StoppedError(call, "the kernel has failed: " + text);
         default:
-            throw StoppedError(call, state_text_.empty() ? "the kernel was stopped" : state_text_);
+            throw StoppedError(call, text.empty() ? "the kernel was stopped" : text);
     }
 }
 
@@ -257,14 +280,15 @@ bool ClientSession::receive_all() {
 
 void ClientSession::handle(SocketMessage received) {
     // Whoever asked is told of those that are lost.
-    std::size_t const descriptors =
-        received.descriptors_lost ? descriptors_of_attached : received.descriptors.size();
-    Decoded decoded = decode(received.bytes, descriptors);
+    Decoded decoded = decode(received.bytes, received.descriptors_lost
+                                                 ? std::nullopt
+                                                 : std::optional(received.descriptors.size()));
     std::lock_guard const lock(mutex_);
     if (auto const* notice = std::get_if<Notice>(&decoded.message)) {
-        state_ = notice->state;
-        state_text_ = notice->text;
-        for (auto const& [number, lease] : leases_) lease->set(state_);
+        states_[notice->object] = *notice;
+        for (auto const& [number, lease] : leases_) {
+            if (lease->object() == notice->object) lease->set(notice->state);
+        }
         return;
     }
     auto const awaited = awaited_.find(decoded.id);
@@ -288,19 +312,28 @@ void ClientSession::lose_owner(std::string why) {
     std::lock_guard const lock(mutex_);
     if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
     // What the kernel was at last stays said: one that was stopped has no owner any more either.
-    if (state_ == KernelState::running || state_ == KernelState::draining)
-        state_ = KernelState::failed;
-    for (auto const& [number, lease] : leases_) lease->set(state_);
+    for (auto const& [number, lease] : leases_) {
+        KernelState const state = state_of(lease->object());
+        bool const ended = state == KernelState::stopped || state == KernelState::failed;
+        lease->set(ended ? state : KernelState::failed);
+    }
     answered_.notify_all();
+}
+
+KernelState ClientSession::state_of(std::string const& object) const {
+    auto const found = states_.find(object);
+    return found == states_.end() ? KernelState::running : found->second.state;
 }
 
 bool ClientSession::tell_drained() {
     std::lock_guard const lock(mutex_);
-    if (state_ != KernelState::draining) return false;
+    bool drains = false;
     for (auto const& [number, lease] : leases_) {
+        if (state_of(lease->object()) != KernelState::draining) continue;
+        drains = true;
         if (lease->newly_drained()) (void)send(Drained{number});
     }
-    return true;
+    return drains;
 }
 
 }  // namespace carillon::detail

@@ -52,7 +52,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     // For its leases.
     void detach(ClientLease& lease) noexcept;
     // Throws what has become of the kernel, or of its owner, where it takes no more requests.
-    void require_open(std::string_view call) const;
+    void require_open(std::string_view call, std::string const& object) const;
 
    private:
     struct Answer {
@@ -69,7 +69,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
                                   Deadline const& deadline);
     // False where the owner has gone, or does not read.
     bool send(Message const& message, std::uint32_t id = 0) const;
-    [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer);
+    [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer, Attach const& asked);
     // In host memory where the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
                                                             Deadline const& deadline);
@@ -81,7 +81,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     void handle(SocketMessage received);
     void be_refused(Refused refused);
     void lose_owner(std::string why);
-    // Whether the kernel drains: then it is told of the channels in which all is answered.
+    [[nodiscard]] KernelState state_of(std::string const& object) const;  // with the lock
+    // Whether a kernel drains: then it is told of the channels in which all is answered.
     bool tell_drained();
 
     ProcessMark mark_;
@@ -99,16 +100,15 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::optional<Refused> refused_;
     std::string gone_;  // why the owner has; empty while it has not
     std::string why_host_memory_;
-    KernelState state_ = KernelState::running;
-    std::string state_text_;
+    std::map<std::string, Notice> states_;  // of each object that does not run any more
     std::jthread thread_;
 };
 
-// What a channel has of its session.
+// What a channel, or an object's end, has of its session.
 class ClientLease final : public ChannelLease {
    public:
-    ClientLease(std::shared_ptr<ClientSession> session, Attached const& attached,
-                MappedChannel mapped);
+    ClientLease(std::shared_ptr<ClientSession> session, std::string object,
+                Attached const& attached, MappedChannel mapped);
     ~ClientLease() override;
     ClientLease(ClientLease const&) = delete;
     ClientLease& operator=(ClientLease const&) = delete;
@@ -118,6 +118,7 @@ class ClientLease final : public ChannelLease {
     void ask(std::function<bool()> answered) override;
 
     [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] std::string const& object() const { return object_; }
     [[nodiscard]] MappedChannel const& mapped() const { return mapped_; }
     // From the session's thread.
     void set(KernelState state) { own_state() = state; }
@@ -126,6 +127,7 @@ class ClientLease final : public ChannelLease {
 
    private:
     std::shared_ptr<ClientSession> session_;
+    std::string object_;
     std::uint32_t number_;
     MappedChannel mapped_;
     std::mutex mutex_;

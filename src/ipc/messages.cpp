@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 
+#include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "ipc/wire.hpp"
 
@@ -21,10 +22,11 @@ constexpr std::size_t size_at = 8;  // of the header
 constexpr std::uint32_t most_leases = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
 constexpr std::uint32_t most_slots = 1U << 20;
-constexpr std::uint32_t most_lines = 32;  // of a slot: those of the largest message, and more
-constexpr std::uint32_t most_blocks = 1U << 16;
+constexpr std::uint32_t most_lines = 128;  // of a slot: those of the largest mailbox value
+constexpr std::uint32_t most_places = 1U << 16;
+constexpr std::uint32_t most_objects = 1U << 16;
 
-static_assert(most_lines * sizeof(Line) >= message_bytes);
+static_assert(most_lines * mailbox_bytes_per_line >= largest_mailbox_value);
 
 // As the variant has them: kind 1 is the first.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
@@ -45,15 +47,18 @@ void fields(Wire& wire, Welcome& welcome) {
 
 template <class Wire>
 void type_fields(Wire& wire, std::string const& which, WireType& type) {
-    wire_number(wire, which + ".bytes", type.bytes, 1, message_bytes);
-    wire_power_of_two(wire, which + ".alignment", type.alignment, 1, message_bytes);
+    wire_number(wire, which + ".bytes", type.bytes, 1, largest_mailbox_value);
+    wire_power_of_two(wire, which + ".alignment", type.alignment, 1, largest_mailbox_value);
     wire.raw(which + ".layout", type.layout);
+    wire.raw(which + ".members", type.members);
+    wire_number(wire, which + ".slot_lines", type.slot_lines, 1, most_lines);
     wire_name(wire, which + ".name", type.name, longest_name);
 }
 
 template <class Wire>
 void fields(Wire& wire, Attach& attach) {
     wire_name(wire, "object", attach.object, longest_name);
+    wire_enumerator(wire, "kind", attach.kind, ObjectKind::kernel, ObjectKind::chunk_ring);
     type_fields(wire, "request", attach.request);
     type_fields(wire, "reply", attach.reply);
     wire_flag(wire, "host_memory", attach.host_memory);
@@ -74,12 +79,13 @@ void fields(Wire& wire, Attached& attached) {
     wire_enumerator(wire, "source", attached.source, MemorySource::vulkan, MemorySource::memfd);
     uuid_fields(wire, attached);
     wire_number(wire, "device_bytes", attached.device_bytes, 1, most_bytes);
-    wire_number(wire, "host_bytes", attached.host_bytes, 1, most_bytes);
+    wire_number(wire, "host_bytes", attached.host_bytes, 0, most_bytes);
     wire_power_of_two(wire, "shape.capacity", attached.shape.capacity, 2, most_slots);
-    wire_power_of_two(wire, "shape.request_lines", attached.shape.request_lines, 1, most_lines);
-    wire_power_of_two(wire, "shape.reply_lines", attached.shape.reply_lines, 1, most_lines);
+    wire_number(wire, "shape.request_lines", attached.shape.request_lines, 1, most_lines);
+    wire_number(wire, "shape.reply_lines", attached.shape.reply_lines, 1, most_lines);
+    wire.raw("chunk_bytes", attached.chunk_bytes);
     wire_number(wire, "first", attached.first, 1, Sequence{1} << 63);
-    wire_number(wire, "blocks", attached.blocks, 1, most_blocks);
+    wire_number(wire, "blocks", attached.blocks, 1, most_places);
     wire_flag(wire, "in_pairs", attached.in_pairs);
     wire_flag(wire, "write_combining", attached.write_combining);
     wire_flag(wire, "read_back", attached.read_back);
@@ -107,6 +113,7 @@ void fields(Wire& wire, Detach& detach) {
 
 template <class Wire>
 void fields(Wire& wire, Notice& notice) {
+    wire_name(wire, "object", notice.object, longest_name);
     wire_enumerator(wire, "state", notice.state, KernelState::starting, KernelState::failed);
     wire_text(wire, "text", notice.text, longest_text);
 }
@@ -118,13 +125,17 @@ void fields(Wire& wire, Drained& drained) {
 
 template <class Wire>
 void fields(Wire& wire, Look& look) {
-    wire_number(wire, "block", look.block, 0, most_blocks - 1);
+    wire_number(wire, "object", look.object, 0, most_objects - 1);
+    wire_number(wire, "place", look.place, 0, most_places - 1);
 }
 
 template <class Wire>
 void fields(Wire& wire, Seen& seen) {
+    wire_number(wire, "objects", seen.objects, 0, most_objects);
+    wire_text(wire, "object", seen.object, longest_name);
+    wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, ObjectKind::chunk_ring);
     wire_enumerator(wire, "state", seen.state, KernelState::starting, KernelState::failed);
-    wire_number(wire, "blocks", seen.blocks, 1, most_blocks);
+    wire_number(wire, "places", seen.places, 1, most_places);
     wire_enumerator(wire, "activity", seen.activity, BlockActivity::idle, BlockActivity::ended);
     wire_text(wire, "client", seen.client, longest_name);
     wire_number(wire, "process", seen.process, 0, std::numeric_limits<std::int32_t>::max());
@@ -208,17 +219,22 @@ std::vector<std::byte> encode(std::uint32_t id, Message const& message) {
     return bytes;
 }
 
-Decoded decode(std::span<std::byte const> bytes, std::size_t descriptors) {
+std::size_t descriptors_of(Message const& message) {
+    auto const* attached = std::get_if<Attached>(&message);
+    if (attached == nullptr) return 0;
+    return attached->host_bytes == 0 ? 1 : most_descriptors_of_attached;
+}
+
+Decoded decode(std::span<std::byte const> bytes, std::optional<std::size_t> descriptors) {
     Header const header = read_header(bytes);
     std::size_t const index = header.kind - 1U;
     WireReader wire(kinds.at(index), bytes.subspan(header_bytes));
     Decoded decoded{header.id, {}};
     read_kind(wire, index, decoded.message);
     wire.end();
-    bool const attached = std::holds_alternative<Attached>(decoded.message);
-    std::size_t const wanted = attached ? descriptors_of_attached : 0;
-    if (descriptors != wanted) {
-        wire.fail("descriptors", fmt::format("{} came with it, not {}", descriptors, wanted));
+    std::size_t const wanted = descriptors_of(decoded.message);
+    if (descriptors && *descriptors != wanted) {
+        wire.fail("descriptors", fmt::format("{} came with it, not {}", *descriptors, wanted));
     }
     return decoded;
 }

@@ -23,13 +23,14 @@
 #include "carillon/device_info.hpp"
 #include "carillon/error.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/object_kind.hpp"
 
 namespace carillon::detail {
 
-inline constexpr std::uint16_t handshake_version = 1;
+inline constexpr std::uint16_t handshake_version = 2;
 inline constexpr std::size_t longest_name = 63;   // characters; names have one at least
 inline constexpr std::size_t longest_text = 255;  // the same, of texts for people
-inline constexpr std::size_t descriptors_of_attached = 2;
+inline constexpr std::size_t most_descriptors_of_attached = 2;
 
 // The other side's version of the handshake is another.
 class VersionError : public ProtocolError {
@@ -51,24 +52,28 @@ struct WireType {
     std::uint32_t bytes = 0;
     std::uint32_t alignment = 0;
     std::uint64_t layout = 0;
-    std::string name;  // for people
+    std::uint64_t members = 0;     // 0: not known
+    std::uint32_t slot_lines = 1;  // of a slot that has one
+    std::string name;              // for people
     bool operator==(WireType const&) const = default;
 };
-struct Attach {  // client: wants a channel
+struct Attach {  // client: wants a channel, or an object's end: both types are its values' then
     std::string object;
+    ObjectKind kind = ObjectKind::kernel;
     WireType request;
     WireType reply;
     bool host_memory = false;  // and nothing else
     bool operator==(Attach const&) const = default;
 };
-struct Attached {  // owner: lends one; with the descriptors of its device memory and its host
-                   // memory
+struct Attached {  // owner: lends it; with the descriptors of its device memory and, if it has any,
+                   // its host memory
     std::uint32_t lease = 0;                      // from 1 on
     MemorySource source = MemorySource::unknown;  // of the device memory; of the other: a memfd
     std::optional<std::array<std::uint8_t, 16>> uuid;  // of the GPU that has it
     std::uint64_t device_bytes = 0;
     std::uint64_t host_bytes = 0;
     ChannelShape shape{};
+    std::uint32_t chunk_bytes = 0;  // of a chunk ring's
     Sequence first = 1;
     std::uint32_t blocks = 1;  // of the kernel
     bool in_pairs = false;
@@ -92,7 +97,8 @@ struct Detach {  // client: has no more use for it
     std::uint32_t lease = 0;
     bool operator==(Detach const&) const = default;
 };
-struct Notice {  // owner: what the kernel is at now
+struct Notice {  // owner: what an object is at now
+    std::string object;
     KernelState state = KernelState::running;
     std::string text;
     bool operator==(Notice const&) const = default;
@@ -102,13 +108,17 @@ struct Drained {  // client: in a kernel that drains: all is answered
     bool operator==(Drained const&) const = default;
 };
 
-struct Look {  // client: who has a block?
-    std::uint32_t block = 0;
+struct Look {                  // client: who has a place of an object, a block of a kernel?
+    std::uint32_t object = 0;  // in the order in which they were added
+    std::uint32_t place = 0;
     bool operator==(Look const&) const = default;
 };
-struct Seen {  // owner: to Look
+struct Seen {                   // owner: to Look
+    std::uint32_t objects = 1;  // how many there are; 0: none, and the rest says nothing
+    std::string object;
+    ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
-    std::uint32_t blocks = 1;  // of the kernel
+    std::uint32_t places = 1;  // of the object
     BlockActivity activity = BlockActivity::idle;
     std::string client;  // empty: nobody, as what follows
     std::uint32_t process = 0;
@@ -131,12 +141,17 @@ void require_name(std::string_view call, std::string_view what, std::string_view
 // would refuse.
 [[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message);
 
+// How many go with it.
+[[nodiscard]] std::size_t descriptors_of(Message const& message);
+
 struct Decoded {
     std::uint32_t id = 0;
     Message message;
 };
-// `descriptors`: how many came with it, which is 2 with Attached and 0 with any other. Throws
-// ProtocolError, which names the field, and VersionError, which names both versions.
-[[nodiscard]] Decoded decode(std::span<std::byte const> bytes, std::size_t descriptors);
+// `descriptors`: how many came with it, which is descriptors_of(); nothing where that is not known,
+// since they were lost. Throws ProtocolError, which names the field, and VersionError, which names
+// both versions.
+[[nodiscard]] Decoded decode(std::span<std::byte const> bytes,
+                             std::optional<std::size_t> descriptors);
 
 }  // namespace carillon::detail

@@ -8,9 +8,12 @@
 
 namespace carillon {
 
+Server::Server(std::filesystem::path const& path, ServeOptions const& options)
+    : thread_(detail::ServerThread::make(path, options)) {}
 Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
                ServeOptions const& options)
-    : thread_(detail::ServerThread::make(path, std::move(leases), options)) {}
+    : thread_(detail::ServerThread::make(path, options,
+                                         detail::serve_kernel(options.name, std::move(leases)))) {}
 Server::Server(Server&&) noexcept = default;
 Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
@@ -19,6 +22,10 @@ detail::ServerThread& Server::thread(char const* call) const {
     detail::ServerThread& thread = detail::owned(thread_, call);
     thread.require_own(call);
     return thread;
+}
+
+void Server::add(std::string_view name, std::shared_ptr<detail::Leases> leases) {
+    thread("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));
 }
 
 std::filesystem::path const& Server::path() const { return thread("Server::path").path(); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which client gets a block, and when it is another's.
+// Which client gets a place of an object, and when it is another's.
 #include <fmt/format.h>
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -16,16 +17,60 @@ namespace {
 // not as long as a client waits for its answer (ConnectOptions::timeout), unless that is said.
 constexpr std::chrono::seconds longest_end{4};
 
+// Why the client's type is not the object's; empty if it may be.
+std::string difference(MessageType const& ours, WireType const& theirs) {
+    if (ours.bytes != theirs.bytes || ours.alignment != theirs.alignment ||
+        ours.layout != theirs.layout) {
+        return fmt::format("is {} of {} bytes, the client's {} of {}", ours.name, ours.bytes,
+                           theirs.name, theirs.bytes);
+    }
+    if (ours.slot_lines != theirs.slot_lines) {
+        return fmt::format("takes {} lines, the client's {}", ours.slot_lines, theirs.slot_lines);
+    }
+    // Where one of them does not say what its members are, the other cannot be held against it.
+    if (ours.members != 0 && theirs.members != 0 && ours.members != theirs.members) {
+        return fmt::format("is {} with other members than the client's (CARILLON_MEMBERS)",
+                           ours.name);
+    }
+    return {};
+}
+
 }  // namespace
 
+Served& ServerThread::object_of(Attach const& attach) const {
+    std::string names;
+    for (auto const& object : objects_) {
+        if (object->name() == attach.object) return *object;
+        names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", object->name());
+    }
+    throw Refusal{
+        RefusalReason::unknown_object,
+        names.empty()
+            ? fmt::format(R"(there is no "{}" here, nor anything else yet)", attach.object)
+            : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
+}
+
 void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
-    require_types(attach);
+    Served& object = object_of(attach);
+    if (object.kind() != attach.kind) {
+        throw Refusal{RefusalReason::wrong_types,
+                      fmt::format("\"{}\" is a {}, no {}", attach.object, to_string(object.kind()),
+                                  to_string(attach.kind))};
+    }
+    for (auto const& [what, ours, theirs] :
+         {std::tuple("request", &object.types().request, &attach.request),
+          std::tuple("reply", &object.types().reply, &attach.reply)}) {
+        std::string const why = difference(*ours, *theirs);
+        if (why.empty()) continue;
+        throw Refusal{RefusalReason::wrong_types,
+                      fmt::format("the {}'s {} {}", to_string(object.kind()), what, why)};
+    }
     std::size_t const channels = session.leases.size() + session.asks.size();
     if (channels >= options_.channels_per_connection) {
         throw Refusal{RefusalReason::too_many_of_client,
                       fmt::format("it has {} channels already", channels)};
     }
-    session.asks.push_back({id, attach, Clock::now()});
+    session.asks.push_back({id, &object, attach.host_memory, Clock::now()});
 }
 
 void ServerThread::lend_to(Session& session) {
@@ -41,69 +86,39 @@ void ServerThread::lend_to(Session& session) {
 }
 
 bool ServerThread::lend(Session& session, Ask const& ask) {
-    require_open();
-    SharedFiles files;
-    Attached attached;
-    std::optional<Leases::Lent> lent;
+    Served& object = *ask.object;
+    if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
+    std::optional<Served::Loan> loan;
     try {
-        lent = leases_->begin(session.peer.uid, ask.attach.host_memory
-                                                    ? ChannelSharing::exported_from_host
-                                                    : Leases::sharing_for(leases_->device()));
-        if (lent) attached = describe(*leases_, *lent->memory, files);
-        if (lent) session.leases[++last_lease_] = {lent->block, Clock::now()};
+        loan = object.lend(session.peer.uid, ask.host_memory);
+        if (loan) session.leases[++last_lease_] = {&object, loan->place, Clock::now()};
     } catch (std::exception const& error) {
-        if (lent) give_back(lent->block);
+        if (loan) give_back({&object, loan->place, {}});
         throw Refusal{RefusalReason::other, error.what()};
     }
-    if (!lent) {
-        if (leases_->any_ends() && Clock::now() - ask.since < longest_end) return false;
-        throw Refusal{RefusalReason::full,
-                      fmt::format("all {} blocks of the kernel have clients, or are at the last "
-                                  "requests of those that went, or others' "
-                                  "users have had all the memory there may be",
-                                  leases_->blocks()->channels())};
+    if (!loan) {
+        if (object.any_ends() && Clock::now() - ask.since < longest_end) return false;
+        throw Refusal{RefusalReason::full, object.why_full()};
     }
-    attached.lease = last_lease_;
-    send(session, ask.id, attached, {files.device.get(), files.host.get()});
+    loan->attached.lease = last_lease_;
+    std::vector<int> descriptors{loan->files.device.get()};
+    if (loan->files.host.get() >= 0) descriptors.push_back(loan->files.host.get());
+    send(session, ask.id, loan->attached, descriptors);
     return true;
-}
-
-void ServerThread::require_open() const {
-    if (told_ != KernelState::running) throw Refusal{RefusalReason::stopping, told_text_};
-    KernelState const state = leases_->kernel()->state_word();
-    if (state != KernelState::running) throw Refusal{RefusalReason::stopping, why_closed(state)};
-}
-
-void ServerThread::require_types(Attach const& attach) const {
-    if (attach.object != options_.name) {
-        throw Refusal{
-            RefusalReason::unknown_object,
-            fmt::format(R"(there is no "{}" here, but "{}")", attach.object, options_.name)};
-    }
-    auto const check = [](char const* what, MessageType const& ours, WireType const& theirs) {
-        if (ours.bytes == theirs.bytes && ours.alignment == theirs.alignment &&
-            ours.layout == theirs.layout)
-            return;
-        throw Refusal{RefusalReason::wrong_types,
-                      fmt::format("the kernel's {} is {} of {} bytes, the client's {} of {}", what,
-                                  ours.name, ours.bytes, theirs.name, theirs.bytes)};
-    };
-    check("request", leases_->types().request, attach.request);
-    check("reply", leases_->types().reply, attach.reply);
 }
 
 void ServerThread::end_lease(Session& session, std::uint32_t lease) {
     auto const found = session.leases.find(lease);
     if (found == session.leases.end()) return;
-    unsigned const block = found->second.block;
+    Held const held = found->second;
     session.leases.erase(found);
-    give_back(block);
+    give_back(held);
 }
 
-void ServerThread::give_back(unsigned block) noexcept {
+void ServerThread::give_back(Held const& held) noexcept {
     try {
-        leases_->end(block);
-    } catch (Error const&) {  // memory that could not be flushed: the block stays lent
+        held.object->take_back(held.place);
+    } catch (Error const&) {  // memory that could not be flushed: the place stays lent
     }
 }
 

@@ -29,7 +29,7 @@ constexpr unsigned messages_in_a_turn = 16;
 constexpr unsigned connections_in_a_turn = 16;
 
 ServeOptions const& checked(ServeOptions const& options) {
-    require_name(call, "kernel", options.name);
+    require_name(call, "owner", options.name);
     if ((options.mode & ~0777U) != 0) {
         throw UsageError(
             call, fmt::format("permissions {:o}: a socket has nine bits of them", options.mode));
@@ -48,29 +48,41 @@ std::uint64_t new_instance() {
 
 }  // namespace
 
-ServerThread::ServerThread(std::filesystem::path const& path, std::shared_ptr<Leases> leases,
-                           ServeOptions const& options)
+ServerThread::ServerThread(std::filesystem::path const& path, ServeOptions const& options,
+                           std::unique_ptr<Served> first)
     : path_(path),
-      leases_(std::move(leases)),
       options_(checked(options)),
       instance_(new_instance()),
       listener_(call, path, options.mode),
-      wakeup_(call),
-      thread_(start_thread([this](std::stop_token const& stop) { serve(stop); })) {}
+      wakeup_(call) {
+    if (first) add(std::move(first));
+    thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
+}
 
 ServerThread::~ServerThread() {
     thread_.request_stop();
     wakeup_.wake();
     thread_.join();
     for (auto const& session : sessions_) {
-        for (auto const& [lease, held] : session->leases) give_back(held.block);
+        for (auto const& [lease, held] : session->leases) give_back(held);
     }
 }
 
 std::shared_ptr<ServerThread> ServerThread::make(std::filesystem::path const& path,
-                                                 std::shared_ptr<Leases> leases,
-                                                 ServeOptions const& options) {
-    return {new ServerThread(path, std::move(leases), options), DeleteOwn()};
+                                                 ServeOptions const& options,
+                                                 std::unique_ptr<Served> first) {
+    return {new ServerThread(path, options, std::move(first)), DeleteOwn()};
+}
+
+void ServerThread::add(std::unique_ptr<Served> object) {
+    require_name(call, "object", object->name());
+    std::lock_guard const lock(mutex_);
+    for (auto const& each : objects_) {
+        if (each->name() != object->name()) continue;
+        throw UsageError(call, fmt::format(R"(there is a {} of the name "{}" already)",
+                                           to_string(each->kind()), each->name()));
+    }
+    objects_.push_back(std::move(object));
 }
 
 std::vector<ConnectedClient> ServerThread::clients() const {
@@ -79,7 +91,9 @@ std::vector<ConnectedClient> ServerThread::clients() const {
     for (auto const& session : sessions_) {
         if (session->name.empty()) continue;
         ConnectedClient client{session->name, session->peer.pid, session->peer.uid, {}};
-        for (auto const& [lease, held] : session->leases) client.blocks.push_back(held.block);
+        for (auto const& [lease, held] : session->leases) {
+            if (held.object->kind() == ObjectKind::kernel) client.blocks.push_back(held.place);
+        }
         all.push_back(std::move(client));
     }
     return all;
@@ -96,9 +110,14 @@ void ServerThread::serve(std::stop_token const& stop) {
 }
 
 std::chrono::milliseconds ServerThread::period() const {
-    if (kernel_ended()) return idle_period;  // no block leaves anything any more
-    if (leases_->any_ends()) return end_period;
-    return leases_->count() == 0 ? idle_period : look_period;
+    std::lock_guard const lock(mutex_);
+    auto period = idle_period;
+    for (auto const& object : objects_) {
+        if (object->ended()) continue;  // nobody of it leaves anything any more
+        if (object->any_ends()) return end_period;
+        if (object->any_lent()) period = look_period;
+    }
+    return period;
 }
 
 void ServerThread::take_turn(unsigned turn) {
@@ -190,34 +209,13 @@ void ServerThread::drop_over() {
 }
 
 void ServerThread::tell_state(bool ask_device) {
-    if (kernel_ended()) return;
-    // Its word says nothing of an end of its own.
-    KernelState const state =
-        ask_device ? leases_->kernel()->state() : leases_->kernel()->state_word().load();
-    if (state == told_) return;
-    told_text_ = why_closed(state);
-    told_ = state;
-    for (auto const& session : sessions_) {
-        if (!session->name.empty()) send(*session, 0, Notice{told_, told_text_});
-    }
-}
-
-std::string ServerThread::why_closed(KernelState state) const {
-    constexpr char const* asked = "the kernel";
-    try {
-        if (state == KernelState::draining) {
-            leases_->kernel()->require_open(asked);
-        } else {
-            leases_->kernel()->require_alive(asked);
+    for (auto const& object : objects_) {
+        if (!object->look(ask_device)) continue;
+        Notice const notice{object->name(), object->told(), object->told_text()};
+        for (auto const& session : sessions_) {
+            if (!session->name.empty()) send(*session, 0, notice);
         }
-    } catch (Error const& error) {
-        return error.call() == asked ? cause_of(error) : error.what();
-    } catch (std::exception const& error) {
-        return error.what();
-    } catch (...) {  // a handler may throw anything
-        return "its handler threw what is no exception";
     }
-    return {};
 }
 
 void ServerThread::handle(Session& session, std::uint32_t id, Message const& message) {
@@ -237,7 +235,7 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
             end_lease(session, detach->lease);
         } else if (auto const* drained = std::get_if<Drained>(&message)) {
             auto const found = session.leases.find(drained->lease);
-            if (found != session.leases.end()) leases_->drained(found->second.block);
+            if (found != session.leases.end()) found->second.object->drained(found->second.place);
         } else {
             throw ProtocolError(call, "a message that only an owner sends");
         }
@@ -251,23 +249,40 @@ void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello
     require_allowed(session);
     session.name = hello.name;
     send(session, id, Welcome{static_cast<std::uint32_t>(::getpid()), instance_, options_.name});
-    if (told_ != KernelState::running) send(session, 0, Notice{told_, told_text_});
+    for (auto const& object : objects_) {
+        if (object->told() == KernelState::running) continue;
+        send(session, 0, Notice{object->name(), object->told(), object->told_text()});
+    }
 }
 
 void ServerThread::answer(Session& session, std::uint32_t id, Look const& look) {
-    KernelSupervisor const& kernel = *leases_->kernel();
-    if (look.block >= kernel.blocks()) {
-        throw Refusal{
-            RefusalReason::unknown_object,
-            fmt::format("there is no block {}: there are {}", look.block, kernel.blocks())};
-    }
     Seen seen;
-    seen.state = kernel.state();
-    seen.blocks = kernel.blocks();
-    seen.activity = kernel.activity(look.block, leases_->lent(look.block));
+    seen.objects = static_cast<std::uint32_t>(objects_.size());
+    if (!objects_.empty()) {
+        if (look.object >= objects_.size()) {
+            throw Refusal{
+                RefusalReason::unknown_object,
+                fmt::format("there is no object {}: there are {}", look.object, objects_.size())};
+        }
+        see(*objects_[look.object], look.place, seen);
+    }
+    send(session, id, seen);
+}
+
+void ServerThread::see(Served const& object, unsigned place, Seen& seen) const {
+    if (place >= object.places()) {
+        throw Refusal{RefusalReason::unknown_object,
+                      fmt::format("there is no block {} of \"{}\": there are {}", place,
+                                  object.name(), object.places())};
+    }
+    seen.object = object.name();
+    seen.kind = object.kind();
+    seen.state = object.state(true);
+    seen.places = object.places();
+    seen.activity = object.activity(place);
     for (auto const& each : sessions_) {
         for (auto const& [lease, held] : each->leases) {
-            if (held.block != look.block) continue;
+            if (held.object != &object || held.place != place) continue;
             auto const since = Clock::now() - held.since;
             seen.client = each->name;
             seen.process = static_cast<std::uint32_t>(each->peer.pid);
@@ -276,7 +291,6 @@ void ServerThread::answer(Session& session, std::uint32_t id, Look const& look) 
                 std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
         }
     }
-    send(session, id, seen);
 }
 
 void ServerThread::require_allowed(Session const& session) const {

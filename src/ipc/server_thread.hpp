@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that lets clients of other processes in to a kernel.
+// The thread that lets clients of other processes in to what this one serves.
 #pragma once
 
 #include <poll.h>
@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "carillon/detail/host/leases.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/server.hpp"
 #include "ipc/messages.hpp"
+#include "ipc/served.hpp"
 #include "ipc/wakeup.hpp"
 #include "os/unix_listener.hpp"
 #include "os/unix_socket.hpp"
@@ -34,15 +34,19 @@ namespace carillon::detail {
 class ServerThread {
    public:
     // As Server's constructor.
-    ServerThread(std::filesystem::path const& path, std::shared_ptr<Leases> leases,
-                 ServeOptions const& options);
+    ServerThread(std::filesystem::path const& path, ServeOptions const& options,
+                 std::unique_ptr<Served> first);
     ServerThread(ServerThread const&) = delete;
     ServerThread& operator=(ServerThread const&) = delete;
     // Not in a child that was forked (ServerThread::make).
     ~ServerThread();
+    // With an object that is there from the beginning on, if there is one.
     [[nodiscard]] static std::shared_ptr<ServerThread> make(std::filesystem::path const& path,
-                                                            std::shared_ptr<Leases> leases,
-                                                            ServeOptions const& options);
+                                                            ServeOptions const& options,
+                                                            std::unique_ptr<Served> first = {});
+
+    // Throws UsageError for the name, and where it is taken.
+    void add(std::unique_ptr<Served> object);
 
     void require_own(char const* call) const { mark_.require_own(call); }
     [[nodiscard]] std::filesystem::path const& path() const { return path_; }
@@ -54,11 +58,13 @@ class ServerThread {
     // Who wants a channel, until a block is free.
     struct Ask {
         std::uint32_t id;
-        Attach attach;
+        Served* object;
+        bool host_memory;
         Clock::time_point since;
     };
     struct Held {
-        unsigned block;
+        Served* object;
+        unsigned place;
         Clock::time_point since;
     };
     struct Session {
@@ -87,15 +93,11 @@ class ServerThread {
     void drop_over();
     void lend_to(Session& session);
     void tell_state(bool ask_device);
-    [[nodiscard]] bool kernel_ended() const {
-        return told_ == KernelState::stopped || told_ == KernelState::failed;
-    }
-    // Why it takes no more requests.
-    [[nodiscard]] std::string why_closed(KernelState state) const;
 
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
     void answer(Session& session, std::uint32_t id, Look const& look);
+    void see(Served const& object, unsigned place, Seen& seen) const;
     void ask(Session& session, std::uint32_t id, Attach const& attach) const;
     // False while it has to wait. Throws Refusal.
     [[nodiscard]] bool lend(Session& session, Ask const& ask);
@@ -104,25 +106,22 @@ class ServerThread {
     void refuse(Session& session, std::uint32_t id, RefusalReason reason, std::string text);
     // Throws Refusal.
     void require_allowed(Session const& session) const;
-    void require_open() const;
-    void require_types(Attach const& attach) const;
+    [[nodiscard]] Served& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
     void log(Session const& session, std::string_view what) const noexcept;
-    void give_back(unsigned block) noexcept;
+    static void give_back(Held const& held) noexcept;
 
     ProcessMark mark_;
     std::filesystem::path path_;
-    std::shared_ptr<Leases> leases_;
     ServeOptions options_;
     std::uint64_t instance_;
     UnixListener listener_;
     Wakeup wakeup_;
-    mutable std::mutex mutex_;  // of sessions_ and what is in them
+    mutable std::mutex mutex_;  // of sessions_ and what is in them, and of the objects
+    std::vector<std::unique_ptr<Served>> objects_;  // never fewer
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
-    bool deaf_ = false;                        // the listener is not looked at
-    KernelState told_ = KernelState::running;  // an end is final
-    std::string told_text_;                    // why, unless it runs
+    bool deaf_ = false;  // the listener is not looked at
     std::jthread thread_;
 };
 

@@ -125,6 +125,31 @@ TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
     EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
 }
 
+// With descriptors of nothing: they are not looked at.
+void lend_nothing(detail::UnixSocket const& client, ChannelShape const& shape) {
+    say_welcome(client);
+    detail::Attached attached;
+    attached.lease = 1;
+    attached.source = MemorySource::memfd;
+    attached.device_bytes = attached.host_bytes = 1U << 20U;
+    attached.shape = shape;
+    std::vector<int> const descriptors{0, 0};
+    EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, attached), descriptors));
+    auto const mapped = next_of(client);
+    auto const* said = std::get_if<detail::Mapped>(&mapped.message);
+    ASSERT_NE(said, nullptr);
+    EXPECT_FALSE(said->mapped);
+}
+
+TEST_F(FalseOwnerTest, slotsOfAnotherSizeAreNotMapped) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        lend_nothing(client, {8, 2, 1});
+    });
+    Connection const connection = connect();
+    CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), ProtocolError,
+                          "the owner's slots have 2 and 1 lines, these types' 1 and 1");
+}
+
 TEST_F(FalseOwnerTest, oneThatTalksNonsenseHasGone) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         say_welcome(client);

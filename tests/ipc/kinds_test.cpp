@@ -104,5 +104,47 @@ TEST(MessageTypesTest, opcodesAndSizesOfATableCount) {
     EXPECT_EQ(type, detail::packet_type<Packet>(static_cast<Table*>(nullptr)));
 }
 
+// As two programs may have them, under one name.
+struct BidFirst {
+    double bid;
+    double ask;
+    CARILLON_MEMBERS(bid, ask)
+};
+struct AskFirst {
+    double ask;
+    double bid;
+    CARILLON_MEMBERS(bid, ask)
+};
+struct OtherTypes {
+    std::uint64_t bid;
+    double ask;
+    CARILLON_MEMBERS(bid, ask)
+};
+struct OtherNames {
+    double bid;
+    double offer;
+    CARILLON_MEMBERS(bid, offer)
+};
+
+TEST(MessageTypesTest, membersPlacesAndTypesCountWhereTheyAreSaid) {
+    std::uint64_t const members = detail::members_of<BidFirst>();
+    EXPECT_NE(members, 0U);
+    EXPECT_EQ(detail::message_type<BidFirst>().members, members);
+    EXPECT_NE(detail::members_of<AskFirst>(), members);
+    EXPECT_NE(detail::members_of<OtherTypes>(), members);
+    EXPECT_NE(detail::members_of<OtherNames>(), members);
+    EXPECT_EQ(detail::members_of<Ask>(), 0U);
+}
+
+TEST(MessageTypesTest, membersOfACommandCountWhereAllOfTheTableAreSaid) {
+    auto const of = []<class... Command>(Commands<Command...> const* table) {
+        return detail::packet_type<typename Commands<Command...>::Request>(table).members;
+    };
+    auto const both = of(static_cast<Commands<BidFirst, AskFirst>*>(nullptr));
+    EXPECT_NE(both, 0U);
+    EXPECT_NE(of(static_cast<Commands<BidFirst, OtherNames>*>(nullptr)), both);
+    EXPECT_EQ(of(static_cast<Commands<BidFirst, Deposit>*>(nullptr)), 0U);
+}
+
 }  // namespace
 }  // namespace carillon::test

@@ -21,12 +21,12 @@ namespace {
 using namespace std::chrono_literals;
 
 detail::WireType wire_type(detail::MessageType const& type) {
-    return {type.bytes, type.alignment, type.layout, type.name};
+    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
 }
 
 detail::Attach attach() {
     auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
-    return {"kernel", wire_type(types.request), wire_type(types.reply), true};
+    return {"kernel", ObjectKind::kernel, wire_type(types.request), wire_type(types.reply), true};
 }
 
 class StrangersTest : public testing::Test {
@@ -77,7 +77,7 @@ TEST_F(StrangersTest, oneThatIntroducesItselfTwice) {
 
 TEST_F(StrangersTest, oneThatTalksAsAnOwner) {
     detail::UnixSocket const owner = known();
-    EXPECT_TRUE(say(owner, detail::Notice{KernelState::stopped, ""}));
+    EXPECT_TRUE(say(owner, detail::Notice{"kernel", KernelState::stopped, ""}));
     EXPECT_EQ(last_words(owner), RefusalReason::bad_message);
 }
 
@@ -94,6 +94,34 @@ TEST_F(StrangersTest, oneThatSendsDescriptors) {
     std::vector<int> const descriptors{0, 0};
     EXPECT_TRUE(generous.send("test", detail::encode(1, detail::Hello{"stranger"}), descriptors));
     EXPECT_EQ(last_words(generous), RefusalReason::bad_message);
+}
+
+// What `known` is told when it asks for a channel.
+std::optional<RefusalReason> answer_to(detail::UnixSocket const& known, detail::Attach const& ask) {
+    EXPECT_TRUE(say(known, ask, 7));
+    std::optional<RefusalReason> reason;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = known.receive("test");
+        auto const* message = std::get_if<detail::SocketMessage>(&received);
+        if (message == nullptr) return false;
+        auto const decoded = detail::decode(message->bytes, message->descriptors.size());
+        if (auto const* refused = std::get_if<detail::Refused>(&decoded.message))
+            reason = refused->reason;
+        return decoded.id == 7;
+    }));
+    return reason;
+}
+
+// Each of which a program could have that was compiled otherwise.
+TEST_F(StrangersTest, messagesOfOtherSlotsOrMembers) {
+    detail::UnixSocket const other = known();
+    EXPECT_EQ(answer_to(other, attach()), std::nullopt);
+    detail::Attach longer = attach();
+    longer.reply.slot_lines = 2;
+    EXPECT_EQ(answer_to(other, longer), RefusalReason::wrong_types);
+    detail::Attach of_a_ring = attach();
+    of_a_ring.kind = ObjectKind::ring_to_host;
+    EXPECT_EQ(answer_to(other, of_a_ring), RefusalReason::wrong_types);
 }
 
 TEST_F(StrangersTest, leasesOfOthersAreNotTheirs) {

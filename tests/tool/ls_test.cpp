@@ -38,28 +38,45 @@ TEST_F(LsTest, ownerIsListedWithItsBlocksAndClients) {
     ListedOwner const listed = list();
     EXPECT_EQ(listed.owner.name, "twice");
     EXPECT_EQ(listed.owner.process, ::getpid());
-    EXPECT_EQ(listed.status.state, KernelState::running);
-    ASSERT_EQ(listed.status.blocks.size(), 3U);
-    EXPECT_EQ(listed.status.blocks[0].client, "a feed");
-    EXPECT_EQ(listed.status.blocks[0].process, ::getpid());
-    EXPECT_EQ(listed.status.blocks[0].user, ::getuid());
-    EXPECT_EQ(listed.status.blocks[1].client, "");
+    ASSERT_EQ(listed.status.objects.size(), 1U);
+    ServedObject const& object = listed.status.objects[0];
+    EXPECT_EQ(object.state, KernelState::running);
+    ASSERT_EQ(object.blocks.size(), 3U);
+    EXPECT_EQ(object.blocks[0].client, "a feed");
+    EXPECT_EQ(object.blocks[0].process, ::getpid());
+    EXPECT_EQ(object.blocks[0].user, ::getuid());
+    EXPECT_EQ(object.blocks[1].client, "");
 
     std::string const text = to_text(listed);
     EXPECT_NE(text.find("twice.sock: twice, process "), std::string::npos) << text;
-    EXPECT_NE(text.find("kernel running, 1 of 3 blocks lent\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("  twice: kernel running, 1 of 3 blocks lent\n"), std::string::npos)
+        << text;
     EXPECT_NE(text.find("a feed"), std::string::npos) << text;
     nlohmann::json const json = to_json(listed);
-    EXPECT_EQ(json["blocks"][0]["client"], "a feed");
-    EXPECT_FALSE(json["blocks"][1].contains("client"));
+    EXPECT_EQ(json["objects"][0]["name"], "twice");
+    EXPECT_EQ(json["objects"][0]["kind"], "kernel");
+    EXPECT_EQ(json["objects"][0]["blocks"][0]["client"], "a feed");
+    EXPECT_FALSE(json["objects"][0]["blocks"][1].contains("client"));
 }
 
 TEST_F(LsTest, kernelThatWasStoppedIsListedAsThat) {
     Server const server = kernel_.serve(path());
     kernel_.stop();
     ListedOwner const listed = list();
-    EXPECT_EQ(listed.status.state, KernelState::stopped) << to_text(listed);
-    EXPECT_EQ(listed.status.blocks[0].activity, BlockActivity::ended);
+    ServedObject const& object = listed.status.objects.at(0);
+    EXPECT_EQ(object.state, KernelState::stopped) << to_text(listed);
+    EXPECT_EQ(object.blocks.at(0).activity, BlockActivity::ended);
+}
+
+TEST_F(LsTest, everyObjectIsListed) {
+    Server server(path(), {.name = "desk"});
+    EXPECT_TRUE(list().status.objects.empty());
+    server.add("twice", kernel_);
+    server.add("again", kernel_);
+    std::string const text = to_text(list());
+    EXPECT_NE(text.find("twice.sock: desk, process "), std::string::npos) << text;
+    EXPECT_NE(text.find("  twice: kernel running, 0 of 3 blocks lent\n"), std::string::npos);
+    EXPECT_NE(text.find("  again: kernel running, 0 of 3 blocks lent\n"), std::string::npos);
 }
 
 TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {

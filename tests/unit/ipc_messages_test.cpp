@@ -15,9 +15,15 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t header = 16;
 constexpr std::size_t name = 64;
-constexpr std::size_t type = 4 + 4 + 8 + name;
+constexpr std::size_t type = 4 + 4 + 8 + 8 + 4 + name;
 
-Attach an_attach() { return {"quotes", {24, 8, 0x1234, "Quote"}, {16, 4, 0x5678, "Fill"}, true}; }
+Attach an_attach() {
+    return {"quotes",
+            ObjectKind::kernel,
+            {24, 8, 0x1234, 0, 1, "Quote"},
+            {16, 4, 0x5678, 0x9abc, 1, "Fill"},
+            true};
+}
 
 Attached an_attached() {
     Attached attached;
@@ -32,10 +38,6 @@ Attached an_attached() {
     attached.blocks = 132;
     attached.in_pairs = attached.read_back = true;
     return attached;
-}
-
-std::size_t descriptors_of(Message const& message) {
-    return std::holds_alternative<Attached>(message) ? 2 : 0;
 }
 
 void expect_round_trip(Message const& message) {
@@ -68,12 +70,15 @@ TEST(IpcMessagesTest, everyKindComesAsItWasSent) {
     expect_round_trip(Mapped{7, false, "no Vulkan"});
     expect_round_trip(Refused{RefusalReason::full, "64 clients already"});
     expect_round_trip(Detach{7});
-    expect_round_trip(Notice{KernelState::draining, ""});
+    expect_round_trip(Notice{"quotes", KernelState::draining, ""});
     expect_round_trip(Drained{0xffffffff});
-    expect_round_trip(Look{131});
-    expect_round_trip(
-        Seen{KernelState::draining, 132, BlockActivity::stuck, "feed", 4711, 1000, 7});
+    expect_round_trip(Look{3, 131});
+    expect_round_trip(Seen{2, "quotes", ObjectKind::kernel, KernelState::draining, 132,
+                           BlockActivity::stuck, "feed", 4711, 1000, 7});
     expect_round_trip(Seen{});
+    Attached without_host = an_attached();
+    without_host.host_bytes = 0;
+    expect_round_trip(without_host);
 }
 
 TEST(IpcMessagesTest, everyFlagIsItsOwn) {
@@ -94,7 +99,7 @@ TEST(IpcMessagesTest, everyReasonStateAndSourceComes) {
         expect_round_trip(Refused{static_cast<RefusalReason>(i), "text"});
     }
     for (int i = 0; i <= static_cast<int>(KernelState::failed); ++i) {
-        expect_round_trip(Notice{static_cast<KernelState>(i), "text"});
+        expect_round_trip(Notice{"quotes", static_cast<KernelState>(i), "text"});
     }
     for (int i = 1; i <= static_cast<int>(MemorySource::memfd); ++i) {
         Attached attached = an_attached();
@@ -106,18 +111,18 @@ TEST(IpcMessagesTest, everyReasonStateAndSourceComes) {
 // Other builds read it: no member may move.
 TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     Bytes const bytes = encode(0x0a0b0c0d, Detach{0x01020304});
-    std::string const wanted("CRLN\x01\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
+    std::string const wanted("CRLN\x02\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
     EXPECT_EQ(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()), wanted);
     EXPECT_EQ(encode(1, Hello{"x"}).size(), header + name);
     EXPECT_EQ(encode(1, Welcome{1, 1, "x"}).size(), header + 12 + name);
-    EXPECT_EQ(encode(1, an_attach()).size(), header + name + 2 * type + 1);
-    EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 16 + 12 + 8 + 4 + 4);
+    EXPECT_EQ(encode(1, an_attach()).size(), header + name + 1 + 2 * type + 1);
+    EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 16 + 12 + 4 + 8 + 4 + 4);
     EXPECT_EQ(encode(1, Mapped{1, true, ""}).size(), header + 5 + 256);
     EXPECT_EQ(encode(1, Refused{}).size(), header + 1 + 256);
-    EXPECT_EQ(encode(1, Notice{}).size(), header + 1 + 256);
+    EXPECT_EQ(encode(1, Notice{"x"}).size(), header + name + 1 + 256);
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
-    EXPECT_EQ(encode(1, Look{1}).size(), header + 4);
-    EXPECT_EQ(encode(1, Seen{}).size(), header + 6 + name + 16);
+    EXPECT_EQ(encode(1, Look{1, 1}).size(), header + 8);
+    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16);
 }
 
 TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {
@@ -125,12 +130,12 @@ TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {
 }
 
 TEST(IpcMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
-    Bytes bytes = with(Detach{1}, 4, std::uint16_t{2});
+    Bytes bytes = with(Detach{1}, 4, std::uint16_t{3});
     CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError,
-                          "version 2 of the handshake, this one ha");
-    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 1");
+                          "version 3 of the handshake, this one ha");
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 2");
     bytes.resize(6);  // whatever comes behind it there
-    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 2");
+    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 3");
 }
 
 TEST(IpcMessagesTest, unknownKindIsRefused) {
@@ -185,24 +190,27 @@ TEST(IpcMessagesTest, badNamesAreRefused) {
 
 TEST(IpcMessagesTest, badTextsAreRefused) {
     expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: there are bytes behind");
-    expect_refused(with(Notice{KernelState::failed, "text"}, header + 1, '\n'),
+    expect_refused(with(Notice{"x", KernelState::failed, "text"}, header + name + 1, '\n'),
                    "Notice: text: byte 0 is the control character 0x0a");
     expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'), "Mapped: text: it says why not");
 }
 
 TEST(IpcMessagesTest, badTypesAreRefused) {
-    std::size_t const request = header + name;
+    std::size_t const request = header + name + 1;
     for (auto const& [at, which] : {std::pair(request, std::string("Attach: request")),
                                     std::pair(request + type, std::string("Attach: reply"))}) {
-        expect_refused(with(an_attach(), at, 0), which + ".bytes: 0 is not from 1 to 1024");
-        expect_refused(with(an_attach(), at, 1025), which + ".bytes: 1025 is not from");
+        expect_refused(with(an_attach(), at, 0), which + ".bytes: 0 is not from 1 to 4096");
+        expect_refused(with(an_attach(), at, 4097), which + ".bytes: 4097 is not from");
         expect_refused(with(an_attach(), at + 4, 0), which + ".alignment: 0 is not from");
         expect_refused(with(an_attach(), at + 4, 12), which + ".alignment: 12 is no power of two");
-        expect_refused(with(an_attach(), at + 4, 2048), which + ".alignment: 2048 is not from");
-        expect_refused(with(an_attach(), at + 16, '\0'), which + ".name: ");
+        expect_refused(with(an_attach(), at + 4, 8192), which + ".alignment: 8192 is not from");
+        expect_refused(with(an_attach(), at + 24, 0),
+                       which + ".slot_lines: 0 is not from 1 to 128");
+        expect_refused(with(an_attach(), at + 28, '\0'), which + ".name: ");
     }
-    expect_refused(with(an_attach(), header + name + 2 * type, '\2'),
+    expect_refused(with(an_attach(), header + name + 1 + 2 * type, '\2'),
                    "Attach: host_memory: 2 is not from 0 to 1");
+    expect_refused(with(an_attach(), header + name, '\5'), "Attach: kind: 5 is not from 0 to 4");
 }
 
 // A field of Attached with what it may not be.
@@ -219,24 +227,21 @@ TEST(IpcMessagesTest, badFieldsOfWhatIsLentAreRefused) {
     expect_bad(5, '\0', "uuid: 171 is not from 0 to 0");  // bytes of one that is not there
     expect_bad(22, std::uint64_t{0}, "device_bytes: 0 is not from 1");
     expect_bad(22, (std::uint64_t{1} << 40) + 1, "device_bytes: 1099511627777 is not");
-    expect_bad(30, std::uint64_t{0}, "host_bytes: 0 is not from 1");
     expect_bad(30, ~std::uint64_t{0}, "host_bytes: 18446744073709551615 is not");
     for (std::uint32_t const capacity : {0U, 1U, 1U << 21, ~0U}) {
         expect_bad(38, capacity, "shape.capacity: " + std::to_string(capacity) + " is not from 2");
     }
     expect_bad(38, 6, "shape.capacity: 6 is no power of two");
-    expect_bad(42, 0, "shape.request_lines: 0 is not from 1 to 32");
-    expect_bad(42, 3, "shape.request_lines: 3 is no power of two");
-    expect_bad(46, 64, "shape.reply_lines: 64 is not from 1 to 32");
-    expect_bad(46, 31, "shape.reply_lines: 31 is no power of two");
-    expect_bad(50, std::uint64_t{0}, "first: 0 is not from 1");
-    expect_bad(50, (Sequence{1} << 63) + 1, "first: 9223372036854775809 is not from");
-    expect_bad(58, 0, "blocks: 0 is not from 1 to 65536");
-    expect_bad(58, 65537, "blocks: 65537 is not from");
-    expect_bad(62, '\2', "in_pairs: 2 is not");
-    expect_bad(63, '\2', "write_combining: 2 is not");
-    expect_bad(64, '\2', "read_back: 2 is not");
-    expect_bad(65, '\xff', "shares_processors: 255 is not");
+    expect_bad(42, 0, "shape.request_lines: 0 is not from 1 to 128");
+    expect_bad(46, 129, "shape.reply_lines: 129 is not from 1 to 128");
+    expect_bad(54, std::uint64_t{0}, "first: 0 is not from 1");
+    expect_bad(54, (Sequence{1} << 63) + 1, "first: 9223372036854775809 is not from");
+    expect_bad(62, 0, "blocks: 0 is not from 1 to 65536");
+    expect_bad(62, 65537, "blocks: 65537 is not from");
+    expect_bad(66, '\2', "in_pairs: 2 is not");
+    expect_bad(67, '\2', "write_combining: 2 is not");
+    expect_bad(68, '\2', "read_back: 2 is not");
+    expect_bad(69, '\xff', "shares_processors: 255 is not");
 }
 
 TEST(IpcMessagesTest, badFieldsOfTheOthersAreRefused) {
@@ -248,7 +253,7 @@ TEST(IpcMessagesTest, badFieldsOfTheOthersAreRefused) {
     expect_refused(with(Mapped{1, false, "x"}, header + 4, '\2'), "Mapped: mapped: 2 is not");
     expect_refused(with(Refused{}, header, '\x09'), "Refused: reason: 9 is not from 0 to 8");
     expect_refused(with(Detach{1}, header, 0), "Detach: lease: 0 is not from 1");
-    expect_refused(with(Notice{}, header, '\5'), "Notice: state: 5 is not from 0 to 4");
+    expect_refused(with(Notice{"x"}, header + name, '\5'), "Notice: state: 5 is not from 0 to 4");
     expect_refused(with(Drained{1}, header, 0), "Drained: lease: 0 is not from 1");
 }
 

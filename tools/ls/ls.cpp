@@ -17,33 +17,35 @@ ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout
     }
 }
 
-std::string to_text(ListedOwner const& listed) {
-    if (!listed.error.empty()) return fmt::format("{}: {}\n", listed.path, listed.error);
-    auto const& blocks = listed.status.blocks;
+namespace {
+
+std::string to_text(ServedBlock const& block, std::size_t index) {
+    return fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10}\n", index,
+                       to_string(block.activity), block.client, block.process, block.user,
+                       fmt::format("{:.1f} s", std::chrono::duration<double>(block.held).count()));
+}
+
+std::string to_text(ServedObject const& object) {
     auto const lent = std::ranges::count_if(
-        blocks, [](ServedBlock const& block) { return !block.client.empty(); });
-    std::string text = fmt::format("{}: {}, process {}, kernel {}, {} of {} blocks lent\n",
-                                   listed.path, listed.owner.name, listed.owner.process,
-                                   to_string(listed.status.state), lent, blocks.size());
+        object.blocks, [](ServedBlock const& block) { return !block.client.empty(); });
+    std::string text = fmt::format("  {}: {}", object.name, to_string(object.kind));
+    text += object.kind == ObjectKind::kernel
+                ? fmt::format(" {}, {} of {} blocks lent\n", to_string(object.state), lent,
+                              object.blocks.size())
+                : fmt::format(", {}\n", lent == 0 ? "not lent" : "lent");
     if (lent != 0) {
-        text += fmt::format("  {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10}\n", "block", "is", "client",
-                            "process", "user", "for");
+        text += fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10}\n", "block", "is",
+                            "client", "process", "user", "for");
     }
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-        ServedBlock const& block = blocks[i];
-        if (block.client.empty()) continue;
-        text +=
-            fmt::format("  {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10}\n", i,
-                        to_string(block.activity), block.client, block.process, block.user,
-                        fmt::format("{:.1f} s", std::chrono::duration<double>(block.held).count()));
+    for (std::size_t i = 0; i < object.blocks.size(); ++i) {
+        if (!object.blocks[i].client.empty()) text += to_text(object.blocks[i], i);
     }
     return text;
 }
 
-nlohmann::json to_json(ListedOwner const& listed) {
-    if (!listed.error.empty()) return {{"path", listed.path}, {"error", listed.error}};
+nlohmann::json to_json(ServedObject const& object) {
     nlohmann::json blocks = nlohmann::json::array();
-    for (ServedBlock const& block : listed.status.blocks) {
+    for (ServedBlock const& block : object.blocks) {
         nlohmann::json each{{"activity", to_string(block.activity)}};
         if (!block.client.empty()) {
             each["client"] = block.client;
@@ -53,12 +55,31 @@ nlohmann::json to_json(ListedOwner const& listed) {
         }
         blocks.push_back(std::move(each));
     }
+    return {{"name", object.name},
+            {"kind", to_string(object.kind)},
+            {"state", to_string(object.state)},
+            {"blocks", std::move(blocks)}};
+}
+
+}  // namespace
+
+std::string to_text(ListedOwner const& listed) {
+    if (!listed.error.empty()) return fmt::format("{}: {}\n", listed.path, listed.error);
+    std::string text =
+        fmt::format("{}: {}, process {}\n", listed.path, listed.owner.name, listed.owner.process);
+    for (ServedObject const& object : listed.status.objects) text += to_text(object);
+    return text;
+}
+
+nlohmann::json to_json(ListedOwner const& listed) {
+    if (!listed.error.empty()) return {{"path", listed.path}, {"error", listed.error}};
+    nlohmann::json objects = nlohmann::json::array();
+    for (ServedObject const& object : listed.status.objects) objects.push_back(to_json(object));
     return {{"path", listed.path},
             {"name", listed.owner.name},
             {"process", listed.owner.process},
             {"instance", listed.owner.instance},
-            {"state", to_string(listed.status.state)},
-            {"blocks", std::move(blocks)}};
+            {"objects", std::move(objects)}};
 }
 
 }  // namespace carillon::tool

@@ -2,6 +2,7 @@
 // What two processes that were compiled apart compare before they exchange messages.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,8 @@
 #include <typeinfo>
 
 #include "carillon/commands.hpp"
+#include "carillon/detail/wire/line.hpp"
+#include "carillon/members.hpp"
 
 namespace carillon::detail {
 
@@ -17,25 +20,46 @@ namespace carillon::detail {
 struct MessageType {
     std::uint32_t bytes = 0;
     std::uint32_t alignment = 0;
-    std::uint64_t layout = 0;  // a hash of its name, and of what it is made of as far as is known
-    std::string name;          // for people
+    std::uint64_t layout = 0;   // a hash of its name, and of what it is made of as far as is known
+    std::uint64_t members = 0;  // of CARILLON_MEMBERS; 0: it does not say
+    std::uint32_t slot_lines = 1;  // of a slot that has one
+    std::string name;              // for people
 
     [[nodiscard]] bool operator==(MessageType const& other) const {
-        return bytes == other.bytes && alignment == other.alignment && layout == other.layout;
+        return bytes == other.bytes && alignment == other.alignment && layout == other.layout &&
+               members == other.members && slot_lines == other.slot_lines;
     }
 };
 
 // As it is written in source; `mangled` itself where it is no type's name.
 [[nodiscard]] std::string type_name(char const* mangled);
-// FNV-1a, 64 bits.
-[[nodiscard]] std::uint64_t hash_of(std::string_view text, std::uint64_t number);
+
+// What CARILLON_MEMBERS of `T` says; 0 without it.
+template <class T>
+[[nodiscard]] std::uint64_t members_of() {
+    if constexpr (requires(T const& value) { value.carillon_members(); }) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        std::array<std::byte, sizeof(T)> const bytes{};
+        return __builtin_bit_cast(T, bytes).carillon_members();
+    } else {
+        return 0;
+    }
+}
 
 // `described`: the type that says what T's bytes mean, T itself as a rule.
 template <class T, class Described = T>
-[[nodiscard]] MessageType message_type() {
-    return {sizeof(T), alignof(T),
+[[nodiscard]] MessageType message_type(std::uint32_t slot_lines = slot_lines_of<T>) {
+    return {sizeof(T),
+            alignof(T),
             hash_of(typeid(Described).name(), (std::uint64_t{sizeof(T)} << 32U) + alignof(T)),
+            members_of<T>(),
+            slot_lines,
             type_name(typeid(Described).name())};
+}
+
+// Those of several types: known where those of all are.
+[[nodiscard]] constexpr std::uint64_t add_members(std::uint64_t before, std::uint64_t next) {
+    return before == 0 || next == 0 ? 0 : 31 * before + next;
 }
 
 // The same of a packet by which a command of a table travels: the opcode of each, and its size, are
@@ -43,10 +67,12 @@ template <class T, class Described = T>
 template <class Packet, class... Command>
 [[nodiscard]] MessageType packet_type(Commands<Command...> const* /*table*/) {
     MessageType type = message_type<Packet, Commands<Command...>>();
+    type.members = 1;
     auto const add = [&]<class One>(std::type_identity<One> /*which*/) {
         std::uint64_t const opcode = Commands<Command...>::template opcode<One>();
         std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
         type.layout = hash_of(typeid(One).name(), 31 * type.layout + number);
+        type.members = add_members(type.members, members_of<One>());
     };
     (add(std::type_identity<Command>()), ...);
     return type;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace carillon {
+
+// What an owner can serve by a name (docs/ipc.md).
+enum class ObjectKind : std::uint8_t {
+    kernel,          // a kernel with SharedChannels
+    mailbox,         // a SharedMailbox
+    ring_to_device,  // a SharedRing
+    ring_to_host,
+    chunk_ring,  // a SharedChunkRing
+};
+[[nodiscard]] std::string_view to_string(ObjectKind kind);  // its name, as "chunk ring"
+
+}  // namespace carillon

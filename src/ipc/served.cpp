@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/served.hpp"
+
+#include <array>
+
+namespace carillon {
+
+std::string_view to_string(ObjectKind kind) {
+    static constexpr std::array<std::string_view, 5> names{
+        "kernel", "mailbox", "ring to the device", "ring to the host", "chunk ring"};
+    return names.at(static_cast<std::size_t>(kind));
+}
+
+namespace detail {
+
+std::optional<std::string> Served::closed() const {
+    if (told_ != KernelState::running) return text_;
+    KernelState const state = this->state(false);
+    if (state == KernelState::running) return {};
+    return why_closed(state);
+}
+
+bool Served::look(bool ask_device) {
+    if (ended()) return false;
+    KernelState const state = this->state(ask_device);
+    if (state == told_) return false;
+    text_ = why_closed(state);
+    told_ = state;
+    return true;
+}
+
+}  // namespace detail
+}  // namespace carillon

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an owner serves by a name, as its server's thread sees it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/object_kind.hpp"
+#include "ipc/attached.hpp"
+#include "ipc/messages.hpp"
+
+namespace carillon::detail {
+
+// Lends places to clients: the blocks of a kernel, or the one end of an object. Called with the
+// server's lock.
+class Served {
+   public:
+    Served(std::string name, ObjectKind kind, MessageTypes types)
+        : name_(std::move(name)), kind_(kind), types_(std::move(types)) {}
+    virtual ~Served() = default;
+    Served(Served const&) = delete;
+    Served& operator=(Served const&) = delete;
+
+    [[nodiscard]] std::string const& name() const { return name_; }
+    [[nodiscard]] ObjectKind kind() const { return kind_; }
+    [[nodiscard]] MessageTypes const& types() const { return types_; }
+
+    // What it is at, as it was told to clients, and why, unless it runs. An end is final.
+    [[nodiscard]] KernelState told() const { return told_; }
+    [[nodiscard]] std::string const& told_text() const { return text_; }
+    [[nodiscard]] bool ended() const {
+        return told_ == KernelState::stopped || told_ == KernelState::failed;
+    }
+    // Why it takes no clients; nothing if it does.
+    [[nodiscard]] std::optional<std::string> closed() const;
+    // Looks what it is at: whether that is news. Its own end is seen only where the device is
+    // asked.
+    [[nodiscard]] bool look(bool ask_device);
+
+    [[nodiscard]] virtual unsigned places() const = 0;
+    [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
+    [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
+    // How many bytes a client gets that has a place.
+    [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
+
+    struct Loan {
+        unsigned place;
+        Attached attached;  // but for the number of the lease
+        SharedFiles files;
+    };
+    // Nothing where every place has a client. Throws what allocating and exporting throw.
+    [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
+    virtual void take_back(unsigned place) = 0;
+    virtual void drained(unsigned place) = 0;
+    // Whether a place is about to be free, and whether any is lent.
+    [[nodiscard]] virtual bool any_ends() const = 0;
+    [[nodiscard]] virtual bool any_lent() const = 0;
+    // Why nothing can be lent now.
+    [[nodiscard]] virtual std::string why_full() const = 0;
+
+   private:
+    // Why it takes no more requests.
+    [[nodiscard]] virtual std::string why_closed(KernelState state) const = 0;
+
+    std::string name_;
+    ObjectKind kind_;
+    MessageTypes types_;
+    KernelState told_ = KernelState::running;
+    std::string text_;
+};
+
+// The blocks of a kernel.
+[[nodiscard]] std::unique_ptr<Served> serve_kernel(std::string name,
+                                                   std::shared_ptr<Leases> leases);
+
+}  // namespace carillon::detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "carillon/error.hpp"
+#include "ipc/served.hpp"
+
+namespace carillon::detail {
+namespace {
+
+class ServedKernel final : public Served {
+   public:
+    ServedKernel(std::string name, std::shared_ptr<Leases> leases)
+        : Served(std::move(name), ObjectKind::kernel, leases->types()),
+          leases_(std::move(leases)) {}
+
+    unsigned places() const override { return kernel().blocks(); }
+    KernelState state(bool ask_device) const override {
+        return ask_device ? kernel().state() : kernel().state_word().load();
+    }
+    BlockActivity activity(unsigned block) const override {
+        return kernel().activity(block, leases_->lent(block));
+    }
+    std::size_t bytes_of_place() const override {
+        ChannelShape const& shape = leases_->shape();
+        return ChannelTable::doorbells_end(1, shape) + ChannelTable::host_bytes(shape);
+    }
+
+    std::optional<Loan> lend(std::uint32_t user, bool host_memory) override {
+        auto const lent =
+            leases_->begin(user, host_memory ? ChannelSharing::exported_from_host
+                                             : Leases::sharing_for(leases_->device()));
+        if (!lent) return {};
+        try {
+            SharedFiles files;
+            Attached attached = describe(*leases_, *lent->memory, files);
+            return Loan{lent->block, std::move(attached), std::move(files)};
+        } catch (...) {
+            take_back(lent->block);
+            throw;
+        }
+    }
+    void take_back(unsigned block) override { leases_->end(block); }
+    void drained(unsigned block) override { leases_->drained(block); }
+    bool any_ends() const override { return leases_->any_ends(); }
+    bool any_lent() const override { return leases_->count() != 0; }
+    std::string why_full() const override {
+        return fmt::format(
+            "all {} blocks of the kernel have clients, or are at the last requests of those that "
+            "went, or others' users have had all the memory there may be",
+            leases_->blocks()->channels());
+    }
+
+   private:
+    [[nodiscard]] KernelSupervisor& kernel() const { return *leases_->kernel(); }
+
+    std::string why_closed(KernelState state) const override {
+        constexpr char const* asked = "the kernel";
+        try {
+            if (state == KernelState::draining) {
+                kernel().require_open(asked);
+            } else {
+                kernel().require_alive(asked);
+            }
+        } catch (Error const& error) {
+            return error.call() == asked ? cause_of(error) : error.what();
+        } catch (std::exception const& error) {
+            return error.what();
+        } catch (...) {  // a handler may throw anything
+            return "its handler threw what is no exception";
+        }
+        return {};
+    }
+
+    std::shared_ptr<Leases> leases_;
+};
+
+}  // namespace
+
+std::unique_ptr<Served> serve_kernel(std::string name, std::shared_ptr<Leases> leases) {
+    return std::make_unique<ServedKernel>(std::move(name), std::move(leases));
+}
+
+}  // namespace carillon::detail

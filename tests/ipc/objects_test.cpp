@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several kernels at one path. P: the owner; C: a client; both in this process.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+class ObjectsTest : public testing::Test {
+   protected:
+    [[nodiscard]] Connection connect() const {
+        return Connection(path_.get(), {.timeout = patience});
+    }
+    [[nodiscard]] Server& server() { return server_; }
+    template <class Handler>
+    [[nodiscard]] static PersistentKernel<Handler, SharedChannels> kernel(unsigned blocks = 1) {
+        return PersistentKernel<Handler, SharedChannels>(
+            Device::open("emulated"), {.blocks = blocks, .idle = IdlePolicy::park()});
+    }
+
+   private:
+    SocketPath path_;
+    Server server_{path_.get(), {.name = "desk"}};
+};
+
+TEST_F(ObjectsTest, kernelsAreAskedForByName) {
+    // 1. P serves two kernels, of other messages.
+    auto const quotes = kernel<CountingHandler>();
+    auto const risk = kernel<SumHandler>();
+    server().add("quotes", quotes);
+    risk.serve(server(), "risk");
+    // 2. C has a channel of each. 3. Both answer, by the one connection.
+    Connection const owner = connect();
+    EXPECT_EQ(owner.owner().name, "desk");
+    auto to_quotes = owner.channel<Ask, Told>("quotes");
+    auto to_risk = owner.channel<SumHandler>("risk");
+    EXPECT_EQ(to_quotes.call({4}, patience).twice, 8U);
+    EXPECT_EQ(to_risk.call(LongAsk{}, patience).word[39], 1U);
+    // 4. Each has places of its own.
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("quotes")), RefusedError, "all 1 blocks");
+    OwnerStatus const status = owner.status();
+    ASSERT_EQ(status.objects.size(), 2U);
+    EXPECT_EQ(status.objects[0].name, "quotes");
+    EXPECT_EQ(status.objects[1].name, "risk");
+    EXPECT_EQ(status.objects[1].kind, ObjectKind::kernel);
+    EXPECT_FALSE(status.objects[1].blocks.at(0).client.empty());
+}
+
+TEST_F(ObjectsTest, nameThatIsNotThereIsAnsweredByThoseThatAre) {
+    Connection const owner = connect();
+    EXPECT_TRUE(owner.status().objects.empty());
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("risk")), RefusedError, "nor anything else");
+    auto const served = kernel<CountingHandler>();
+    server().add("quotes", served);
+    server().add("more quotes", served);
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("risk")), RefusedError,
+                          R"(there is no "risk" here, but "quotes", "more quotes")");
+}
+
+TEST_F(ObjectsTest, namesThatAreTakenOrNoneAreRefused) {
+    auto const served = kernel<CountingHandler>();
+    server().add("quotes", served);
+    CARILLON_EXPECT_ERROR(server().add("quotes", served), UsageError,
+                          R"(there is a kernel of the name "quotes" already)");
+    CARILLON_EXPECT_ERROR(server().add("", served), UsageError, "a name of 0 characters");
+    CARILLON_EXPECT_ERROR(served.serve(server(), "a\nb"), UsageError, "control character");
+}
+
+// The state of one kernel is told to its clients, not to the other's.
+TEST_F(ObjectsTest, kernelThatEndsIsTheEndOfItsChannelsOnly) {
+    auto quotes = kernel<CountingHandler>();
+    auto const risk = kernel<SumHandler>();
+    server().add("quotes", quotes);
+    server().add("risk", risk);
+    Connection const owner = connect();
+    auto to_quotes = owner.channel<Ask, Told>("quotes");
+    auto to_risk = owner.channel<SumHandler>("risk");
+    quotes.stop(patience);
+    EXPECT_TRUE(eventually([&] {
+        try {
+            (void)to_quotes.call({1}, patience);
+        } catch (StoppedError const&) {
+            return true;
+        }
+        return false;
+    }));
+    EXPECT_EQ(to_risk.call(LongAsk{}, patience).word[0], 1U);
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("quotes")), RefusedError, "stopping");
+    // Whoever connects afterwards is told, too.
+    CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>("quotes")), RefusedError, "stopping");
+}
+
+// Its channels are drained, the other's clients need not be asked.
+TEST_F(ObjectsTest, kernelThatDrainsWaitsForItsOwnClientsOnly) {
+    auto quotes = kernel<CountingHandler>();
+    auto const risk = kernel<SumHandler>();
+    server().add("quotes", quotes);
+    server().add("risk", risk);
+    Connection const owner = connect();
+    auto to_quotes = owner.channel<Ask, Told>("quotes");
+    auto to_risk = owner.channel<SumHandler>("risk");
+    auto const unanswered = to_risk.try_submit(LongAsk{});
+    EXPECT_EQ(to_quotes.call({1}, patience).twice, 2U);
+    EXPECT_NO_THROW(quotes.drain(patience));
+    ASSERT_TRUE(unanswered);
+    EXPECT_EQ(to_risk.wait(*unanswered, patience).word[0], 1U);
+}
+
+}  // namespace
+}  // namespace carillon::test
