@@ -34,5 +34,6 @@
 #include "carillon/placement.hpp"       // IWYU pragma: export
 #include "carillon/ring.hpp"            // IWYU pragma: export
 #include "carillon/server.hpp"          // IWYU pragma: export
+#include "carillon/shared_objects.hpp"  // IWYU pragma: export
 #include "carillon/ticket.hpp"          // IWYU pragma: export
 #include "carillon/wait.hpp"            // IWYU pragma: export

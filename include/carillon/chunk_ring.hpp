@@ -158,7 +158,8 @@ class ChunkRing {
     ~ChunkRing() = default;
 
     // The device's end, for a kernel: for one thread of it, or for all threads of a block. Either
-    // throws UsageError when one of the two was taken.
+    // throws UsageError when one of the two was taken, and for a ring of another process
+    // (Connection::chunk_ring).
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         state_->take("ChunkRing::device_handle", where);
@@ -170,6 +171,7 @@ class ChunkRing {
     }
 
     // The next chunk, or nothing when the kernel has not released one. Several can be had at once.
+    // Throws OwnerGoneError where another process has lent the ring and has ended.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::try_claim");
         state_->mark().require_own("ChunkRing::try_claim");
@@ -177,7 +179,7 @@ class ChunkRing {
         if (sequence == 0) return {};
         return Chunk<Meta>(state_, sequence);
     }
-    // The next chunk. Throws TimeoutError.
+    // The next chunk. Throws TimeoutError, and as try_claim().
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::claim");
         state_->mark().require_own("ChunkRing::claim");
@@ -192,6 +194,10 @@ class ChunkRing {
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd> &&
                   std::is_trivially_copyable_v<BlockEnd>);
+
+    // Of a ring that another process lends.
+    friend class Connection;
+    explicit ChunkRing(std::shared_ptr<detail::ChunkRingState> state) : state_(std::move(state)) {}
 
     std::shared_ptr<detail::ChunkRingState> state_;
 };

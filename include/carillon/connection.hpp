@@ -11,12 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/chunk_ring.hpp"
 #include "carillon/client.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/mailbox.hpp"
 #include "carillon/object_kind.hpp"
+#include "carillon/ring.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {
@@ -94,6 +97,30 @@ class Connection {
         return Client<Messages, Transport>(attach(object, Messages()));
     }
 
+    // The host's end of an object that the owner shares by that name (Server::share). It is this
+    // client's alone until it goes, and empty: what a client before it has left is not there. What
+    // it does throws OwnerGoneError when the owner has ended. Each of these throws RefusedError
+    // when there is no such object, it has a client, or its type is another; TimeoutError;
+    // OwnerGoneError.
+    template <class T>
+    [[nodiscard]] Mailbox<T, Direction::to_device> mailbox(std::string_view object) const {
+        check_mailbox<T>();
+        return Mailbox<T, Direction::to_device>(
+            mailbox_end(object, detail::message_type<T>(mailbox_lines<T>)));
+    }
+    // Towards the kernel, or from it.
+    template <class T, Direction direction>
+    [[nodiscard]] Ring<T, direction> ring(std::string_view object) const {
+        check_payload<T>();
+        return Ring<T, direction>(
+            ring_end(object, detail::message_type<T>(), direction == Direction::to_device));
+    }
+    template <class Meta = NoMeta>
+    [[nodiscard]] ChunkRing<Meta> chunk_ring(std::string_view object) const {
+        check_meta<Meta>();
+        return ChunkRing<Meta>(chunk_ring_end(object, detail::message_type<Meta>(1)));
+    }
+
     [[nodiscard]] ConnectedOwner const& owner() const;
     // What there is, what each is at, and who has which of its blocks. No kernel is asked, and no
     // client disturbed. Throws OwnerGoneError, TimeoutError.
@@ -109,6 +136,13 @@ class Connection {
     }
     [[nodiscard]] detail::LeasedChannel attach(std::string_view object,
                                                detail::MessageTypes const& types) const;
+    [[nodiscard]] detail::LeasedEnd<MailboxView> mailbox_end(std::string_view object,
+                                                             detail::MessageType const& type) const;
+    [[nodiscard]] detail::LeasedEnd<RingView> ring_end(std::string_view object,
+                                                       detail::MessageType const& type,
+                                                       bool to_device) const;
+    [[nodiscard]] std::shared_ptr<detail::ChunkRingState> chunk_ring_end(
+        std::string_view object, detail::MessageType const& type) const;
     [[nodiscard]] detail::ClientSession& session(std::string_view call) const;
 
     std::shared_ptr<detail::ClientSession> session_;

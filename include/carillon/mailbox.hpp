@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "carillon/block.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -61,8 +62,10 @@ class Mailbox {
     // The device's end, to be passed to a kernel by value. Of the one that reads, every copy is a
     // reader of its own, for one thread; the one that writes is passed once, and the second time
     // this throws UsageError.
+    // Throws it for a mailbox of another process, too (Connection::mailbox).
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
+        lent_by_.require_own_end("Mailbox::device_handle");
         MailboxView view = view_at(memory_.device_ptr());
         if constexpr (!to_device) {
             writer_taken_.take("Mailbox::device_handle", where);
@@ -72,13 +75,16 @@ class Mailbox {
     }
     // The reader for all threads of a block.
     [[nodiscard]] BlockEnd block_handle() const requires to_device {
+        lent_by_.require_own_end("Mailbox::block_handle");
         return BlockEnd(view_at(memory_.device_ptr()));
     }
 
-    // `data` says that the value refers to device memory that the caller has written.
+    // `data` says that the value refers to device memory that the caller has written. Throws
+    // OwnerGoneError where another process has lent the mailbox and has ended.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Mailbox::set");
         mark_.require_own("Mailbox::set");
+        lent_by_.require_there("Mailbox::set");
         host_.set(value, data);
     }
 
@@ -131,7 +137,13 @@ class Mailbox {
         }
     }
 
+    // Of a mailbox that another process lends.
+    friend class Connection;
+    explicit Mailbox(detail::LeasedEnd<MailboxView> const& lent)
+        : lent_by_(lent.lease), host_(lent.view, lent.far) {}
+
     detail::ProcessMark mark_;
+    detail::LentBy lent_by_;
     MailboxOptions options_;
     Memory memory_;
     HostEnd host_;

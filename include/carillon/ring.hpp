@@ -7,8 +7,10 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -41,20 +43,25 @@ class Ring {
     using HostEnd = std::conditional_t<to_device, HostProducer<T>, HostConsumer<T>>;
     using DeviceEnd = std::conditional_t<to_device, DeviceConsumer<T>, DeviceProducer<T>>;
 
-    // Throws UsageError for the capacity, and what Device::allocate throws.
+    // Throws UsageError for the capacity, and what Device::allocate throws. Of a ring that another
+    // process lends (Connection::ring) all that it can do but for device_handle() throws
+    // OwnerGoneError when that one has ended; messages that had come are there to be taken still.
     explicit Ring(Device const& device, RingOptions const& options = {})
-        : memory_(device, 1, ChannelShape::of<T, T>(options.capacity), options.for_tests.first),
+        : memory_(std::in_place, device, 1, ChannelShape::of<T, T>(options.capacity),
+                  options.for_tests.first),
           wait_(HostWait::for_kernel(device.traits(), 1, options.wait)),
-          host_(make_host_end(device)) {}
+          host_(make_host_end(memory_->host_view(), device.access(memory_->device_memory()))) {}
 
     Ring(Ring const&) = delete;
     Ring& operator=(Ring const&) = delete;
 
-    // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
+    // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
+    // for a ring of another process (Connection::ring).
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
+        lent_by_.require_own_end("Ring::device_handle");
         taken_.take("Ring::device_handle", where);
-        return DeviceEnd(ring_of(memory_.device_view()));
+        return DeviceEnd(ring_of(memory_->device_view()));
     }
 
     // Publishes and returns true, or returns false at once when the ring is full. `data` says
@@ -62,6 +69,7 @@ class Ring {
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Ring::try_push");
         mark_.require_own("Ring::try_push");
+        lent_by_.require_there("Ring::try_push");
         return host_.try_push(message, data);
     }
     // Publishes the first ones of `messages`, as many as there is room for, and returns how many:
@@ -71,6 +79,7 @@ class Ring {
                            OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Ring::try_push_n");
         mark_.require_own("Ring::try_push_n");
+        lent_by_.require_there("Ring::try_push_n");
         detail::require_messages("Ring::try_push_n", messages);
         return host_.try_push_n(messages.data(), messages.size(), data);
     }
@@ -79,7 +88,11 @@ class Ring {
               OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Ring::push");
         mark_.require_own("Ring::push");
-        if (!wait_.until([&] { return host_.try_push(message, data); }, timeout)) {
+        auto const pushed = [&] {
+            lent_by_.require_there("Ring::push");
+            return host_.try_push(message, data);
+        };
+        if (!wait_.until(pushed, timeout)) {
             throw TimeoutError("Ring::push", "the ring stayed full");
         }
     }
@@ -89,8 +102,9 @@ class Ring {
         detail::OneThreadCall<> const call(this, "Ring::try_pop");
         mark_.require_own("Ring::try_pop");
         Packed<T> message;
-        if (!host_.try_take(message)) return {};
-        return unpack<T>(message);
+        if (host_.try_take(message)) return unpack<T>(message);
+        lent_by_.require_there("Ring::try_pop");
+        return {};
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
     // and returns how many. Throws UsageError for a null pointer to any.
@@ -98,7 +112,9 @@ class Ring {
         detail::OneThreadCall<> const call(this, "Ring::try_pop_n");
         mark_.require_own("Ring::try_pop_n");
         detail::require_messages("Ring::try_pop_n", messages);
-        return host_.try_pop_n(messages.data(), messages.size());
+        std::size_t const taken = host_.try_pop_n(messages.data(), messages.size());
+        if (taken == 0) lent_by_.require_there("Ring::try_pop_n");
+        return taken;
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
@@ -106,30 +122,43 @@ class Ring {
         mark_.require_own("Ring::pop");
         Packed<T> message;
         auto const watched = [&] { return host_.awaited(); };
-        if (!wait_.until([&] { return host_.try_take(message); }, watched, timeout)) {
+        auto const taken = [&] {
+            if (host_.try_take(message)) return true;
+            lent_by_.require_there("Ring::pop");
+            return false;
+        };
+        if (!wait_.until(taken, watched, timeout)) {
             throw TimeoutError("Ring::pop", "no message arrived");
         }
         return unpack<T>(message);
     }
 
-    [[nodiscard]] std::uint32_t capacity() const { return memory_.capacity(); }  // slots
+    [[nodiscard]] std::uint32_t capacity() const { return host_.capacity(); }  // slots
 
    private:
     [[nodiscard]] static RingView ring_of(ChannelTable const& table) {
         return to_device ? table.channel(0).requests : table.channel(0).replies;
     }
 
-    [[nodiscard]] HostEnd make_host_end(Device const& device) const {
-        HostMapped const far = device.access(memory_.device_memory());
+    // Of a ring that another process lends.
+    friend class Connection;
+    explicit Ring(detail::LeasedEnd<RingView> const& lent)
+        : lent_by_(lent.lease), wait_(lent.wait), host_(end_of(lent.view, lent.far)) {}
+
+    [[nodiscard]] static HostEnd make_host_end(ChannelTable const& table, HostMapped const& far) {
+        return end_of(ring_of(table), far);
+    }
+    [[nodiscard]] static HostEnd end_of(RingView const& ring, HostMapped const& far) {
         if constexpr (to_device) {
-            return HostEnd(ring_of(memory_.host_view()), far, HostCached());
+            return HostEnd(ring, far, HostCached());
         } else {
-            return HostEnd(ring_of(memory_.host_view()), HostCached(), far);
+            return HostEnd(ring, HostCached(), far);
         }
     }
 
     detail::ProcessMark mark_;
-    ChannelMemory memory_;
+    detail::LentBy lent_by_;
+    std::optional<ChannelMemory> memory_;  // none of a ring that is lent
     HostWait wait_;
     HostEnd host_;
     mutable detail::TakenOnce taken_;

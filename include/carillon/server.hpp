@@ -14,6 +14,7 @@
 namespace carillon {
 namespace detail {
 class Leases;
+class SharedObject;
 struct ServerMaker;
 class ServerThread;
 }  // namespace detail
@@ -63,6 +64,13 @@ class Server {
         kernel.serve(*this, name);
     }
 
+    // The same for a SharedMailbox, SharedRing or SharedChunkRing, which may end before the server,
+    // too. One client at a time has it.
+    template <class Object>
+    void share(std::string_view name, Object const& object) {
+        object.serve(*this, name);
+    }
+
     [[nodiscard]] std::filesystem::path const& path() const;
     // Those that have introduced themselves, in the order in which they came.
     [[nodiscard]] std::vector<ConnectedClient> clients() const;
@@ -73,6 +81,7 @@ class Server {
            ServeOptions const& options);
 
     void add(std::string_view name, std::shared_ptr<detail::Leases> leases);
+    void share(std::string_view name, std::shared_ptr<detail::SharedObject> object);
     [[nodiscard]] detail::ServerThread& thread(char const* call) const;
 
     std::shared_ptr<detail::ServerThread> thread_;
@@ -80,7 +89,7 @@ class Server {
 
 namespace detail {
 
-// What PersistentKernel::serve() does.
+// What PersistentKernel::serve() does, and what objects do to be shared.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
                                      std::shared_ptr<Leases> leases, ServeOptions const& options) {
@@ -88,6 +97,9 @@ struct ServerMaker {
     }
     static void add(Server& server, std::string_view name, std::shared_ptr<Leases> leases) {
         server.add(name, std::move(leases));
+    }
+    static void share(Server& server, std::string_view name, std::shared_ptr<SharedObject> object) {
+        server.share(name, std::move(object));
     }
 };
 

@@ -19,7 +19,20 @@ namespace carillon::detail {
 namespace {
 
 constexpr char const* connect_call = "Connection";
-constexpr char const* attach_call = "Connection::channel";
+
+constexpr char const* call_of(ObjectKind kind) {
+    switch (kind) {
+        case ObjectKind::mailbox:
+            return "Connection::mailbox";
+        case ObjectKind::ring_to_device:
+        case ObjectKind::ring_to_host:
+            return "Connection::ring";
+        case ObjectKind::chunk_ring:
+            return "Connection::chunk_ring";
+        default:
+            return "Connection::channel";
+    }
+}
 // How often it is looked whether all is answered while the kernel drains; and a bound otherwise.
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds idle_period{1000};
@@ -61,9 +74,19 @@ void require_slots(Attached const& attached, Attach const& asked) {
         attached.shape.reply_lines == asked.reply.slot_lines)
         return;
     throw ProtocolError(
-        attach_call, fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
-                                 attached.shape.request_lines, attached.shape.reply_lines,
-                                 asked.request.slot_lines, asked.reply.slot_lines));
+        call_of(asked.kind),
+        fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
+                    attached.shape.request_lines, attached.shape.reply_lines,
+                    asked.request.slot_lines, asked.reply.slot_lines));
+}
+
+template <class View>
+LeasedEnd<View> leased(std::shared_ptr<ClientLease> lease, View const& view,
+                       std::optional<HostWait::Style> const& wait) {
+    MappedChannel const& mapped = lease->mapped();
+    HostMapped const access = mapped.access();
+    HostWait const waits = mapped.wait(wait);
+    return {std::move(lease), view, access, waits};
 }
 
 }  // namespace
@@ -127,19 +150,50 @@ std::string ClientSession::why_host_memory() const {
     return why_host_memory_;
 }
 
-LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
-    require_name(attach_call, "object", object);
+std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
+                                                     MessageTypes const& types) {
+    require_name(call_of(kind), "object", object);
     Deadline const deadline(options_.timeout);
-    auto lease = map_anywhere({std::string(object), ObjectKind::kernel, wire_type(types.request),
-                               wire_type(types.reply), options_.host_memory},
-                              deadline);
-    MappedChannel const& mapped = lease->mapped();
-    LeasedChannel channel{lease, mapped.view(), mapped.access(), mapped.wait(options_.wait)};
-    return channel;
+    return map_anywhere({std::string(object), kind, wire_type(types.request),
+                         wire_type(types.reply), options_.host_memory},
+                        deadline);
+}
+
+LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
+    auto lease = lease_of(object, ObjectKind::kernel, types);
+    ChannelView const view = lease->mapped().view();
+    return leased(std::move(lease), view, options_.wait);
+}
+
+LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type) {
+    auto lease = lease_of(object, ObjectKind::mailbox, {type, type});
+    auto const view = lease->mapped().view_of<MailboxLayout>();
+    auto end = leased(lease, view, options_.wait);
+    // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
+    end.far = lease->mapped().access(PublishMode::one_step);
+    return end;
+}
+
+LeasedEnd<RingView> ClientSession::ring(std::string_view object, MessageType const& type,
+                                        bool to_device) {
+    auto lease = lease_of(object, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host,
+                          {type, type});
+    RingView const view = to_device ? lease->mapped().view_of<RingToDeviceLayout>()
+                                    : lease->mapped().view_of<RingToHostLayout>();
+    return leased(std::move(lease), view, options_.wait);
+}
+
+ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
+                                                      MessageType const& type) {
+    auto lease = lease_of(object, ObjectKind::chunk_ring, {type, type});
+    auto const view = lease->mapped().view_of<ChunkRingLayout>();
+    std::uint32_t const bytes = lease->mapped().attached().chunk_bytes;
+    return {leased(std::move(lease), view, options_.wait), bytes};
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
-    Answer answer = exchange(attach_call, attach, deadline);
+    char const* const call = call_of(attach.kind);
+    Answer answer = exchange(call, attach, deadline);
     std::string why;
     try {
         return map(std::move(answer), attach);
@@ -148,25 +202,26 @@ std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline
     } catch (VulkanError const& error) {
         why = error.what();
     }
-    if (attach.host_memory) throw UnsupportedError(attach_call, why);
+    if (attach.host_memory) throw UnsupportedError(call, why);
     attach.host_memory = true;
-    auto lease = map(exchange(attach_call, attach, deadline), attach);
+    auto lease = map(exchange(call, attach, deadline), attach);
     std::lock_guard const lock(mutex_);
     why_host_memory_ = why;
     return lease;
 }
 
 std::shared_ptr<ClientLease> ClientSession::map(Answer answer, Attach const& asked) {
+    char const* const call = call_of(asked.kind);
     auto const* attached = std::get_if<Attached>(&answer.message);
-    if (attached == nullptr) throw ProtocolError(attach_call, "the owner lends no channel");
+    if (attached == nullptr) throw ProtocolError(call, "the owner lends nothing");
     try {
         if (answer.descriptors.empty()) {
-            throw SystemError(attach_call, EMFILE, "there are none left for the channel's memory");
+            throw SystemError(call, EMFILE, "there are none left for its memory");
         }
         require_slots(*attached, asked);
-        MappedChannel mapped(
-            attach_call, *attached,
-            {std::move(answer.descriptors.at(0)), std::move(answer.descriptors.at(1))});
+        SharedFiles files{std::move(answer.descriptors.at(0)), {}};
+        if (answer.descriptors.size() > 1) files.host = std::move(answer.descriptors.at(1));
+        MappedChannel mapped(call, asked.kind, *attached, std::move(files));
         auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
                                                    std::move(mapped));
         adopt(*lease);
@@ -198,7 +253,7 @@ void ClientSession::detach(ClientLease& lease) noexcept {
 
 bool ClientSession::send(Message const& message, std::uint32_t id) const {
     try {
-        return socket_.send(attach_call, encode(id, message));
+        return socket_.send(connect_call, encode(id, message));
     } catch (SystemError const&) {  // the owner does not read
         return false;
     }

@@ -43,6 +43,16 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     ~ClientSession();
 
     [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
+    // The host's end of an object. `type`: of its values.
+    [[nodiscard]] LeasedEnd<MailboxView> mailbox(std::string_view object, MessageType const& type);
+    [[nodiscard]] LeasedEnd<RingView> ring(std::string_view object, MessageType const& type,
+                                           bool to_device);
+    // And how many bytes a chunk has.
+    struct LeasedChunks {
+        LeasedEnd<ChunkRingView> end;
+        std::uint32_t chunk_bytes;
+    };
+    [[nodiscard]] LeasedChunks chunk_ring(std::string_view object, MessageType const& type);
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] OwnerStatus status();
     [[nodiscard]] std::string why_host_memory() const;
@@ -69,6 +79,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
                                   Deadline const& deadline);
     // False where the owner has gone, or does not read.
     bool send(Message const& message, std::uint32_t id = 0) const;
+    [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
+                                                        MessageTypes const& types);
     [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer, Attach const& asked);
     // In host memory where the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,

@@ -31,4 +31,21 @@ detail::LeasedChannel Connection::attach(std::string_view object,
     return session("Connection::channel").attach(object, types);
 }
 
+detail::LeasedEnd<MailboxView> Connection::mailbox_end(std::string_view object,
+                                                       detail::MessageType const& type) const {
+    return session("Connection::mailbox").mailbox(object, type);
+}
+
+detail::LeasedEnd<RingView> Connection::ring_end(std::string_view object,
+                                                 detail::MessageType const& type,
+                                                 bool to_device) const {
+    return session("Connection::ring").ring(object, type, to_device);
+}
+
+std::shared_ptr<detail::ChunkRingState> Connection::chunk_ring_end(
+    std::string_view object, detail::MessageType const& type) const {
+    auto const chunks = session("Connection::chunk_ring").chunk_ring(object, type);
+    return std::make_shared<detail::ChunkRingState>(chunks.end, chunks.chunk_bytes);
+}
+
 }  // namespace carillon

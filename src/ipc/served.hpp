@@ -11,6 +11,7 @@
 
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/shared_object.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/object_kind.hpp"
 #include "ipc/attached.hpp"
@@ -79,5 +80,9 @@ class Served {
 // The blocks of a kernel.
 [[nodiscard]] std::unique_ptr<Served> serve_kernel(std::string name,
                                                    std::shared_ptr<Leases> leases);
+
+// The one end of an object.
+[[nodiscard]] std::unique_ptr<Served> serve_object(std::string name,
+                                                   std::shared_ptr<SharedObject> object);
 
 }  // namespace carillon::detail

@@ -28,6 +28,10 @@ void Server::add(std::string_view name, std::shared_ptr<detail::Leases> leases) 
     thread("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));
 }
 
+void Server::share(std::string_view name, std::shared_ptr<detail::SharedObject> object) {
+    thread("Server::share").add(detail::serve_object(std::string(name), std::move(object)));
+}
+
 std::filesystem::path const& Server::path() const { return thread("Server::path").path(); }
 std::vector<ConnectedClient> Server::clients() const { return thread("Server::clients").clients(); }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <limits>
 
 #include "carillon/error.hpp"
 
@@ -24,6 +25,21 @@ void check_first(char const* call, Sequence first) {
         throw UsageError(call,
                          fmt::format("a first number of {} is not from 1 to {}", first, largest));
     }
+}
+
+void check_shared(char const* call, std::uint32_t capacity, unsigned readers, Sequence first) {
+    check_capacity(call, capacity);
+    check_first(call, first);
+    constexpr unsigned most_readers = 1024;
+    if (readers == 0 || readers > most_readers) {
+        throw UsageError(call, fmt::format("{} readers: there are 1 to {}", readers, most_readers));
+    }
+}
+
+void check_chunk_bytes(char const* call, std::size_t bytes) {
+    constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
+    if (bytes != 0 && bytes <= largest) return;
+    throw UsageError(call, fmt::format("chunks of {} bytes: they have 1 to {}", bytes, largest));
 }
 
 std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,

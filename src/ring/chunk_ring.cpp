@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
@@ -20,11 +18,7 @@ std::size_t stride_of(ChunkRingOptions const& options) {
 
 ChunkRingOptions const& checked(ChunkRingOptions const& options) {
     check_capacity("ChunkRing", options.chunks);
-    constexpr std::size_t largest = std::numeric_limits<std::uint32_t>::max();
-    if (options.chunk_bytes == 0 || options.chunk_bytes > largest) {
-        throw UsageError("ChunkRing", fmt::format("chunks of {} bytes: they have 1 to {}",
-                                                  options.chunk_bytes, largest));
-    }
+    check_chunk_bytes("ChunkRing", options.chunk_bytes);
     check_first("ChunkRing", options.for_tests.first);
     return options;
 }
@@ -67,6 +61,16 @@ ChunkRingState::ChunkRingState(Device const& device, ChunkRingOptions const& opt
     format_ring(host.ring);
     memory.flush(piece_.offset() + data, size - data);
     producer_.emplace(host, device.access(memory), HostCached());
+}
+
+ChunkRingState::ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes)
+    : lent_by_(lent.lease),
+      chunks_(lent.view.ring.capacity),
+      chunk_bytes_(chunk_bytes),
+      copy_(copy_stores(lent.far.stores())),
+      wait_(lent.wait),
+      device_(lent.view) {
+    producer_.emplace(lent.view, lent.far, HostCached());
 }
 
 Sequence ChunkRingState::claim(std::chrono::nanoseconds timeout) {

@@ -293,6 +293,33 @@ int store_own(Arguments const& arguments) {
     return 0;
 }
 
+// PATH: the first and the third chunk of "ticks", which say so; it is killed at the second.
+int die_in_a_chunk(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    try {
+        auto ring = owner.chunk_ring<std::uint64_t>("ticks");
+        auto first = ring.claim(long_enough);
+        auto const second = ring.claim(long_enough);
+        auto third = ring.claim(long_enough);
+        third.commit(1, 3);
+        first.commit(1, 1);
+        say("committed 1 and 3");
+        (void)await_word();
+        return 0;
+    } catch (RefusedError const& error) {
+        say(error.what());
+        return 0;
+    }
+}
+
+// PATH: 1, 2, 3 and so on into the ring "orders".
+int push_for_ever(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto ring = owner.ring<Ask, Direction::to_device>("orders");
+    say("pushes");
+    for (std::uint64_t i = 1;; ++i) ring.push({i}, long_enough);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -311,7 +338,9 @@ int main(int argc, char** argv) {
         {"store-put", &store_put},
         {"store-get", &store_get},
         {"store-be-another", &store_be_another},
-        {"store-own", &store_own}};
+        {"store-own", &store_own},
+        {"die-in-a-chunk", &die_in_a_chunk},
+        {"push-for-ever", &push_for_ever}};
     if (argc < 3 || !roles.contains(argv[1])) return 2;
     try {
         return roles.at(argv[1])(Arguments(argv + 2, argv + argc));

@@ -82,9 +82,21 @@ class LeaseScenario {
             if (is_leased(number)) {
                 serve(lease, number);
             } else {
+                look_back(lease, number / 2);
                 lease.report_free(number);
             }
         }
+    }
+
+    // A lease that is over, and that the block may not have seen, lies there until it has left it.
+    template <class Lease>
+    void look_back(Lease const& lease, std::uint64_t k) {
+        ChannelTable const place = lease.place();
+        machine_.require(place.first == k, "lease {} that is over has the place of lease {}", k,
+                         place.first);
+        std::uint64_t const found = policies_.device_near().load_word(
+            reinterpret_cast<std::uint64_t const*>(place.in_device_memory));
+        machine_.require(found == k, "lease {} that is over has memory of lease {}", k, found);
     }
 
     template <class Lease>

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "carillon/detail/access/host_mapped.hpp"
@@ -22,11 +23,34 @@ class ChannelLease : public ChannelPeer {
 };
 
 // What a client's end is made of.
-struct LeasedChannel {
+template <class View>
+struct LeasedEnd {
     std::shared_ptr<ChannelLease> lease;
-    ChannelView view;  // as this process sees it
+    View view;  // as this process sees it
     HostMapped far;
     HostWait wait;
+};
+using LeasedChannel = LeasedEnd<ChannelView>;
+
+// The end of an object may be of this process's own, or lent by another.
+class LentBy {
+   public:
+    LentBy() = default;  // nobody
+    explicit LentBy(std::shared_ptr<ChannelLease> lease) : lease_(std::move(lease)) {}
+
+    [[nodiscard]] bool another() const { return lease_ != nullptr; }
+    // Throws OwnerGoneError where it was lent and its owner has ended. One look at a word of this
+    // process.
+    void require_there(std::string_view call) const {
+        if (lease_ == nullptr || lease_->state_word() == KernelState::running) [[likely]]
+            return;
+        lease_->require_open(call);
+    }
+    // Throws UsageError where it was lent: the device's end is its owner's to give out.
+    void require_own_end(std::string_view call) const;
+
+   private:
+    std::shared_ptr<ChannelLease> lease_;
 };
 
 // Asks for as long as it is there.

@@ -3,6 +3,7 @@
 // call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,6 +21,12 @@ void check_capacity(char const* call, std::uint32_t capacity);
 // The same for the number of a first message, from 1 to 2^63: none is 0, and none comes after the
 // last.
 void check_first(char const* call, Sequence first);
+
+// What an object that is lent to other processes cannot be made of: check_capacity, check_first,
+// and readers that are not 1 to 1024.
+void check_shared(char const* call, std::uint32_t capacity, unsigned readers, Sequence first);
+// Throws UsageError unless a chunk can have so many bytes.
+void check_chunk_bytes(char const* call, std::size_t bytes);
 
 // `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
 // where it has no channel `index` or no room for messages of `shape`, whose capacity is not looked

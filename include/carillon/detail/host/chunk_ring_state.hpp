@@ -11,6 +11,7 @@
 #include "carillon/arena.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/chunk_ring.hpp"
@@ -28,17 +29,25 @@ namespace detail {
 class ChunkRingState {
    public:
     ChunkRingState(Device const& device, ChunkRingOptions const& options, Arena const* arena);
+    // Of a ring that another process lends.
+    ChunkRingState(LeasedEnd<ChunkRingView> const& lent, std::size_t chunk_bytes);
 
     [[nodiscard]] ChunkRingView device_view() const { return device_; }
     // The device's end is.
-    void take(std::string_view call, CodeLocation const& where) { taken_.take(call, where); }
+    void take(std::string_view call, CodeLocation const& where) {
+        lent_by_.require_own_end(call);
+        taken_.take(call, where);
+    }
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
     // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
     // TimeoutError after `timeout`.
-    [[nodiscard]] Sequence try_claim() { return producer_->try_claim(); }
+    [[nodiscard]] Sequence try_claim() {
+        lent_by_.require_there("ChunkRing::claim");
+        return producer_->try_claim();
+    }
     [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
 
     void fill(Sequence sequence, std::size_t offset, std::span<std::byte const> from) const;
@@ -47,6 +56,7 @@ class ChunkRingState {
 
    private:
     ProcessMark mark_;
+    LentBy lent_by_;
     std::uint32_t chunks_;
     std::size_t chunk_bytes_;
     Memory own_;  // unless it is an arena's piece

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// An object whose end on the host is lent to clients of other processes, as its owner has it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
+#include "carillon/device.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/object_kind.hpp"
+
+namespace carillon::detail {
+
+// How the parts of its memory lie, whatever its values are.
+struct ObjectLayout {
+    std::size_t device_bytes;
+    std::size_t host_bytes;                                            // 0: it has none
+    void (*format)(ObjectShape const& shape, ChannelTable const& at);  // at the host's addresses
+};
+template <class Layout>
+[[nodiscard]] ObjectLayout object_layout(ObjectShape const& shape) {
+    return {Layout::device_bytes(shape), Layout::host_bytes(shape),
+            [](ObjectShape const& of, ChannelTable const& at) {
+                Layout::format(Layout::view(of, at));
+            }};
+}
+
+// What a client gets, and nobody else.
+struct ObjectMemory {
+    ChannelSharing sharing;
+    Memory device;
+    Memory host;                                       // may be none
+    std::optional<std::uint32_t> user = std::nullopt;  // that has had it
+    Sequence first = 1;
+
+    // At the addresses of either side.
+    [[nodiscard]] ChannelTable host_view() const;
+    [[nodiscard]] ChannelTable device_view() const;
+};
+
+// From any thread.
+class SharedObject {
+   public:
+    // `readers`: how many ends the device has, each of which has to leave a client's memory. Throws
+    // what Device::allocate throws.
+    SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
+                 ObjectLayout const& layout, MessageType const& type, unsigned readers,
+                 Sequence first);
+    SharedObject(SharedObject const&) = delete;
+    SharedObject& operator=(SharedObject const&) = delete;
+
+    [[nodiscard]] ObjectKind kind() const { return kind_; }
+    [[nodiscard]] ObjectShape const& shape() const { return shape_; }
+    [[nodiscard]] MessageTypes types() const { return {type_, type_}; }
+    [[nodiscard]] Device const& device() const { return device_; }
+    [[nodiscard]] std::size_t bytes() const { return layout_.device_bytes + layout_.host_bytes; }
+    // For the device's ends, of which `reader` is one. Throws UsageError, in the name of `call`,
+    // for one that is not, and for one that was taken.
+    [[nodiscard]] LeaseTable take(std::string_view call, unsigned reader,
+                                  CodeLocation const& where);
+
+    // Lends it to a client of `user`, as Leases::begin() does a block.
+    [[nodiscard]] ObjectMemory const* begin(std::uint32_t user, ChannelSharing sharing);
+    // Takes it back; it is lent anew once every end of the device has left the memory.
+    void end();
+    // Whether a client has it; and whether the device may look into a former one's memory still.
+    [[nodiscard]] bool lent() const;
+    [[nodiscard]] bool ends() const;
+
+   private:
+    using Writer = LeaseWriter<HostCached, HostMapped>;
+
+    [[nodiscard]] LeaseTable view(void* lines, void* status) const;
+    [[nodiscard]] bool over() const;
+    [[nodiscard]] ObjectMemory* memory_for(std::uint32_t user, ChannelSharing sharing);
+    ObjectMemory& add_memory(ChannelSharing sharing);
+    void lay_out(ObjectMemory& memory);
+
+    Device device_;
+    ObjectKind kind_;
+    ObjectShape shape_;
+    ObjectLayout layout_;
+    MessageType type_;
+    Memory lines_;
+    Memory status_;
+    mutable std::mutex mutex_;
+    std::vector<Writer> writers_;  // for each end of the device
+    std::vector<TakenOnce> taken_;
+    std::vector<std::unique_ptr<ObjectMemory>> memories_;
+    Sequence next_first_;
+};
+
+}  // namespace carillon::detail

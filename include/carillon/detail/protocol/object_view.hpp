@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the parts of an object lie that is lent to clients of other processes, as either side sees
+// them. All of it is memory of that object's client, for as long as it has it.
+//
+//                    device memory               host memory
+//   mailbox:         | newest | values |         none
+//   ring to device:  | slots |                   | credit |
+//   ring to host:    | credit |                  | slots |
+//   chunk ring:      | chunks | lines |          | credit |
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/chunk_ring.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+struct ObjectShape {
+    std::uint32_t capacity = 0;     // slots, values or chunks; a power of two
+    std::uint32_t slot_lines = 1;   // of a slot, or a value
+    std::uint32_t chunk_bytes = 0;  // as asked for; 0 of anything but a chunk ring
+
+    [[nodiscard]] CARILLON_HD constexpr std::size_t slots_bytes() const {
+        return std::size_t{capacity} * slot_lines * sizeof(Line);
+    }
+    // From one chunk to the next: what a GPU likes its loads to begin at.
+    [[nodiscard]] CARILLON_HD constexpr std::size_t stride() const {
+        return (std::size_t{chunk_bytes} + 255) / 256 * 256;
+    }
+    [[nodiscard]] CARILLON_HD constexpr std::size_t chunks_bytes() const {
+        return capacity * stride();
+    }
+};
+
+// The view of one side, at its addresses of the two memories. Host memory of a mailbox is none.
+struct MailboxLayout {
+    using View = MailboxView;
+    [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& shape) {
+        return sizeof(Line) + shape.slots_bytes();
+    }
+    [[nodiscard]] static constexpr std::size_t host_bytes(ObjectShape const& /*shape*/) {
+        return 0;
+    }
+    [[nodiscard]] CARILLON_HD static View view(ObjectShape const& shape, ChannelTable const& at) {
+        auto* const lines = reinterpret_cast<Line*>(at.in_device_memory);
+        return {lines + 1, &lines->quads[0].low, shape.capacity, shape.slot_lines, at.first};
+    }
+    static void format(View const& view) { format_mailbox(view); }
+};
+
+struct RingToDeviceLayout {
+    using View = RingView;
+    [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& shape) {
+        return shape.slots_bytes();
+    }
+    [[nodiscard]] static constexpr std::size_t host_bytes(ObjectShape const& /*shape*/) {
+        return sizeof(Line);
+    }
+    [[nodiscard]] CARILLON_HD static View view(ObjectShape const& shape, ChannelTable const& at) {
+        return {reinterpret_cast<Line*>(at.in_device_memory),
+                reinterpret_cast<std::uint64_t*>(at.in_host_memory), shape.capacity, at.first,
+                shape.slot_lines};
+    }
+    static void format(View const& view) { format_ring(view); }
+};
+
+struct RingToHostLayout {
+    using View = RingView;
+    [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& /*shape*/) {
+        return sizeof(Line);
+    }
+    [[nodiscard]] static constexpr std::size_t host_bytes(ObjectShape const& shape) {
+        return shape.slots_bytes();
+    }
+    [[nodiscard]] CARILLON_HD static View view(ObjectShape const& shape, ChannelTable const& at) {
+        return {reinterpret_cast<Line*>(at.in_host_memory),
+                reinterpret_cast<std::uint64_t*>(at.in_device_memory), shape.capacity, at.first,
+                shape.slot_lines};
+    }
+    static void format(View const& view) { format_ring(view); }
+};
+
+struct ChunkRingLayout {
+    using View = ChunkRingView;
+    [[nodiscard]] static constexpr std::size_t device_bytes(ObjectShape const& shape) {
+        return shape.chunks_bytes() + shape.capacity * sizeof(Line);
+    }
+    [[nodiscard]] static constexpr std::size_t host_bytes(ObjectShape const& /*shape*/) {
+        return sizeof(Line);
+    }
+    [[nodiscard]] CARILLON_HD static View view(ObjectShape const& shape, ChannelTable const& at) {
+        return {{reinterpret_cast<Line*>(at.in_device_memory + shape.chunks_bytes()),
+                 reinterpret_cast<std::uint64_t*>(at.in_host_memory), shape.capacity, at.first},
+                at.in_device_memory,
+                shape.stride()};
+    }
+    static void format(View const& view) { format_ring(view.ring); }
+};
+
+}  // namespace carillon

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of a kernel that the user writes, whose end on the host is another process's
+// (docs/ipc.md): the owner makes them, passes their ends to the kernel and shares them by name
+// (Server::share); a client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
+// chunk_ring). One client at a time has it, in memory of its own, and finds it empty.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+
+#include "carillon/block.hpp"
+#include "carillon/chunk_ring.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/shared_object.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/leased_ends.hpp"
+#include "carillon/device.hpp"
+#include "carillon/for_tests.hpp"
+#include "carillon/mailbox.hpp"
+#include "carillon/ring.hpp"
+#include "carillon/server.hpp"
+
+namespace carillon {
+
+struct SharedMailboxOptions {
+    std::uint32_t slots = 4;  // as MailboxOptions::slots
+    // How many ends read it on the device, 1 to 1024. Each has to look now and then: a client's
+    // memory is the next one's when all have left it.
+    unsigned readers = 1;
+    ForTests for_tests{};
+};
+struct SharedRingOptions {
+    std::uint32_t capacity = 256;  // slots; a power of two up to 2^20
+    ForTests for_tests{};
+};
+
+// Parameters and limits that another process sets. `T` is trivially copyable and at most 4 KiB.
+// What a client has set stays the value until the next one sets another. Neither copied nor moved.
+template <class T>
+class SharedMailbox {
+   public:
+    // What device_handle() gives, for one thread: refresh(value), as of any mailbox's reader.
+    using DeviceEnd = LeasedMailboxReader<T, DeviceNear, DeviceFar>;
+
+    // Throws UsageError for the options, and what Device::allocate_shared_host throws.
+    explicit SharedMailbox(Device const& device, SharedMailboxOptions const& options = {});
+    SharedMailbox(SharedMailbox const&) = delete;
+    SharedMailbox& operator=(SharedMailbox const&) = delete;
+
+    // An end of the device's, to be passed to a kernel by value. Throws UsageError for one that was
+    // given out before, or is not.
+    [[nodiscard]] DeviceEnd device_handle(
+        unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
+        return {object_->take("SharedMailbox::device_handle", reader, where), reader,
+                object_->shape()};
+    }
+    // As Server::share.
+    void serve(Server& server, std::string_view name) const {
+        detail::ServerMaker::share(server, name, object_);
+    }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    std::shared_ptr<detail::SharedObject> object_;
+};
+
+// Messages to or from another process. `T` is trivially copyable and at most 1 KiB. Neither copied
+// nor moved.
+template <class T, Direction direction>
+class SharedRing {
+   public:
+    static constexpr bool to_device = direction == Direction::to_device;
+    // What device_handle() gives, for one thread: try_pop(message), or try_push(message), which is
+    // false while there is no client.
+    using DeviceEnd = std::conditional_t<to_device, LeasedConsumer<T, DeviceNear, DeviceFar>,
+                                         LeasedProducer<T, DeviceNear, DeviceFar>>;
+
+    // Throws UsageError for the options, and what Device::allocate_shared_host throws.
+    explicit SharedRing(Device const& device, SharedRingOptions const& options = {});
+    SharedRing(SharedRing const&) = delete;
+    SharedRing& operator=(SharedRing const&) = delete;
+
+    // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        return {object_->take("SharedRing::device_handle", 0, where), 0, object_->shape()};
+    }
+    // As Server::share.
+    void serve(Server& server, std::string_view name) const {
+        detail::ServerMaker::share(server, name, object_);
+    }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    std::shared_ptr<detail::SharedObject> object_;
+};
+
+// Large buffers that another process fills in place. `Meta` is trivially copyable and at most 40
+// bytes. A kernel takes what is in a chunk for what a stranger sends, and which may change while it
+// is read. Neither copied nor moved.
+template <class Meta = NoMeta>
+class SharedChunkRing {
+   public:
+    // What device_handle() gives, for one thread: try_take(chunk), release(sequence).
+    using DeviceEnd = LeasedChunkReader<Meta, DeviceNear, DeviceFar>;
+
+    // ChunkRingOptions::wait is not looked at. Throws UsageError for the options, and what
+    // Device::allocate_shared_host throws.
+    explicit SharedChunkRing(Device const& device, ChunkRingOptions const& options = {});
+    SharedChunkRing(SharedChunkRing const&) = delete;
+    SharedChunkRing& operator=(SharedChunkRing const&) = delete;
+
+    // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        return {object_->take("SharedChunkRing::device_handle", 0, where), 0, object_->shape()};
+    }
+    // As Server::share.
+    void serve(Server& server, std::string_view name) const {
+        detail::ServerMaker::share(server, name, object_);
+    }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    std::shared_ptr<detail::SharedObject> object_;
+};
+
+template <class T>
+SharedMailbox<T>::SharedMailbox(Device const& device, SharedMailboxOptions const& options) {
+    check_mailbox<T>();
+    detail::check_shared("SharedMailbox", options.slots, options.readers, options.for_tests.first);
+    ObjectShape const shape{options.slots, mailbox_lines<T>, 0};
+    object_ = std::make_shared<detail::SharedObject>(
+        device, ObjectKind::mailbox, shape, detail::object_layout<MailboxLayout>(shape),
+        detail::message_type<T>(mailbox_lines<T>), options.readers, options.for_tests.first);
+}
+
+template <class T, Direction direction>
+SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) {
+    check_payload<T>();
+    detail::check_shared("SharedRing", options.capacity, 1, options.for_tests.first);
+    using Layout = std::conditional_t<to_device, RingToDeviceLayout, RingToHostLayout>;
+    ObjectShape const shape{options.capacity, slot_lines_of<T>, 0};
+    object_ = std::make_shared<detail::SharedObject>(
+        device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host, shape,
+        detail::object_layout<Layout>(shape), detail::message_type<T>(), 1,
+        options.for_tests.first);
+}
+
+template <class Meta>
+SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions const& options) {
+    check_meta<Meta>();
+    detail::check_shared("SharedChunkRing", options.chunks, 1, options.for_tests.first);
+    detail::check_chunk_bytes("SharedChunkRing", options.chunk_bytes);
+    ObjectShape const shape{options.chunks, 1, static_cast<std::uint32_t>(options.chunk_bytes)};
+    object_ = std::make_shared<detail::SharedObject>(
+        device, ObjectKind::chunk_ring, shape, detail::object_layout<ChunkRingLayout>(shape),
+        detail::message_type<Meta>(1), 1, options.for_tests.first);
+}
+
+}  // namespace carillon

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ipc/served.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// It has no end of its own: what reads it may look again at any time.
+class ServedObjectEnd final : public Served {
+   public:
+    ServedObjectEnd(std::string name, std::shared_ptr<SharedObject> object)
+        : Served(std::move(name), object->kind(), object->types()), object_(std::move(object)) {}
+
+    unsigned places() const override { return 1; }
+    KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
+    BlockActivity activity(unsigned /*place*/) const override {
+        return object_->lent() ? BlockActivity::busy : BlockActivity::idle;
+    }
+    std::size_t bytes_of_place() const override { return object_->bytes(); }
+
+    std::optional<Loan> lend(std::uint32_t user, bool host_memory) override {
+        ObjectMemory const* const memory =
+            object_->begin(user, host_memory ? ChannelSharing::exported_from_host
+                                             : Leases::sharing_for(object_->device()));
+        if (memory == nullptr) return {};
+        try {
+            SharedFiles files;
+            Attached attached = describe(*object_, *memory, files);
+            return Loan{0, std::move(attached), std::move(files)};
+        } catch (...) {
+            object_->end();
+            throw;
+        }
+    }
+    void take_back(unsigned /*place*/) override { object_->end(); }
+    void drained(unsigned /*place*/) override {}
+    bool any_ends() const override { return object_->ends(); }
+    bool any_lent() const override { return object_->lent(); }
+    std::string why_full() const override {
+        if (object_->lent()) return fmt::format("the {} has a client", to_string(kind()));
+        return fmt::format(
+            "the kernel has not looked at the {} since its last client went, or others' users have "
+            "had all the memory there may be",
+            to_string(kind()));
+    }
+
+   private:
+    std::string why_closed(KernelState /*state*/) const override { return {}; }
+
+    std::shared_ptr<SharedObject> object_;
+};
+
+}  // namespace
+
+std::unique_ptr<Served> serve_object(std::string name, std::shared_ptr<SharedObject> object) {
+    return std::make_unique<ServedObjectEnd>(std::move(name), std::move(object));
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/shared_object.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "carillon/detail/host/leases.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// As of the leases of blocks: the numbers of one are not those of the next.
+constexpr Sequence between_clients = Sequence{1} << 21U;
+// What one user's clients leave is there for that user's only.
+constexpr std::size_t most_memories = 4;
+
+ChannelTable table_at(void* device, void* host, Sequence first) {
+    return {static_cast<std::byte*>(device),
+            static_cast<std::byte*>(host),
+            1,
+            {},
+            first,
+            nullptr,
+            false};
+}
+
+}  // namespace
+
+ChannelTable ObjectMemory::host_view() const {
+    return table_at(device.host_ptr(), host.size() == 0 ? nullptr : host.host_ptr(), first);
+}
+
+ChannelTable ObjectMemory::device_view() const {
+    return table_at(device.device_ptr(), host.size() == 0 ? nullptr : host.device_ptr(), first);
+}
+
+SharedObject::SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
+                           ObjectLayout const& layout, MessageType const& type, unsigned readers,
+                           Sequence first)
+    : device_(device),
+      kind_(kind),
+      shape_(shape),
+      layout_(layout),
+      type_(type),
+      lines_(device.allocate(readers * sizeof(LeaseLine))),
+      status_(device.allocate_host(readers * sizeof(LeaseStatus))),
+      taken_(readers),
+      next_first_(first) {
+    LeaseTable const table = view(lines_.host_ptr(), status_.host_ptr());
+    for (unsigned i = 0; i < readers; ++i) {
+        writers_.emplace_back(table, i, HostCached(), device.access(lines_));
+    }
+    add_memory(Leases::sharing_for(device));
+}
+
+LeaseTable SharedObject::view(void* lines, void* status) const {
+    return {static_cast<LeaseLine*>(lines), static_cast<LeaseStatus*>(status), {}};
+}
+
+LeaseTable SharedObject::take(std::string_view call, unsigned reader, CodeLocation const& where) {
+    if (reader >= taken_.size()) {
+        throw UsageError(call,
+                         fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
+    }
+    std::lock_guard const lock(mutex_);
+    taken_[reader].take(call, where);
+    return view(lines_.device_ptr(), status_.device_ptr());
+}
+
+ObjectMemory& SharedObject::add_memory(ChannelSharing sharing) {
+    bool const in_host = sharing == ChannelSharing::exported_from_host ||
+                         device_.info().memory_source == MemorySource::host;
+    auto memory = std::make_unique<ObjectMemory>();
+    memory->sharing = sharing;
+    memory->device = in_host ? device_.allocate_shared_host(layout_.device_bytes)
+                             : device_.allocate(layout_.device_bytes);
+    if (layout_.host_bytes != 0) memory->host = device_.allocate_shared_host(layout_.host_bytes);
+    memories_.push_back(std::move(memory));
+    return *memories_.back();
+}
+
+ObjectMemory* SharedObject::memory_for(std::uint32_t user, ChannelSharing sharing) {
+    // What the user has had, rather than what nobody has.
+    ObjectMemory* unused = nullptr;
+    for (auto const& memory : memories_) {
+        if (memory->sharing != sharing) continue;
+        if (memory->user == user) return memory.get();
+        if (!memory->user) unused = memory.get();
+    }
+    if (unused != nullptr) return unused;
+    return memories_.size() < most_memories ? &add_memory(sharing) : nullptr;
+}
+
+void SharedObject::lay_out(ObjectMemory& memory) {
+    memory.first = next_first_;
+    next_first_ += between_clients;
+    // Every line and word that an end looks at; what is in chunks is the same user's.
+    layout_.format(shape_, memory.host_view());
+    memory.device.flush(0, memory.device.size());
+}
+
+bool SharedObject::over() const {
+    return std::ranges::all_of(writers_, [](Writer const& writer) { return writer.over(); });
+}
+
+ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing sharing) {
+    std::lock_guard const lock(mutex_);
+    if (!over()) return nullptr;
+    ObjectMemory* const memory = memory_for(user, sharing);
+    if (memory == nullptr) return nullptr;
+    lay_out(*memory);
+    memory->user = user;
+    try {
+        for (Writer& writer : writers_) writer.begin(memory->device_view());
+    } catch (...) {  // memory that could not be flushed: an end may have heard of it
+        for (Writer& writer : writers_) writer.end();
+        throw;
+    }
+    return memory;
+}
+
+void SharedObject::end() {
+    std::lock_guard const lock(mutex_);
+    for (Writer& writer : writers_) writer.end();
+}
+
+bool SharedObject::lent() const {
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(writers_, [](Writer const& writer) { return writer.leased(); });
+}
+
+bool SharedObject::ends() const {
+    std::lock_guard const lock(mutex_);
+    return std::ranges::none_of(writers_, [](Writer const& writer) { return writer.leased(); }) &&
+           !over();
+}
+
+}  // namespace carillon::detail
