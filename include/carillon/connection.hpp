@@ -32,6 +32,9 @@ struct ConnectOptions {
     std::string name{};
     // How long the connection, and each channel, may take to be there.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
+    // How long, before that, it is tried again while nobody listens at the path: for a client that
+    // is started before its owner, or outlives it. 0: it is not.
+    std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // How channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     // Rings in host memory even where device memory can be mapped: a client that comes and goes
@@ -70,8 +73,9 @@ struct OwnerStatus {
 // rings in host memory, which are slower. From any thread.
 class Connection {
    public:
-    // Throws SystemError where nobody listens at `path` or it is not for this user, RefusedError
-    // for what the owner says no to, TimeoutError, UsageError for the options.
+    // Throws SystemError where nobody listens at `path` (ConnectOptions::wait_for_owner) or it is
+    // not for this user, OwnerGoneError where whoever listens ends meanwhile, RefusedError for what
+    // the owner says no to, TimeoutError, UsageError for the options.
     explicit Connection(std::filesystem::path const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;

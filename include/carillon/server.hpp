@@ -2,6 +2,7 @@
 // Lets clients of other processes in to kernels of this one, and to objects (docs/ipc.md).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -28,8 +29,13 @@ struct ServeOptions {
     // groups. Where both are empty, everybody who can connect.
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
-    unsigned connections = 256;            // at the same time, at most
-    unsigned channels_per_connection = 8;  // the same
+    // What there may be at the same time, at most: connections, and of each of them channels and
+    // objects, bytes of their memory, and descriptors of it. Whoever asks for more is refused, and
+    // told which of these it is (RefusalReason::too_many_of_client).
+    unsigned connections = 256;
+    unsigned channels_per_connection = 8;
+    std::size_t bytes_per_connection = std::size_t{1} << 30U;
+    unsigned descriptors_per_connection = 64;
     // Called from the server's thread with a line for people: whom it refused or dropped, and why.
     // What it throws is dropped. None: the line goes to stderr.
     std::function<void(std::string const& line)> log{};

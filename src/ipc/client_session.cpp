@@ -37,6 +37,9 @@ constexpr char const* call_of(ObjectKind kind) {
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds idle_period{1000};
 
+// How often it is tried whether an owner is there.
+constexpr std::chrono::milliseconds retry_period{5};
+
 // A program may be called anything: what a name has no room for is left out.
 std::string name_of_program() {
     std::string name = program_invocation_short_name;
@@ -48,7 +51,10 @@ ConnectOptions checked(ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();
     require_name(connect_call, "client", options.name);
     if (options.timeout.count() <= 0) {
-        throw UsageError(connect_call, "a timeout that is over already");
+        throw UsageError(connect_call, "ConnectOptions::timeout: it is over already");
+    }
+    if (options.wait_for_owner.count() < 0) {
+        throw UsageError(connect_call, "ConnectOptions::wait_for_owner: it is below 0");
     }
     return options;
 }
@@ -99,6 +105,22 @@ ClientSession::ClientSession(std::filesystem::path const& path, ConnectOptions c
 
 std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,
                                                       ConnectOptions const& options) {
+    Deadline const deadline(options.wait_for_owner);
+    for (;;) {
+        try {
+            return connect_now(path, options);
+        } catch (SystemError const& error) {
+            bool const nobody = error.code() == ENOENT || error.code() == ECONNREFUSED;
+            if (!nobody || deadline.passed()) throw;
+        } catch (OwnerGoneError const&) {
+            if (deadline.passed()) throw;
+        }
+        std::this_thread::sleep_for(retry_period);
+    }
+}
+
+std::shared_ptr<ClientSession> ClientSession::connect_now(std::filesystem::path const& path,
+                                                          ConnectOptions const& options) {
     Deadline const deadline(options.timeout);
     std::shared_ptr<ClientSession> session(new ClientSession(path, options), DeleteOwn());
     ClientSession& self = *session;

@@ -71,6 +71,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     };
 
     ClientSession(std::filesystem::path const& path, ConnectOptions const& options);
+    [[nodiscard]] static std::shared_ptr<ClientSession> connect_now(
+        std::filesystem::path const& path, ConnectOptions const& options);
 
     void introduce(Deadline const& deadline);
     // Sends `message` and waits for what answers it. Throws RefusedError, TimeoutError,

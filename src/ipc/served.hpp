@@ -50,6 +50,8 @@ class Served {
     [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
     // How many bytes a client gets that has a place.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
+    // And how many descriptors.
+    [[nodiscard]] virtual unsigned descriptors_of_place() const = 0;
 
     struct Loan {
         unsigned place;

@@ -25,6 +25,8 @@ class ServedKernel final : public Served {
         return ChannelTable::doorbells_end(1, shape) + ChannelTable::host_bytes(shape);
     }
 
+    unsigned descriptors_of_place() const override { return 2; }
+
     std::optional<Loan> lend(std::uint32_t user, bool host_memory) override {
         auto const lent =
             leases_->begin(user, host_memory ? ChannelSharing::exported_from_host

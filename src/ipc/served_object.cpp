@@ -21,6 +21,8 @@ class ServedObjectEnd final : public Served {
     }
     std::size_t bytes_of_place() const override { return object_->bytes(); }
 
+    unsigned descriptors_of_place() const override { return object_->descriptors(); }
+
     std::optional<Loan> lend(std::uint32_t user, bool host_memory) override {
         ObjectMemory const* const memory =
             object_->begin(user, host_memory ? ChannelSharing::exported_from_host

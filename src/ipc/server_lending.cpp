@@ -50,6 +50,28 @@ Served& ServerThread::object_of(Attach const& attach) const {
             : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
 }
 
+void ServerThread::require_within_limits(Session const& session, Served const& next) const {
+    std::size_t channels = 1;
+    std::size_t bytes = next.bytes_of_place();
+    std::size_t descriptors = next.descriptors_of_place();
+    auto const add = [&](Served const& object) {
+        ++channels;
+        bytes += object.bytes_of_place();
+        descriptors += object.descriptors_of_place();
+    };
+    for (auto const& [lease, held] : session.leases) add(*held.object);
+    for (Ask const& each : session.asks) add(*each.object);
+    auto const require = [](char const* field, std::size_t wanted, std::size_t most) {
+        if (wanted <= most) return;
+        throw Refusal{RefusalReason::too_many_of_client,
+                      fmt::format("{} with this one, and ServeOptions::{}_per_connection is {}",
+                                  wanted, field, most)};
+    };
+    require("channels", channels, options_.channels_per_connection);
+    require("bytes", bytes, options_.bytes_per_connection);
+    require("descriptors", descriptors, options_.descriptors_per_connection);
+}
+
 void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
     Served& object = object_of(attach);
     if (object.kind() != attach.kind) {
@@ -65,11 +87,7 @@ void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach)
         throw Refusal{RefusalReason::wrong_types,
                       fmt::format("the {}'s {} {}", to_string(object.kind()), what, why)};
     }
-    std::size_t const channels = session.leases.size() + session.asks.size();
-    if (channels >= options_.channels_per_connection) {
-        throw Refusal{RefusalReason::too_many_of_client,
-                      fmt::format("it has {} channels already", channels)};
-    }
+    require_within_limits(session, object);
     session.asks.push_back({id, &object, attach.host_memory, Clock::now()});
 }
 

@@ -31,12 +31,19 @@ constexpr unsigned connections_in_a_turn = 16;
 ServeOptions const& checked(ServeOptions const& options) {
     require_name(call, "owner", options.name);
     if ((options.mode & ~0777U) != 0) {
+        throw UsageError(call, fmt::format("ServeOptions::mode {:o}: a socket has nine bits of it",
+                                           options.mode));
+    }
+    auto const need = [](char const* field, std::size_t value) {
+        if (value != 0) return;
         throw UsageError(
-            call, fmt::format("permissions {:o}: a socket has nine bits of them", options.mode));
-    }
-    if (options.connections == 0 || options.channels_per_connection == 0) {
-        throw UsageError(call, "nobody could ever connect, or attach");
-    }
+            call, fmt::format("ServeOptions::{} of 0: nobody could ever {}", field,
+                              field == std::string_view("connections") ? "connect" : "attach"));
+    };
+    need("connections", options.connections);
+    need("channels_per_connection", options.channels_per_connection);
+    need("bytes_per_connection", options.bytes_per_connection);
+    need("descriptors_per_connection", options.descriptors_per_connection);
     return options;
 }
 
@@ -160,8 +167,10 @@ void ServerThread::accept(UnixSocket socket) {
     try {
         session.peer = session.socket.peer(call);
         if (sessions_.size() >= options_.connections) {
-            return refuse(session, 0, RefusalReason::full,
-                          fmt::format("there are {} connections already", sessions_.size()));
+            return refuse(
+                session, 0, RefusalReason::full,
+                fmt::format("there are {} connections already (ServeOptions::connections)",
+                            sessions_.size()));
         }
         session.process = end_of_process(call, session.peer.pid);
     } catch (Error const& error) {

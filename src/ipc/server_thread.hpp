@@ -106,6 +106,7 @@ class ServerThread {
     void refuse(Session& session, std::uint32_t id, RefusalReason reason, std::string text);
     // Throws Refusal.
     void require_allowed(Session const& session) const;
+    void require_within_limits(Session const& session, Served const& next) const;
     [[nodiscard]] Served& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
     void log(Session const& session, std::string_view what) const noexcept;

@@ -2,8 +2,11 @@
 // The owner ends, in whatever way. P: the owner, in a process of its own. C: a client, in this one.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
@@ -79,6 +82,59 @@ TEST_F(OwnerTest, anotherOneTakesThePathOver) {
     Told const told = channel.call({5}, patience);
     EXPECT_EQ(told.twice, 10U);
     EXPECT_EQ(told.served, 0U);
+}
+
+TEST_F(OwnerTest, clientThatWaitsForItsOwnerFindsIt) {
+    // 1. C waits. 2. P is started.
+    auto waits = std::async(std::launch::async, [&] {
+        return Connection(path().get(), {.timeout = patience, .wait_for_owner = patience});
+    });
+    Process const owner = start_owner();
+    EXPECT_EQ(waits.get().owner().process, owner.pid());
+}
+
+// What was sent is answered, or unknown: one request a death at most.
+TEST_F(OwnerTest, ledgerBalancesThoughItsOwnerIsKilledAgainAndAgain) {
+    constexpr std::uint64_t all = 3000;
+    constexpr unsigned deaths = 4;
+    std::atomic<std::uint64_t> answered = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t unknown = 0;
+    // 1. C asks, and attaches anew whenever P has gone.
+    std::jthread client([&] {
+        while (answered < all) {
+            bool asked = false;
+            try {
+                Connection const owner(path().get(),
+                                       {.timeout = patience, .wait_for_owner = patience});
+                auto channel = owner.channel<Ask, Told>();
+                for (std::uint64_t served = 0; answered < all; ++served) {
+                    asked = true;
+                    ++sent;
+                    Told const told = channel.call({sent}, patience);
+                    asked = false;
+                    EXPECT_EQ(told.twice, 2 * sent);
+                    EXPECT_EQ(told.served, served);  // each owner has served what it answered
+                    ++answered;
+                }
+            } catch (OwnerGoneError const&) {
+                if (asked) ++unknown;
+            }
+        }
+    });
+    // 2. P is killed while it serves, and started again.
+    for (unsigned i = 0; i < deaths; ++i) {
+        Process owner = start_owner();
+        std::uint64_t const before = answered;
+        EXPECT_TRUE(eventually([&] { return answered > before || answered == all; }));
+        EXPECT_TRUE(owner.kill());
+    }
+    Process const last = start_owner();
+    EXPECT_TRUE(eventually([&] { return answered == all; }));
+    // 3. It adds up.
+    client.join();
+    EXPECT_EQ(sent, answered + unknown);
+    EXPECT_LE(unknown, deaths);
 }
 
 TEST_F(OwnerTest, oneThatEndsByItselfTakesItsPathAway) {

@@ -100,7 +100,29 @@ TEST_F(RefusedTest, moreChannelsThanAConnectionMayHave) {
     Connection const owner = connect();
     auto const first = owner.channel<Ask, Told>();
     EXPECT_EQ(refusal(owner), RefusalReason::too_many_of_client);
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
+                          "2 with this one, and ServeOptions::channels_per_connection is 1");
     auto const of_another = connect().channel<Ask, Told>();
+}
+
+TEST_F(RefusedTest, moreBytesThanAConnectionMayHave) {
+    Server const server = serve({.bytes_per_connection = 1000});
+    Connection const owner = connect();
+    EXPECT_EQ(refusal(owner), RefusalReason::too_many_of_client);
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
+                          "ServeOptions::bytes_per_connection is 1000");
+}
+
+TEST_F(RefusedTest, moreDescriptorsThanAConnectionMayHave) {
+    Server const server = serve({.descriptors_per_connection = 3});
+    Connection const owner = connect();
+    {
+        auto const first = owner.channel<Ask, Told>();
+        CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>()), RefusedError,
+                              "4 with this one, and ServeOptions::descriptors_per_connection is 3");
+    }
+    // What it gives back it may have again.
+    auto const again = owner.channel<Ask, Told>();
 }
 
 TEST_F(RefusedTest, moreConnectionsThanTheOwnerWants) {
@@ -186,12 +208,23 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
     CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError, "Server: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
-    CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError, "ever connect");
+    CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError,
+                          "ServeOptions::connections of 0: nobody could ever connect");
+    CARILLON_EXPECT_ERROR(serve({.channels_per_connection = 0}), UsageError,
+                          "ServeOptions::channels_per_connection of 0");
+    CARILLON_EXPECT_ERROR(serve({.bytes_per_connection = 0}), UsageError,
+                          "ServeOptions::bytes_per_connection of 0");
+    CARILLON_EXPECT_ERROR(serve({.descriptors_per_connection = 0}), UsageError,
+                          "ServeOptions::descriptors_per_connection of 0");
+    CARILLON_EXPECT_ERROR(Server(path(), {.mode = 01777}), UsageError, "ServeOptions::mode 1777");
     Server const server = serve();
     CARILLON_EXPECT_ERROR(serve(), UsageError, "");
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = std::string(64, 'x')}), UsageError,
                           "64 characters");
-    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError, "over already");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError,
+                          "ConnectOptions::timeout: it is over already");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.wait_for_owner = -1ns}), UsageError,
+                          "ConnectOptions::wait_for_owner: it is below 0");
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = "a\nb"}), UsageError,
                           "Connection: a control character");
     Connection const owner = connect();
@@ -210,7 +243,10 @@ TEST_F(RefusedTest, programOfAnyNameMayConnect) {
     program_invocation_short_name = before;
 }
 
-TEST_F(RefusedTest, nobodyServes) { CARILLON_EXPECT_ERROR(connect(), SystemError, path()); }
+TEST_F(RefusedTest, nobodyServes) {
+    CARILLON_EXPECT_ERROR(connect(), SystemError, path());
+    CARILLON_EXPECT_ERROR(Connection(path(), {.wait_for_owner = 20ms}), SystemError, path());
+}
 
 }  // namespace
 }  // namespace carillon::test

@@ -66,6 +66,8 @@ class SharedObject {
     [[nodiscard]] MessageTypes types() const { return {type_, type_}; }
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] std::size_t bytes() const { return layout_.device_bytes + layout_.host_bytes; }
+    // How many memories a client gets.
+    [[nodiscard]] unsigned descriptors() const { return layout_.host_bytes == 0 ? 1 : 2; }
     // For the device's ends, of which `reader` is one. Throws UsageError, in the name of `call`,
     // for one that is not, and for one that was taken.
     [[nodiscard]] LeaseTable take(std::string_view call, unsigned reader,
