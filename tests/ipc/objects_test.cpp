@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several kernels at one path. P: the owner; C: a client; both in this process.
+// Several kernels, and objects, at one path. P: the owner; C: a client; both in this process.
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 
 #include "carillon/carillon.hpp"
+#include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
 #include "support/expect_error.hpp"
@@ -17,6 +19,7 @@ class ObjectsTest : public testing::Test {
     [[nodiscard]] Connection connect() const {
         return Connection(path_.get(), {.timeout = patience});
     }
+    [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] Server& server() { return server_; }
     template <class Handler>
     [[nodiscard]] static PersistentKernel<Handler, SharedChannels> kernel(unsigned blocks = 1) {
@@ -110,6 +113,32 @@ TEST_F(ObjectsTest, kernelThatDrainsWaitsForItsOwnClientsOnly) {
     EXPECT_NO_THROW(quotes.drain(patience));
     ASSERT_TRUE(unanswered);
     EXPECT_EQ(to_risk.wait(*unanswered, patience).word[0], 1U);
+}
+
+// C's connection goes while another thread of C attaches by it: that one goes on, or is refused.
+TEST_F(ObjectsTest, connectionThatIsLetGoWhileAnotherThreadAttaches) {
+    auto const served = kernel<CountingHandler>(2);
+    SharedMailbox<Ask> const gains(Device::open("emulated"));
+    auto end = gains.device_handle();
+    server().add("quotes", served);
+    server().share("gains", gains);
+    for (std::uint64_t round = 0; round < 50; ++round) {
+        auto session = detail::ClientSession::connect(path(), {.timeout = patience});
+        std::jthread const calls([session, round] {
+            Channel<Ask, Told> channel(session->attach(
+                "quotes", detail::MessageTypes::of<detail::OneRequest<Ask, Told>>()));
+            EXPECT_EQ(channel.call({round}, patience).twice, 2 * round);
+        });
+        std::jthread const sets([session] {
+            (void)session->mailbox("gains", detail::message_type<Ask>(mailbox_lines<Ask>));
+        });
+        session.reset();
+        Ask any{};
+        EXPECT_TRUE(eventually([&] {
+            (void)end.refresh(any);
+            return server().clients().empty();
+        }));
+    }
 }
 
 }  // namespace

@@ -181,6 +181,50 @@ void profile_file() {
     require(load_placement_profile(path, device.info()).sms.size() == 1, "another profile");
 }
 
+// A folder that goes with it; none of its calls fails.
+class OwnFolder {
+   public:
+    OwnFolder() {
+        InStandIn const not_the_librarys;
+        path_ = std::filesystem::temp_directory_path() / "carillon-XXXXXX";
+        if (::mkdtemp(path_.data()) == nullptr) throw std::logic_error("mkdtemp");
+    }
+    ~OwnFolder() {
+        InStandIn const not_the_librarys;
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    OwnFolder(OwnFolder const&) = delete;
+    OwnFolder& operator=(OwnFolder const&) = delete;
+
+    [[nodiscard]] std::string const& path() const { return path_; }
+
+   private:
+    std::string path_;
+};
+
+// Both sides, whose threads fail as well: the owner's then drops whom it cannot answer, and the
+// client's loses its owner.
+void owner_and_client() {
+    OwnFolder const folder;
+    auto const path = std::filesystem::path(folder.path()) / "twice.sock";
+    PersistentKernel<Twice, SharedChannels> const kernel(emulated(),
+                                                         {.blocks = 1, .idle = IdlePolicy::park()});
+    SharedRing<int, Direction::to_device> const orders(emulated());
+    auto end = orders.device_handle();
+    Server server(path, {.log = [](std::string const&) {}});
+    server.add("twice", kernel);
+    server.share("orders", orders);
+    Connection const owner(path, {.timeout = 2s});
+    require(owner.status().objects.size() == 2, "another number of objects");
+    auto channel = owner.channel<int, int>("twice");
+    require(channel.call(21, patient) == 42, "a wrong reply from another process");
+    auto ring = owner.ring<int, Direction::to_device>("orders");
+    require(ring.try_push(4), "a ring without room");
+    int found = 0;
+    require(end.try_pop(found) && found == 4, "a wrong message from another process");
+}
+
 class EmulatedFailureTest : public testing::TestWithParam<Scenario> {};
 
 TEST_P(EmulatedFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
@@ -193,6 +237,9 @@ std::vector<FaultKind> const all{FaultKind::thread, FaultKind::system, FaultKind
 // The JSON library allocates in its destructors, which ends the process where it cannot.
 std::vector<FaultKind> const but_allocations{FaultKind::thread, FaultKind::system};
 
+// What fails in the owner is told to the client in the owner's words.
+std::vector<FaultKind> const but_system_calls{FaultKind::thread, FaultKind::allocation};
+
 INSTANTIATE_TEST_SUITE_P(
     , EmulatedFailureTest,
     testing::Values(Scenario{"open", &open_a_device, all}, Scenario{"kernel", &one_channel, all},
@@ -201,6 +248,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"service", &service, all}, Scenario{"rings", &rings_and_words, all},
                     Scenario{"launch", &echo, all}, Scenario{"reader", &reader, all},
                     Scenario{"writer", &writer, all}, Scenario{"shared", &shared_memory, all},
+                    Scenario{"processes", &owner_and_client, but_system_calls, 7},
                     Scenario{"tune", &tuning, all, 193},
                     Scenario{"profile", &profile_file, but_allocations}),
     [](auto const& of) { return std::string(of.param.name); });
