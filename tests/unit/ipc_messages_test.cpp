@@ -119,7 +119,7 @@ TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 16 + 12 + 4 + 8 + 4 + 4);
     EXPECT_EQ(encode(1, Mapped{1, true, ""}).size(), header + 5 + 256);
     EXPECT_EQ(encode(1, Refused{}).size(), header + 1 + 256);
-    EXPECT_EQ(encode(1, Notice{"x"}).size(), header + name + 1 + 256);
+    EXPECT_EQ(encode(1, Notice{"x", KernelState::running, ""}).size(), header + name + 1 + 256);
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
     EXPECT_EQ(encode(1, Look{1, 1}).size(), header + 8);
     EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16);
@@ -253,7 +253,8 @@ TEST(IpcMessagesTest, badFieldsOfTheOthersAreRefused) {
     expect_refused(with(Mapped{1, false, "x"}, header + 4, '\2'), "Mapped: mapped: 2 is not");
     expect_refused(with(Refused{}, header, '\x09'), "Refused: reason: 9 is not from 0 to 8");
     expect_refused(with(Detach{1}, header, 0), "Detach: lease: 0 is not from 1");
-    expect_refused(with(Notice{"x"}, header + name, '\5'), "Notice: state: 5 is not from 0 to 4");
+    expect_refused(with(Notice{"x", KernelState::running, ""}, header + name, '\5'),
+                   "Notice: state: 5 is not from 0 to 4");
     expect_refused(with(Drained{1}, header, 0), "Drained: lease: 0 is not from 1");
 }
 
