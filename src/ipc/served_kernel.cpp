@@ -34,8 +34,8 @@ class ServedKernel final : public Served {
         if (!lent) return {};
         try {
             SharedFiles files;
-            Attached attached = describe(*leases_, *lent->memory, files);
-            return Loan{lent->block, std::move(attached), std::move(files)};
+            Attached const attached = describe(*leases_, *lent->memory, files);
+            return Loan{lent->block, attached, std::move(files)};
         } catch (...) {
             take_back(lent->block);
             throw;

@@ -30,8 +30,8 @@ class ServedObjectEnd final : public Served {
         if (memory == nullptr) return {};
         try {
             SharedFiles files;
-            Attached attached = describe(*object_, *memory, files);
-            return Loan{0, std::move(attached), std::move(files)};
+            Attached const attached = describe(*object_, *memory, files);
+            return Loan{0, attached, std::move(files)};
         } catch (...) {
             object_->end();
             throw;
