@@ -12,6 +12,7 @@
 #include "carillon/commands.hpp"        // IWYU pragma: export
 #include "carillon/connection.hpp"      // IWYU pragma: export
 #include "carillon/copy.hpp"            // IWYU pragma: export
+#include "carillon/counters.hpp"        // IWYU pragma: export
 #include "carillon/device.hpp"          // IWYU pragma: export
 #include "carillon/device_info.hpp"     // IWYU pragma: export
 #include "carillon/device_reader.hpp"   // IWYU pragma: export

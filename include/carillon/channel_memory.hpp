@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "carillon/counters.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device.hpp"
 
@@ -54,6 +55,8 @@ class ChannelMemory {
     // The two blocks of memory, for whoever wants to put something of their own there.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     [[nodiscard]] Memory const& host_memory() const { return in_host_memory_; }
+    // What has gone through a channel that is there, since reset(); from any thread.
+    [[nodiscard]] ChannelCounters counters(unsigned index) const;
 
    private:
     unsigned channels_;

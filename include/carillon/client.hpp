@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "carillon/commands.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_transport.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/client_base.hpp"
@@ -222,11 +223,16 @@ class Client : private detail::ClientBase<Messages, Transport> {
         return Base::template reply_to<Command>("Client::wait", wait(plain, timeout));
     }
 
-    // Of a channel: whether the kernel has answered every request. Of a client's calls the only one
-    // that any thread may make.
+    // Of a channel: whether the kernel has answered every request. Of a client's calls this one and
+    // the next are those that any thread may make.
     [[nodiscard]] bool all_answered() const requires(Transport::is_channel) {
         transport_.require_own("Client::all_answered");
         return transport_.all_answered();
+    }
+    // Of a channel: what has gone through it. Nothing crosses the bus for it, and no call waits.
+    [[nodiscard]] ChannelCounters counters() const requires(Transport::is_channel) {
+        transport_.require_own("Client::counters");
+        return transport_.counters();
     }
     // Of a channel: how many requests have room.
     [[nodiscard]] std::uint32_t capacity() const requires(Transport::is_channel) {

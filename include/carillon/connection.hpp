@@ -13,6 +13,7 @@
 
 #include "carillon/chunk_ring.hpp"
 #include "carillon/client.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
@@ -57,6 +58,9 @@ struct ServedBlock {
     std::int32_t process = 0;
     std::uint32_t user = 0;
     std::chrono::milliseconds held{0};  // for how long it has had it
+    ChannelCounters counters;           // of what it has sent, as it says itself
+    ChannelCounters gone;               // of all that had the block before
+    BlockBeats beats;
 };
 struct ServedObject {
     std::string name;  // that clients ask for
@@ -126,8 +130,8 @@ class Connection {
     }
 
     [[nodiscard]] ConnectedOwner const& owner() const;
-    // What there is, what each is at, and who has which of its blocks. No kernel is asked, and no
-    // client disturbed. Throws OwnerGoneError, TimeoutError.
+    // What there is, what each is at, who has which of its blocks, and what has gone through them.
+    // No kernel is asked, and no client disturbed. Throws OwnerGoneError, TimeoutError.
     [[nodiscard]] OwnerStatus status() const;
     // Why the last channel's rings are in host memory although the kernel's device has memory of
     // its own; empty if they are not.

@@ -12,6 +12,7 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -138,6 +139,13 @@ class PersistentKernel {
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const {
         supervisor("PersistentKernel::activity").require_block("activity", block);
         return supervisor_->activity(block, route_.outstanding(block));
+    }
+
+    // How often a block has been heard of. Throws UsageError for a block that is not. What goes
+    // through a channel its client counts: Client::counters().
+    [[nodiscard]] BlockBeats beats(unsigned block = 0) const {
+        supervisor("PersistentKernel::beats").require_block("beats", block);
+        return supervisor_->beats(block);
     }
 
     // Ends the kernel when it has answered what was accepted: from now on every submit throws

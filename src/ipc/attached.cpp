@@ -133,6 +133,10 @@ ChannelView MappedChannel::view() const {
     return table_of(attached_, device_.host_ptr(), host_ptr()).channel(0);
 }
 
+CounterWords* MappedChannel::counters() const {
+    return table_of(attached_, device_.host_ptr(), host_ptr()).counters(0);
+}
+
 HostMapped MappedChannel::access(std::optional<PublishMode> mode) const {
     HostStores stores = attached_.write_combining ? best_mapped_stores() : HostStores{};
     stores.mode = mode.value_or(stores.mode);

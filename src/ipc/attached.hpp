@@ -55,6 +55,7 @@ class MappedChannel {
              attached_.shape, attached_.first, nullptr, false});
     }
     [[nodiscard]] Attached const& attached() const { return attached_; }
+    [[nodiscard]] CounterWords* counters() const;
     // All of what this process can write.
     [[nodiscard]] std::span<std::byte> device_bytes() const { return bytes_of(device_); }
     [[nodiscard]] std::span<std::byte> host_bytes() const {

@@ -95,6 +95,10 @@ LeasedEnd<View> leased(std::shared_ptr<ClientLease> lease, View const& view,
     return {std::move(lease), view, access, waits};
 }
 
+ChannelCounters from_wire(WireCounters const& wire) {
+    return {wire.submitted, wire.answered, wire.taken, wire.dropped, wire.stalls, wire.depth};
+}
+
 }  // namespace
 
 ClientSession::ClientSession(std::filesystem::path const& path, ConnectOptions const& options)
@@ -160,8 +164,14 @@ OwnerStatus ClientSession::status() {
             if (objects == 0) break;
             if (place == 0) status.objects.push_back({seen.object, seen.kind, seen.state, {}});
             status.objects.back().blocks.push_back(
-                {seen.activity, seen.client, static_cast<std::int32_t>(seen.process), seen.user,
-                 std::chrono::milliseconds(seen.held_ms)});
+                {seen.activity,
+                 seen.client,
+                 static_cast<std::int32_t>(seen.process),
+                 seen.user,
+                 std::chrono::milliseconds(seen.held_ms),
+                 from_wire(seen.counters),
+                 from_wire(seen.gone),
+                 {seen.beats, std::chrono::milliseconds(seen.beat_age_ms)}});
         }
     }
     return status;
@@ -183,8 +193,10 @@ std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, Ob
 
 LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
     auto lease = lease_of(object, ObjectKind::kernel, types);
-    ChannelView const view = lease->mapped().view();
-    return leased(std::move(lease), view, options_.wait);
+    MappedChannel const& mapped = lease->mapped();
+    ChannelView const view = mapped.view();
+    CounterWords* const counters = mapped.counters();
+    return {leased(std::move(lease), view, options_.wait), counters};
 }
 
 LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type) {

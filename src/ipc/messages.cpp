@@ -25,6 +25,7 @@ constexpr std::uint32_t most_slots = 1U << 20;
 constexpr std::uint32_t most_lines = 128;  // of a slot: those of the largest mailbox value
 constexpr std::uint32_t most_places = 1U << 16;
 constexpr std::uint32_t most_objects = 1U << 16;
+constexpr std::uint64_t most_milliseconds = std::uint64_t{1} << 40;  // nanoseconds have room too
 
 static_assert(most_lines * mailbox_bytes_per_line >= largest_mailbox_value);
 
@@ -130,6 +131,16 @@ void fields(Wire& wire, Look& look) {
 }
 
 template <class Wire>
+void counter_fields(Wire& wire, std::string const& whose, WireCounters& counters) {
+    wire.raw(whose + ".submitted", counters.submitted);
+    wire.raw(whose + ".answered", counters.answered);
+    wire.raw(whose + ".taken", counters.taken);
+    wire.raw(whose + ".dropped", counters.dropped);
+    wire.raw(whose + ".stalls", counters.stalls);
+    wire.raw(whose + ".depth", counters.depth);
+}
+
+template <class Wire>
 void fields(Wire& wire, Seen& seen) {
     wire_number(wire, "objects", seen.objects, 0, most_objects);
     wire_text(wire, "object", seen.object, longest_name);
@@ -141,6 +152,10 @@ void fields(Wire& wire, Seen& seen) {
     wire_number(wire, "process", seen.process, 0, std::numeric_limits<std::int32_t>::max());
     wire.raw("user", seen.user);
     wire.raw("held_ms", seen.held_ms);
+    counter_fields(wire, "counters", seen.counters);
+    counter_fields(wire, "gone", seen.gone);
+    wire.raw("beats", seen.beats);
+    wire_number(wire, "beat_age_ms", seen.beat_age_ms, 0, most_milliseconds);
 }
 
 struct Header {

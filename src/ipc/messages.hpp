@@ -113,6 +113,16 @@ struct Look {                  // client: who has a place of an object, a block 
     std::uint32_t place = 0;
     bool operator==(Look const&) const = default;
 };
+// What a client has done, and what may be anything therefore.
+struct WireCounters {
+    std::uint64_t submitted = 0;
+    std::uint64_t answered = 0;
+    std::uint64_t taken = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t stalls = 0;
+    std::uint32_t depth = 0;
+    bool operator==(WireCounters const&) const = default;
+};
 struct Seen {                   // owner: to Look
     std::uint32_t objects = 1;  // how many there are; 0: none, and the rest says nothing
     std::string object;
@@ -124,6 +134,10 @@ struct Seen {                   // owner: to Look
     std::uint32_t process = 0;
     std::uint32_t user = 0;
     std::uint64_t held_ms = 0;
+    WireCounters counters;  // of its client, and of those before
+    WireCounters gone;
+    std::uint64_t beats = 0;
+    std::uint64_t beat_age_ms = 0;
     bool operator==(Seen const&) const = default;
 };
 

@@ -48,6 +48,8 @@ class Served {
     [[nodiscard]] virtual unsigned places() const = 0;
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
     [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
+    // What has gone through a place, and how often it was heard of: of kernels alone.
+    virtual void count(unsigned /*place*/, Seen& /*seen*/) const {}
     // How many bytes a client gets that has a place.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
     // And how many descriptors.

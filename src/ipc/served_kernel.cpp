@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "carillon/counters.hpp"
 #include "carillon/error.hpp"
 #include "ipc/served.hpp"
 
 namespace carillon::detail {
 namespace {
+
+WireCounters to_wire(ChannelCounters const& counters) {
+    return {counters.submitted, counters.answered, counters.taken,
+            counters.dropped,   counters.stalls,   counters.depth};
+}
 
 class ServedKernel final : public Served {
    public:
@@ -19,6 +27,15 @@ class ServedKernel final : public Served {
     }
     BlockActivity activity(unsigned block) const override {
         return kernel().activity(block, leases_->lent(block));
+    }
+    void count(unsigned block, Seen& seen) const override {
+        Leases::Counters const counters = leases_->counters(block);
+        seen.counters = to_wire(counters.now);
+        seen.gone = to_wire(counters.gone);
+        BlockBeats const beats = kernel().beats(block);
+        seen.beats = beats.seen;
+        seen.beat_age_ms = static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::milliseconds>(beats.age).count());
     }
     std::size_t bytes_of_place() const override {
         ChannelShape const& shape = leases_->shape();

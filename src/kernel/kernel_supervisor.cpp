@@ -172,8 +172,14 @@ KernelSupervisor::Clock::duration KernelSupervisor::silent_for(unsigned block) c
     std::lock_guard const lock(mutex_);
     Beat& beat = beats_[block];
     auto const now = Clock::now();
-    if (value != beat.value) beat = {value, now};
+    if (value != beat.value) beat = {value, now, beat.seen + 1};
     return now - beat.since;
+}
+
+BlockBeats KernelSupervisor::beats(unsigned block) const {
+    auto const age = silent_for(block);
+    std::lock_guard const lock(mutex_);
+    return {beats_.at(block).seen, age};
 }
 
 bool KernelSupervisor::still_running() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/read_counters.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -103,7 +104,9 @@ std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sha
 
 void Leases::end(unsigned block) {
     std::lock_guard const lock(mutex_);
-    slots_.at(block).writer.end();
+    Slot& slot = slots_.at(block);
+    if (slot.writer.leased()) slot.gone = with_gone(slot.gone, slot.region->memory->counters(0));
+    slot.writer.end();
     collect();
 }
 
@@ -111,6 +114,13 @@ bool Leases::any_ends() const {
     std::lock_guard const lock(mutex_);
     return std::ranges::any_of(
         slots_, [](Slot const& slot) { return slot.region != nullptr && !slot.writer.leased(); });
+}
+
+Leases::Counters Leases::counters(unsigned block) const {
+    std::lock_guard const lock(mutex_);
+    Slot const& slot = slots_.at(block);
+    if (!slot.writer.leased()) return {{}, slot.gone};
+    return {slot.region->memory->counters(0), slot.gone};
 }
 
 void Leases::drained(unsigned block) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
@@ -101,6 +102,7 @@ void ChannelMemory::reset() {
     std::memset(in_device_memory_.host_ptr(), 0, size);
     std::memset(in_host_memory_.host_ptr(), 0, bytes_in_host_memory(channels_, shape_));
     for (unsigned i = 0; i < channels_; ++i) {
+        *host_view().counters(i) = no_counts(first_);
         ChannelView const view = host_view().channel(ChannelLocation{i, i});
         format_ring(view.requests);
         format_ring(view.replies);
@@ -126,6 +128,11 @@ void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
     locations_.clear();
     for (unsigned i = 0; i < channels_; ++i) locations_.push_back({device[i], host[i]});
     reset();
+}
+
+ChannelCounters ChannelMemory::counters(unsigned index) const {
+    ChannelTable const table = host_view();
+    return detail::read_counters(table.channel(index).replies, *table.counters(index));
 }
 
 ChannelTable ChannelMemory::host_view() const {

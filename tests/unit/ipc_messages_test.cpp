@@ -73,8 +73,20 @@ TEST(IpcMessagesTest, everyKindComesAsItWasSent) {
     expect_round_trip(Notice{"quotes", KernelState::draining, ""});
     expect_round_trip(Drained{0xffffffff});
     expect_round_trip(Look{3, 131});
-    expect_round_trip(Seen{2, "quotes", ObjectKind::kernel, KernelState::draining, 132,
-                           BlockActivity::stuck, "feed", 4711, 1000, 7});
+    expect_round_trip(Seen{2,
+                           "quotes",
+                           ObjectKind::kernel,
+                           KernelState::draining,
+                           132,
+                           BlockActivity::stuck,
+                           "feed",
+                           4711,
+                           1000,
+                           7,
+                           {6, 5, 4, 3, 2, 1},
+                           {16, 15, 14, 13, 12, 11},
+                           22,
+                           23});
     expect_round_trip(Seen{});
     Attached without_host = an_attached();
     without_host.host_bytes = 0;
@@ -122,7 +134,7 @@ TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     EXPECT_EQ(encode(1, Notice{"x", KernelState::running, ""}).size(), header + name + 1 + 256);
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
     EXPECT_EQ(encode(1, Look{1, 1}).size(), header + 8);
-    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16);
+    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16 + 2 * 44 + 16);
 }
 
 TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {

@@ -9,6 +9,7 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon::detail {
@@ -30,7 +31,9 @@ struct LeasedEnd {
     HostMapped far;
     HostWait wait;
 };
-using LeasedChannel = LeasedEnd<ChannelView>;
+struct LeasedChannel : LeasedEnd<ChannelView> {
+    CounterWords* counters;
+};
 
 // The end of an object may be of this process's own, or lent by another.
 class LentBy {

@@ -11,14 +11,17 @@
 #include <utility>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/host_channel.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
+#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -54,7 +57,10 @@ class alignas(64) ChannelTransport {
     explicit ChannelTransport(LeasedChannel const& channel)
         : wait_(channel.wait),
           kernel_state_(&channel.lease->state_word()),
-          ends_(channel.view.requests, channel.view.replies, HostCached(), channel.far),
+          ends_(channel.view.requests, channel.view.replies, HostCached(), channel.far, nullptr,
+                channel.counters),
+          leased_replies_(channel.view.replies),
+          leased_counters_(channel.counters),
           peer_(channel.lease),
           asked_(channel.lease, [this] { return ends_.all_answered(); }) {}
 
@@ -128,6 +134,10 @@ class alignas(64) ChannelTransport {
     // From any thread.
     [[nodiscard]] bool all_answered() const { return ends_.all_answered(); }
     [[nodiscard]] std::uint32_t capacity() const { return ends_.capacity(); }
+    [[nodiscard]] ChannelCounters counters() const {
+        return memory_ ? memory_->counters(index_)
+                       : read_counters(*leased_replies_, *leased_counters_);
+    }
 
    private:
     using Ends = HostChannel<Request, Reply, HostCached, HostMapped>;
@@ -135,8 +145,9 @@ class alignas(64) ChannelTransport {
     [[nodiscard]] static Ends make_ends(Device const& device, ChannelMemory const& memory,
                                         unsigned index, std::uint64_t* doorbell) {
         ChannelView const view = memory.host_view().channel(index);
-        return {view.requests, view.replies, HostCached(), device.access(memory.device_memory()),
-                doorbell};
+        return {view.requests, view.replies,
+                HostCached(),  device.access(memory.device_memory()),
+                doorbell,      memory.host_view().counters(index)};
     }
 
     ProcessMark mark_;
@@ -146,6 +157,8 @@ class alignas(64) ChannelTransport {
     // What a call looks at ends with ends_.
     std::shared_ptr<ChannelMemory> memory_;  // none where the kernel is another process's
     unsigned index_ = 0;
+    std::optional<RingView> leased_replies_;  // of another process's kernel
+    CounterWords* leased_counters_ = nullptr;
     std::shared_ptr<ChannelPeer> peer_;
     mutable TakenOnce taken_;
     AnswersWatched asked_;  // goes first: it asks ends_

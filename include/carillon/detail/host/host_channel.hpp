@@ -3,37 +3,42 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
 
-// Requests are known by their sequence numbers.
+// Requests are known by their sequence numbers. Neither copied nor moved.
 template <class Request, class Reply, class Near, class Far>
 class HostChannel {
    public:
     // `doorbell`: where a block that watches many channels hears of a request; nullptr where it
-    // polls the ring itself.
+    // polls the ring itself. `counters`: where it counts; nullptr: where nobody looks.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
-                std::uint64_t* doorbell = nullptr)
+                std::uint64_t* doorbell = nullptr, CounterWords* counters = nullptr)
         : requests_(requests, far, near, TailDoorbell(doorbell)),
-          submitted_(requests.first - 1),
+          counters_(counters == nullptr ? &own_counters_ : counters),
           replies_(replies, near, far),
-          kept_(requests.capacity) {}
+          kept_(requests.capacity) {
+        tell_submitted();
+        tell_taken();
+    }
+    HostChannel(HostChannel const&) = delete;
+    HostChannel& operator=(HostChannel const&) = delete;
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
     [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
         Sequence const number = requests_.next();
         if (places(1) == 0 || !push([&] { return requests_.try_push(request, data); }))
             [[unlikely]] {
-            (void)receive();  // a reply that was given up and has come since leaves its place
+            stall();
             return {};
         }
         return number;
@@ -45,7 +50,7 @@ class HostChannel {
                                            OutOfLine data) {
         std::size_t const most = places(count);
         std::size_t const sent = push([&] { return requests_.try_push_n(requests, most, data); });
-        if (sent == 0) (void)receive();
+        if (sent < count) stall(sent == 0);
         return sent;
     }
     [[nodiscard]] std::uint32_t capacity() const { return requests_.capacity(); }
@@ -56,11 +61,12 @@ class HostChannel {
     [[nodiscard]] bool try_take(Sequence number, Packed<Reply>& reply) {
         if (replies_.next() != number) [[unlikely]]
             return take_out_of_order(number, reply);
-        return replies_.try_take(reply);
+        return take_next(reply);
     }
 
     // Gives a reply up: it is dropped when it comes.
     void abandon(Sequence number) {
+        CounterWords::count(counters_->dropped);
         if (was_received(number)) {
             leave(place(number));
         } else {
@@ -85,7 +91,7 @@ class HostChannel {
     // them in order, and the last reply stays where it is until another request has been submitted.
     [[nodiscard]] bool all_answered() const {
         // Relaxed: it is compared with a tag, and needs no order with the line.
-        return replies_.holds(std::atomic_ref(submitted_).load(std::memory_order_relaxed));
+        return replies_.holds(CounterWords::load(counters_->submitted));
     }
 
     // The line in which the next reply will come.
@@ -158,9 +164,23 @@ class HostChannel {
             throw;
         }
     }
-    // Relaxed, as in all_answered().
-    void tell_submitted() {
-        std::atomic_ref(submitted_).store(requests_.next() - 1, std::memory_order_relaxed);
+    // For all_answered(), and whoever watches.
+    void tell_submitted() { CounterWords::store(counters_->submitted, requests_.next() - 1); }
+    void tell_taken() { CounterWords::store(counters_->taken, replies_.next() - 1); }
+
+    // The ring is full. Of each request that meets that counted once, however often it is tried.
+    [[gnu::noinline]] void stall(bool nothing_sent = true) {
+        if (stalled_ != requests_.next()) CounterWords::count(counters_->stalls);
+        stalled_ = requests_.next();
+        // A reply that was given up and has come since leaves its place.
+        if (nothing_sent) (void)receive();
+    }
+
+    // The next reply, if it has come.
+    [[nodiscard]] bool take_next(Packed<Reply>& reply) {
+        if (!replies_.try_take(reply)) return false;
+        tell_taken();
+        return true;
     }
 
     // A reply that came before others which were taken, or comes after some that are awaited.
@@ -173,7 +193,7 @@ class HostChannel {
         while (replies_.next() != number) {
             if (!receive()) return false;
         }
-        return replies_.try_take(reply);
+        return take_next(reply);
     }
 
     // Puts the next reply where its ticket's holder will look for it, and says whether it had come.
@@ -181,7 +201,7 @@ class HostChannel {
         if (outstanding() == 0) return false;
         Sequence const number = replies_.next();
         Packed<Reply> reply;
-        if (!replies_.try_take(reply)) return false;
+        if (!take_next(reply)) return false;
         Kept& place = this->place(number);
         if (state_of(number) == State::abandoned) {
             leave(place);
@@ -198,9 +218,11 @@ class HostChannel {
     std::uint32_t places_ = 0;      // replies of so many more requests have a place for certain
     std::uint32_t kept_count_ = 0;  // of kept_: while it is 0 that is not looked at
     Producer<Request, Far, Near, TailDoorbell, OneThread, ToldPages> requests_;
-    mutable Sequence submitted_;  // the last one; read by other threads
+    CounterWords* counters_;  // on a line of its own, which is only stored to
     Consumer<Reply, Near, Far> replies_;
     std::vector<Kept> kept_;
+    Sequence stalled_ = 0;  // the last request that met a full ring
+    CounterWords own_counters_{};
 };
 
 }  // namespace carillon

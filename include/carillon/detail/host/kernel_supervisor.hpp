@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
@@ -82,6 +83,7 @@ class KernelSupervisor final : public ChannelPeer {
     [[nodiscard]] BlockActivity activity(unsigned block, bool outstanding) const;
     [[nodiscard]] unsigned blocks() const { return blocks_of(options_); }
     [[nodiscard]] unsigned sm(unsigned block) const;
+    [[nodiscard]] BlockBeats beats(unsigned block) const;  // of one that is there
     // Which of its two pages for doorbells a block that has started watches.
     [[nodiscard]] unsigned doorbell_page(unsigned block) const;
 
@@ -94,6 +96,7 @@ class KernelSupervisor final : public ChannelPeer {
     struct Beat {
         std::uint64_t value = 0;
         Clock::time_point since;
+        std::uint64_t seen = 0;  // how many others
     };
 
     KernelSupervisor(Device const& device, std::shared_ptr<ChannelMemory> memory,

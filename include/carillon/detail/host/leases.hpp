@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
+#include "carillon/counters.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
@@ -69,6 +70,12 @@ class Leases {
     // How many channels' memory there is, and how many blocks are lent.
     [[nodiscard]] std::size_t memories() const;
     [[nodiscard]] unsigned count() const;
+    // What the client that has a block counts, nothing where nobody has it; and those before it.
+    struct Counters {
+        ChannelCounters now;
+        ChannelCounters gone;
+    };
+    [[nodiscard]] Counters counters(unsigned block) const;
 
    private:
     using Writer = LeaseWriter<HostCached, HostMapped>;
@@ -81,6 +88,7 @@ class Leases {
         Writer writer;
         Region* region = nullptr;  // that the block may be at
         bool drained = false;
+        ChannelCounters gone{};
     };
 
     [[nodiscard]] LeaseTable view(void* lines, void* status) const;

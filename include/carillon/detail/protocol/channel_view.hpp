@@ -6,7 +6,7 @@
 //   of each channel: | request slots |   | reply slots | status line    |
 //   of each channel: | control line  |   |             | request credit |
 //                    | reply credit  |   |             | page words     |
-//                    | page words    |
+//                    | page words    |   |             | counters       |
 //
 // Request slots lie in pairs of pages (ring_pages.hpp), so nothing else does. After the channels,
 // in device memory: the doorbells of each block that watches several channels, side by side, so
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -117,9 +118,19 @@ struct ChannelTable {
     // matter of its page.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t host_bytes(ChannelShape const& shape) {
         std::size_t const slots = std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
-        std::size_t const bytes =
-            slots + sizeof(StatusLine) + in_lines(1) + in_lines(page_words(shape));
+        std::size_t const bytes = counters_at(shape) + sizeof(Line);
         return slots < page ? bytes : (bytes + page - 1) / page * page;
+    }
+    // Where in that its client counts: on a line that nothing else is on.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t counters_at(ChannelShape const& shape) {
+        std::size_t const slots = std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
+        return slots + sizeof(StatusLine) + in_lines(1) + in_lines(page_words(shape));
+    }
+    // The same, for the host: the device has no use for it.
+    [[nodiscard]] CounterWords* counters(unsigned index) const {
+        unsigned const part = locations == nullptr ? index : locations[index].in_host_memory;
+        std::byte* const at = in_host_memory + part * host_bytes(shape) + counters_at(shape);
+        return reinterpret_cast<CounterWords*>(at);
     }
 
     // Where the doorbells begin, and where they end: pairs of pages, each for eight blocks, which

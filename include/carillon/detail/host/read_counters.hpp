@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "carillon/counters.hpp"
+#include "carillon/detail/protocol/counter_words.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+
+namespace carillon::detail {
+
+// What has gone through the channel with this ring of replies, in host memory, and these words:
+// from any thread, and from any process that has that memory. Of a client that writes garbage
+// there it is garbage; a few lines are looked at, whatever they say.
+[[nodiscard]] ChannelCounters read_counters(RingView const& replies, CounterWords& words);
+
+// Both together, as when the client of the second has gone: what was under way is dropped then.
+[[nodiscard]] ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone);
+
+}  // namespace carillon::detail

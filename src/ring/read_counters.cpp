@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/read_counters.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon::detail {
+namespace {
+
+bool is_answered(RingView const& replies, Sequence number) {
+    std::uint64_t const* const word = &replies.slot(number)->quads[0].high;
+    return Quad{0, HostCached().load_word(word)}.tag() == tag_of(number);
+}
+
+// The last one of `depth` replies behind number `taken` that is in its slot. They come in order,
+// and the slots of most are not looked at: their lines stay with whoever has them.
+Sequence last_answered(RingView const& replies, Sequence taken, std::uint32_t depth) {
+    std::uint32_t there = 0;
+    for (std::uint32_t most = depth; there < most;) {
+        std::uint32_t const middle = there + (most - there + 1) / 2;
+        if (is_answered(replies, taken + middle)) {
+            there = middle;
+        } else {
+            most = middle - 1;
+        }
+    }
+    return taken + there;
+}
+
+}  // namespace
+
+ChannelCounters read_counters(RingView const& replies, CounterWords& words) {
+    // In this order: no reply is taken whose request is not counted yet.
+    Sequence const taken = CounterWords::load(words.taken);
+    Sequence const submitted = CounterWords::load(words.submitted);
+    Sequence const before = replies.first - 1;
+    auto const under_way = static_cast<std::int64_t>(submitted - taken);
+    ChannelCounters counters;
+    counters.depth = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(under_way, 0, std::int64_t{replies.capacity}));
+    counters.submitted = submitted - before;
+    counters.taken = taken - before;
+    counters.answered = last_answered(replies, taken, counters.depth) - before;
+    counters.stalls = CounterWords::load(words.stalls);
+    counters.dropped = CounterWords::load(words.dropped);
+    return counters;
+}
+
+ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone) {
+    sum.submitted += gone.submitted;
+    sum.answered += gone.answered;
+    sum.taken += gone.taken;
+    sum.dropped += gone.dropped + gone.depth;
+    sum.stalls += gone.stalls;
+    return sum;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes through the channels of other processes is counted. P: the owner, here; C: the client.
+// Whoever asks is a third connection.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "ipc/client_session.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+
+namespace carillon::test {
+namespace {
+
+class IpcCountersTest : public testing::Test {
+   protected:
+    static constexpr std::uint32_t counted_slots = 8;
+
+    [[nodiscard]] ServedBlock block() const {
+        Connection const watcher(path_.get(), {.name = "watcher", .timeout = patience});
+        return watcher.status().objects.at(0).blocks.at(0);
+    }
+    [[nodiscard]] bool nobody_left() const {
+        return eventually([&] { return block().client.empty(); });
+    }
+    [[nodiscard]] std::string path() const { return path_.get(); }
+
+   private:
+    SocketPath path_;
+    PersistentKernel<CountingHandler, SharedChannels> kernel_{
+        Device::open("emulated"),
+        {.blocks = 1, .capacity = counted_slots, .idle = IdlePolicy::park()}};
+    Server server_ = kernel_.serve(path_.get());
+};
+
+TEST_F(IpcCountersTest, whatPReadsIsWhatCDid) {
+    // 1. C attaches and waits: nothing has gone through.
+    Process client({"call", path(), "100", "wait"});
+    EXPECT_EQ(client.line(), "attached");
+    EXPECT_NE(block().client, "");
+    EXPECT_EQ(block().counters.submitted, 0U);
+    // 2. C calls, and goes. 3. What it did is what those who have gone did.
+    client.tell("call");
+    EXPECT_EQ(client.status(), 0);
+    ASSERT_TRUE(nobody_left());
+    ServedBlock const after = block();
+    EXPECT_EQ(after.counters.submitted, 0U);
+    EXPECT_EQ(after.gone.submitted, 100U);
+    EXPECT_EQ(after.gone.answered, 100U);
+    EXPECT_EQ(after.gone.taken, 100U);
+    EXPECT_EQ(after.gone.dropped, 0U);
+    EXPECT_EQ(after.gone.stalls, 0U);
+    EXPECT_TRUE(eventually([&] { return block().beats.seen > after.beats.seen; }));
+}
+
+TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
+    // 1. C sends what there is room for, and takes nothing. P answers all of it.
+    Process client({"leave-replies", path()});
+    EXPECT_EQ(client.line(), "attached");
+    EXPECT_TRUE(eventually([&] { return block().counters.answered == counted_slots; }));
+    ServedBlock const before = block();
+    EXPECT_EQ(before.counters.submitted, counted_slots);
+    EXPECT_EQ(before.counters.taken, 0U);
+    EXPECT_EQ(before.counters.depth, counted_slots);
+    EXPECT_EQ(before.counters.stalls, 1U);
+    EXPECT_EQ(before.counters.dropped, 0U);
+    // 2. C is killed. 3. Nobody takes them any more.
+    EXPECT_TRUE(client.kill());
+    ASSERT_TRUE(nobody_left());
+    EXPECT_EQ(block().gone.submitted, counted_slots);
+    EXPECT_EQ(block().gone.dropped, counted_slots);
+    // 4. Another is counted from nothing.
+    Connection const next(path(), {.timeout = patience});
+    auto channel = next.channel<Ask, Told>();
+    EXPECT_EQ(channel.call({2}, patience).twice, 4U);
+    EXPECT_EQ(block().counters.submitted, 1U);
+    EXPECT_EQ(channel.counters().submitted, 1U);
+    EXPECT_EQ(block().gone.submitted, counted_slots);
+}
+
+TEST_F(IpcCountersTest, hostileCountersAreShownAndNotBelieved) {
+    using Types = detail::OneRequest<Ask, Told>;
+    {
+        // 1. C writes what it likes where it counts. 2. P says so, and serves it all the same.
+        auto const session = detail::ClientSession::connect(path(), {.timeout = patience});
+        auto const leased = session->attach("kernel", detail::MessageTypes::of<Types>());
+        Channel<Ask, Told> channel(leased);
+        Sequence const before = leased.view.replies.first - 1;
+        std::uint64_t const values[] = {0, ~0ULL, before + 3, 1ULL << 63U};
+        for (std::uint64_t const submitted : values) {
+            for (std::uint64_t const taken : values) {
+                CounterWords::store(leased.counters->submitted, submitted);
+                CounterWords::store(leased.counters->taken, taken);
+                CounterWords::store(leased.counters->stalls, ~0ULL);
+                CounterWords::store(leased.counters->dropped, ~0ULL);
+                ServedBlock const seen = block();
+                EXPECT_EQ(seen.counters.submitted, submitted - before);
+                EXPECT_EQ(seen.counters.taken, taken - before);
+                EXPECT_LE(seen.counters.depth, counted_slots);
+                EXPECT_EQ(seen.counters.stalls, ~0ULL);
+            }
+        }
+        EXPECT_EQ(channel.call({5}, patience).twice, 10U);
+    }
+    // 3. C goes; its block serves another, which is counted from nothing.
+    ASSERT_TRUE(nobody_left());
+    Process next({"call", path(), "10"});
+    EXPECT_EQ(next.line(), "attached");
+    EXPECT_EQ(next.line(), "first 1");
+    EXPECT_EQ(next.status(), 0);
+}
+
+}  // namespace
+}  // namespace carillon::test
