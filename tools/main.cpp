@@ -21,6 +21,7 @@
 #include "replay/replay.hpp"
 #include "rtt/rtt.hpp"
 #include "soak/soak.hpp"
+#include "top/top.hpp"
 #include "tune/tune.hpp"
 #include "verify/verify.hpp"
 
@@ -59,6 +60,7 @@ constexpr Entry entries[] = {
     {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
     {"ls", "who serves kernels to other processes, and who has which of their blocks",
      make_ls_command},
+    {"top", "what goes through the kernels that are served, live", make_top_command},
     {"tune",
      "finds the SMs and cores with the shortest calls, and keeps them in a profile "
      "for later kernels",

@@ -56,6 +56,7 @@ TEST_F(LsTest, ownerIsListedWithItsBlocksAndClients) {
     EXPECT_EQ(json["objects"][0]["name"], "twice");
     EXPECT_EQ(json["objects"][0]["kind"], "kernel");
     EXPECT_EQ(json["objects"][0]["blocks"][0]["client"], "a feed");
+    EXPECT_EQ(json["objects"][0]["blocks"][0]["counters"]["taken"], 1);
     EXPECT_FALSE(json["objects"][0]["blocks"][1].contains("client"));
 }
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "report/owners.hpp"
+
 namespace carillon::tool {
 
 ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout) {
@@ -20,9 +22,10 @@ ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout
 namespace {
 
 std::string to_text(ServedBlock const& block, std::size_t index) {
-    return fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10}\n", index,
+    return fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10} {:>12} {:>6} {:>8}\n", index,
                        to_string(block.activity), block.client, block.process, block.user,
-                       fmt::format("{:.1f} s", std::chrono::duration<double>(block.held).count()));
+                       fmt::format("{:.1f} s", std::chrono::duration<double>(block.held).count()),
+                       block.counters.submitted, block.counters.depth, block.counters.dropped);
 }
 
 std::string to_text(ServedObject const& object) {
@@ -34,8 +37,9 @@ std::string to_text(ServedObject const& object) {
                               object.blocks.size())
                 : fmt::format(", {}\n", lent == 0 ? "not lent" : "lent");
     if (lent != 0) {
-        text += fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10}\n", "block", "is",
-                            "client", "process", "user", "for");
+        text += fmt::format("    {:>5}  {:<6} {:<32} {:>10} {:>10} {:>10} {:>12} {:>6} {:>8}\n",
+                            "block", "is", "client", "process", "user", "for", "sent", "depth",
+                            "dropped");
     }
     for (std::size_t i = 0; i < object.blocks.size(); ++i) {
         if (!object.blocks[i].client.empty()) text += to_text(object.blocks[i], i);
@@ -46,12 +50,15 @@ std::string to_text(ServedObject const& object) {
 nlohmann::json to_json(ServedObject const& object) {
     nlohmann::json blocks = nlohmann::json::array();
     for (ServedBlock const& block : object.blocks) {
-        nlohmann::json each{{"activity", to_string(block.activity)}};
+        nlohmann::json each{{"activity", to_string(block.activity)},
+                            {"gone", tool::to_json(block.gone)},
+                            {"beats", block.beats.seen}};
         if (!block.client.empty()) {
             each["client"] = block.client;
             each["process"] = block.process;
             each["user"] = block.user;
             each["held_ms"] = block.held.count();
+            each["counters"] = tool::to_json(block.counters);
         }
         blocks.push_back(std::move(each));
     }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/top.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <carillon/kernel.hpp>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/temporary_directory.hpp"
+
+namespace carillon::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Thrice {
+    int operator()(int number) const { return 3 * number; }
+};
+
+// An owner of one block, `seconds` after the beginning.
+OwnerReport report_at(int seconds, std::uint64_t submitted, std::uint64_t gone) {
+    OwnerReport report{"a.sock"};
+    report.owner = {"desk", 17, 99};
+    report.when += std::chrono::seconds(seconds);
+    WatchedBlock block{"desk"};
+    block.served.client = "feed";
+    block.served.counters.submitted = submitted;
+    block.served.gone.submitted = gone;
+    report.blocks = {block};
+    return report;
+}
+
+TEST(TopTest, rateIsOfAllClientsThatABlockHasHad) {
+    OwnerReport const before = report_at(1, 100, 10);
+    EXPECT_EQ(rates(before, report_at(3, 300, 10)).at(0).submitted, 100);
+    EXPECT_EQ(rates(before, report_at(2, 5, 110)).at(0).submitted, 5) << "another client";
+}
+
+TEST(TopTest, whatCannotBeIsNoRate) {
+    OwnerReport const before = report_at(1, 100, 0);
+    EXPECT_EQ(rates(before, report_at(2, 50, 0)).at(0).submitted, 0) << "it runs backwards";
+    EXPECT_EQ(rates(before, report_at(1, 200, 0)).at(0).submitted, 0) << "no time has passed";
+    EXPECT_EQ(rates({}, report_at(2, 200, 0)).at(0).submitted, 0) << "there is no report before";
+    OwnerReport other = report_at(2, 200, 0);
+    other.owner.instance = 100;
+    EXPECT_EQ(rates(before, other).at(0).submitted, 0) << "another owner";
+    OwnerReport gone{"a.sock", "nobody is there"};
+    EXPECT_TRUE(rates(before, gone).empty());
+}
+
+TEST(TopTest, everyNumberOfAHostileClientIsShown) {
+    OwnerReport report = report_at(1, ~0ULL, 0);
+    report.blocks[0].served.counters = {~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0U};
+    std::string const text = to_text({}, {report});
+    EXPECT_NE(text.find(" 18446744073709551615 "), std::string::npos) << text;
+    nlohmann::json const json = to_json({}, {report});
+    EXPECT_EQ(json["owners"][0]["blocks"][0]["counters"]["stalls"], ~0ULL);
+}
+
+class WatchedOwnersTest : public testing::Test {
+   protected:
+    using Kernel = PersistentKernel<Thrice, SharedChannels>;
+
+    [[nodiscard]] std::string path(std::string const& name) const {
+        return (folder_.path() / name).string();
+    }
+    [[nodiscard]] static Kernel kernel() {
+        return Kernel(Device::open("emulated"), {.blocks = 2, .idle = IdlePolicy::park()});
+    }
+
+   private:
+    test::TemporaryDirectory folder_;
+};
+
+TEST_F(WatchedOwnersTest, ownersAreShownBesideOneThatIsNotThere) {
+    Kernel const served = kernel();
+    Server const server = served.serve(path("a"), {.name = "thrice"});
+    Connection const client(path("a"), {.name = "a feed"});
+    auto channel = client.channel<int, int>("thrice");
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(channel.call(i, 10s), 3 * i);
+    WatchedOwners owners({path("b"), path("a")}, "test", 10s);
+    std::vector<OwnerReport> const now = owners.ask();
+    EXPECT_NE(now.at(0).error, "");
+    ASSERT_EQ(now.at(1).blocks.size(), 2U);
+    EXPECT_EQ(now[1].blocks[0].served.counters.submitted, 10U);
+    std::string const text = to_text({}, now);
+    EXPECT_NE(text.find("/b: "), std::string::npos) << text;
+    EXPECT_NE(text.find("No such file"), std::string::npos) << text;
+    EXPECT_NE(text.find(" a feed "), std::string::npos) << text;
+    nlohmann::json const json = to_json({}, now);
+    EXPECT_EQ(json["owners"][0]["error"], now[0].error);
+    EXPECT_EQ(json["owners"][1]["blocks"][0]["client"], "a feed");
+    EXPECT_EQ(json["owners"][1]["blocks"][0]["process"], ::getpid());
+    EXPECT_FALSE(json["owners"][1]["blocks"][1].contains("client"));
+}
+
+TEST_F(WatchedOwnersTest, ownerThatIsStartedAgainIsAskedAnew) {
+    Kernel const served = kernel();
+    WatchedOwners owners({path("a")}, "test", 10s);
+    std::optional<Server> server = served.serve(path("a"));
+    std::vector<OwnerReport> const first = owners.ask();
+    EXPECT_EQ(first.at(0).error, "");
+    server.reset();
+    EXPECT_NE(owners.ask().at(0).error, "");
+    server = served.serve(path("a"));
+    std::vector<OwnerReport> const second = owners.ask();
+    EXPECT_EQ(second.at(0).error, "");
+    EXPECT_NE(second.at(0).owner.instance, first.at(0).owner.instance);
+}
+
+}  // namespace
+}  // namespace carillon::tool

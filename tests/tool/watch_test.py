@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that watch kernels which are served, as their users run them: in a terminal and
+without one.
+Usage: watch_test.py PATH_OF_THE_COMMAND"""
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+CARILLON = sys.argv.pop(1)
+PATIENCE = 60
+OTHER_SCREEN, FIRST_SCREEN = b"\x1b[?1049h", b"\x1b[?25h\x1b[?1049l"
+
+
+def run(*arguments):
+    return subprocess.run([CARILLON, *arguments], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+
+
+class Terminal:
+    """The command in a terminal of so many columns."""
+
+    def __init__(self, *arguments, columns=200):
+        self.near, self.far = pty.openpty()
+        fcntl.ioctl(self.far, termios.TIOCSWINSZ, struct.pack("HHHH", 10, columns, 0, 0))
+        self.before = termios.tcgetattr(self.far)
+        self.seen = b""
+        self.process = subprocess.Popen([CARILLON, *arguments], stdin=self.far, stdout=self.far,
+                                        stderr=subprocess.PIPE, start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        os.close(self.near)
+        os.close(self.far)
+
+    def read_until(self, *all_of):
+        """What it has shown since the last time, once all of that is in it."""
+        end = time.monotonic() + PATIENCE
+        while not all(each in self.seen for each in all_of) and time.monotonic() < end:
+            if select.select([self.near], [], [], 0.1)[0]:
+                self.seen += os.read(self.near, 65536)
+        shown, self.seen = self.seen, b""
+        return shown
+
+    def type(self, keys):
+        os.write(self.near, keys)
+
+    def end(self):
+        """Its exit status, and the last that it has shown."""
+        self.process.wait(PATIENCE)
+        return self.process.returncode, self.read_until(FIRST_SCREEN)
+
+
+class TopTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "kernel.sock")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def assert_leaves_as_it_was(self, terminal):
+        status, shown = terminal.end()
+        self.assertEqual(status, 0)
+        self.assertTrue(shown.endswith(FIRST_SCREEN), shown)
+        self.assertEqual(termios.tcgetattr(terminal.far), terminal.before)
+
+    def test_keys_and_signals_leave_the_terminal_as_it_was(self):
+        for leave in (lambda top: top.type(b"q"), lambda top: top.type(b"\x03"),
+                      lambda top: top.process.send_signal(signal.SIGINT),
+                      lambda top: top.process.send_signal(signal.SIGTERM)):
+            with Terminal("top", self.path, "--interval", "3600") as top:
+                shown = top.read_until(b"No such file", b"\x1b[J")
+                self.assertTrue(shown.startswith(OTHER_SCREEN), shown)
+                self.assertEqual(termios.tcgetattr(top.far)[3] & (termios.ECHO | termios.ICANON), 0)
+                top.type(b"x")
+                leave(top)
+                self.assert_leaves_as_it_was(top)
+
+    def test_lines_are_cut_at_the_edge(self):
+        with Terminal("top", self.path, "--interval", "0.05", "--count", "2", columns=20) as top:
+            shown = top.read_until(FIRST_SCREEN)
+            self.assertEqual(top.process.wait(PATIENCE), 0)
+        lines = shown.split(b"\x1b[H")[-1].replace(b"\x1b[K", b"").split(b"\x1b[J")[0].split(b"\r\n")
+        self.assertEqual([line for line in lines if len(line) > 20], [])
+        self.assertEqual(lines[0], b"carillon top: every ")
+
+    def test_without_a_terminal_it_prints(self):
+        result = run("top", self.path, "--interval", "0.05", "--count", "2")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count("No such file"), 2)
+        self.assertNotIn("\x1b", result.stdout)
+        result = run("top", self.path, "--once", "--json")
+        self.assertEqual([owner["path"] for owner in json.loads(result.stdout)["owners"]],
+                         [self.path])
+
+    def test_bad_usage_exits_2(self):
+        for arguments in ([], ["--interval", "0"], ["--once", "--count", "2"], ["--count", "-1"]):
+            with self.subTest(arguments):
+                paths = [self.path] if arguments else []
+                self.assertEqual(run("top", *paths, *arguments).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

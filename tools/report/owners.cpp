@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/owners.hpp"
+
+#include <carillon/error.hpp>
+#include <utility>
+
+namespace carillon::tool {
+namespace {
+
+// Those of its kernels: what goes through other objects is not counted.
+std::vector<WatchedBlock> blocks_of(OwnerStatus const& status) {
+    std::vector<WatchedBlock> all;
+    for (ServedObject const& object : status.objects) {
+        if (object.kind != ObjectKind::kernel) continue;
+        std::size_t index = 0;
+        for (ServedBlock const& block : object.blocks) {
+            all.push_back({object.name, object.state, index++, block});
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+WatchedOwners::WatchedOwners(std::vector<std::string> const& paths, std::string name,
+                             std::chrono::nanoseconds timeout)
+    : name_(std::move(name)), timeout_(timeout) {
+    for (std::string const& path : paths) watched_.push_back({path});
+}
+
+std::vector<OwnerReport> WatchedOwners::ask() {
+    std::vector<OwnerReport> all;
+    for (Watched& each : watched_) all.push_back(ask(each));
+    return all;
+}
+
+OwnerReport WatchedOwners::ask(Watched& watched) const {
+    OwnerReport report{watched.path};
+    // The second time by another connection: there may be another owner at the path.
+    for (int i = 0; i < 2; ++i) {
+        bool const is_new = !watched.connection.has_value();
+        try {
+            if (is_new) watched.connection.emplace(watched.path, ConnectOptions{name_, timeout_});
+            report.owner = watched.connection->owner();
+            report.blocks = blocks_of(watched.connection->status());
+            report.when = std::chrono::steady_clock::now();
+            report.error.clear();
+            return report;
+        } catch (Error const& error) {
+            watched.connection.reset();
+            report.error = error.what();
+            if (is_new) return report;
+        }
+    }
+    return report;
+}
+
+ChannelCounters all_of(ServedBlock const& block) {
+    ChannelCounters sum = block.gone;
+    sum.submitted += block.counters.submitted;
+    sum.answered += block.counters.answered;
+    sum.taken += block.counters.taken;
+    sum.dropped += block.counters.dropped;
+    sum.stalls += block.counters.stalls;
+    sum.depth = block.counters.depth;
+    return sum;
+}
+
+nlohmann::json to_json(ChannelCounters const& counters) {
+    return {{"submitted", counters.submitted}, {"answered", counters.answered},
+            {"taken", counters.taken},         {"dropped", counters.dropped},
+            {"stalls", counters.stalls},       {"depth", counters.depth}};
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What owners of kernels say of their blocks and what goes through them, asked again and again.
+#pragma once
+
+#include <carillon/connection.hpp>
+#include <chrono>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace carillon::tool {
+
+// A block of a kernel that somebody serves.
+struct WatchedBlock {
+    std::string kernel;  // that clients ask for
+    KernelState state = KernelState::running;
+    std::size_t index = 0;
+    ServedBlock served{};
+};
+
+// What the owner at a path said, or why none did.
+struct OwnerReport {
+    std::string path;
+    std::string error{};  // empty if it was asked
+    ConnectedOwner owner{};
+    std::vector<WatchedBlock> blocks{};
+    std::chrono::steady_clock::time_point when{};
+};
+
+// Stays connected between two questions, and connects anew where an owner has been started again.
+class WatchedOwners {
+   public:
+    // `name`: how its connections are called. Each owner may take `timeout` to answer.
+    WatchedOwners(std::vector<std::string> const& paths, std::string name,
+                  std::chrono::nanoseconds timeout);
+    // One report of each path, in their order. An owner that has gone is a report too.
+    [[nodiscard]] std::vector<OwnerReport> ask();
+
+   private:
+    struct Watched {
+        std::string path;
+        std::optional<Connection> connection{};
+    };
+    [[nodiscard]] OwnerReport ask(Watched& watched) const;
+
+    std::vector<Watched> watched_;
+    std::string name_;
+    std::chrono::nanoseconds timeout_;
+};
+
+// Of all clients that a block has had, with the one that it has: `depth` is that one's.
+[[nodiscard]] ChannelCounters all_of(ServedBlock const& block);
+
+[[nodiscard]] nlohmann::json to_json(ChannelCounters const& counters);
+
+}  // namespace carillon::tool

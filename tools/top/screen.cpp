@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/screen.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <carillon/error.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <sstream>
+
+namespace carillon::tool {
+namespace {
+
+// ECMA-48 and what xterm has made common; every terminal since understands them.
+constexpr char const* other_screen = "\x1b[?1049h\x1b[?25l";
+constexpr char const* first_screen = "\x1b[?25h\x1b[?1049l";
+constexpr char const* top_left = "\x1b[H";
+constexpr char const* clear_to_end_of_line = "\x1b[K";
+constexpr char const* clear_below = "\x1b[J";
+constexpr char control_c = 3;
+
+// The first so many characters, of UTF-8.
+std::string first_characters(std::string const& line, std::size_t most) {
+    std::size_t at = 0;
+    auto const begins = [&] { return (static_cast<unsigned char>(line[at]) & 0xc0U) != 0x80; };
+    for (std::size_t seen = 0; at < line.size(); ++at) {
+        if (begins() && seen++ == most) break;
+    }
+    return line.substr(0, at);
+}
+
+}  // namespace
+
+Ends::Ends() {
+    ::sigset_t set;
+    ::sigemptyset(&set);
+    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    signals_ = FileDescriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (signals_.get() < 0) throw SystemError("signalfd", errno, "");
+}
+
+bool Ends::come_within(std::chrono::milliseconds time, bool keys) {
+    auto const end = std::chrono::steady_clock::now() + time;
+    for (;;) {
+        auto const left = std::chrono::ceil<std::chrono::milliseconds>(
+            std::max(end - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0)));
+        std::array<::pollfd, 2> watched{
+            {{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
+        (void)::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
+        if (watched[0].revents != 0) return true;
+        if (watched[1].revents == 0) {
+            if (left.count() == 0) return false;
+            continue;
+        }
+        if (key_ends()) return true;
+    }
+}
+
+bool Ends::key_ends() {
+    std::array<char, 64> keys{};
+    ssize_t const got = ::read(STDIN_FILENO, keys.data(), keys.size());
+    if (got <= 0) return true;  // nobody types any more
+    return std::any_of(keys.begin(), keys.begin() + got,
+                       [](char key) { return key == 'q' || key == 'Q' || key == control_c; });
+}
+
+bool Screen::there() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
+
+Screen::Screen() {
+    if (::tcgetattr(STDIN_FILENO, &before_) != 0) throw SystemError("tcgetattr", errno, "");
+    ::termios keys = before_;
+    // Ctrl-C and Ctrl-Z are keys as well: nothing stops the program before it has tidied up.
+    keys.c_lflag &= ~static_cast<::tcflag_t>(ICANON | ECHO | ISIG);
+    keys.c_cc[VMIN] = 0;
+    keys.c_cc[VTIME] = 0;
+    if (::tcsetattr(STDIN_FILENO, TCSANOW, &keys) != 0) throw SystemError("tcsetattr", errno, "");
+    std::fputs(other_screen, stdout);
+}
+
+Screen::~Screen() {
+    std::fputs(first_screen, stdout);
+    std::fflush(stdout);
+    (void)::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+}
+
+void Screen::draw(std::string const& text) {
+    ::winsize size{};
+    bool const known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0;
+    std::size_t const rows = known ? size.ws_row : 24;
+    std::size_t const columns = known && size.ws_col != 0 ? size.ws_col : 80;
+    std::string frame = top_left;
+    std::istringstream lines(text);
+    std::string line;
+    for (std::size_t i = 0; i < rows && std::getline(lines, line); ++i) {
+        if (i != 0) frame += '\n';
+        frame += first_characters(line, columns);
+        frame += clear_to_end_of_line;
+    }
+    frame += clear_below;
+    std::fwrite(frame.data(), 1, frame.size(), stdout);
+    std::fflush(stdout);
+}
+
+}  // namespace carillon::tool

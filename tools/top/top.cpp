@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/top.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+
+namespace carillon::tool {
+namespace {
+
+double rate_of(std::uint64_t before, std::uint64_t now, double seconds) {
+    return now < before ? 0 : static_cast<double>(now - before) / seconds;
+}
+
+// The report before, where there is one of the same owner.
+OwnerReport const& earlier(std::vector<OwnerReport> const& before, std::size_t index) {
+    static OwnerReport const none{};
+    return index < before.size() ? before[index] : none;
+}
+
+constexpr char const* row_format =
+    "  {:<16} {:>5}  {:<5} {:<24} {:>8} {:>6} {:>12} {:>12} {:>14} {:>9} {:>9} {:>7}\n";
+
+std::string title() {
+    return fmt::format(row_format, "kernel", "block", "is", "client", "process", "depth", "sent/s",
+                       "answered/s", "sent", "stalls/s", "dropped", "beats/s");
+}
+
+std::string row(WatchedBlock const& block, BlockRates const& rate) {
+    ServedBlock const& served = block.served;
+    return fmt::format(row_format, block.kernel, block.index, to_string(served.activity),
+                       served.client.empty() ? "-" : served.client,
+                       served.client.empty() ? "-" : std::to_string(served.process),
+                       served.counters.depth, fmt::format("{:.0f}", rate.submitted),
+                       fmt::format("{:.0f}", rate.answered), all_of(served).submitted,
+                       fmt::format("{:.0f}", rate.stalls), all_of(served).dropped,
+                       fmt::format("{:.0f}", rate.beats));
+}
+
+nlohmann::json block_json(WatchedBlock const& block, BlockRates const& rate) {
+    ServedBlock const& served = block.served;
+    nlohmann::json json{{"kernel", block.kernel},
+                        {"state", to_string(block.state)},
+                        {"block", block.index},
+                        {"activity", to_string(served.activity)},
+                        {"counters", to_json(served.counters)},
+                        {"gone", to_json(served.gone)},
+                        {"beats", served.beats.seen},
+                        {"per_second",
+                         {{"submitted", rate.submitted},
+                          {"answered", rate.answered},
+                          {"stalls", rate.stalls},
+                          {"beats", rate.beats}}}};
+    if (!served.client.empty()) {
+        json["client"] = served.client;
+        json["process"] = served.process;
+        json["user"] = served.user;
+    }
+    return json;
+}
+
+}  // namespace
+
+std::vector<BlockRates> rates(OwnerReport const& before, OwnerReport const& now) {
+    std::vector<BlockRates> all(now.blocks.size());
+    double const seconds = std::chrono::duration<double>(now.when - before.when).count();
+    bool const same = before.error.empty() && now.error.empty() &&
+                      before.owner.instance == now.owner.instance &&
+                      before.blocks.size() == now.blocks.size();
+    if (!same || seconds <= 0) return all;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        ServedBlock const& was = before.blocks[i].served;
+        ServedBlock const& is = now.blocks[i].served;
+        ChannelCounters const then = all_of(was);
+        ChannelCounters const counters = all_of(is);
+        all[i] = {rate_of(then.submitted, counters.submitted, seconds),
+                  rate_of(then.answered, counters.answered, seconds),
+                  rate_of(then.stalls, counters.stalls, seconds),
+                  rate_of(was.beats.seen, is.beats.seen, seconds)};
+    }
+    return all;
+}
+
+std::string to_text(std::vector<OwnerReport> const& before, std::vector<OwnerReport> const& now) {
+    std::string text;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        OwnerReport const& report = now[i];
+        if (!report.error.empty()) {
+            text += fmt::format("{}: {}\n", report.path, report.error);
+            continue;
+        }
+        text += fmt::format("{}: {}, process {}\n", report.path, report.owner.name,
+                            report.owner.process);
+        text += title();
+        std::vector<BlockRates> const rate = rates(earlier(before, i), report);
+        for (std::size_t each = 0; each < rate.size(); ++each) {
+            text += row(report.blocks[each], rate[each]);
+        }
+    }
+    return text;
+}
+
+nlohmann::json to_json(std::vector<OwnerReport> const& before,
+                       std::vector<OwnerReport> const& now) {
+    nlohmann::json owners = nlohmann::json::array();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        OwnerReport const& report = now[i];
+        if (!report.error.empty()) {
+            owners.push_back({{"path", report.path}, {"error", report.error}});
+            continue;
+        }
+        nlohmann::json blocks = nlohmann::json::array();
+        std::vector<BlockRates> const rate = rates(earlier(before, i), report);
+        for (std::size_t each = 0; each < rate.size(); ++each) {
+            blocks.push_back(block_json(report.blocks[each], rate[each]));
+        }
+        owners.push_back({{"path", report.path},
+                          {"name", report.owner.name},
+                          {"process", report.owner.process},
+                          {"instance", report.owner.instance},
+                          {"blocks", std::move(blocks)}});
+    }
+    return {{"owners", std::move(owners)}};
+}
+
+}  // namespace carillon::tool
