@@ -17,6 +17,7 @@
 #include "ipc/ipc.hpp"
 #include "load/load.hpp"
 #include "ls/ls.hpp"
+#include "metrics/metrics.hpp"
 #include "rate/rate.hpp"
 #include "replay/replay.hpp"
 #include "rtt/rtt.hpp"
@@ -60,6 +61,8 @@ constexpr Entry entries[] = {
     {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
     {"ls", "who serves kernels to other processes, and who has which of their blocks",
      make_ls_command},
+    {"metrics", "what goes through the kernels that are served, for Prometheus",
+     make_metrics_command},
     {"top", "what goes through the kernels that are served, live", make_top_command},
     {"tune",
      "finds the SMs and cores with the shortest calls, and keeps them in a profile "

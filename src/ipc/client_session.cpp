@@ -162,7 +162,9 @@ OwnerStatus ClientSession::status() {
             objects = seen.objects;
             places = seen.places;
             if (objects == 0) break;
-            if (place == 0) status.objects.push_back({seen.object, seen.kind, seen.state, {}});
+            if (place == 0) {
+                status.objects.push_back({seen.object, seen.kind, seen.state, seen.emulated, {}});
+            }
             status.objects.back().blocks.push_back(
                 {seen.activity,
                  seen.client,

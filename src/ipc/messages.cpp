@@ -156,6 +156,7 @@ void fields(Wire& wire, Seen& seen) {
     counter_fields(wire, "gone", seen.gone);
     wire.raw("beats", seen.beats);
     wire_number(wire, "beat_age_ms", seen.beat_age_ms, 0, most_milliseconds);
+    wire_flag(wire, "emulated", seen.emulated);
 }
 
 struct Header {

@@ -138,6 +138,7 @@ struct Seen {                   // owner: to Look
     WireCounters gone;
     std::uint64_t beats = 0;
     std::uint64_t beat_age_ms = 0;
+    bool emulated = false;  // the device
     bool operator==(Seen const&) const = default;
 };
 

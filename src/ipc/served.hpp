@@ -48,6 +48,7 @@ class Served {
     [[nodiscard]] virtual unsigned places() const = 0;
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
     [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
+    [[nodiscard]] virtual bool emulated() const = 0;  // its device
     // What has gone through a place, and how often it was heard of: of kernels alone.
     virtual void count(unsigned /*place*/, Seen& /*seen*/) const {}
     // How many bytes a client gets that has a place.

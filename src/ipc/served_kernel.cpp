@@ -28,6 +28,7 @@ class ServedKernel final : public Served {
     BlockActivity activity(unsigned block) const override {
         return kernel().activity(block, leases_->lent(block));
     }
+    bool emulated() const override { return leases_->device().info().emulated; }
     void count(unsigned block, Seen& seen) const override {
         Leases::Counters const counters = leases_->counters(block);
         seen.counters = to_wire(counters.now);

@@ -19,6 +19,7 @@ class ServedObjectEnd final : public Served {
     BlockActivity activity(unsigned /*place*/) const override {
         return object_->lent() ? BlockActivity::busy : BlockActivity::idle;
     }
+    bool emulated() const override { return object_->device().info().emulated; }
     std::size_t bytes_of_place() const override { return object_->bytes(); }
 
     unsigned descriptors_of_place() const override { return object_->descriptors(); }

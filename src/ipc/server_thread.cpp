@@ -289,6 +289,7 @@ void ServerThread::see(Served const& object, unsigned place, Seen& seen) const {
     seen.state = object.state(true);
     seen.places = object.places();
     seen.activity = object.activity(place);
+    seen.emulated = object.emulated();
     object.count(place, seen);
     for (auto const& each : sessions_) {
         for (auto const& [lease, held] : each->leases) {

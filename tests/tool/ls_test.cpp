@@ -49,7 +49,8 @@ TEST_F(LsTest, ownerIsListedWithItsBlocksAndClients) {
 
     std::string const text = to_text(listed);
     EXPECT_NE(text.find("twice.sock: twice, process "), std::string::npos) << text;
-    EXPECT_NE(text.find("  twice: kernel running, 1 of 3 blocks lent\n"), std::string::npos)
+    EXPECT_NE(text.find("  twice: kernel running on the EMULATED device, 1 of 3 blocks lent\n"),
+              std::string::npos)
         << text;
     EXPECT_NE(text.find("a feed"), std::string::npos) << text;
     nlohmann::json const json = to_json(listed);

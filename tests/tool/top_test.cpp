@@ -91,6 +91,7 @@ TEST_F(WatchedOwnersTest, ownersAreShownBesideOneThatIsNotThere) {
     EXPECT_NE(text.find("/b: "), std::string::npos) << text;
     EXPECT_NE(text.find("No such file"), std::string::npos) << text;
     EXPECT_NE(text.find(" a feed "), std::string::npos) << text;
+    EXPECT_NE(text.find(", EMULATED device\n"), std::string::npos) << text;
     nlohmann::json const json = to_json({}, now);
     EXPECT_EQ(json["owners"][0]["error"], now[0].error);
     EXPECT_EQ(json["owners"][1]["blocks"][0]["client"], "a feed");

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -16,6 +17,8 @@ import tempfile
 import termios
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 CARILLON = sys.argv.pop(1)
 PATIENCE = 60
@@ -114,6 +117,85 @@ class TopTest(unittest.TestCase):
             with self.subTest(arguments):
                 paths = [self.path] if arguments else []
                 self.assertEqual(run("top", *paths, *arguments).returncode, 2)
+
+
+def samples(text):
+    """{(name, labels): value} of what is in the text exposition format, version 0.0.4; each line
+    is looked at, as a scraper does that refuses all for one."""
+    name, value = r"[a-zA-Z_:][a-zA-Z0-9_:]*", r"[-+]?(?:[0-9.]+(?:e[-+]?[0-9]+)?|Inf|NaN)"
+    label = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
+    found, types = {}, {}
+    if not text.endswith("\n"):
+        raise ValueError("the last line has no end")
+    for line in text.split("\n")[:-1]:
+        if match := re.fullmatch(rf"# TYPE ({name}) (counter|gauge)", line):
+            if match[1] in types:
+                raise ValueError(f"a second type: {line}")
+            types[match[1]] = match[2]
+        elif match := re.fullmatch(rf"({name}){{({label}(?:,{label})*)}} ({value})", line):
+            labels = re.findall(label, match[2])
+            key = match[1], frozenset(labels)
+            if match[1] not in types or key in found or len(dict(labels)) != len(labels):
+                raise ValueError(f"no type before it, or given twice: {line}")
+            if (types[match[1]] == "counter") != match[1].endswith("_total"):
+                raise ValueError(f"a name that is not its type's: {line}")
+            found[key] = float(match[match.lastindex])
+        elif not re.fullmatch(rf"# HELP {name} [^\n]+", line):
+            raise ValueError(line)
+    return found
+
+
+class MetricsTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, 'a "b" \\.sock')
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def assert_down(self, text):
+        path = self.path.replace("\\", r"\\").replace('"', r'\"')
+        self.assertEqual(samples(text), {("carillon_up", frozenset({("path", path)})): 0})
+
+    def test_owner_that_is_not_there_is_down_and_no_failure(self):
+        result = run("metrics", self.path, self.path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_down(result.stdout)
+
+    def test_metrics_are_served_by_http(self):
+        with subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "127.0.0.1:0"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            said = process.stdout.readline()
+            if not said:
+                self.assertIn("no HTTP", process.stderr.read())
+                self.skipTest("a build without HTTP")
+            url = said.split()[-1]
+            for _ in range(2):
+                with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+                    self.assertEqual(answer.headers["Content-Type"],
+                                     "text/plain; version=0.0.4; charset=utf-8")
+                    self.assert_down(answer.read().decode())
+            with self.assertRaises(urllib.error.HTTPError) as raised:
+                urllib.request.urlopen(url + "/else", timeout=PATIENCE)
+            self.assertEqual(raised.exception.code, 404)
+            raised.exception.close()
+            # The port is this process's alone.
+            second = run("metrics", self.path, "--listen", url.split("/")[2])
+            self.assertEqual(second.returncode, 1)
+            self.assertIn("listen at 127.0.0.1:", second.stderr)
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE)
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(process.stderr.read(), "")
+
+    def test_bad_usage_exits_2(self):
+        for where in ("9100", "127.0.0.1:", ":9100", "127.0.0.1:99999", "::1:9100", "a:b"):
+            with self.subTest(where):
+                result = run("metrics", self.path, "--listen", where)
+                if "no HTTP" in result.stderr:
+                    self.skipTest("a build without HTTP")
+                self.assertEqual(result.returncode, 2)
+                self.assertIn("is not HOST:PORT", result.stderr)
 
 
 if __name__ == "__main__":

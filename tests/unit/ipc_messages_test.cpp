@@ -86,7 +86,8 @@ TEST(IpcMessagesTest, everyKindComesAsItWasSent) {
                            {6, 5, 4, 3, 2, 1},
                            {16, 15, 14, 13, 12, 11},
                            22,
-                           23});
+                           23,
+                           true});
     expect_round_trip(Seen{});
     Attached without_host = an_attached();
     without_host.host_bytes = 0;
@@ -134,7 +135,7 @@ TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     EXPECT_EQ(encode(1, Notice{"x", KernelState::running, ""}).size(), header + name + 1 + 256);
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
     EXPECT_EQ(encode(1, Look{1, 1}).size(), header + 8);
-    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16 + 2 * 44 + 16);
+    EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16 + 2 * 44 + 17);
 }
 
 TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {

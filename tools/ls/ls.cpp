@@ -33,7 +33,8 @@ std::string to_text(ServedObject const& object) {
         object.blocks, [](ServedBlock const& block) { return !block.client.empty(); });
     std::string text = fmt::format("  {}: {}", object.name, to_string(object.kind));
     text += object.kind == ObjectKind::kernel
-                ? fmt::format(" {}, {} of {} blocks lent\n", to_string(object.state), lent,
+                ? fmt::format(" {}{}, {} of {} blocks lent\n", to_string(object.state),
+                              object.emulated ? " on the EMULATED device" : "", lent,
                               object.blocks.size())
                 : fmt::format(", {}\n", lent == 0 ? "not lent" : "lent");
     if (lent != 0) {
@@ -65,6 +66,7 @@ nlohmann::json to_json(ServedObject const& object) {
     return {{"name", object.name},
             {"kind", to_string(object.kind)},
             {"state", to_string(object.state)},
+            {"emulated", object.emulated},
             {"blocks", std::move(blocks)}};
 }
 

@@ -63,12 +63,14 @@ std::string headline(DeviceInfo const& info) {
 }
 
 void write_json(std::string const& path, json const& value) {
+    // A client of another process may call itself by bytes that are no UTF-8.
+    std::string const text = value.dump(2, ' ', false, json::error_handler_t::replace);
     if (path == "-") {
-        std::cout << value.dump(2) << '\n';
+        std::cout << text << '\n';
         return;
     }
     std::ofstream file(path);
-    file << value.dump(2) << '\n';
+    file << text << '\n';
     file.close();
     if (!file) throw SystemError("write " + path, errno);
 }

@@ -14,7 +14,7 @@ std::vector<WatchedBlock> blocks_of(OwnerStatus const& status) {
         if (object.kind != ObjectKind::kernel) continue;
         std::size_t index = 0;
         for (ServedBlock const& block : object.blocks) {
-            all.push_back({object.name, object.state, index++, block});
+            all.push_back({object.name, object.state, object.emulated, index++, block});
         }
     }
     return all;

@@ -16,6 +16,7 @@ namespace carillon::tool {
 struct WatchedBlock {
     std::string kernel;  // that clients ask for
     KernelState state = KernelState::running;
+    bool emulated = false;
     std::size_t index = 0;
     ServedBlock served{};
 };

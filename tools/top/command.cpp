@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "command/ends.hpp"
 #include "top/screen.hpp"
 #include "top/top.hpp"
 
@@ -55,7 +56,9 @@ class TopCommand final : public Command {
     void show(std::vector<OwnerReport> const& before, std::vector<OwnerReport> const& now,
               bool draws) const {
         if (json_) {
-            fmt::print("{}\n", to_json(before, now).dump());
+            using Json = nlohmann::json;
+            fmt::print("{}\n",
+                       to_json(before, now).dump(-1, ' ', false, Json::error_handler_t::replace));
         } else if (draws) {
             Screen::draw(fmt::format("carillon top: every {} s, q leaves\n\n", interval_) +
                          to_text(before, now));

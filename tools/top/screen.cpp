@@ -2,16 +2,11 @@
 #include "top/screen.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <carillon/error.hpp>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <sstream>
 
@@ -24,7 +19,6 @@ constexpr char const* first_screen = "\x1b[?25h\x1b[?1049l";
 constexpr char const* top_left = "\x1b[H";
 constexpr char const* clear_to_end_of_line = "\x1b[K";
 constexpr char const* clear_below = "\x1b[J";
-constexpr char control_c = 3;
 
 // The first so many characters, of UTF-8.
 std::string first_characters(std::string const& line, std::size_t most) {
@@ -37,40 +31,6 @@ std::string first_characters(std::string const& line, std::size_t most) {
 }
 
 }  // namespace
-
-Ends::Ends() {
-    ::sigset_t set;
-    ::sigemptyset(&set);
-    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
-    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    signals_ = FileDescriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (signals_.get() < 0) throw SystemError("signalfd", errno, "");
-}
-
-bool Ends::come_within(std::chrono::milliseconds time, bool keys) {
-    auto const end = std::chrono::steady_clock::now() + time;
-    for (;;) {
-        auto const left = std::chrono::ceil<std::chrono::milliseconds>(
-            std::max(end - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0)));
-        std::array<::pollfd, 2> watched{
-            {{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
-        (void)::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
-        if (watched[0].revents != 0) return true;
-        if (watched[1].revents == 0) {
-            if (left.count() == 0) return false;
-            continue;
-        }
-        if (key_ends()) return true;
-    }
-}
-
-bool Ends::key_ends() {
-    std::array<char, 64> keys{};
-    ssize_t const got = ::read(STDIN_FILENO, keys.data(), keys.size());
-    if (got <= 0) return true;  // nobody types any more
-    return std::any_of(keys.begin(), keys.begin() + got,
-                       [](char key) { return key == 'q' || key == 'Q' || key == control_c; });
-}
 
 bool Screen::there() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 

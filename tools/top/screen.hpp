@@ -3,27 +3,10 @@
 #pragma once
 
 #include <termios.h>
-#include <carillon/memory.hpp>
 
-#include <chrono>
 #include <string>
 
 namespace carillon::tool {
-
-// What ends a program that looks again and again. Made before any thread is, so that none of them
-// takes the signals.
-class Ends {
-   public:
-    Ends();
-    // Waits, and says whether the program is to end: by a signal, or by q or Ctrl-C where `keys`
-    // are looked at.
-    [[nodiscard]] bool come_within(std::chrono::milliseconds time, bool keys);
-
-   private:
-    [[nodiscard]] static bool key_ends();
-
-    FileDescriptor signals_;
-};
 
 // The other screen of the terminal that standard output is, without a cursor, and keys as they are
 // typed. Its destructor gives back what was there.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -42,6 +43,7 @@ nlohmann::json block_json(WatchedBlock const& block, BlockRates const& rate) {
     ServedBlock const& served = block.served;
     nlohmann::json json{{"kernel", block.kernel},
                         {"state", to_string(block.state)},
+                        {"emulated", block.emulated},
                         {"block", block.index},
                         {"activity", to_string(served.activity)},
                         {"counters", to_json(served.counters)},
@@ -90,8 +92,9 @@ std::string to_text(std::vector<OwnerReport> const& before, std::vector<OwnerRep
             text += fmt::format("{}: {}\n", report.path, report.error);
             continue;
         }
-        text += fmt::format("{}: {}, process {}\n", report.path, report.owner.name,
-                            report.owner.process);
+        bool const emulated = std::ranges::any_of(report.blocks, &WatchedBlock::emulated);
+        text += fmt::format("{}: {}, process {}{}\n", report.path, report.owner.name,
+                            report.owner.process, emulated ? ", EMULATED device" : "");
         text += title();
         std::vector<BlockRates> const rate = rates(earlier(before, i), report);
         for (std::size_t each = 0; each < rate.size(); ++each) {

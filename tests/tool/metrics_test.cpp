@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metrics/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace carillon::tool {
+namespace {
+
+OwnerReport metrics_report() {
+    OwnerReport report{"/run/a.sock"};
+    report.owner = {"desk", 17, 99};
+    WatchedBlock block{"quotes"};
+    block.emulated = true;
+    block.served.counters = {5, 4, 3, 2, 1, 2};
+    block.served.gone = {100, 100, 90, 10, 0, 0};
+    block.served.beats = {7, std::chrono::milliseconds(1500)};
+    block.served.client = "feed";
+    block.served.process = 18;
+    block.served.user = 1000;
+    report.blocks = {block};
+    return report;
+}
+
+void expect_line(std::string const& text, std::string const& line) {
+    EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << "\n\n" << text;
+}
+
+TEST(MetricsTest, everyCounterIsGivenForTheClientAndForThoseBefore) {
+    std::string const text = to_metrics({metrics_report()});
+    std::string const block = R"(path="/run/a.sock",kernel="quotes",block="0")";
+    expect_line(text, R"(carillon_up{path="/run/a.sock"} 1)");
+    expect_line(text, R"(carillon_owner_info{path="/run/a.sock",name="desk",process="17"} 1)");
+    expect_line(text, R"(carillon_kernel_info{path="/run/a.sock",kernel="quotes",)"
+                      R"(state="running",emulated="true"} 1)");
+    expect_line(text, "carillon_requests_submitted_total{" + block + R"(,client="feed"} 5)");
+    expect_line(text, "carillon_requests_submitted_total{" + block + R"(,client=""} 100)");
+    expect_line(text, "carillon_requests_answered_total{" + block + R"(,client="feed"} 4)");
+    expect_line(text, "carillon_replies_taken_total{" + block + R"(,client="feed"} 3)");
+    expect_line(text, "carillon_requests_dropped_total{" + block + R"(,client="feed"} 2)");
+    expect_line(text, "carillon_ring_stalls_total{" + block + R"(,client="feed"} 1)");
+    expect_line(text, "carillon_requests_under_way{" + block + "} 2");
+    expect_line(text, "carillon_block_heartbeats_total{" + block + "} 7");
+    expect_line(text, "carillon_block_heartbeat_age_seconds{" + block + "} 1.500");
+    expect_line(text, "carillon_block_activity{" + block + R"(,activity="idle"} 1)");
+    expect_line(text, "carillon_block_activity{" + block + R"(,activity="stuck"} 0)");
+    expect_line(text, "carillon_block_client_info{" + block +
+                          R"(,client="feed",process="18",user="1000"} 1)");
+}
+
+TEST(MetricsTest, ownerThatHasGoneIsNotUp) {
+    std::string const text = to_metrics({{"/run/gone.sock", "nobody"}, metrics_report()});
+    expect_line(text, R"(carillon_up{path="/run/gone.sock"} 0)");
+    expect_line(text, R"(carillon_up{path="/run/a.sock"} 1)");
+    EXPECT_EQ(text.find("gone.sock\",kernel"), std::string::npos);
+}
+
+TEST(MetricsTest, blockWithoutAClientHasItsSumsAlone) {
+    OwnerReport report = metrics_report();
+    report.blocks[0].served.client.clear();
+    std::string const text = to_metrics({report});
+    EXPECT_NE(text.find(R"(client=""} 100)"), std::string::npos);
+    EXPECT_EQ(text.find("client=\"feed\""), std::string::npos);
+    EXPECT_EQ(text.find("carillon_block_client_info{"), std::string::npos);
+}
+
+// Catches one client whose name makes the scraper refuse everything.
+TEST(MetricsTest, labelsAreEscapedAndAreUtf8) {
+    EXPECT_EQ(label_value("a\"b\\c\nd"), R"(a\"b\\c\nd)");
+    EXPECT_EQ(label_value("caf\xc3\xa9"), "caf\xc3\xa9");
+    EXPECT_EQ(label_value("\xff\xc3"), "\xef\xbf\xbd\xef\xbf\xbd");
+    EXPECT_EQ(label_value(""), "");
+}
+
+}  // namespace
+}  // namespace carillon::tool

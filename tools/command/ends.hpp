@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a command ends that goes on until it is told to.
+#pragma once
+
+#include <carillon/memory.hpp>
+#include <chrono>
+
+namespace carillon::tool {
+
+// What ends a program that looks again and again. Made before any thread is, so that none of them
+// takes the signals.
+class Ends {
+   public:
+    Ends();
+    // Waits, and says whether the program is to end: by a signal, or by q or Ctrl-C where `keys`
+    // are looked at.
+    [[nodiscard]] bool come_within(std::chrono::milliseconds time, bool keys = false);
+    // By a signal: which one.
+    [[nodiscard]] int await();
+
+   private:
+    [[nodiscard]] static bool key_ends();
+
+    FileDescriptor signals_;
+};
+
+}  // namespace carillon::tool

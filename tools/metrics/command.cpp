@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "command/ends.hpp"
+#include "metrics/endpoint.hpp"
+#include "metrics/metrics.hpp"
+
+namespace carillon::tool {
+namespace {
+
+class MetricsCommand final : public Command {
+   public:
+    void add_options(CLI::App& command_line) override {
+        command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
+        command_line.add_option("--listen", listen_,
+                                "HOST:PORT: answers GET /metrics there, until SIGINT or SIGTERM; "
+                                "port 0: any that is free");
+        command_line.add_option("--timeout-ms", timeout_ms_, "how long each may take to answer")
+            ->check(CLI::Range(1, 60'000))
+            ->capture_default_str();
+    }
+
+    void run() override {
+        Ends ends;
+        WatchedOwners owners(each_once(), "carillon metrics",
+                             std::chrono::milliseconds(timeout_ms_));
+        if (listen_.empty()) {
+            fmt::print("{}", to_metrics(owners.ask()));
+            return;
+        }
+        MetricsEndpoint const endpoint(listen_, [&] { return to_metrics(owners.ask()); });
+        fmt::print("metrics at {}\n", endpoint.address());
+        std::fflush(stdout);
+        (void)ends.await();
+    }
+
+   private:
+    // A series is given once.
+    [[nodiscard]] std::vector<std::string> each_once() const {
+        std::vector<std::string> paths;
+        for (std::string const& path : paths_) {
+            if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
+        }
+        return paths;
+    }
+
+    std::vector<std::string> paths_;
+    std::string listen_;
+    int timeout_ms_ = 1000;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_metrics_command() { return std::make_unique<MetricsCommand>(); }
+
+}  // namespace carillon::tool

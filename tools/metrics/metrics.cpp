@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metrics/metrics.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace carillon::tool {
+namespace {
+
+using Reports = std::vector<OwnerReport>;
+using BlockLabels = std::function<void(OwnerReport const&, WatchedBlock const&)>;
+
+void head(std::string& text, std::string_view name, std::string_view type, std::string_view help) {
+    text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+}
+
+std::string path_label(OwnerReport const& report) {
+    return fmt::format("path=\"{}\"", label_value(report.path));
+}
+std::string kernel_labels(OwnerReport const& report, WatchedBlock const& block) {
+    return fmt::format("{},kernel=\"{}\"", path_label(report), label_value(block.kernel));
+}
+std::string block_labels(OwnerReport const& report, WatchedBlock const& block) {
+    return fmt::format("{},block=\"{}\"", kernel_labels(report, block), block.index);
+}
+
+void for_blocks(Reports const& reports, BlockLabels const& each) {
+    for (OwnerReport const& report : reports) {
+        for (WatchedBlock const& block : report.blocks) each(report, block);
+    }
+}
+
+void add_owners(std::string& text, Reports const& reports) {
+    head(text, "carillon_up", "gauge", "Whether the owner at the path has answered.");
+    for (OwnerReport const& report : reports) {
+        text +=
+            fmt::format("carillon_up{{{}}} {}\n", path_label(report), report.error.empty() ? 1 : 0);
+    }
+    head(text, "carillon_owner_info", "gauge", "Who serves at the path.");
+    for (OwnerReport const& report : reports) {
+        if (!report.error.empty()) continue;
+        text +=
+            fmt::format("carillon_owner_info{{{},name=\"{}\",process=\"{}\"}} 1\n",
+                        path_label(report), label_value(report.owner.name), report.owner.process);
+    }
+}
+
+void add_kernels(std::string& text, Reports const& reports) {
+    head(text, "carillon_kernel_info", "gauge",
+         "What a kernel is at, and whether its device is the emulated one.");
+    for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        if (block.index != 0) return;
+        text += fmt::format("carillon_kernel_info{{{},state=\"{}\",emulated=\"{}\"}} 1\n",
+                            kernel_labels(report, block), to_string(block.state), block.emulated);
+    });
+}
+
+void add_block_states(std::string& text, Reports const& reports) {
+    head(text, "carillon_block_activity", "gauge", "What a block is at: 1 at that.");
+    for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        for (BlockActivity const each : {BlockActivity::idle, BlockActivity::busy,
+                                         BlockActivity::stuck, BlockActivity::ended}) {
+            text += fmt::format("carillon_block_activity{{{},activity=\"{}\"}} {}\n",
+                                block_labels(report, block), to_string(each),
+                                each == block.served.activity ? 1 : 0);
+        }
+    });
+    head(text, "carillon_block_client_info", "gauge", "The client that has a block.");
+    for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        ServedBlock const& served = block.served;
+        if (served.client.empty()) return;
+        text += fmt::format(
+            "carillon_block_client_info{{{},client=\"{}\",process=\"{}\",user=\"{}\"}} 1\n",
+            block_labels(report, block), label_value(served.client), served.process, served.user);
+    });
+    head(text, "carillon_block_heartbeats_total", "counter", "Heartbeats that the owner has seen.");
+    for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        text += fmt::format("carillon_block_heartbeats_total{{{}}} {}\n",
+                            block_labels(report, block), block.served.beats.seen);
+    });
+    head(text, "carillon_block_heartbeat_age_seconds", "gauge", "How old the last heartbeat is.");
+    for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        text += fmt::format("carillon_block_heartbeat_age_seconds{{{}}} {:.3f}\n",
+                            block_labels(report, block),
+                            std::chrono::duration<double>(block.served.beats.age).count());
+    });
+}
+
+struct Counter {
+    char const* name;
+    char const* help;
+    std::uint64_t ChannelCounters::*value;
+};
+constexpr std::array<Counter, 5> counters{{
+    {"carillon_requests_submitted_total", "Requests that the client has sent.",
+     &ChannelCounters::submitted},
+    {"carillon_requests_answered_total", "Requests whose reply the kernel has written.",
+     &ChannelCounters::answered},
+    {"carillon_replies_taken_total", "Replies that have left the reply ring.",
+     &ChannelCounters::taken},
+    {"carillon_requests_dropped_total", "Requests whose reply nobody gets.",
+     &ChannelCounters::dropped},
+    {"carillon_ring_stalls_total", "Requests, or rows of them, that met a full ring.",
+     &ChannelCounters::stalls},
+}};
+
+// The client's own, and those of all before it under no name: the sum over clients only grows.
+void add_counters(std::string& text, Reports const& reports) {
+    for (Counter const& counter : counters) {
+        head(text, counter.name, "counter", counter.help);
+        for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+            ServedBlock const& served = block.served;
+            auto const add = [&](std::string const& client, ChannelCounters const& of) {
+                text += fmt::format("{}{{{},client=\"{}\"}} {}\n", counter.name,
+                                    block_labels(report, block), label_value(client),
+                                    of.*counter.value);
+            };
+            add("", served.gone);
+            if (!served.client.empty()) add(served.client, served.counters);
+        });
+    }
+    head(text, "carillon_requests_under_way", "gauge", "Requests whose reply was not taken yet.");
+    for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
+        text += fmt::format("carillon_requests_under_way{{{}}} {}\n", block_labels(report, block),
+                            block.served.counters.depth);
+    });
+}
+
+// What is not UTF-8 replaced, lest one client's name make the whole answer worthless.
+std::string valid_utf8(std::string const& bytes) {
+    using Json = nlohmann::json;
+    return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace))
+        .get<std::string>();
+}
+
+}  // namespace
+
+std::string label_value(std::string const& bytes) {
+    std::string value;
+    for (char const each : valid_utf8(bytes)) {
+        if (each == '\n') {
+            value += "\\n";
+        } else {
+            if (each == '\\' || each == '"') value += '\\';
+            value += each;
+        }
+    }
+    return value;
+}
+
+std::string to_metrics(Reports const& reports) {
+    std::string text;
+    add_owners(text, reports);
+    add_kernels(text, reports);
+    add_block_states(text, reports);
+    add_counters(text, reports);
+    return text;
+}
+
+}  // namespace carillon::tool
