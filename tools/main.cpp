@@ -21,6 +21,7 @@
 #include "rate/rate.hpp"
 #include "replay/replay.hpp"
 #include "rtt/rtt.hpp"
+#include "serve/serve.hpp"
 #include "soak/soak.hpp"
 #include "top/top.hpp"
 #include "tune/tune.hpp"
@@ -59,6 +60,7 @@ constexpr Entry entries[] = {
      "when processes are killed",
      make_ipc_command},
     {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
+    {"serve", "owns a kernel that clients of other processes command", make_serve_command},
     {"ls", "who serves kernels to other processes, and who has which of their blocks",
      make_ls_command},
     {"metrics", "what goes through the kernels that are served, for Prometheus",

@@ -34,6 +34,8 @@
 #include "carillon/object_kind.hpp"     // IWYU pragma: export
 #include "carillon/placement.hpp"       // IWYU pragma: export
 #include "carillon/ring.hpp"            // IWYU pragma: export
+#include "carillon/served_kernel.hpp"   // IWYU pragma: export
+#include "carillon/served_library.hpp"  // IWYU pragma: export
 #include "carillon/server.hpp"          // IWYU pragma: export
 #include "carillon/shared_objects.hpp"  // IWYU pragma: export
 #include "carillon/ticket.hpp"          // IWYU pragma: export

@@ -69,6 +69,82 @@ class Terminal:
         return self.process.returncode, self.read_until(FIRST_SCREEN)
 
 
+class Served:
+    """An emulated kernel that the command serves at a path."""
+
+    def __init__(self, path, *arguments):
+        self.process = subprocess.Popen([CARILLON, "serve", path, "--device", "emulated", *arguments],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.said = self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def end(self, number):
+        """Its exit status, and what it has said since it served."""
+        self.process.send_signal(number)
+        out, error = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, out + error
+
+
+class ServeTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "kernel.sock")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_signals_end_it_in_order(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with Served(self.path, "--kernel", "count", "--name", "counter") as served:
+                self.assertIn(f"serving count as counter at {self.path}: 1 block on ", served.said)
+                self.assertIn("EMULATED", served.said)
+                listed = run("ls", self.path)
+                self.assertIn("EMULATED", listed.stdout)
+                self.assertEqual(served.end(number),
+                                 (0, "ended: all that was accepted is answered\n"))
+                self.assertFalse(os.path.exists(self.path))
+
+    def test_a_path_has_one_owner(self):
+        with Served(self.path):
+            second = run("serve", self.path, "--device", "emulated")
+            self.assertEqual(second.returncode, 2)
+            self.assertIn(self.path, second.stderr)
+            self.assertEqual(run("ls", self.path).returncode, 0)
+
+    def test_one_that_is_killed_is_followed_by_another(self):
+        with Served(self.path) as first:
+            self.assertEqual(first.end(signal.SIGKILL)[0], -signal.SIGKILL)
+        self.assertIn("carillon_up", run("metrics", self.path).stdout)
+        self.assertEqual(set(samples(run("metrics", self.path).stdout).values()), {0})
+        with Served(self.path, "--blocks", "2") as second:
+            self.assertIn("2 blocks", second.said)
+            self.assertEqual(run("ls", self.path).returncode, 0)
+
+    def test_wrong_library_is_one_line(self):
+        result = run("serve", self.path, "--library", __file__)
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stderr.startswith(f"carillon: serve --library: {__file__}: "))
+        self.assertEqual(result.stdout, "")
+
+    def test_bad_usage_exits_2(self):
+        for arguments in (["--mode", "8"], ["--mode", ""], ["--mode", "1777"], ["--blocks", "0"],
+                          ["--kernel", "none"], ["--kernel", "echo", "--library", "x.so"],
+                          ["--user", "nobody-is-so-called"], ["--idle", "never"],
+                          ["--capacity", "7"], ["--name", ""]):
+            with self.subTest(arguments):
+                result = run("serve", self.path, "--device", "emulated", *arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertEqual(len(result.stderr.splitlines()), 1)
+        self.assertEqual(run("serve").returncode, 2)
+
+
 class TopTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -94,6 +170,32 @@ class TopTest(unittest.TestCase):
                 top.type(b"x")
                 leave(top)
                 self.assert_leaves_as_it_was(top)
+
+    def test_blocks_of_a_kernel_are_shown_until_its_owner_ends(self):
+        with Served(self.path, "--name", "desk", "--blocks", "2") as served, \
+                Terminal("top", self.path, "--interval", "0.05") as top:
+            shown = top.read_until(b"EMULATED", b"  desk                 1  idle ")
+            self.assertIn(b"beats/s", shown)
+            served.end(signal.SIGTERM)
+            top.read_until(b"No such file")
+            with Served(self.path, "--name", "next"):
+                top.read_until(b"  next                 0  idle ")
+                top.type(b"q")
+                self.assert_leaves_as_it_was(top)
+
+    def test_json_has_rates_of_each_block(self):
+        with Served(self.path):
+            looks = [json.loads(line) for line in
+                     run("top", self.path, "--json", "--count", "3", "--interval", "0.3")
+                     .stdout.splitlines()]
+        self.assertEqual(len(looks), 3)
+        for look in looks:
+            block = look["owners"][0]["blocks"][0]
+            self.assertTrue(block["emulated"])
+            self.assertEqual(block["counters"]["submitted"], 0)
+            self.assertEqual(block["per_second"]["submitted"], 0)
+        self.assertGreaterEqual(looks[2]["owners"][0]["blocks"][0]["beats"],
+                                looks[0]["owners"][0]["blocks"][0]["beats"])
 
     def test_lines_are_cut_at_the_edge(self):
         with Terminal("top", self.path, "--interval", "0.05", "--count", "2", columns=20) as top:
@@ -161,6 +263,18 @@ class MetricsTest(unittest.TestCase):
         result = run("metrics", self.path, self.path)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_down(result.stdout)
+
+    def test_an_owner_that_has_gone_leaves_the_others(self):
+        there = os.path.join(self.folder.name, "there.sock")
+        with Served(there, "--name", "desk"):
+            found = samples(run("metrics", self.path, there).stdout)
+        up = {dict(labels)["path"]: value for (name, labels), value in found.items()
+              if name == "carillon_up"}
+        self.assertEqual(sorted(up.values()), [0, 1])
+        self.assertEqual(up[there], 1)
+        counted = {name: dict(labels) for name, labels in found if name.endswith("_total")}
+        self.assertEqual(counted["carillon_requests_submitted_total"],
+                         {"path": there, "kernel": "desk", "block": "0", "client": ""})
 
     def test_metrics_are_served_by_http(self):
         with subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "127.0.0.1:0"],

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CARILLON_SERVED_KERNEL makes of a handler.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/kernel.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/served_library.hpp"
+#include "carillon/server.hpp"
+
+namespace carillon::detail {
+inline namespace CARILLON_TOOLCHAIN {
+
+template <std::size_t size>
+void copy_text(char (&to)[size], std::string_view text) {
+    std::size_t const length = std::min(text.size(), size - 1);
+    std::fill(std::copy_n(text.data(), length, to), to + size, '\0');
+}
+
+[[nodiscard]] inline IdlePolicy idle_policy(std::uint32_t idle, bool emulated) {
+    switch (idle) {
+        case 1:
+            return IdlePolicy::spin();
+        case 2:
+            return IdlePolicy::backoff();
+        case 3:
+            return IdlePolicy::park();
+        default:  // of CPU threads there may be fewer than blocks
+            return emulated ? IdlePolicy::park() : IdlePolicy::spin();
+    }
+}
+
+// What `body` gives, or nothing of that and why.
+template <class Body>
+[[nodiscard]] auto without_throwing(ServedKernelError* error, Body&& body) noexcept
+    -> decltype(body()) {
+    try {
+        *error = {};
+        return body();
+    } catch (UsageError const& thrown) {
+        copy_text(error->text, thrown.what());
+        error->usage = 1;
+    } catch (std::exception const& thrown) {
+        copy_text(error->text, thrown.what());
+    } catch (...) {  // a handler may throw anything
+        copy_text(error->text, "something that is no exception");
+    }
+    return {};
+}
+
+// A kernel, and those that it is served to.
+template <class Handler>
+class ServedKernel {
+   public:
+    explicit ServedKernel(ServedKernelOptions const& options)
+        : device_(Device::open(options.device)),
+          kernel_(device_, {.blocks = options.blocks,
+                            .capacity = options.capacity,
+                            .idle = idle_policy(options.idle, device_.info().emulated)}),
+          server_(kernel_.serve(options.path, serve_options(options))) {}
+
+    [[nodiscard]] ServedKernelFacts facts() const {
+        ServedKernelFacts facts{};
+        copy_text(facts.device, device_.info().name);
+        facts.blocks = kernel_.blocks();
+        facts.emulated = device_.info().emulated ? 1 : 0;
+        return facts;
+    }
+    [[nodiscard]] bool running() const { return kernel_.running(); }
+    void drain(std::chrono::milliseconds timeout) { kernel_.drain(timeout); }
+
+   private:
+    [[nodiscard]] static ServeOptions serve_options(ServedKernelOptions const& options) {
+        ServeOptions serve;
+        serve.name = options.name;
+        serve.mode = options.mode;
+        serve.users.assign(options.users, options.users + options.users_count);
+        serve.groups.assign(options.groups, options.groups + options.groups_count);
+        return serve;
+    }
+
+    Device device_;
+    PersistentKernel<Handler, SharedChannels> kernel_;
+    Server server_;  // goes first: its clients learn that their owner ends
+};
+
+template <class Handler>
+[[nodiscard]] constexpr ServedKernelLibrary served_kernel_library(char const* name) {
+    using Served = ServedKernel<Handler>;
+    return {served_kernel_magic,
+            served_kernel_version,
+            sizeof(ServedKernelLibrary),
+            name,
+            [](ServedKernelOptions const* options, ServedKernelFacts* facts,
+               ServedKernelError* error) -> void* {
+                return without_throwing(error, [&]() -> Served* {
+                    auto served = std::make_unique<Served>(*options);
+                    *facts = served->facts();
+                    return served.release();
+                });
+            },
+            [](void* kernel, ServedKernelError* error) -> std::int32_t {
+                return without_throwing(
+                    error, [&] { return static_cast<Served const*>(kernel)->running() ? 1 : 0; });
+            },
+            [](void* kernel, std::uint64_t milliseconds, ServedKernelError* error) -> std::int32_t {
+                return without_throwing(error, [&] {
+                    static_cast<Served*>(kernel)->drain(std::chrono::milliseconds(milliseconds));
+                    return 1;
+                });
+            },
+            [](void* kernel) { delete static_cast<Served*>(kernel); }};
+}
+
+}  // namespace CARILLON_TOOLCHAIN
+}  // namespace carillon::detail

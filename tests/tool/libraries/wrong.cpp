@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that `carillon serve` must not start: WRONG says what is wrong. What they would run
+// ends the program.
+#include <cstdlib>
+
+#include "carillon/served_library.hpp"
+
+namespace {
+
+[[noreturn]] void* never(carillon::ServedKernelOptions const* /*options*/,
+                         carillon::ServedKernelFacts* /*facts*/,
+                         carillon::ServedKernelError* /*error*/) {
+    std::abort();
+}
+
+constexpr carillon::ServedKernelLibrary good{carillon::served_kernel_magic,
+                                             carillon::served_kernel_version,
+                                             sizeof(carillon::ServedKernelLibrary),
+                                             "wrong",
+                                             never,
+                                             nullptr,
+                                             nullptr,
+                                             nullptr};
+constexpr carillon::ServedKernelLibrary changed(std::uint64_t magic, std::uint32_t version,
+                                                std::uint32_t bytes) {
+    carillon::ServedKernelLibrary library = good;
+    library.magic = magic;
+    library.version = version;
+    library.bytes = bytes;
+    return library;
+}
+
+}  // namespace
+
+extern "C" {
+#if WRONG == 0  // a function
+void carillon_served_kernel() { std::abort(); }
+#elif WRONG == 1  // too few bytes to have a version
+extern char const carillon_served_kernel[4];
+char const carillon_served_kernel[4] = {};
+#elif WRONG == 2  // something else
+extern carillon::ServedKernelLibrary const carillon_served_kernel;
+carillon::ServedKernelLibrary const carillon_served_kernel = changed(1, 1, good.bytes);
+#elif WRONG == 3  // of tomorrow
+extern carillon::ServedKernelLibrary const carillon_served_kernel;
+carillon::ServedKernelLibrary const carillon_served_kernel =
+    changed(good.magic, good.version + 1, good.bytes);
+#elif WRONG == 4  // of another size
+extern carillon::ServedKernelLibrary const carillon_served_kernel;
+carillon::ServedKernelLibrary const carillon_served_kernel =
+    changed(good.magic, good.version, good.bytes - 8);
+#else             // without a kernel
+extern carillon::ServedKernelLibrary const carillon_other_kernel;
+carillon::ServedKernelLibrary const carillon_other_kernel =
+    changed(good.magic, good.version, good.bytes);
+#endif
+}

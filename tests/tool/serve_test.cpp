@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/serve.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <carillon/connection.hpp>
+#include <carillon/error.hpp>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "kernels/serve.hpp"
+#include "support/expect_error.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace carillon::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ServeTest : public testing::Test {
+   protected:
+    [[nodiscard]] ServeRequest serve_request() const {
+        ServeRequest request;
+        request.path = (folder_.path() / "served.sock").string();
+        request.device = "emulated";
+        return request;
+    }
+    [[nodiscard]] static std::filesystem::path wrong_library(int which) {
+        return std::filesystem::path(CARILLON_WRONG_LIBRARIES) /
+               ("libcarillon_wrong_" + std::to_string(which) + ".so");
+    }
+
+   private:
+    test::TemporaryDirectory folder_;
+};
+
+TEST_F(ServeTest, clientsCommandWhatIsBuiltIn) {
+    ServeRequest request = serve_request();
+    request.blocks = 2;
+    request.mode = 0640;
+    request.name = "counter";
+    RunningServed served(*builtin_kernel("count"), request);
+    EXPECT_EQ(served.facts().blocks, 2U);
+    EXPECT_EQ(served.facts().emulated, 1U);
+    EXPECT_NE(std::string(served.facts().device), "");
+    struct ::stat socket {};
+    ASSERT_EQ(::stat(request.path.c_str(), &socket), 0);
+    EXPECT_EQ(socket.st_mode & 0777U, 0640U);
+    Connection const client(request.path);
+    auto channel = client.channel<kernels::ServedAsk, kernels::ServedCount>("counter");
+    EXPECT_EQ(channel.call({4}, 10s).twice, 8U);
+    EXPECT_EQ(channel.call({4}, 10s).served, 1U);
+    EXPECT_TRUE(served.running());
+    served.drain(10'000);
+    EXPECT_FALSE(served.running());
+    EXPECT_THROW((void)channel.call({4}, 10s), StoppedError);
+}
+
+TEST_F(ServeTest, echoIsOfOneLine) {
+    ServeRequest const request = serve_request();
+    RunningServed const served(*builtin_kernel("echo"), request);
+    Connection const client(request.path);
+    auto channel = client.channel<kernels::ServedBytes, kernels::ServedBytes>();
+    kernels::ServedBytes sent{};
+    for (std::uint32_t i = 0; i < 12; ++i) sent.word[i] = i + 1;
+    kernels::ServedBytes const got = channel.call(sent, 10s);
+    EXPECT_EQ(std::memcmp(&got, &sent, sizeof(sent)), 0);
+    EXPECT_EQ(builtin_kernel("none"), nullptr);
+}
+
+TEST_F(ServeTest, userWhoIsNotListedIsLetInWhereTheOwnersIs) {
+    ServeRequest request = serve_request();
+    request.users = {user_number("65533")};
+    RunningServed const served(*builtin_kernel("echo"), request);
+    EXPECT_NO_THROW(Connection(request.path).status()) << "the owner's own user";
+    EXPECT_EQ(user_number("root"), 0U);
+    EXPECT_EQ(group_number("root"), 0U);
+    CARILLON_EXPECT_ERROR((void)user_number("nobody-is-so-called"), UsageError, "no user nobody-");
+    CARILLON_EXPECT_ERROR((void)group_number("99999999999"), UsageError, "no group 9999");
+}
+
+TEST_F(ServeTest, whatCannotBeIsSaidInTheKernelsOwnWords) {
+    ServedKernelLibrary const& echo = *builtin_kernel("echo");
+    ServeRequest request = serve_request();
+    request.capacity = 7;
+    CARILLON_EXPECT_ERROR(RunningServed(echo, request), UsageError, "a capacity of 7");
+    request = serve_request();
+    request.path = "/nowhere/served.sock";
+    CARILLON_EXPECT_ERROR(RunningServed(echo, request), Error, "/nowhere/served.sock");
+    request = serve_request();
+    request.device = "nonsense";
+    CARILLON_EXPECT_ERROR(RunningServed(echo, request), UsageError, "nonsense");
+    request = serve_request();
+    RunningServed const first(echo, request);
+    CARILLON_EXPECT_ERROR(RunningServed(echo, request), UsageError, "served.sock");
+}
+
+TEST_F(ServeTest, wrongLibraryIsNamedWithTheCauseAndNothingOfItIsCalled) {
+    CARILLON_EXPECT_ERROR((void)load_kernel("/nowhere/kernel.so"), UnsupportedError,
+                          "serve --library: /nowhere/kernel.so: cannot open");
+    CARILLON_EXPECT_ERROR((void)load_kernel("/etc/passwd"), UnsupportedError,
+                          "/etc/passwd: invalid ELF header");
+    CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(5)), UnsupportedError,
+                          "it has no carillon_served_kernel");
+    for (int const which : {0, 1, 2}) {
+        SCOPED_TRACE(which);
+        CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(which)), UnsupportedError,
+                              "its carillon_served_kernel is something else");
+    }
+    CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(3)), UnsupportedError,
+                          "its kernel is of version 2, ");
+    CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(4)), UnsupportedError, "build it anew");
+}
+
+}  // namespace
+}  // namespace carillon::tool

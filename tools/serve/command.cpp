@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <carillon/device.hpp>
+#include <carillon/error.hpp>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "command/ends.hpp"
+#include "measure/open.hpp"
+#include "serve/serve.hpp"
+
+namespace carillon::tool {
+namespace {
+
+constexpr std::chrono::milliseconds look_at_kernel{200};
+// As ServedKernelOptions numbers them.
+std::vector<std::string> const idle_policies{"auto", "spin", "backoff", "park"};
+
+class ServeCommand final : public Command {
+   public:
+    void add_options(CLI::App& command_line) override {
+        command_line.add_option("path", request_.path, "of the socket that is made")->required();
+        auto* const library = command_line.add_option(
+            "--library", library_, "a shared library with a kernel: CARILLON_SERVED_KERNEL");
+        command_line
+            .add_option("--kernel", kernel_,
+                        "one that is built in: echo (48 bytes each way) or count (8 bytes there, "
+                        "16 back)")
+            ->check(CLI::IsMember({"echo", "count"}))
+            ->excludes(library)
+            ->capture_default_str();
+        command_line.add_option("--device", request_.device, Device::selectors());
+        command_line
+            .add_option("--blocks", request_.blocks, "how many clients it serves at a time")
+            ->check(CLI::Range(1, 65536))
+            ->capture_default_str();
+        command_line
+            .add_option("--capacity", request_.capacity, "slots of a channel, a power of two")
+            ->capture_default_str();
+        command_line.add_option("--name", request_.name, "that clients ask for")
+            ->capture_default_str();
+        command_line.add_option("--mode", mode_, "permissions of the socket, octal")
+            ->capture_default_str();
+        command_line.add_option("--user", users_, "who may attach, by name or number; several");
+        command_line.add_option("--group", groups_, "whose members may attach; several");
+        command_line
+            .add_option("--idle", idle_,
+                        "what a block does while nothing comes; auto: spin on a GPU, else park")
+            ->check(CLI::IsMember(idle_policies))
+            ->capture_default_str();
+        command_line.add_option("--drain-ms", drain_ms_, "how long clients may take at the end")
+            ->check(CLI::Range(0, 3'600'000))
+            ->capture_default_str();
+    }
+
+    void run() override {
+        Ends ends;
+        ServedKernelLibrary const& library =
+            library_.empty() ? *builtin_kernel(kernel_) : load_kernel(library_);
+        complete_request();
+        RunningServed served(library, request_);
+        tell(library, served.facts());
+        while (!ends.come_within(look_at_kernel)) {
+            if (!served.running()) throw Error("serve", "the kernel has ended by itself");
+        }
+        served.drain(static_cast<std::uint64_t>(drain_ms_));
+        fmt::print("ended: all that was accepted is answered\n");
+    }
+
+   private:
+    void complete_request() {
+        std::size_t read = 0;
+        try {
+            request_.mode = static_cast<std::uint32_t>(std::stoul(mode_, &read, 8));
+        } catch (std::logic_error const&) {  // no number, or none that an unsigned long holds
+            read = 0;
+        }
+        if (read == 0 || read != mode_.size()) {
+            throw UsageError("serve", fmt::format("--mode {} is no octal number", mode_));
+        }
+        auto const idle = std::ranges::find(idle_policies, idle_);
+        request_.idle = static_cast<std::uint32_t>(idle - idle_policies.begin());
+        std::ranges::transform(users_, std::back_inserter(request_.users), user_number);
+        std::ranges::transform(groups_, std::back_inserter(request_.groups), group_number);
+        // What is built in has device code where the command has.
+        if (library_.empty()) request_.device = open_usable(request_.device).device.info().selector;
+    }
+
+    void tell(ServedKernelLibrary const& library, ServedKernelFacts const& facts) const {
+        fmt::print("serving {} as {} at {}: {} block{} on {}{}\n", library.handler, request_.name,
+                   request_.path, facts.blocks, facts.blocks == 1 ? "" : "s", facts.device,
+                   facts.emulated != 0 ? ", the EMULATED device" : "");
+        std::fflush(stdout);
+    }
+
+    ServeRequest request_;
+    std::string kernel_ = "echo";
+    std::string library_;
+    std::string mode_ = "600";
+    std::string idle_ = "auto";
+    std::vector<std::string> users_;
+    std::vector<std::string> groups_;
+    int drain_ms_ = 5000;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_serve_command() { return std::make_unique<ServeCommand>(); }
+
+}  // namespace carillon::tool

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// `carillon serve`: owns a kernel that its user chooses.
+#pragma once
+
+#include <carillon/served_library.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "command/command.hpp"
+
+namespace carillon::tool {
+
+// A kernel that comes with the command: "echo" answers 48 bytes with the same, "count" 8 bytes with
+// twice the number and with how many requests the block had answered. nullptr for another name.
+[[nodiscard]] ServedKernelLibrary const* builtin_kernel(std::string_view name);
+
+// The kernel of a library, which stays loaded: whoever has been started may be at its code. Throws
+// UnsupportedError, which names the file and the cause, for what is no library with a kernel of
+// this version.
+[[nodiscard]] ServedKernelLibrary const& load_kernel(std::filesystem::path const& file);
+
+struct ServeRequest {
+    std::string path;
+    std::string name = "kernel";
+    std::string device = "best";
+    std::uint32_t blocks = 1;
+    std::uint32_t capacity = 256;
+    std::uint32_t mode = 0600;
+    std::vector<std::uint32_t> users{};
+    std::vector<std::uint32_t> groups{};
+    std::uint32_t idle = 0;  // as ServedKernelOptions has it
+};
+
+// A kernel that is served for as long as this is there.
+class RunningServed {
+   public:
+    // Throws UsageError and Error with the words of the kernel's own side.
+    RunningServed(ServedKernelLibrary const& library, ServeRequest const& request);
+    RunningServed(RunningServed const&) = delete;
+    RunningServed& operator=(RunningServed const&) = delete;
+    ~RunningServed();
+
+    [[nodiscard]] ServedKernelFacts const& facts() const { return facts_; }
+    // Throws what ended it by an error.
+    [[nodiscard]] bool running() const;
+    // Throws where requests are unanswered after so long.
+    void drain(std::uint64_t milliseconds);
+
+   private:
+    ServedKernelLibrary const& library_;
+    ServedKernelFacts facts_{};
+    void* kernel_;
+};
+
+// Of numbers or names.
+[[nodiscard]] std::uint32_t user_number(std::string const& name);
+[[nodiscard]] std::uint32_t group_number(std::string const& name);
+
+[[nodiscard]] std::unique_ptr<Command> make_serve_command();
+
+}  // namespace carillon::tool
