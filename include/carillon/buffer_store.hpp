@@ -44,6 +44,9 @@ struct StoreServeOptions {
     std::vector<std::uint32_t> groups{};
     unsigned connections = 256;             // at the same time, at most
     unsigned buffers_per_connection = 256;  // the same, of those that it holds
+    // For so long after a message the server's thread looks for the next one before it sleeps: a
+    // thread that has to be woken answers later. Not where there are two processors or fewer.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(200);
     // Called from the server's thread with a line for people: whom it refused or dropped, and why.
     // What it throws is dropped. None: the line goes to stderr.
     std::function<void(std::string const& line)> log{};
@@ -127,6 +130,8 @@ struct StoreConnectOptions {
     std::string name{};
     // How long the connection, and each call, may take.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
+    // So long a call looks for the store's answer before it sleeps; as StoreServeOptions::spin.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(50);
     // The GPU that kernels of this process are to find buffers on (Buffer::device_ptr). None is
     // needed otherwise, nor CUDA.
     std::optional<Device> device = std::nullopt;

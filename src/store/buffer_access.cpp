@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "carillon/error.hpp"
+#include "cpu/cpu.hpp"
 #include "error/sizes.hpp"
 #include "ipc/messages.hpp"
 
@@ -31,6 +32,10 @@ int poll_period(Deadline const& deadline) {
     auto const whole = std::chrono::ceil<milliseconds>(
         std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::seconds(1)));
     return static_cast<int>(whole.count());
+}
+
+std::chrono::nanoseconds spin_time(std::chrono::nanoseconds wanted) {
+    return cpu::available_processors() > 2 ? wanted : std::chrono::nanoseconds(0);
 }
 
 BufferHold::~BufferHold() {

@@ -95,6 +95,10 @@ template <class... Arguments>
 // For poll(): at most a while, and at least until the time is up.
 [[nodiscard]] int poll_period(Deadline const& deadline);
 
+// How long to look for something before sleeping: not at all where whoever makes it needs the
+// processor.
+[[nodiscard]] std::chrono::nanoseconds spin_time(std::chrono::nanoseconds wanted);
+
 class SealedSource {
    public:
     virtual ~SealedSource() = default;

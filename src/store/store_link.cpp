@@ -32,8 +32,10 @@ FileDescriptor end_of_store(UnixSocket const& socket) {
 }  // namespace
 
 StoreLink::StoreLink(std::filesystem::path const& path, std::string const& name,
-                     Deadline const& deadline)
-    : socket_(connect_unix(link_call, path, deadline.left())), stores_end_(end_of_store(socket_)) {
+                     Deadline const& deadline, std::chrono::nanoseconds spin)
+    : socket_(connect_unix(link_call, path, deadline.left())),
+      stores_end_(end_of_store(socket_)),
+      spin_(spin_time(spin)) {
     StoreAnswer const answer = ask(link_call, store::Hello{name}, deadline);
     auto const* welcome = std::get_if<store::Welcome>(&answer.message);
     if (welcome == nullptr) throw ProtocolError(link_call, "the store does not say welcome");
@@ -105,6 +107,7 @@ void StoreLink::send(std::string_view call, std::vector<std::byte> bytes,
 std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive(std::string_view call,
                                                                         Deadline const& deadline) {
     if (!gone_.empty()) lose_store(call, {});
+    Deadline const spin_end(spin_);
     for (bool ended = false;;) {
         Received received = socket_.receive(call, 1);
         if (std::holds_alternative<PeerClosed>(received)) {
@@ -128,11 +131,15 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive(std::str
         // What it had sent before is heard first.
         if (ended) lose_store(call, "the process of the store has ended");
         if (deadline.passed()) return {};
-        std::array<::pollfd, 2> watched{
-            {{socket_.fd(), POLLIN, 0}, {stores_end_.get(), POLLIN, 0}}};
-        (void)::poll(watched.data(), watched.size(), poll_period(deadline));
-        ended = watched[1].revents != 0;
+        ended = await(deadline, spin_end);
     }
+}
+
+bool StoreLink::await(Deadline const& deadline, Deadline const& spin_end) const {
+    std::array<::pollfd, 2> watched{{{socket_.fd(), POLLIN, 0}, {stores_end_.get(), POLLIN, 0}}};
+    int const longest = spin_end.passed() ? poll_period(deadline) : 0;
+    (void)::poll(watched.data(), watched.size(), longest);
+    return watched[1].revents != 0;
 }
 
 }  // namespace carillon::detail

@@ -30,7 +30,9 @@ struct StoreAnswer {
 class StoreLink {
    public:
     // Connects and introduces itself as `name`. Throws as StoreConnection's constructor.
-    StoreLink(std::filesystem::path const& path, std::string const& name, Deadline const& deadline);
+    // `spin`: as StoreConnectOptions says it.
+    StoreLink(std::filesystem::path const& path, std::string const& name, Deadline const& deadline,
+              std::chrono::nanoseconds spin);
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] int fd() const { return socket_.fd(); }
@@ -46,6 +48,8 @@ class StoreLink {
         std::string_view call, Deadline const& deadline);
 
    private:
+    // Until there may be something to receive; whether the store's process has ended.
+    [[nodiscard]] bool await(Deadline const& deadline, Deadline const& spin_end) const;
     [[noreturn]] void lose_store(std::string_view call, std::string why);
     // False: there is no room for it in the socket now.
     [[nodiscard]] bool try_send(std::string_view call, std::vector<std::byte> const& bytes);
@@ -54,6 +58,7 @@ class StoreLink {
 
     UnixSocket socket_;
     FileDescriptor stores_end_;
+    std::chrono::nanoseconds spin_;
     ConnectedOwner owner_;
     std::uint32_t last_id_ = 0;
     std::deque<std::vector<std::byte>> untold_;

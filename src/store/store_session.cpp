@@ -43,7 +43,7 @@ void require_answer(char const* call, StoreAnswer const& answer) {
 class ToldSealed final : public SealedSource {
    public:
     ToldSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
-        : link_(path, options.name, Deadline(options.timeout)) {
+        : link_(path, options.name, Deadline(options.timeout), std::chrono::nanoseconds(0)) {
         constexpr char const* call = "StoreConnection::sealed_events";
         require_answer<store::Done>(call,
                                     link_.ask(call, store::Watch{}, Deadline(options.timeout)));
@@ -68,7 +68,7 @@ class ToldSealed final : public SealedSource {
 StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
     : path_(std::filesystem::absolute(path)),
       options_(checked_connect(options)),
-      link_(path, options_.name, Deadline(options_.timeout)) {}
+      link_(path, options_.name, Deadline(options_.timeout), options_.spin) {}
 
 std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const& path,
                                                     StoreConnectOptions const& options) {

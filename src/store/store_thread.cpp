@@ -21,11 +21,12 @@ constexpr char const* store_call = "StoreServer";
 // A stranger has so long to introduce itself.
 constexpr std::chrono::seconds longest_store_silence{5};
 constexpr std::chrono::milliseconds store_period{200};
+constexpr std::chrono::milliseconds longest_store_spin{100};
 // Of one client at a time; then it is another's turn.
 constexpr unsigned store_messages_in_a_turn = 16;
 constexpr unsigned store_connections_in_a_turn = 16;
 
-StoreServeOptions checked_serve(StoreServeOptions const& options) {
+StoreServeOptions checked_serve(StoreServeOptions options) {
     require_name(store_call, "store", options.name);
     if ((options.mode & ~0777U) != 0) {
         throw UsageError(store_call, fmt::format("permissions {:o}: a socket has nine bits of them",
@@ -34,6 +35,7 @@ StoreServeOptions checked_serve(StoreServeOptions const& options) {
     if (options.connections == 0 || options.buffers_per_connection == 0) {
         throw UsageError(store_call, "nobody could ever connect, or get a buffer");
     }
+    options.spin = std::min<std::chrono::nanoseconds>(spin_time(options.spin), longest_store_spin);
     return options;
 }
 
@@ -99,7 +101,7 @@ void StoreThread::serve(std::stop_token const& stop) {
 
 void StoreThread::take_turn() {
     std::vector<::pollfd> descriptors = watched();
-    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(store_period.count()));
+    await(descriptors);
     follower_.wakeup().reset();
     if (table_->closed()) return;
     std::lock_guard const lock(mutex_);
@@ -107,6 +109,13 @@ void StoreThread::take_turn() {
     for (auto const& session : sessions_) receive_from(*session);
     drop_over();
     for (auto const& session : sessions_) tell_sealed(*session);
+}
+
+void StoreThread::await(std::vector<::pollfd>& descriptors) const {
+    while (Clock::now() < awake_until_) {
+        if (::poll(descriptors.data(), descriptors.size(), 0) != 0) return;
+    }
+    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(store_period.count()));
 }
 
 std::vector<::pollfd> StoreThread::watched() const {
@@ -161,6 +170,7 @@ void StoreThread::receive_from(Session& session) {
                 return;
             }
             auto const& message = std::get<SocketMessage>(received);
+            awake_until_ = Clock::now() + options_.spin;
             auto const decoded = store::decode(message.bytes, message.descriptors.size());
             handle(session, decoded.id, decoded.message);
         } catch (VersionError const& error) {

@@ -63,6 +63,7 @@ class StoreThread {
 
     void serve(std::stop_token const& stop);
     void take_turn();
+    void await(std::vector<::pollfd>& descriptors) const;
     [[nodiscard]] std::vector<::pollfd> watched() const;
     void accept_all();
     void accept(UnixSocket socket);
@@ -92,6 +93,7 @@ class StoreThread {
     mutable std::mutex mutex_;  // of sessions_ and what is in them
     std::vector<std::unique_ptr<Session>> sessions_;
     bool deaf_ = false;  // the listener is not looked at
+    Clock::time_point awake_until_{};
     std::jthread thread_;
 };
 
