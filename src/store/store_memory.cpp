@@ -45,8 +45,8 @@ bool StoreMemory::tell(HolderNumber holder, uid_t user) {
 }
 
 std::size_t store_memory_size(std::size_t bytes) {
-    std::size_t const step = std::bit_floor(std::max(bytes, least_memory)) / 8;
     if (bytes <= least_memory) return least_memory;
+    std::size_t const step = std::max(std::bit_floor(bytes), least_memory) / 8;
     return (bytes + step - 1) / step * step;
 }
 
