@@ -66,7 +66,7 @@ struct ServedObject {
     std::string name;  // that clients ask for
     ObjectKind kind = ObjectKind::kernel;
     KernelState state = KernelState::running;
-    bool emulated = false;  // its device is threads of a CPU
+    bool emulated = false;            // its device is threads of a CPU
     std::vector<ServedBlock> blocks;  // one unless it is a kernel
 };
 struct OwnerStatus {

@@ -186,6 +186,10 @@ CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
 #if !defined(__CUDA_ARCH__)
 // The lines of `bytes` bytes that lie in memory, and back. Nothing is copied on the way but what
 // does not fill a line.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // padding that nobody has written
+#endif
 template <std::size_t bytes>
 void lay_out_lines(Line* lines, void const* message, Tag tag) {
     constexpr std::size_t whole = bytes / payload_bytes;
@@ -199,6 +203,9 @@ void lay_out_lines(Line* lines, void const* message, Tag tag) {
         lines[whole] = __builtin_bit_cast(Line, x86::lay_out(&rest, tag));
     }
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 template <std::size_t bytes>
 void payload_of_lines(void* message, Line const* lines) {
     constexpr std::size_t whole = bytes / payload_bytes;
