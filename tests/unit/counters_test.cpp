@@ -57,6 +57,7 @@ class CountersTest : public testing::TestWithParam<Sequence> {
 TEST_P(CountersTest, requestIsCountedWhenItIsSentAnsweredAndTaken) {
     expect_counters(counters(), {});
     std::vector<Ticket> tickets;
+    tickets.reserve(5);
     for (int i = 0; i < 5; ++i) tickets.push_back(channel_.submit(i, patience));
     expect_counters(counters(), {.submitted = 5, .depth = 5});
     for (std::uint64_t answered = 1; answered <= 3; ++answered) {
@@ -71,7 +72,7 @@ TEST_P(CountersTest, requestIsCountedWhenItIsSentAnsweredAndTaken) {
 }
 
 TEST_P(CountersTest, laps) {
-    for (std::uint64_t i = 1; i <= 3 * counted_slots; ++i) {
+    for (std::uint64_t i = 1; i <= std::uint64_t{3} * counted_slots; ++i) {
         Ticket const ticket = channel_.submit(1, patience);
         answer(1);
         EXPECT_EQ(channel_.wait(ticket, patience), 1);

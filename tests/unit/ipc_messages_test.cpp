@@ -264,7 +264,7 @@ TEST(IpcMessagesTest, badFieldsOfTheOthersAreRefused) {
     expect_refused(with(welcome, header + 4, std::uint64_t{0}), "Welcome: instance: 0 is not");
     expect_refused(with(Mapped{1, false, "x"}, header, 0), "Mapped: lease: 0 is not from 1");
     expect_refused(with(Mapped{1, false, "x"}, header + 4, '\2'), "Mapped: mapped: 2 is not");
-    expect_refused(with(Refused{}, header, '\x09'), "Refused: reason: 9 is not from 0 to 8");
+    expect_refused(with(Refused{}, header, '\x0b'), "Refused: reason: 11 is not from 0 to 10");
     expect_refused(with(Detach{1}, header, 0), "Detach: lease: 0 is not from 1");
     expect_refused(with(Notice{"x", KernelState::running, ""}, header + name, '\5'),
                    "Notice: state: 5 is not from 0 to 4");
