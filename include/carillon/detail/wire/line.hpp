@@ -187,8 +187,9 @@ CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
 // The lines of `bytes` bytes that lie in memory, and back. Nothing is copied on the way but what
 // does not fill a line.
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // padding that nobody has written
+#pragma GCC diagnostic push  // padding that nobody has written is copied, too
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 template <std::size_t bytes>
 void lay_out_lines(Line* lines, void const* message, Tag tag) {
