@@ -77,8 +77,10 @@ TEST_F(LsTest, everyObjectIsListed) {
     server.add("again", kernel_);
     std::string const text = to_text(list());
     EXPECT_NE(text.find("twice.sock: desk, process "), std::string::npos) << text;
-    EXPECT_NE(text.find("  twice: kernel running, 0 of 3 blocks lent\n"), std::string::npos);
-    EXPECT_NE(text.find("  again: kernel running, 0 of 3 blocks lent\n"), std::string::npos);
+    EXPECT_NE(text.find("  twice: kernel running on the EMULATED device, 0 of 3 blocks lent\n"),
+              std::string::npos);
+    EXPECT_NE(text.find("  again: kernel running on the EMULATED device, 0 of 3 blocks lent\n"),
+              std::string::npos);
 }
 
 TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {
