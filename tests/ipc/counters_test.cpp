@@ -62,15 +62,17 @@ TEST_F(IpcCountersTest, whatNobodyTookIsDroppedWhenItsClientIsKilled) {
     EXPECT_TRUE(eventually([&] { return block().counters.answered == counted_slots; }));
     ServedBlock const before = block();
     EXPECT_EQ(before.counters.submitted, counted_slots);
-    EXPECT_EQ(before.counters.taken, 0U);
-    EXPECT_EQ(before.counters.depth, counted_slots);
+    // Who meets a full ring puts a reply that has come by then elsewhere: it has left the ring.
+    std::uint64_t const left = before.counters.taken;
+    EXPECT_LE(left, 1U);
+    EXPECT_EQ(before.counters.depth, counted_slots - left);
     EXPECT_EQ(before.counters.stalls, 1U);
     EXPECT_EQ(before.counters.dropped, 0U);
     // 2. C is killed. 3. Nobody takes them any more.
     EXPECT_TRUE(client.kill());
     ASSERT_TRUE(nobody_left());
     EXPECT_EQ(block().gone.submitted, counted_slots);
-    EXPECT_EQ(block().gone.dropped, counted_slots);
+    EXPECT_EQ(block().gone.dropped, counted_slots - left);
     // 4. Another is counted from nothing.
     Connection const next(path(), {.timeout = patience});
     auto channel = next.channel<Ask, Told>();
