@@ -35,7 +35,7 @@ constexpr char const* call_of(ObjectKind kind) {
 }
 // How often it is looked whether all is answered while the kernel drains; and a bound otherwise.
 constexpr std::chrono::milliseconds drain_period{1};
-constexpr std::chrono::milliseconds idle_period{1000};
+constexpr std::chrono::milliseconds quiet_period{1000};
 
 // How often it is tried whether an owner is there.
 constexpr std::chrono::milliseconds retry_period{5};
@@ -337,7 +337,7 @@ void ClientSession::require_open(std::string_view call, std::string const& objec
 }
 
 void ClientSession::read(std::stop_token const& stop) {
-    auto period = idle_period;
+    auto period = quiet_period;
     while (!stop.stop_requested()) {
         std::array<::pollfd, 3> watched{
             {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}, {owners_end_.get(), POLLIN, 0}}};
@@ -345,7 +345,7 @@ void ClientSession::read(std::stop_token const& stop) {
         wakeup_.reset();
         if (!receive_all()) return lose_owner("the owner of the kernel has closed the connection");
         if (watched[2].revents != 0) return lose_owner("the owner of the kernel has ended");
-        period = tell_drained() ? drain_period : idle_period;
+        period = tell_drained() ? drain_period : quiet_period;
     }
 }
 

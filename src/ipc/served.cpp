@@ -13,14 +13,14 @@ std::string_view to_string(ObjectKind kind) {
 
 namespace detail {
 
-std::optional<std::string> Served::closed() const {
+std::optional<std::string> ServedItem::closed() const {
     if (told_ != KernelState::running) return text_;
     KernelState const state = this->state(false);
     if (state == KernelState::running) return {};
     return why_closed(state);
 }
 
-bool Served::look(bool ask_device) {
+bool ServedItem::look(bool ask_device) {
     if (ended()) return false;
     KernelState const state = this->state(ask_device);
     if (state == told_) return false;

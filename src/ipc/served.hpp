@@ -21,13 +21,13 @@ namespace carillon::detail {
 
 // Lends places to clients: the blocks of a kernel, or the one end of an object. Called with the
 // server's lock.
-class Served {
+class ServedItem {
    public:
-    Served(std::string name, ObjectKind kind, MessageTypes types)
+    ServedItem(std::string name, ObjectKind kind, MessageTypes types)
         : name_(std::move(name)), kind_(kind), types_(std::move(types)) {}
-    virtual ~Served() = default;
-    Served(Served const&) = delete;
-    Served& operator=(Served const&) = delete;
+    virtual ~ServedItem() = default;
+    ServedItem(ServedItem const&) = delete;
+    ServedItem& operator=(ServedItem const&) = delete;
 
     [[nodiscard]] std::string const& name() const { return name_; }
     [[nodiscard]] ObjectKind kind() const { return kind_; }
@@ -83,11 +83,11 @@ class Served {
 };
 
 // The blocks of a kernel.
-[[nodiscard]] std::unique_ptr<Served> serve_kernel(std::string name,
-                                                   std::shared_ptr<Leases> leases);
+[[nodiscard]] std::unique_ptr<ServedItem> serve_kernel(std::string name,
+                                                       std::shared_ptr<Leases> leases);
 
 // The one end of an object.
-[[nodiscard]] std::unique_ptr<Served> serve_object(std::string name,
-                                                   std::shared_ptr<SharedObject> object);
+[[nodiscard]] std::unique_ptr<ServedItem> serve_object(std::string name,
+                                                       std::shared_ptr<SharedObject> object);
 
 }  // namespace carillon::detail

@@ -15,10 +15,10 @@ WireCounters to_wire(ChannelCounters const& counters) {
             counters.dropped,   counters.stalls,   counters.depth};
 }
 
-class ServedKernel final : public Served {
+class ServedBlocks final : public ServedItem {
    public:
-    ServedKernel(std::string name, std::shared_ptr<Leases> leases)
-        : Served(std::move(name), ObjectKind::kernel, leases->types()),
+    ServedBlocks(std::string name, std::shared_ptr<Leases> leases)
+        : ServedItem(std::move(name), ObjectKind::kernel, leases->types()),
           leases_(std::move(leases)) {}
 
     unsigned places() const override { return kernel().blocks(); }
@@ -96,8 +96,8 @@ class ServedKernel final : public Served {
 
 }  // namespace
 
-std::unique_ptr<Served> serve_kernel(std::string name, std::shared_ptr<Leases> leases) {
-    return std::make_unique<ServedKernel>(std::move(name), std::move(leases));
+std::unique_ptr<ServedItem> serve_kernel(std::string name, std::shared_ptr<Leases> leases) {
+    return std::make_unique<ServedBlocks>(std::move(name), std::move(leases));
 }
 
 }  // namespace carillon::detail

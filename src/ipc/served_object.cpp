@@ -9,10 +9,11 @@ namespace carillon::detail {
 namespace {
 
 // It has no end of its own: what reads it may look again at any time.
-class ServedObjectEnd final : public Served {
+class ServedObjectEnd final : public ServedItem {
    public:
     ServedObjectEnd(std::string name, std::shared_ptr<SharedObject> object)
-        : Served(std::move(name), object->kind(), object->types()), object_(std::move(object)) {}
+        : ServedItem(std::move(name), object->kind(), object->types()),
+          object_(std::move(object)) {}
 
     unsigned places() const override { return 1; }
     KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
@@ -58,7 +59,7 @@ class ServedObjectEnd final : public Served {
 
 }  // namespace
 
-std::unique_ptr<Served> serve_object(std::string name, std::shared_ptr<SharedObject> object) {
+std::unique_ptr<ServedItem> serve_object(std::string name, std::shared_ptr<SharedObject> object) {
     return std::make_unique<ServedObjectEnd>(std::move(name), std::move(object));
 }
 

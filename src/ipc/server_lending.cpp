@@ -37,7 +37,7 @@ std::string difference(MessageType const& ours, WireType const& theirs) {
 
 }  // namespace
 
-Served& ServerThread::object_of(Attach const& attach) const {
+ServedItem& ServerThread::object_of(Attach const& attach) const {
     std::string names;
     for (auto const& object : objects_) {
         if (object->name() == attach.object) return *object;
@@ -50,11 +50,11 @@ Served& ServerThread::object_of(Attach const& attach) const {
             : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
 }
 
-void ServerThread::require_within_limits(Session const& session, Served const& next) const {
+void ServerThread::require_within_limits(Session const& session, ServedItem const& next) const {
     std::size_t channels = 1;
     std::size_t bytes = next.bytes_of_place();
     std::size_t descriptors = next.descriptors_of_place();
-    auto const add = [&](Served const& object) {
+    auto const add = [&](ServedItem const& object) {
         ++channels;
         bytes += object.bytes_of_place();
         descriptors += object.descriptors_of_place();
@@ -73,7 +73,7 @@ void ServerThread::require_within_limits(Session const& session, Served const& n
 }
 
 void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
-    Served& object = object_of(attach);
+    ServedItem& object = object_of(attach);
     if (object.kind() != attach.kind) {
         throw Refusal{RefusalReason::wrong_types,
                       fmt::format("\"{}\" is a {}, no {}", attach.object, to_string(object.kind()),
@@ -104,9 +104,9 @@ void ServerThread::lend_to(Session& session) {
 }
 
 bool ServerThread::lend(Session& session, Ask const& ask) {
-    Served& object = *ask.object;
+    ServedItem& object = *ask.object;
     if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
-    std::optional<Served::Loan> loan;
+    std::optional<ServedItem::Loan> loan;
     try {
         loan = object.lend(session.peer.uid, ask.host_memory);
         if (loan) session.leases[++last_lease_] = {&object, loan->place, Clock::now()};

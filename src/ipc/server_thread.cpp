@@ -56,7 +56,7 @@ std::uint64_t new_instance() {
 }  // namespace
 
 ServerThread::ServerThread(std::filesystem::path const& path, ServeOptions const& options,
-                           std::unique_ptr<Served> first)
+                           std::unique_ptr<ServedItem> first)
     : path_(path),
       options_(checked(options)),
       instance_(new_instance()),
@@ -77,11 +77,11 @@ ServerThread::~ServerThread() {
 
 std::shared_ptr<ServerThread> ServerThread::make(std::filesystem::path const& path,
                                                  ServeOptions const& options,
-                                                 std::unique_ptr<Served> first) {
+                                                 std::unique_ptr<ServedItem> first) {
     return {new ServerThread(path, options, std::move(first)), DeleteOwn()};
 }
 
-void ServerThread::add(std::unique_ptr<Served> object) {
+void ServerThread::add(std::unique_ptr<ServedItem> object) {
     require_name(call, "object", object->name());
     std::lock_guard const lock(mutex_);
     for (auto const& each : objects_) {
@@ -278,7 +278,7 @@ void ServerThread::answer(Session& session, std::uint32_t id, Look const& look) 
     send(session, id, seen);
 }
 
-void ServerThread::see(Served const& object, unsigned place, Seen& seen) const {
+void ServerThread::see(ServedItem const& object, unsigned place, Seen& seen) const {
     if (place >= object.places()) {
         throw Refusal{RefusalReason::unknown_object,
                       fmt::format("there is no block {} of \"{}\": there are {}", place,

@@ -35,7 +35,7 @@ class ServerThread {
    public:
     // As Server's constructor.
     ServerThread(std::filesystem::path const& path, ServeOptions const& options,
-                 std::unique_ptr<Served> first);
+                 std::unique_ptr<ServedItem> first);
     ServerThread(ServerThread const&) = delete;
     ServerThread& operator=(ServerThread const&) = delete;
     // Not in a child that was forked (ServerThread::make).
@@ -43,10 +43,10 @@ class ServerThread {
     // With an object that is there from the beginning on, if there is one.
     [[nodiscard]] static std::shared_ptr<ServerThread> make(std::filesystem::path const& path,
                                                             ServeOptions const& options,
-                                                            std::unique_ptr<Served> first = {});
+                                                            std::unique_ptr<ServedItem> first = {});
 
     // Throws UsageError for the name, and where it is taken.
-    void add(std::unique_ptr<Served> object);
+    void add(std::unique_ptr<ServedItem> object);
 
     void require_own(char const* call) const { mark_.require_own(call); }
     [[nodiscard]] std::filesystem::path const& path() const { return path_; }
@@ -58,12 +58,12 @@ class ServerThread {
     // Who wants a channel, until a block is free.
     struct Ask {
         std::uint32_t id;
-        Served* object;
+        ServedItem* object;
         bool host_memory;
         Clock::time_point since;
     };
     struct Held {
-        Served* object;
+        ServedItem* object;
         unsigned place;
         Clock::time_point since;
     };
@@ -97,7 +97,7 @@ class ServerThread {
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
     void answer(Session& session, std::uint32_t id, Look const& look);
-    void see(Served const& object, unsigned place, Seen& seen) const;
+    void see(ServedItem const& object, unsigned place, Seen& seen) const;
     void ask(Session& session, std::uint32_t id, Attach const& attach) const;
     // False while it has to wait. Throws Refusal.
     [[nodiscard]] bool lend(Session& session, Ask const& ask);
@@ -106,8 +106,8 @@ class ServerThread {
     void refuse(Session& session, std::uint32_t id, RefusalReason reason, std::string text);
     // Throws Refusal.
     void require_allowed(Session const& session) const;
-    void require_within_limits(Session const& session, Served const& next) const;
-    [[nodiscard]] Served& object_of(Attach const& attach) const;
+    void require_within_limits(Session const& session, ServedItem const& next) const;
+    [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
     void log(Session const& session, std::string_view what) const noexcept;
     static void give_back(Held const& held) noexcept;
@@ -119,7 +119,7 @@ class ServerThread {
     UnixListener listener_;
     Wakeup wakeup_;
     mutable std::mutex mutex_;  // of sessions_ and what is in them, and of the objects
-    std::vector<std::unique_ptr<Served>> objects_;  // never fewer
+    std::vector<std::unique_ptr<ServedItem>> objects_;  // never fewer
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
     bool deaf_ = false;  // the listener is not looked at

@@ -13,24 +13,24 @@
 namespace carillon::detail {
 namespace {
 
-constexpr char const* owner = "PersistentKernel";
+constexpr char const* pool_owner = "PersistentKernel";
 
 void require_pool(Pool const& pool, KernelOptions const& options, unsigned threads) {
-    check_options(owner, options);
-    check_capacity(owner, options.capacity);
+    check_options(pool_owner, options);
+    check_capacity(pool_owner, options.capacity);
     if (pool.clients == 0 || pool.replies == 0) {
-        throw UsageError(owner, "no client, or no reply, could ever be outstanding");
+        throw UsageError(pool_owner, "no client, or no reply, could ever be outstanding");
     }
-    require_senders(owner, pool.clients);
-    require_reply_slots(owner, std::uint64_t{pool.clients} * pool.replies);
+    require_senders(pool_owner, pool.clients);
+    require_reply_slots(pool_owner, std::uint64_t{pool.clients} * pool.replies);
     if (pool.stripe > 1 && threads > 1) {
-        throw UsageError(owner,
+        throw UsageError(pool_owner,
                          fmt::format("a stripe of {}: the threads of a block that run a handler "
                                      "together take one request at a time",
                                      pool.stripe));
     }
     if (std::uint64_t{blocks_of(options)} * pool.stripe > options.capacity) {
-        throw UsageError(owner,
+        throw UsageError(pool_owner,
                          fmt::format("{} blocks that take {} requests at a time share a ring of "
                                      "{} slots",
                                      blocks_of(options), pool.stripe, options.capacity));
