@@ -15,10 +15,11 @@ struct ChannelCounters {
     std::uint64_t answered = 0;   // requests whose reply the kernel has written
     std::uint64_t taken = 0;      // replies that have left the reply ring
     // Requests whose reply nobody gets: given up (Client::abandon, and calls that timed out), or
-    // under way when a client of another process went.
+    // under way when a client of another process went. A reply that has left the ring and that
+    // nobody asks its Client for is not among them: it is kept for whoever will.
     std::uint64_t dropped = 0;
     std::uint64_t stalls = 0;  // requests, or rows of them, that met a full ring
-    std::uint32_t depth = 0;   // under way now: sent, and the reply not taken yet
+    std::uint32_t depth = 0;   // under way now: sent, and the reply still in the ring
 };
 
 // The heartbeats of a block: a block that looks for work, or serves in short steps, beats about

@@ -16,13 +16,14 @@
 #include <variant>
 #include <vector>
 
+#include "carillon/error.hpp"
 #include "ipc/wire.hpp"
 
 namespace carillon::detail {
 
 // What two processes say to each other: messages that are the members of a variant.
 struct Protocol {
-    std::string_view name;  // of what, for people
+    std::string_view name;  // for people: "version 3 of the <name>"
     std::uint32_t magic = 0;
     std::uint16_t version = 0;
     std::span<std::string_view const> kinds;  // as the variant has them: kind 1 is the first
@@ -46,13 +47,13 @@ template <class Versions>
     wire.raw("magic", magic);
     wire.raw("version", version);
     if (magic != protocol.magic) {
-        wire.fail("magic", fmt::format("{:#010x} is not {:#010x}: that is no {}", magic,
+        wire.fail("magic", fmt::format("{:#010x} is not {:#010x}: that is not the {}", magic,
                                        protocol.magic, protocol.name));
     }
     if (version != protocol.version) {
-        throw Versions("decode", fmt::format("the other process has version {} of the messages of "
-                                             "a {}, this one has {}",
-                                             version, protocol.name, protocol.version));
+        throw Versions("decode",
+                       fmt::format("the other process has version {} of the {}, this one has {}",
+                                   version, protocol.name, protocol.version));
     }
     wire_number(wire, "kind", header.kind, 1, static_cast<std::uint16_t>(protocol.kinds.size()));
     wire.raw("size", header.size);
@@ -92,6 +93,14 @@ void decode_frame(Protocol const& protocol, FrameHeader const& header,
     };
     (read_if(std::type_identity<Each>()), ...);
     wire.end();
+}
+
+// Throws ProtocolError unless as many came as the message has.
+inline void require_descriptors(Protocol const& protocol, FrameHeader const& header,
+                                std::size_t came, std::size_t wanted) {
+    if (came == wanted) return;
+    throw ProtocolError("decode", fmt::format("{}: descriptors: {} came with it, not {}",
+                                              protocol.kinds[header.kind - 1U], came, wanted));
 }
 
 }  // namespace carillon::detail

@@ -3,21 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <limits>
 #include <string_view>
 
 #include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/detail/wire/line.hpp"
-#include "ipc/wire.hpp"
+#include "ipc/framing.hpp"
 
 namespace carillon::detail {
 namespace {
-
-constexpr std::uint32_t handshake_magic = 0x4e4c5243;  // "CRLN"
-constexpr std::size_t header_bytes = 16;
-constexpr std::size_t size_at = 8;  // of the header
 
 constexpr std::uint32_t most_leases = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
@@ -33,6 +27,7 @@ static_assert(most_lines * mailbox_bytes_per_line >= largest_mailbox_value);
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
     "Hello",  "Welcome", "Attach",  "Attached", "Mapped", "Refused",
     "Detach", "Notice",  "Drained", "Look",     "Seen"};
+constexpr Protocol handshake{"handshake", 0x4e4c5243, handshake_version, kinds};  // "CRLN"
 
 template <class Wire>
 void fields(Wire& wire, Hello& hello) {
@@ -159,48 +154,7 @@ void fields(Wire& wire, Seen& seen) {
     wire_flag(wire, "emulated", seen.emulated);
 }
 
-struct Header {
-    std::uint32_t magic = handshake_magic;
-    std::uint16_t version = handshake_version;
-    std::uint16_t kind = 0;  // from 1 on
-    std::uint32_t size = 0;
-    std::uint32_t id = 0;
-};
-
-void check_magic_and_version(WireReader const& wire, Header const& header) {
-    if (header.magic != handshake_magic) {
-        wire.fail("magic", fmt::format("{:#010x} is not {:#010x}: that is no process of this "
-                                       "library",
-                                       header.magic, handshake_magic));
-    }
-    if (header.version == handshake_version) return;
-    throw VersionError("decode", fmt::format("the other process has version {} of the handshake, "
-                                             "this one has {}",
-                                             header.version, handshake_version));
-}
-
-// What is behind the version may be of another form in another one.
-Header read_header(std::span<std::byte const> bytes) {
-    WireReader wire("header", bytes.first(std::min(bytes.size(), header_bytes)));
-    Header header;
-    wire.raw("magic", header.magic);
-    wire.raw("version", header.version);
-    check_magic_and_version(wire, header);
-    wire_number(wire, "kind", header.kind, 1, kinds.size());
-    wire.raw("size", header.size);
-    wire.raw("id", header.id);
-    if (header.size == bytes.size()) return header;
-    wire.fail("size", fmt::format("{} bytes are said, {} came", header.size, bytes.size()));
-}
-
-template <class... Each>
-void read_kind(WireReader& wire, std::size_t index, std::variant<Each...>& into) {
-    std::size_t at = 0;
-    auto const read_if = [&]<class One>(std::type_identity<One> /*which*/) {
-        if (at++ == index) fields(wire, into.template emplace<One>());
-    };
-    (read_if(std::type_identity<Each>()), ...);
-}
+constexpr auto fields_of = [](auto& wire, auto& message) { fields(wire, message); };
 
 }  // namespace
 
@@ -221,18 +175,7 @@ std::string cause_of(Error const& error) {
 }
 
 std::vector<std::byte> encode(std::uint32_t id, Message const& message) {
-    std::vector<std::byte> bytes;
-    WireWriter wire(kinds.at(message.index()), bytes);
-    wire.raw("magic", handshake_magic);
-    wire.raw("version", handshake_version);
-    wire.raw("kind", static_cast<std::uint16_t>(message.index() + 1));
-    wire.raw("size", std::uint32_t{0});
-    wire.raw("id", id);
-    // A copy: what is too long is cut in it.
-    std::visit([&](auto sent) { fields(wire, sent); }, message);
-    auto const size = static_cast<std::uint32_t>(bytes.size());
-    std::memcpy(bytes.data() + size_at, &size, sizeof(size));
-    return bytes;
+    return encode_frame(handshake, id, message, fields_of);
 }
 
 std::size_t descriptors_of(Message const& message) {
@@ -242,15 +185,11 @@ std::size_t descriptors_of(Message const& message) {
 }
 
 Decoded decode(std::span<std::byte const> bytes, std::optional<std::size_t> descriptors) {
-    Header const header = read_header(bytes);
-    std::size_t const index = header.kind - 1U;
-    WireReader wire(kinds.at(index), bytes.subspan(header_bytes));
+    auto const header = read_frame_header<VersionError>(handshake, bytes);
     Decoded decoded{header.id, {}};
-    read_kind(wire, index, decoded.message);
-    wire.end();
-    std::size_t const wanted = descriptors_of(decoded.message);
-    if (descriptors && *descriptors != wanted) {
-        wire.fail("descriptors", fmt::format("{} came with it, not {}", *descriptors, wanted));
+    decode_frame(handshake, header, bytes, decoded.message, fields_of);
+    if (descriptors) {
+        require_descriptors(handshake, header, *descriptors, descriptors_of(decoded.message));
     }
     return decoded;
 }

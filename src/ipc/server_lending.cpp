@@ -97,7 +97,7 @@ void ServerThread::lend_to(Session& session) {
         try {
             if (!lend(session, ask)) return;
         } catch (Refusal const& refusal) {
-            refuse(session, ask.id, refusal.reason, refusal.text);
+            refuse(session, ask.id, refusal);
         }
         session.asks.pop_front();
     }

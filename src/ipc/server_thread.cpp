@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <random>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -16,52 +14,35 @@ namespace carillon::detail {
 namespace {
 
 constexpr char const* call = "Server";
-// A stranger has so long to introduce itself.
-constexpr std::chrono::seconds longest_silence{5};
 // How often the kernel is looked at while somebody has a block of it.
 constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
 constexpr std::chrono::milliseconds idle_period{200};
 // Whether it has ended by itself the driver is asked, which may take a lock: once in so many turns.
 constexpr unsigned turns_before_asking = 10;
-// Of one client at a time; then it is another's turn.
-constexpr unsigned messages_in_a_turn = 16;
-constexpr unsigned connections_in_a_turn = 16;
 
 ServeOptions const& checked(ServeOptions const& options) {
-    require_name(call, "owner", options.name);
-    if ((options.mode & ~0777U) != 0) {
-        throw UsageError(call, fmt::format("ServeOptions::mode {:o}: a socket has nine bits of it",
-                                           options.mode));
-    }
     auto const need = [](char const* field, std::size_t value) {
         if (value != 0) return;
-        throw UsageError(
-            call, fmt::format("ServeOptions::{} of 0: nobody could ever {}", field,
-                              field == std::string_view("connections") ? "connect" : "attach"));
+        throw UsageError(call,
+                         fmt::format("ServeOptions::{} of 0: nobody could ever attach", field));
     };
-    need("connections", options.connections);
     need("channels_per_connection", options.channels_per_connection);
     need("bytes_per_connection", options.bytes_per_connection);
     need("descriptors_per_connection", options.descriptors_per_connection);
     return options;
 }
 
-std::uint64_t new_instance() {
-    std::random_device random;
-    std::uint64_t const high = random();
-    return high << 32U | random();
+ReceptionRules rules_of(ServeOptions const& options) {
+    return {"ServeOptions", options.name,        options.mode, options.users,
+            options.groups, options.connections, options.log};
 }
 
 }  // namespace
 
 ServerThread::ServerThread(std::filesystem::path const& path, ServeOptions const& options,
                            std::unique_ptr<ServedItem> first)
-    : path_(path),
-      options_(checked(options)),
-      instance_(new_instance()),
-      listener_(call, path, options.mode),
-      wakeup_(call) {
+    : options_(checked(options)), reception_(call, path, rules_of(options)), wakeup_(call) {
     if (first) add(std::move(first));
     thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
 }
@@ -132,7 +113,7 @@ void ServerThread::take_turn(unsigned turn) {
     (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period().count()));
     wakeup_.reset();
     std::lock_guard const lock(mutex_);
-    accept_all();
+    reception_.accept_all([&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
     drop_over();  // whoever asks now may have what they had
@@ -140,78 +121,32 @@ void ServerThread::take_turn(unsigned turn) {
 }
 
 std::vector<::pollfd> ServerThread::watched() const {
-    // Without descriptors whoever connects waits for the next turn.
-    std::vector<::pollfd> all{{wakeup_.fd(), POLLIN, 0}, {deaf_ ? -1 : listener_.fd(), POLLIN, 0}};
-    for (auto const& session : sessions_) {
-        all.push_back({session->socket.fd(), POLLIN, 0});
-        all.push_back({session->process.get(), POLLIN, 0});  // -1 is passed over
-    }
+    std::vector<::pollfd> all{{wakeup_.fd(), POLLIN, 0}, reception_.listening()};
+    for (auto const& session : sessions_) Reception::watch(all, *session);
     return all;
 }
 
-void ServerThread::accept_all() {
-    deaf_ = false;
-    try {
-        for (unsigned i = 0; i < connections_in_a_turn; ++i) {
-            auto socket = listener_.accept();
-            if (!socket) return;
-            accept(std::move(*socket));
-        }
-    } catch (std::exception const&) {  // no descriptor is left, or no memory
-        deaf_ = true;
-    }
-}
-
 void ServerThread::accept(UnixSocket socket) {
-    Session session{std::move(socket), {}, {}, Clock::now()};
-    try {
-        session.peer = session.socket.peer(call);
-        if (sessions_.size() >= options_.connections) {
-            return refuse(
-                session, 0, RefusalReason::full,
-                fmt::format("there are {} connections already (ServeOptions::connections)",
-                            sessions_.size()));
-        }
-        session.process = end_of_process(call, session.peer.pid);
-    } catch (Error const& error) {
-        return refuse(session, 0, RefusalReason::other, error.what());
+    Session session{{std::move(socket)}};
+    if (auto refusal = reception_.admit(session, sessions_.size())) {
+        return refuse(session, 0, std::move(*refusal));
     }
     sessions_.push_back(std::make_unique<Session>(std::move(session)));
 }
 
 void ServerThread::receive_from(Session& session) {
-    for (unsigned i = 0; i < messages_in_a_turn && !session.over; ++i) {
-        try {
-            Received received = session.socket.receive(call, 0);
-            if (std::holds_alternative<NothingThere>(received)) return;
-            if (std::holds_alternative<PeerClosed>(received)) {
-                session.over = true;
-                return;
-            }
-            auto const& message = std::get<SocketMessage>(received);
+    reception_.receive_from(
+        session,
+        [&](SocketMessage const& message) {
             Decoded const decoded = decode(message.bytes, message.descriptors.size());
             handle(session, decoded.id, decoded.message);
-        } catch (VersionError const& error) {
-            refuse(session, 0, RefusalReason::version, cause_of(error));
-            session.over = true;
-        } catch (Error const& error) {
-            refuse(session, 0, RefusalReason::bad_message, error.what());
-            session.over = true;
-        } catch (std::exception const& error) {  // no memory
-            refuse(session, 0, RefusalReason::other, error.what());
-            session.over = true;
-        }
-    }
+        },
+        [&](Refusal refusal) { refuse(session, 0, std::move(refusal)); });
 }
 
 void ServerThread::drop_over() {
-    auto const now = Clock::now();
     std::erase_if(sessions_, [&](std::unique_ptr<Session> const& session) {
-        ::pollfd ended{session->process.get(), POLLIN, 0};
-        bool const process_ended = ::poll(&ended, 1, 0) == 1;
-        bool const stranger = session->name.empty() && now - session->came > longest_silence;
-        if (stranger) log(*session, "dropped, since it has not said who it is");
-        if (!session->over && !process_ended && !stranger) return false;
+        if (!reception_.has_gone(*session)) return false;
         while (!session->leases.empty()) end_lease(*session, session->leases.begin()->first);
         return true;
     });
@@ -249,15 +184,16 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
             throw ProtocolError(call, "a message that only an owner sends");
         }
     } catch (Refusal const& refusal) {
-        refuse(session, id, refusal.reason, refusal.text);
+        refuse(session, id, refusal);
     }
 }
 
 void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello) {
     if (!session.name.empty()) throw ProtocolError(call, "a client says hello once");
-    require_allowed(session);
+    reception_.require_allowed(session);
     session.name = hello.name;
-    send(session, id, Welcome{static_cast<std::uint32_t>(::getpid()), instance_, options_.name});
+    send(session, id,
+         Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(), options_.name});
     for (auto const& object : objects_) {
         if (object->told() == KernelState::running) continue;
         send(session, 0, Notice{object->name(), object->told(), object->told_text()});
@@ -304,49 +240,15 @@ void ServerThread::see(ServedItem const& object, unsigned place, Seen& seen) con
     }
 }
 
-void ServerThread::require_allowed(Session const& session) const {
-    if (options_.users.empty() && options_.groups.empty()) return;
-    PeerCredentials const& peer = session.peer;
-    if (peer.uid == ::geteuid() || std::ranges::count(options_.users, peer.uid) != 0) return;
-    std::vector<gid_t> groups = session.socket.peer_groups(call);
-    groups.push_back(peer.gid);
-    for (gid_t const group : groups) {
-        if (std::ranges::count(options_.groups, group) != 0) return;
-    }
-    throw Refusal{RefusalReason::not_allowed,
-                  fmt::format("the user {} is not among those that may attach", peer.uid)};
-}
-
 void ServerThread::send(Session& session, std::uint32_t id, Message const& message,
                         std::vector<int> const& descriptors) {
-    try {
-        if (!session.socket.send(call, encode(id, message), descriptors)) session.over = true;
-    } catch (std::exception const& error) {  // or no memory
-        log(session,
-            fmt::format("dropped, since it does not read what it is sent: {}", error.what()));
-        session.over = true;
-    }
+    reception_.send(
+        session, [&] { return encode(id, message); }, descriptors);
 }
 
-void ServerThread::refuse(Session& session, std::uint32_t id, RefusalReason reason,
-                          std::string text) {
-    log(session, fmt::format("refused ({}): {}", to_string(reason), text));
-    send(session, id, Refused{reason, std::move(text)});
-}
-
-void ServerThread::log(Session const& session, std::string_view what) const noexcept {
-    try {
-        std::string const line =
-            fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
-                        session.name.empty() ? "somebody" : session.name, session.peer.pid,
-                        session.peer.uid, what);
-        if (options_.log) {
-            options_.log(line);
-        } else {
-            std::fputs((line + '\n').c_str(), stderr);
-        }
-    } catch (...) {  // the line is lost
-    }
+void ServerThread::refuse(Session& session, std::uint32_t id, Refusal refusal) {
+    reception_.log_refused(session, refusal);
+    send(session, id, Refused{refusal.reason, std::move(refusal.text)});
 }
 
 }  // namespace carillon::detail

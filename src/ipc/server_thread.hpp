@@ -13,7 +13,6 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,10 +20,9 @@
 #include "carillon/kernel_options.hpp"
 #include "carillon/server.hpp"
 #include "ipc/messages.hpp"
+#include "ipc/reception.hpp"
 #include "ipc/served.hpp"
 #include "ipc/wakeup.hpp"
-#include "os/unix_listener.hpp"
-#include "os/unix_socket.hpp"
 
 namespace carillon::detail {
 
@@ -49,7 +47,7 @@ class ServerThread {
     void add(std::unique_ptr<ServedItem> object);
 
     void require_own(char const* call) const { mark_.require_own(call); }
-    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+    [[nodiscard]] std::filesystem::path const& path() const { return reception_.path(); }
     [[nodiscard]] std::vector<ConnectedClient> clients() const;
 
    private:
@@ -67,27 +65,15 @@ class ServerThread {
         unsigned place;
         Clock::time_point since;
     };
-    struct Session {
-        UnixSocket socket;
-        PeerCredentials peer;
-        FileDescriptor process;  // readable when it has ended
-        Clock::time_point came;
-        std::string name{};  // once it has introduced itself
+    struct Session : Visitor {
         std::map<std::uint32_t, Held> leases{};
         std::deque<Ask> asks{};
-        bool over = false;
-    };
-    // What is sent to whoever is refused.
-    struct Refusal {
-        RefusalReason reason;
-        std::string text;
     };
 
     void serve(std::stop_token const& stop);
     void take_turn(unsigned turn);
     [[nodiscard]] std::chrono::milliseconds period() const;
     [[nodiscard]] std::vector<::pollfd> watched() const;
-    void accept_all();
     void accept(UnixSocket socket);
     void receive_from(Session& session);
     void drop_over();
@@ -103,26 +89,21 @@ class ServerThread {
     [[nodiscard]] bool lend(Session& session, Ask const& ask);
     void send(Session& session, std::uint32_t id, Message const& message,
               std::vector<int> const& descriptors = {});
-    void refuse(Session& session, std::uint32_t id, RefusalReason reason, std::string text);
+    void refuse(Session& session, std::uint32_t id, Refusal refusal);
     // Throws Refusal.
-    void require_allowed(Session const& session) const;
     void require_within_limits(Session const& session, ServedItem const& next) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
-    void log(Session const& session, std::string_view what) const noexcept;
     static void give_back(Held const& held) noexcept;
 
     ProcessMark mark_;
-    std::filesystem::path path_;
     ServeOptions options_;
-    std::uint64_t instance_;
-    UnixListener listener_;
+    Reception reception_;
     Wakeup wakeup_;
     mutable std::mutex mutex_;  // of sessions_ and what is in them, and of the objects
     std::vector<std::unique_ptr<ServedItem>> objects_;  // never fewer
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
-    bool deaf_ = false;  // the listener is not looked at
     std::jthread thread_;
 };
 

@@ -52,24 +52,24 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
 void BufferTable::require_room(BufferUser const& by, std::string const& name,
                                std::size_t size) const {
     if (!name.empty() && names_.contains(name)) {
-        throw StoreRefusal{RefusalReason::name_taken,
-                           fmt::format("there is a buffer \"{}\" already", name)};
+        throw Refusal{RefusalReason::name_taken,
+                      fmt::format("there is a buffer \"{}\" already", name)};
     }
     if (entries_.size() >= options_.buffers) {
-        throw StoreRefusal{RefusalReason::full,
-                           fmt::format("there are {} buffers already", entries_.size())};
+        throw Refusal{RefusalReason::full,
+                      fmt::format("there are {} buffers already", entries_.size())};
     }
     if (size > options_.bytes - bytes_) {
-        throw StoreRefusal{RefusalReason::full,
-                           fmt::format("{} bytes are asked for, {} of {} are free", size,
-                                       options_.bytes - bytes_, options_.bytes)};
+        throw Refusal{RefusalReason::full,
+                      fmt::format("{} bytes are asked for, {} of {} are free", size,
+                                  options_.bytes - bytes_, options_.bytes)};
     }
     auto const own = bytes_of_.find(by.user);
     std::size_t const has = own == bytes_of_.end() ? 0 : own->second;
     if (options_.bytes_per_user != 0 && has + size > options_.bytes_per_user) {
-        throw StoreRefusal{RefusalReason::full,
-                           fmt::format("{} bytes are asked for, the user {} has {} and may have {}",
-                                       size, by.user, has, options_.bytes_per_user)};
+        throw Refusal{RefusalReason::full,
+                      fmt::format("{} bytes are asked for, the user {} has {} and may have {}",
+                                  size, by.user, has, options_.bytes_per_user)};
     }
 }
 
@@ -107,16 +107,16 @@ BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
     }
     auto const found = entries_.find(id);
     if (found != entries_.end() && !found->second.removed) return found;
-    throw StoreRefusal{RefusalReason::unknown_object,
-                       fmt::format("there is no buffer {} here", words_for(key))};
+    throw Refusal{RefusalReason::unknown_object,
+                  fmt::format("there is no buffer {} here", words_for(key))};
 }
 
 LentBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = find(key);
     if (!found->second.info.sealed) {
-        throw StoreRefusal{RefusalReason::not_sealed,
-                           fmt::format("the buffer {} has not been sealed yet", words_for(key))};
+        throw Refusal{RefusalReason::not_sealed,
+                      fmt::format("the buffer {} has not been sealed yet", words_for(key))};
     }
     return hold(found->second, by.number);
 }
@@ -125,12 +125,11 @@ void BufferTable::seal(BufferUser const& by, std::uint64_t id) {
     std::lock_guard const lock(mutex_);
     Entry& entry = find({id})->second;
     if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
-        throw StoreRefusal{RefusalReason::not_allowed,
-                           fmt::format("the buffer number {} is sealed by who makes it, once", id)};
+        throw Refusal{RefusalReason::not_allowed,
+                      fmt::format("the buffer number {} is sealed by who makes it, once", id)};
     }
     if (!entry.memory->seal()) {
-        throw StoreRefusal{RefusalReason::other,
-                           "a process has the buffer mapped for writing still"};
+        throw Refusal{RefusalReason::other, "a process has the buffer mapped for writing still"};
     }
     entry.info.sealed = true;
     sealed_.push_back({id, entry.info.name, entry.info.size});
@@ -145,9 +144,8 @@ void BufferTable::remove(BufferUser const& by, BufferKey const& key) {
     auto const found = find(key);
     Entry& entry = found->second;
     if (by.user != entry.info.user && by.user != 0 && by.user != ::geteuid()) {
-        throw StoreRefusal{
-            RefusalReason::not_allowed,
-            fmt::format("the buffer {} is the user {}'s", words_for(key), entry.info.user)};
+        throw Refusal{RefusalReason::not_allowed, fmt::format("the buffer {} is the user {}'s",
+                                                              words_for(key), entry.info.user)};
     }
     take_from_all(entry);
     drop_unheld(found);

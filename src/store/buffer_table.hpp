@@ -18,17 +18,12 @@
 
 #include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "ipc/refusal.hpp"
 #include "ipc/wakeup.hpp"
 #include "store/buffer_access.hpp"
 #include "store/store_memory.hpp"
 
 namespace carillon::detail {
-
-// Why a store says no.
-struct StoreRefusal {
-    RefusalReason reason;
-    std::string text;
-};
 
 // Who asks.
 struct BufferUser {
@@ -55,7 +50,7 @@ class BufferTable {
     void require_own(char const* call) const { mark_.require_own(call); }
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
-    // All throw StoreRefusal, and create() what Device::allocate throws. Who gets one holds it.
+    // All throw Refusal, and create() what Device::allocate throws. Who gets one holds it.
     [[nodiscard]] LentBuffer create(BufferUser const& by, std::string const& name,
                                     std::size_t bytes, bool of_host);
     [[nodiscard]] LentBuffer get(BufferUser const& by, BufferKey const& key);

@@ -15,7 +15,7 @@ constexpr std::uint32_t most_processes = std::numeric_limits<std::int32_t>::max(
 constexpr std::array<std::string_view, std::variant_size_v<Message>> store_kinds{
     "Hello",  "Welcome", "Create", "Get",    "Lent",  "Seal",   "Release", "Forget",
     "Remove", "Done",    "Next",   "Listed", "Watch", "Sealed", "Refused"};
-constexpr Protocol store_protocol{"store of buffers", 0x54535243, store_version, store_kinds};
+constexpr Protocol store_protocol{"store's messages", 0x54535243, store_version, store_kinds};
 
 template <class Wire>
 void fields(Wire& wire, Hello& hello) {
@@ -144,12 +144,8 @@ Decoded decode(std::span<std::byte const> bytes, std::size_t descriptors) {
     Decoded decoded{header.id, {}};
     decode_frame(store_protocol, header, bytes, decoded.message, fields_of);
     auto const* lent = std::get_if<Lent>(&decoded.message);
-    std::size_t const wanted = lent != nullptr && lent->descriptor ? 1 : 0;
-    if (descriptors != wanted) {
-        throw ProtocolError("decode",
-                            fmt::format("{}: {} descriptors came with it, not {}",
-                                        store_kinds[header.kind - 1U], descriptors, wanted));
-    }
+    require_descriptors(store_protocol, header, descriptors,
+                        lent != nullptr && lent->descriptor ? 1 : 0);
     return decoded;
 }
 

@@ -17,7 +17,7 @@ template <class Ask>
 auto unless_refused(char const* call, Ask&& ask) {
     try {
         return ask();
-    } catch (StoreRefusal const& refusal) {
+    } catch (Refusal const& refusal) {
         throw RefusedError(call, refusal.reason, refusal.text);
     }
 }

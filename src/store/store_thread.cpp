@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
-#include <random>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -18,31 +16,22 @@ namespace carillon::detail {
 namespace {
 
 constexpr char const* store_call = "StoreServer";
-// A stranger has so long to introduce itself.
-constexpr std::chrono::seconds longest_store_silence{5};
 constexpr std::chrono::milliseconds store_period{200};
 constexpr std::chrono::milliseconds longest_store_spin{100};
-// Of one client at a time; then it is another's turn.
-constexpr unsigned store_messages_in_a_turn = 16;
-constexpr unsigned store_connections_in_a_turn = 16;
 
 StoreServeOptions checked_serve(StoreServeOptions options) {
-    require_name(store_call, "store", options.name);
-    if ((options.mode & ~0777U) != 0) {
-        throw UsageError(store_call, fmt::format("permissions {:o}: a socket has nine bits of them",
-                                                 options.mode));
-    }
-    if (options.connections == 0 || options.buffers_per_connection == 0) {
-        throw UsageError(store_call, "nobody could ever connect, or get a buffer");
+    if (options.buffers_per_connection == 0) {
+        throw UsageError(
+            store_call,
+            "StoreServeOptions::buffers_per_connection of 0: nobody could ever get a buffer");
     }
     options.spin = std::min<std::chrono::nanoseconds>(spin_time(options.spin), longest_store_spin);
     return options;
 }
 
-std::uint64_t new_store_instance() {
-    std::random_device random;
-    std::uint64_t const high = random();
-    return high << 32U | random();
+ReceptionRules rules_of_store(StoreServeOptions const& options) {
+    return {"StoreServeOptions", options.name,        options.mode, options.users,
+            options.groups,      options.connections, options.log};
 }
 
 // Never that of another connection of this process, whichever store it is to.
@@ -55,11 +44,9 @@ HolderNumber new_holder() {
 
 StoreThread::StoreThread(std::filesystem::path const& path, std::shared_ptr<BufferTable> table,
                          StoreServeOptions const& options)
-    : path_(path),
-      table_(std::move(table)),
+    : table_(std::move(table)),
       options_(checked_serve(options)),
-      instance_(new_store_instance()),
-      listener_(std::in_place, store_call, path, options.mode),
+      reception_(store_call, path, rules_of_store(options)),
       follower_(store_call, table_),
       thread_(start_thread([this](std::stop_token const& stop) { serve(stop); })) {}
 
@@ -80,7 +67,7 @@ std::vector<StoreClient> StoreThread::clients() const {
     std::vector<StoreClient> all;
     for (auto const& session : sessions_) {
         if (session->name.empty()) continue;
-        all.push_back({session->name, session->who.process, session->who.user, session->holds});
+        all.push_back({session->name, session->peer.pid, session->peer.uid, session->holds});
     }
     return all;
 }
@@ -96,7 +83,7 @@ void StoreThread::serve(std::stop_token const& stop) {
     std::lock_guard const lock(mutex_);
     for (auto const& session : sessions_) table_->leave(session->who.number);
     sessions_.clear();
-    listener_.reset();
+    reception_.close();
 }
 
 void StoreThread::take_turn() {
@@ -105,7 +92,7 @@ void StoreThread::take_turn() {
     follower_.wakeup().reset();
     if (table_->closed()) return;
     std::lock_guard const lock(mutex_);
-    accept_all();
+    reception_.accept_all([&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     drop_over();
     for (auto const& session : sessions_) tell_sealed(*session);
@@ -119,71 +106,32 @@ void StoreThread::await(std::vector<::pollfd>& descriptors) const {
 }
 
 std::vector<::pollfd> StoreThread::watched() const {
-    // Without descriptors whoever connects waits for the next turn.
-    std::vector<::pollfd> all{{follower_.wakeup().fd(), POLLIN, 0},
-                              {deaf_ ? -1 : listener_->fd(), POLLIN, 0}};
+    std::vector<::pollfd> all{{follower_.wakeup().fd(), POLLIN, 0}, reception_.listening()};
     for (auto const& session : sessions_) {
         short const room = session->waits_for_room ? POLLOUT : 0;
-        all.push_back({session->socket.fd(), static_cast<short>(POLLIN | room), 0});
-        all.push_back({session->process.get(), POLLIN, 0});  // -1 is passed over
+        Reception::watch(all, *session, static_cast<short>(POLLIN | room));
     }
     return all;
 }
 
-void StoreThread::accept_all() {
-    deaf_ = false;
-    try {
-        for (unsigned i = 0; i < store_connections_in_a_turn; ++i) {
-            auto socket = listener_->accept();
-            if (!socket) return;
-            accept(std::move(*socket));
-        }
-    } catch (std::exception const&) {  // no descriptor is left, or no memory
-        deaf_ = true;
-    }
-}
-
 void StoreThread::accept(UnixSocket socket) {
-    Session session{std::move(socket), {new_holder()}, {}, Clock::now()};
-    try {
-        PeerCredentials const peer = session.socket.peer(store_call);
-        session.who.process = peer.pid;
-        session.who.user = peer.uid;
-        if (sessions_.size() >= options_.connections) {
-            return refuse(session, 0, RefusalReason::full,
-                          fmt::format("there are {} connections already", sessions_.size()));
-        }
-        session.process = end_of_process(store_call, peer.pid);
-    } catch (Error const& error) {
-        return refuse(session, 0, RefusalReason::other, error.what());
+    Session session{{std::move(socket)}};
+    if (auto refusal = reception_.admit(session, sessions_.size())) {
+        return refuse(session, 0, std::move(*refusal));
     }
+    session.who = {new_holder(), session.peer.pid, session.peer.uid};
     sessions_.push_back(std::make_unique<Session>(std::move(session)));
 }
 
 void StoreThread::receive_from(Session& session) {
-    for (unsigned i = 0; i < store_messages_in_a_turn && !session.over; ++i) {
-        try {
-            Received received = session.socket.receive(store_call, 0);
-            if (std::holds_alternative<NothingThere>(received)) return;
-            if (std::holds_alternative<PeerClosed>(received)) {
-                session.over = true;
-                return;
-            }
-            auto const& message = std::get<SocketMessage>(received);
+    reception_.receive_from(
+        session,
+        [&](SocketMessage const& message) {
             awake_until_ = Clock::now() + options_.spin;
             auto const decoded = store::decode(message.bytes, message.descriptors.size());
             handle(session, decoded.id, decoded.message);
-        } catch (VersionError const& error) {
-            refuse(session, 0, RefusalReason::version, cause_of(error));
-            session.over = true;
-        } catch (Error const& error) {
-            refuse(session, 0, RefusalReason::bad_message, error.what());
-            session.over = true;
-        } catch (std::exception const& error) {  // no memory
-            refuse(session, 0, RefusalReason::other, error.what());
-            session.over = true;
-        }
-    }
+        },
+        [&](Refusal refusal) { refuse(session, 0, std::move(refusal)); });
 }
 
 void StoreThread::handle(Session& session, std::uint32_t id, store::Message const& message) {
@@ -216,16 +164,17 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
         } else {
             throw ProtocolError(store_call, "a message that only a store sends");
         }
-    } catch (StoreRefusal const& refusal) {
-        refuse(session, id, refusal.reason, refusal.text);
+    } catch (Refusal const& refusal) {
+        refuse(session, id, refusal);
     }
 }
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Hello const& hello) {
-    require_allowed(session);
+    reception_.require_allowed(session);
     session.name = hello.name;
     send(session, id,
-         store::Welcome{static_cast<std::uint32_t>(::getpid()), instance_, options_.name});
+         store::Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(),
+                        options_.name});
 }
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Create const& create) {
@@ -234,9 +183,9 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Create const
         lend(session, id,
              table_->create(session.who, create.name, create.bytes, create.host_memory));
     } catch (OutOfMemoryError const& error) {
-        throw StoreRefusal{RefusalReason::full, error.what()};
+        throw Refusal{RefusalReason::full, error.what()};
     } catch (Error const& error) {  // of the device, or the system
-        throw StoreRefusal{RefusalReason::other, error.what()};
+        throw Refusal{RefusalReason::other, error.what()};
     }
 }
 
@@ -245,7 +194,7 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Get const& g
     try {
         lend(session, id, table_->get(session.who, {get.buffer, get.name}));
     } catch (Error const& error) {  // no descriptor is left
-        throw StoreRefusal{RefusalReason::other, error.what()};
+        throw Refusal{RefusalReason::other, error.what()};
     }
 }
 
@@ -295,21 +244,8 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Next const& 
 
 void StoreThread::require_hold(Session const& session) const {
     if (session.holds < options_.buffers_per_connection) return;
-    throw StoreRefusal{RefusalReason::too_many_of_client,
-                       fmt::format("the connection holds {} buffers already", session.holds)};
-}
-
-void StoreThread::require_allowed(Session const& session) const {
-    if (options_.users.empty() && options_.groups.empty()) return;
-    PeerCredentials const peer = session.socket.peer(store_call);
-    if (peer.uid == ::geteuid() || std::ranges::count(options_.users, peer.uid) != 0) return;
-    std::vector<gid_t> groups = session.socket.peer_groups(store_call);
-    groups.push_back(peer.gid);
-    for (gid_t const group : groups) {
-        if (std::ranges::count(options_.groups, group) != 0) return;
-    }
-    throw StoreRefusal{RefusalReason::not_allowed,
-                       fmt::format("the user {} is not among those that may connect", peer.uid)};
+    throw Refusal{RefusalReason::too_many_of_client,
+                  fmt::format("the connection holds {} buffers already", session.holds)};
 }
 
 // As many as there is room for in its socket; the others then.
@@ -332,13 +268,8 @@ void StoreThread::tell_sealed(Session& session) {
 }
 
 void StoreThread::drop_over() {
-    auto const now = Clock::now();
     std::erase_if(sessions_, [&](std::unique_ptr<Session> const& session) {
-        ::pollfd ended{session->process.get(), POLLIN, 0};
-        bool const process_ended = ::poll(&ended, 1, 0) == 1;
-        bool const stranger = session->name.empty() && now - session->came > longest_store_silence;
-        if (stranger) log(*session, "dropped, since it has not said who it is");
-        if (!session->over && !process_ended && !stranger) return false;
+        if (!reception_.has_gone(*session)) return false;
         table_->leave(session->who.number);
         return true;
     });
@@ -346,35 +277,13 @@ void StoreThread::drop_over() {
 
 void StoreThread::send(Session& session, std::uint32_t id, store::Message const& message,
                        std::vector<int> const& descriptors) {
-    try {
-        auto const bytes = store::encode(id, message);
-        if (!session.socket.send(store_call, bytes, descriptors)) session.over = true;
-    } catch (std::exception const& error) {  // or no memory
-        log(session,
-            fmt::format("dropped, since it does not read what it is sent: {}", error.what()));
-        session.over = true;
-    }
+    reception_.send(
+        session, [&] { return store::encode(id, message); }, descriptors);
 }
 
-void StoreThread::refuse(Session& session, std::uint32_t id, RefusalReason reason,
-                         std::string text) {
-    log(session, fmt::format("refused ({}): {}", to_string(reason), text));
-    send(session, id, store::Refused{reason, std::move(text)});
-}
-
-void StoreThread::log(Session const& session, std::string_view what) const noexcept {
-    try {
-        std::string const line =
-            fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
-                        session.name.empty() ? "somebody" : session.name, session.who.process,
-                        session.who.user, what);
-        if (options_.log) {
-            options_.log(line);
-        } else {
-            std::fputs((line + '\n').c_str(), stderr);
-        }
-    } catch (...) {  // the line is lost
-    }
+void StoreThread::refuse(Session& session, std::uint32_t id, Refusal refusal) {
+    reception_.log_refused(session, refusal);
+    send(session, id, store::Refused{refusal.reason, std::move(refusal.text)});
 }
 
 }  // namespace carillon::detail

@@ -12,15 +12,13 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "ipc/reception.hpp"
 #include "ipc/wakeup.hpp"
-#include "os/unix_listener.hpp"
-#include "os/unix_socket.hpp"
 #include "store/buffer_table.hpp"
 #include "store/messages.hpp"
 
@@ -42,30 +40,24 @@ class StoreThread {
                                                            StoreServeOptions const& options);
 
     void require_own(char const* call) const { mark_.require_own(call); }
-    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+    [[nodiscard]] std::filesystem::path const& path() const { return reception_.path(); }
     [[nodiscard]] std::vector<StoreClient> clients() const;
 
    private:
     using Clock = std::chrono::steady_clock;
 
-    struct Session {
-        UnixSocket socket;
-        BufferUser who;
-        FileDescriptor process;  // readable when it has ended
-        Clock::time_point came;
-        std::string name{};  // once it has introduced itself
+    struct Session : Visitor {
+        BufferUser who{};
         unsigned holds = 0;
         // Of one that watches: the number of the next buffer that it is told of.
         std::optional<std::uint64_t> next_sealed{};
         bool waits_for_room = false;  // in its socket
-        bool over = false;
     };
 
     void serve(std::stop_token const& stop);
     void take_turn();
     void await(std::vector<::pollfd>& descriptors) const;
     [[nodiscard]] std::vector<::pollfd> watched() const;
-    void accept_all();
     void accept(UnixSocket socket);
     void receive_from(Session& session);
     void handle(Session& session, std::uint32_t id, store::Message const& message);
@@ -74,25 +66,20 @@ class StoreThread {
     void answer(Session& session, std::uint32_t id, store::Get const& get);
     void answer(Session& session, std::uint32_t id, store::Next const& next);
     void lend(Session& session, std::uint32_t id, LentBuffer const& lent);
-    void require_allowed(Session const& session) const;
     void require_hold(Session const& session) const;
     void tell_sealed(Session& session);
     void drop_over();
     void send(Session& session, std::uint32_t id, store::Message const& message,
               std::vector<int> const& descriptors = {});
-    void refuse(Session& session, std::uint32_t id, RefusalReason reason, std::string text);
-    void log(Session const& session, std::string_view what) const noexcept;
+    void refuse(Session& session, std::uint32_t id, Refusal refusal);
 
     ProcessMark mark_;
-    std::filesystem::path path_;
     std::shared_ptr<BufferTable> table_;
     StoreServeOptions options_;
-    std::uint64_t instance_;
-    std::optional<UnixListener> listener_;  // while the store is there
+    Reception reception_;  // closed with the store
     SealedFollower follower_;
     mutable std::mutex mutex_;  // of sessions_ and what is in them
     std::vector<std::unique_ptr<Session>> sessions_;
-    bool deaf_ = false;  // the listener is not looked at
     Clock::time_point awake_until_{};
     std::jthread thread_;
 };

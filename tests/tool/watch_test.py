@@ -92,14 +92,18 @@ class Served:
         return self.process.returncode, out + error
 
 
-class ServeTest(unittest.TestCase):
+class SocketTest(unittest.TestCase):
+    name = "kernel.sock"
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "kernel.sock")
+        self.path = os.path.join(self.folder.name, self.name)
 
     def tearDown(self):
         self.folder.cleanup()
 
+
+class ServeTest(SocketTest):
     def test_signals_end_it_in_order(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with Served(self.path, "--kernel", "count", "--name", "counter") as served:
@@ -145,14 +149,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(run("serve").returncode, 2)
 
 
-class TopTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "kernel.sock")
-
-    def tearDown(self):
-        self.folder.cleanup()
-
+class TopTest(SocketTest):
     def assert_leaves_as_it_was(self, terminal):
         status, shown = terminal.end()
         self.assertEqual(status, 0)
@@ -247,13 +244,8 @@ def samples(text):
     return found
 
 
-class MetricsTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, 'a "b" \\.sock')
-
-    def tearDown(self):
-        self.folder.cleanup()
+class MetricsTest(SocketTest):
+    name = 'a "b" \\.sock'
 
     def assert_down(self, text):
         path = self.path.replace("\\", r"\\").replace('"', r'\"')

@@ -102,7 +102,7 @@ TEST(StoreMessagesTest, ofAnotherProgramOrVersion) {
                           "version 2");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{0}), "kind");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{16}), "kind");
-    expect_refused(hello, "1 descriptors", 1);
+    expect_refused(hello, "descriptors: 1", 1);
 }
 
 TEST(StoreMessagesTest, membersThatCannotBe) {
@@ -117,10 +117,10 @@ TEST(StoreMessagesTest, membersThatCannotBe) {
     Lent lent = a_lent();
     lent.memory_bytes = 999;
     CARILLON_EXPECT_ERROR(encode(1, lent), UsageError, "the memory has fewer");
-    expect_refused(encode(1, a_lent()), "0 descriptors came with it, not 1");
+    expect_refused(encode(1, a_lent()), "descriptors: 0 came with it, not 1");
     lent = a_lent();
     lent.descriptor = false;
-    expect_refused(encode(1, lent), "1 descriptors came with it, not 0", 1);
+    expect_refused(encode(1, lent), "descriptors: 1 came with it, not 0", 1);
 }
 
 }  // namespace

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/reception.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "ipc/messages.hpp"
+#include "ipc/wakeup.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// A stranger has so long to introduce itself.
+constexpr std::chrono::seconds longest_silence{5};
+// Of one client at a time; then it is another's turn.
+constexpr unsigned messages_in_a_turn = 16;
+constexpr unsigned connections_in_a_turn = 16;
+
+std::uint64_t new_instance() {
+    std::random_device random;
+    std::uint64_t const high = random();
+    return high << 32U | random();
+}
+
+ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
+    require_name(call, "owner", rules.name);
+    if ((rules.mode & ~0777U) != 0) {
+        throw UsageError(call, fmt::format("{}::mode {:o}: a socket has nine bits of it",
+                                           rules.options, rules.mode));
+    }
+    if (rules.connections == 0) {
+        throw UsageError(
+            call, fmt::format("{}::connections of 0: nobody could ever connect", rules.options));
+    }
+    return rules;
+}
+
+}  // namespace
+
+Reception::Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules)
+    : call_(call),
+      path_(path),
+      rules_(checked_rules(call, std::move(rules))),
+      instance_(new_instance()),
+      listener_(std::in_place, call, path, rules_.mode) {}
+
+::pollfd Reception::listening() const {
+    // Without descriptors whoever connects waits for the next turn.
+    return {deaf_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
+}
+
+void Reception::watch(std::vector<::pollfd>& all, Visitor const& visitor, short events) {
+    all.push_back({visitor.socket.fd(), events, 0});
+    all.push_back({visitor.process.get(), POLLIN, 0});  // -1 is passed over
+}
+
+void Reception::accept_all(std::function<void(UnixSocket)> const& accept) {
+    deaf_ = false;
+    try {
+        for (unsigned i = 0; i < connections_in_a_turn && listener_; ++i) {
+            auto socket = listener_->accept();
+            if (!socket) return;
+            accept(std::move(*socket));
+        }
+    } catch (std::exception const&) {  // no descriptor is left, or no memory
+        deaf_ = true;
+    }
+}
+
+std::optional<Refusal> Reception::admit(Visitor& visitor, std::size_t there) const {
+    try {
+        visitor.peer = visitor.socket.peer(call_);
+        if (there >= rules_.connections) {
+            return Refusal{RefusalReason::full,
+                           fmt::format("there are {} connections already ({}::connections)", there,
+                                       rules_.options)};
+        }
+        visitor.process = end_of_process(call_, visitor.peer.pid);
+    } catch (Error const& error) {
+        return Refusal{RefusalReason::other, error.what()};
+    }
+    return {};
+}
+
+void Reception::require_allowed(Visitor const& visitor) const {
+    if (rules_.users.empty() && rules_.groups.empty()) return;
+    PeerCredentials const& peer = visitor.peer;
+    if (peer.uid == ::geteuid() || std::ranges::count(rules_.users, peer.uid) != 0) return;
+    std::vector<gid_t> groups = visitor.socket.peer_groups(call_);
+    groups.push_back(peer.gid);
+    for (gid_t const group : groups) {
+        if (std::ranges::count(rules_.groups, group) != 0) return;
+    }
+    throw Refusal{RefusalReason::not_allowed,
+                  fmt::format("the user {} is not among those that may attach", peer.uid)};
+}
+
+void Reception::receive_from(Visitor& visitor,
+                             std::function<void(SocketMessage const&)> const& handle,
+                             std::function<void(Refusal)> const& refuse) const {
+    auto const end = [&](RefusalReason reason, std::string text) {
+        refuse({reason, std::move(text)});
+        visitor.over = true;
+    };
+    for (unsigned i = 0; i < messages_in_a_turn && !visitor.over; ++i) {
+        try {
+            Received const received = visitor.socket.receive(call_, 0);
+            if (std::holds_alternative<NothingThere>(received)) return;
+            if (std::holds_alternative<PeerClosed>(received)) {
+                visitor.over = true;
+                return;
+            }
+            handle(std::get<SocketMessage>(received));
+        } catch (VersionError const& error) {
+            end(RefusalReason::version, cause_of(error));
+        } catch (Error const& error) {
+            end(RefusalReason::bad_message, error.what());
+        } catch (std::exception const& error) {  // no memory
+            end(RefusalReason::other, error.what());
+        }
+    }
+}
+
+void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded,
+                     std::span<int const> descriptors) const {
+    try {
+        if (!visitor.socket.send(call_, encoded(), descriptors)) visitor.over = true;
+    } catch (std::exception const& error) {  // or no memory
+        log(visitor,
+            fmt::format("dropped, since it does not read what it is sent: {}", error.what()));
+        visitor.over = true;
+    }
+}
+
+bool Reception::has_gone(Visitor const& visitor) const {
+    ::pollfd ended{visitor.process.get(), POLLIN, 0};
+    bool const process_ended = ::poll(&ended, 1, 0) == 1;
+    bool const stranger =
+        visitor.name.empty() && std::chrono::steady_clock::now() - visitor.came > longest_silence;
+    if (stranger) log(visitor, "dropped, since it has not said who it is");
+    return visitor.over || process_ended || stranger;
+}
+
+void Reception::log_refused(Visitor const& visitor, Refusal const& refusal) const {
+    log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
+}
+
+void Reception::log(Visitor const& visitor, std::string_view what) const noexcept {
+    try {
+        std::string const line =
+            fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
+                        visitor.name.empty() ? "somebody" : visitor.name, visitor.peer.pid,
+                        visitor.peer.uid, what);
+        if (rules_.log) {
+            rules_.log(line);
+        } else {
+            std::fputs((line + '\n').c_str(), stderr);
+        }
+    } catch (...) {  // the line is lost
+    }
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a server's thread that is the same whatever it serves: who connects, whether they
+// may, what they send, and that they have gone.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ipc/refusal.hpp"
+#include "os/unix_listener.hpp"
+#include "os/unix_socket.hpp"
+
+namespace carillon::detail {
+
+// Who has connected.
+struct Visitor {
+    UnixSocket socket;
+    PeerCredentials peer{};
+    FileDescriptor process{};  // readable when it has ended
+    std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
+    std::string name{};  // once it has introduced itself
+    bool over = false;   // to be dropped
+};
+
+// Of ServeOptions and StoreServeOptions.
+struct ReceptionRules {
+    std::string_view options;  // the one of them, for errors
+    std::string name;
+    unsigned mode;
+    std::vector<std::uint32_t> users;
+    std::vector<std::uint32_t> groups;
+    unsigned connections;
+    std::function<void(std::string const&)> log;
+};
+
+// Of one thread, but for its path and instance. None of its calls waits.
+class Reception {
+   public:
+    // Throws UsageError for rules that make no sense, and as UnixListener does.
+    Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules);
+
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+    [[nodiscard]] std::uint64_t instance() const { return instance_; }  // another for each
+    [[nodiscard]] std::string const& name() const { return rules_.name; }
+
+    // For poll(): whoever connects, and what a visitor sends, and that its process has ended.
+    [[nodiscard]] ::pollfd listening() const;
+    static void watch(std::vector<::pollfd>& all, Visitor const& visitor, short events = POLLIN);
+
+    // Hands on those that have connected, some at a time.
+    void accept_all(std::function<void(UnixSocket)> const& accept);
+    // Why it may not stay, where so many are there already; nothing if it may.
+    [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor, std::size_t there) const;
+    // Throws Refusal unless its user, or a group of it, is among those of the rules.
+    void require_allowed(Visitor const& visitor) const;
+
+    // Hands on what it has sent, some messages at a time. What `handle` throws ends the visit, and
+    // `refuse` is to say so.
+    void receive_from(Visitor& visitor, std::function<void(SocketMessage const&)> const& handle,
+                      std::function<void(Refusal)> const& refuse) const;
+    // Whoever cannot be sent to is over.
+    void send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded,
+              std::span<int const> descriptors) const;
+
+    // Whether it is over, its process has ended, or it has not said who it is for too long.
+    [[nodiscard]] bool has_gone(Visitor const& visitor) const;
+
+    void log(Visitor const& visitor, std::string_view what) const noexcept;
+    void log_refused(Visitor const& visitor, Refusal const& refusal) const;
+    // Nobody is let in any more; the path is free.
+    void close() { listener_.reset(); }
+
+   private:
+    std::string call_;
+    std::filesystem::path path_;
+    ReceptionRules rules_;
+    std::uint64_t instance_;
+    std::optional<UnixListener> listener_;
+    bool deaf_ = false;  // the listener is not looked at
+};
+
+}  // namespace carillon::detail
