@@ -27,6 +27,8 @@
 #include "carillon/kernel_options.hpp"  // IWYU pragma: export
 #include "carillon/launch.hpp"          // IWYU pragma: export
 #include "carillon/log.hpp"             // IWYU pragma: export
+#include "carillon/log_reader.hpp"      // IWYU pragma: export
+#include "carillon/log_record.hpp"      // IWYU pragma: export
 #include "carillon/mailbox.hpp"         // IWYU pragma: export
 #include "carillon/members.hpp"         // IWYU pragma: export
 #include "carillon/memory.hpp"          // IWYU pragma: export

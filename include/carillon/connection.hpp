@@ -18,6 +18,7 @@
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/log_reader.hpp"
 #include "carillon/mailbox.hpp"
 #include "carillon/object_kind.hpp"
 #include "carillon/ring.hpp"
@@ -107,15 +108,15 @@ class Connection {
     }
 
     // The host's end of an object that the owner shares by that name (Server::share). It is this
-    // client's alone until it goes, and empty: what a client before it has left is not there. What
-    // it does throws OwnerGoneError when the owner has ended. Each of these throws RefusedError
-    // when there is no such object, it has a client, or its type is another; TimeoutError;
-    // OwnerGoneError.
-    template <class T>
-    [[nodiscard]] Mailbox<T, Direction::to_device> mailbox(std::string_view object) const {
+    // client's alone until it goes, and empty: what a client before it has left is not there. A
+    // mailbox to the host is read by others too, and has the kernel's last value. What it does
+    // throws OwnerGoneError when the owner has ended. Each of these throws RefusedError when there
+    // is no such object, it has a client, or its type is another; TimeoutError; OwnerGoneError.
+    template <class T, Direction direction = Direction::to_device>
+    [[nodiscard]] Mailbox<T, direction> mailbox(std::string_view object) const {
         check_mailbox<T>();
-        return Mailbox<T, Direction::to_device>(
-            mailbox_end(object, detail::message_type<T>(mailbox_lines<T>)));
+        return Mailbox<T, direction>(mailbox_end(object, detail::message_type<T>(mailbox_lines<T>),
+                                                 direction == Direction::to_device));
     }
     // Towards the kernel, or from it.
     template <class T, Direction direction>
@@ -129,6 +130,10 @@ class Connection {
         check_meta<Meta>();
         return ChunkRing<Meta>(chunk_ring_end(object, detail::message_type<Meta>(1)));
     }
+
+    // A log that the owner shares by that name, from the oldest message on that is there still. It
+    // takes nothing from the owner or from other clients. Throws as those above.
+    [[nodiscard]] LogReader log(std::string_view object) const;
 
     [[nodiscard]] ConnectedOwner const& owner() const;
     // What there is, what each is at, who has which of its blocks, and what has gone through them.
@@ -146,7 +151,8 @@ class Connection {
     [[nodiscard]] detail::LeasedChannel attach(std::string_view object,
                                                detail::MessageTypes const& types) const;
     [[nodiscard]] detail::LeasedEnd<MailboxView> mailbox_end(std::string_view object,
-                                                             detail::MessageType const& type) const;
+                                                             detail::MessageType const& type,
+                                                             bool to_device) const;
     [[nodiscard]] detail::LeasedEnd<RingView> ring_end(std::string_view object,
                                                        detail::MessageType const& type,
                                                        bool to_device) const;

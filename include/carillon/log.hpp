@@ -23,21 +23,15 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/device.hpp"
 #include "carillon/host_service.hpp"
+#include "carillon/log_record.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon {
+namespace detail {
+class PublishedLog;
+}  // namespace detail
 
-// How much a message matters: a part of the call, log<"text", LogLevel::error>(to).
-enum class LogLevel : std::uint8_t { debug, info, warning, error };
-[[nodiscard]] std::string_view to_string(LogLevel level);  // its name, as "error"
-
-// A message as a sink gets it.
-struct LogRecord {
-    std::uint64_t time_ns;  // of the device's clock (DeviceClock::now_ns)
-    unsigned block;         // its number in its launch
-    LogLevel level;
-    std::string text;
-};
+class Server;
 
 // Takes a message; LogOptions::sink says how.
 using LogSink = std::function<void(LogRecord const&)>;
@@ -47,6 +41,9 @@ struct LogOptions {
     // Gets every message, one after the other, on the log's thread; what it throws is kept. None:
     // a line on stderr, `carillon: [block 3, 12.345678901] text`.
     LogSink sink = nullptr;
+    // Messages that clients of other processes find, the newest (LogService::serve); a power of two
+    // from 2 up to 2^16.
+    std::uint32_t shared_capacity = 256;
     ServiceThreadOptions thread{};
 };
 
@@ -120,12 +117,19 @@ class LogService {
     }
     void rethrow_failure() const { server("LogService::rethrow_failure").rethrow_failure(); }
 
+    // As Server::share. From now on the log's thread writes each message down for clients as well,
+    // before the sink gets it: they read it, and can write nothing there (Connection::log). Of a
+    // text they get 480 bytes. Throws UnsupportedError for a system that cannot keep them from
+    // writing (Linux before 5.1).
+    void serve(Server& server, std::string_view name) const;
+
    private:
     [[nodiscard]] detail::RequestServer& server(std::string_view call) const {
         return detail::owned(server_, call);
     }
 
     Memory dropped_;
+    std::shared_ptr<detail::PublishedLog> published_;  // for clients, from serve() on
     detail::OwnedByProcess<detail::RequestServer> server_;
 };
 

@@ -88,15 +88,19 @@ class Mailbox {
         host_.set(value, data);
     }
 
-    // MailboxReader::refresh, for one thread.
+    // MailboxReader::refresh, for one thread. Throws OwnerGoneError where another process has lent
+    // the mailbox, has ended, and has left nothing new.
     [[nodiscard]] bool refresh(T& value) requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Mailbox::refresh");
         mark_.require_own("Mailbox::refresh");
-        return host_.refresh(value);
+        if (host_.refresh(value)) return true;
+        lent_by_.require_there("Mailbox::refresh");
+        return false;
     }
-    // A reader of its own for another thread, while the mailbox lives.
+    // A reader of its own for another thread, while the mailbox lives. Of one that another process
+    // lends it is not told of that one's end.
     [[nodiscard]] HostEnd reader() const requires(!to_device) {
-        return HostEnd(view_at(memory_.host_ptr()));
+        return HostEnd(lent_by_.another() ? lent_view_ : view_at(memory_.host_ptr()));
     }
 
    private:
@@ -140,10 +144,18 @@ class Mailbox {
     // Of a mailbox that another process lends.
     friend class Connection;
     explicit Mailbox(detail::LeasedEnd<MailboxView> const& lent)
-        : lent_by_(lent.lease), host_(lent.view, lent.far) {}
+        : lent_by_(lent.lease), lent_view_(lent.view), host_(lent_end(lent)) {}
+    static HostEnd lent_end(detail::LeasedEnd<MailboxView> const& lent) {
+        if constexpr (to_device) {
+            return HostEnd(lent.view, lent.far);
+        } else {
+            return HostEnd(lent.view);
+        }
+    }
 
     detail::ProcessMark mark_;
     detail::LentBy lent_by_;
+    MailboxView lent_view_{};
     MailboxOptions options_;
     Memory memory_;
     HostEnd host_;

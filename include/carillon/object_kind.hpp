@@ -12,7 +12,9 @@ enum class ObjectKind : std::uint8_t {
     mailbox,         // a SharedMailbox
     ring_to_device,  // a SharedRing
     ring_to_host,
-    chunk_ring,  // a SharedChunkRing
+    chunk_ring,       // a SharedChunkRing
+    mailbox_to_host,  // a SharedMailbox from the device, which clients read
+    log,              // a LogService, whose messages clients read
 };
 [[nodiscard]] std::string_view to_string(ObjectKind kind);  // its name, as "chunk ring"
 

@@ -15,6 +15,7 @@
 namespace carillon {
 namespace detail {
 class Leases;
+class PublishedObject;
 class SharedObject;
 struct ServerMaker;
 class ServerThread;
@@ -71,7 +72,8 @@ class Server {
     }
 
     // The same for a SharedMailbox, SharedRing or SharedChunkRing, which may end before the server,
-    // too. One client at a time has it.
+    // too. One client at a time has it; a SharedMailbox from the device, and a LogService, are read
+    // by as many at once as ask.
     template <class Object>
     void share(std::string_view name, Object const& object) {
         object.serve(*this, name);
@@ -88,6 +90,7 @@ class Server {
 
     void add(std::string_view name, std::shared_ptr<detail::Leases> leases);
     void share(std::string_view name, std::shared_ptr<detail::SharedObject> object);
+    void share(std::string_view name, std::shared_ptr<detail::PublishedObject> object);
     [[nodiscard]] detail::ServerThread& thread(char const* call) const;
 
     std::shared_ptr<detail::ServerThread> thread_;
@@ -105,6 +108,10 @@ struct ServerMaker {
         server.add(name, std::move(leases));
     }
     static void share(Server& server, std::string_view name, std::shared_ptr<SharedObject> object) {
+        server.share(name, std::move(object));
+    }
+    static void share(Server& server, std::string_view name,
+                      std::shared_ptr<PublishedObject> object) {
         server.share(name, std::move(object));
     }
 };

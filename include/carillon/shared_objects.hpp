@@ -2,7 +2,8 @@
 // Objects of a kernel that the user writes, whose end on the host is another process's
 // (docs/ipc.md): the owner makes them, passes their ends to the kernel and shares them by name
 // (Server::share); a client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
-// chunk_ring). One client at a time has it, in memory of its own, and finds it empty.
+// chunk_ring). One client at a time has it, in memory of its own, and finds it empty. A mailbox
+// from the device is read by as many as ask, and written by none of them.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/host/shared_object.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/leased_ends.hpp"
@@ -38,10 +40,13 @@ struct SharedRingOptions {
     ForTests for_tests{};
 };
 
+template <class T, Direction direction = Direction::to_device>
+class SharedMailbox;
+
 // Parameters and limits that another process sets. `T` is trivially copyable and at most 4 KiB.
 // What a client has set stays the value until the next one sets another. Neither copied nor moved.
 template <class T>
-class SharedMailbox {
+class SharedMailbox<T, Direction::to_device> {
    public:
     // What device_handle() gives, for one thread: refresh(value), as of any mailbox's reader.
     using DeviceEnd = LeasedMailboxReader<T, DeviceNear, DeviceFar>;
@@ -66,6 +71,45 @@ class SharedMailbox {
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
     std::shared_ptr<detail::SharedObject> object_;
+};
+
+// The status of a kernel, which other processes read: as many at once as ask, of memory that they
+// can map for reading alone. The latest value wins, and none of them keeps the kernel, or another,
+// waiting. `T` is trivially copyable and at most 4 KiB. Neither copied nor moved.
+template <class T>
+class SharedMailbox<T, Direction::to_host> {
+   public:
+    using HostEnd = MailboxReader<T, HostCached>;
+    // What device_handle() gives, for one thread: set(value), as of any mailbox's writer.
+    using DeviceEnd = MailboxWriter<T, DeviceFar>;
+
+    // `initial` is the first value that a reader finds. Throws UsageError for the options,
+    // UnsupportedError for a system that cannot keep clients from writing (Linux before 5.1), and
+    // what Device::register_host throws.
+    explicit SharedMailbox(Device const& device, T const& initial,
+                           MailboxOptions const& options = {});
+    SharedMailbox(SharedMailbox const&) = delete;
+    SharedMailbox& operator=(SharedMailbox const&) = delete;
+
+    // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
+    [[nodiscard]] DeviceEnd device_handle(
+        CodeLocation const& where = CodeLocation::current()) const {
+        taken_.take("SharedMailbox::device_handle", where);
+        MailboxView view = object_->device_view();
+        ++view.first;  // after the initial value
+        return DeviceEnd(view);
+    }
+    // For a thread of the owner's, while the mailbox lives: refresh(value).
+    [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
+    // As Server::share.
+    void serve(Server& server, std::string_view name) const {
+        detail::ServerMaker::share(server, name, object_);
+    }
+
+   private:
+    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    std::shared_ptr<detail::PublishedObject> object_;
+    mutable detail::TakenOnce taken_;
 };
 
 // Messages to or from another process. `T` is trivially copyable and at most 1 KiB. Neither copied
@@ -130,13 +174,26 @@ class SharedChunkRing {
 };
 
 template <class T>
-SharedMailbox<T>::SharedMailbox(Device const& device, SharedMailboxOptions const& options) {
+SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
+                                                      SharedMailboxOptions const& options) {
     check_mailbox<T>();
     detail::check_shared("SharedMailbox", options.slots, options.readers, options.for_tests.first);
     ObjectShape const shape{options.slots, mailbox_lines<T>, 0};
     object_ = std::make_shared<detail::SharedObject>(
         device, ObjectKind::mailbox, shape, detail::object_layout<MailboxLayout>(shape),
         detail::message_type<T>(mailbox_lines<T>), options.readers, options.for_tests.first);
+}
+
+template <class T>
+SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T const& initial,
+                                                    MailboxOptions const& options) {
+    check_mailbox<T>();
+    detail::check_shared("SharedMailbox", options.slots, 1, options.for_tests.first);
+    object_ = std::make_shared<detail::PublishedObject>(
+        device, ObjectKind::mailbox_to_host, ObjectShape{options.slots, mailbox_lines<T>, 0},
+        detail::message_type<T>(mailbox_lines<T>), options.for_tests.first, true);
+    // The CPU's own memory, of which every word carries its tag (detail/protocol/mailbox.hpp).
+    MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{})).set(initial);
 }
 
 template <class T, Direction direction>

@@ -37,6 +37,8 @@ Needed needed_of(Attached const& attached) {
 Needed needed(ObjectKind kind, Attached const& attached) {
     switch (kind) {
         case ObjectKind::mailbox:
+        case ObjectKind::mailbox_to_host:
+        case ObjectKind::log:
             return needed_of<MailboxLayout>(attached);
         case ObjectKind::ring_to_device:
             return needed_of<RingToDeviceLayout>(attached);
@@ -50,9 +52,9 @@ Needed needed(ObjectKind kind, Attached const& attached) {
     }
 }
 
-// Slots of a channel, and of a ring, are powers of two; only a mailbox's values need not be.
+// Slots of a channel, and of a ring, are powers of two; values and messages of a log need not be.
 void require_lines(std::string_view call, ObjectKind kind, ChannelShape const& shape) {
-    if (kind == ObjectKind::mailbox ||
+    if (kind == ObjectKind::mailbox || is_published(kind) ||
         (std::has_single_bit(shape.request_lines) && std::has_single_bit(shape.reply_lines)))
         return;
     throw ProtocolError(call, fmt::format("slots of {} and {} lines, which are no powers of two",
@@ -115,6 +117,16 @@ Attached describe(SharedObject const& object, ObjectMemory const& memory, Shared
     return attached;
 }
 
+Attached describe(PublishedObject const& object, SharedFiles& files) {
+    files.device = object.export_fd();
+    Attached attached = describe_memory(object.device(), true);
+    attached.device_bytes = object.bytes();
+    ObjectShape const& shape = object.shape();
+    attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
+    attached.first = object.first();
+    return attached;
+}
+
 ObjectShape shape_of(Attached const& attached) {
     return {attached.shape.capacity, attached.shape.request_lines, attached.chunk_bytes};
 }
@@ -122,8 +134,8 @@ ObjectShape shape_of(Attached const& attached) {
 MappedChannel::MappedChannel(std::string_view call, ObjectKind kind, Attached const& attached,
                              SharedFiles files)
     : attached_((require_sizes(call, kind, attached), attached)),
-      device_(call, std::move(files.device), attached.device_bytes, attached.source,
-              attached.uuid) {
+      device_(call, std::move(files.device), attached.device_bytes, attached.source, attached.uuid,
+              is_published(kind) ? MapAccess::read : MapAccess::read_write) {
     if (attached.host_bytes == 0) return;
     host_.emplace(call, std::move(files.host), attached.host_bytes, MemorySource::host,
                   std::nullopt);

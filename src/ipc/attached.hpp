@@ -11,6 +11,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/host/shared_object.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device.hpp"
@@ -33,6 +34,12 @@ struct SharedFiles {
                                 SharedFiles& files);
 [[nodiscard]] Attached describe(SharedObject const& object, ObjectMemory const& memory,
                                 SharedFiles& files);
+[[nodiscard]] Attached describe(PublishedObject const& object, SharedFiles& files);
+
+// Whether clients map it for reading alone.
+[[nodiscard]] constexpr bool is_published(ObjectKind kind) {
+    return kind == ObjectKind::mailbox_to_host || kind == ObjectKind::log;
+}
 
 // Of an object, as the message says it.
 [[nodiscard]] ObjectShape shape_of(Attached const& attached);

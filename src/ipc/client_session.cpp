@@ -13,6 +13,7 @@
 
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
+#include "kernel/published_log.hpp"
 #include "os/thread.hpp"
 
 namespace carillon::detail {
@@ -23,12 +24,15 @@ constexpr char const* connect_call = "Connection";
 constexpr char const* call_of(ObjectKind kind) {
     switch (kind) {
         case ObjectKind::mailbox:
+        case ObjectKind::mailbox_to_host:
             return "Connection::mailbox";
         case ObjectKind::ring_to_device:
         case ObjectKind::ring_to_host:
             return "Connection::ring";
         case ObjectKind::chunk_ring:
             return "Connection::chunk_ring";
+        case ObjectKind::log:
+            return "Connection::log";
         default:
             return "Connection::channel";
     }
@@ -201,8 +205,18 @@ LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const&
     return {leased(std::move(lease), view, options_.wait), counters};
 }
 
-LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type) {
-    auto lease = lease_of(object, ObjectKind::mailbox, {type, type});
+LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type,
+                                              bool to_device) {
+    return mailbox_of(object, to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host, type);
+}
+
+LeasedEnd<MailboxView> ClientSession::log(std::string_view object) {
+    return mailbox_of(object, ObjectKind::log, PublishedLog::type());
+}
+
+LeasedEnd<MailboxView> ClientSession::mailbox_of(std::string_view object, ObjectKind kind,
+                                                 MessageType const& type) {
+    auto lease = lease_of(object, kind, {type, type});
     auto const view = lease->mapped().view_of<MailboxLayout>();
     auto end = leased(lease, view, options_.wait);
     // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).

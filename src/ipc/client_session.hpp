@@ -44,7 +44,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
     [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
     // The host's end of an object. `type`: of its values.
-    [[nodiscard]] LeasedEnd<MailboxView> mailbox(std::string_view object, MessageType const& type);
+    [[nodiscard]] LeasedEnd<MailboxView> mailbox(std::string_view object, MessageType const& type,
+                                                 bool to_device = true);
+    [[nodiscard]] LeasedEnd<MailboxView> log(std::string_view object);
     [[nodiscard]] LeasedEnd<RingView> ring(std::string_view object, MessageType const& type,
                                            bool to_device);
     // And how many bytes a chunk has.
@@ -83,6 +85,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     bool send(Message const& message, std::uint32_t id = 0) const;
     [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
                                                         MessageTypes const& types);
+    [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
+                                                    MessageType const& type);
     [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer, Attach const& asked);
     // In host memory where the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,

@@ -3,6 +3,7 @@
 
 #include "carillon/detail/host/owned.hpp"
 #include "ipc/client_session.hpp"
+#include "ipc/log_reader_state.hpp"
 
 namespace carillon {
 
@@ -32,8 +33,13 @@ detail::LeasedChannel Connection::attach(std::string_view object,
 }
 
 detail::LeasedEnd<MailboxView> Connection::mailbox_end(std::string_view object,
-                                                       detail::MessageType const& type) const {
-    return session("Connection::mailbox").mailbox(object, type);
+                                                       detail::MessageType const& type,
+                                                       bool to_device) const {
+    return session("Connection::mailbox").mailbox(object, type, to_device);
+}
+
+LogReader Connection::log(std::string_view object) const {
+    return LogReader(detail::LogReaderState::make(session("Connection::log").log(object)));
 }
 
 detail::LeasedEnd<RingView> Connection::ring_end(std::string_view object,

@@ -27,7 +27,7 @@
 
 namespace carillon::detail {
 
-inline constexpr std::uint16_t handshake_version = 2;
+inline constexpr std::uint16_t handshake_version = 3;
 inline constexpr std::size_t longest_name = 63;   // characters; names have one at least
 inline constexpr std::size_t longest_text = 255;  // the same, of texts for people
 inline constexpr std::size_t most_descriptors_of_attached = 2;

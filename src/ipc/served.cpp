@@ -6,8 +6,13 @@
 namespace carillon {
 
 std::string_view to_string(ObjectKind kind) {
-    static constexpr std::array<std::string_view, 5> names{
-        "kernel", "mailbox", "ring to the device", "ring to the host", "chunk ring"};
+    static constexpr std::array<std::string_view, 7> names{"kernel",
+                                                           "mailbox",
+                                                           "ring to the device",
+                                                           "ring to the host",
+                                                           "chunk ring",
+                                                           "mailbox to the host",
+                                                           "log"};
     return names.at(static_cast<std::size_t>(kind));
 }
 

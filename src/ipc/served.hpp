@@ -11,6 +11,7 @@
 
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/host/shared_object.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/object_kind.hpp"
@@ -89,5 +90,9 @@ class ServedItem {
 // The one end of an object.
 [[nodiscard]] std::unique_ptr<ServedItem> serve_object(std::string name,
                                                        std::shared_ptr<SharedObject> object);
+
+// What any number of clients read at once.
+[[nodiscard]] std::unique_ptr<ServedItem> serve_published(std::string name,
+                                                          std::shared_ptr<PublishedObject> object);
 
 }  // namespace carillon::detail

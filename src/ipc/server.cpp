@@ -32,6 +32,10 @@ void Server::share(std::string_view name, std::shared_ptr<detail::SharedObject> 
     thread("Server::share").add(detail::serve_object(std::string(name), std::move(object)));
 }
 
+void Server::share(std::string_view name, std::shared_ptr<detail::PublishedObject> object) {
+    thread("Server::share").add(detail::serve_published(std::string(name), std::move(object)));
+}
+
 std::filesystem::path const& Server::path() const { return thread("Server::path").path(); }
 std::vector<ConnectedClient> Server::clients() const { return thread("Server::clients").clients(); }
 

@@ -10,6 +10,8 @@
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/error.hpp"
+#include "carillon/server.hpp"
+#include "kernel/published_log.hpp"
 
 namespace carillon {
 namespace detail {
@@ -102,25 +104,35 @@ std::string_view to_string(LogLevel level) {
 }
 
 LogService::LogService(Device const& device, LogOptions options)
-    : dropped_(device.allocate(sizeof(Line))) {
+    : dropped_(device.allocate(sizeof(Line))),
+      published_(std::make_shared<detail::PublishedLog>(device, options.shared_capacity)) {
     auto const& registry = detail::LogRegistry::of_program();
     registry.check();
     if (!options.sink) options.sink = &detail::print;
     server_ = std::make_unique<detail::RequestServer>(
         "LogService", device, quads_of<detail::LogMessage>, options.capacity, Sequence{1},
         options.thread,
-        [&registry, sink = std::move(options.sink)](detail::PayloadWords const& payload, auto&) {
+        [&registry, sink = std::move(options.sink), clients = published_](
+            detail::PayloadWords const& payload, auto&) {
             auto const message = __builtin_bit_cast(detail::LogMessage, payload);
             constexpr std::uint32_t block_bits = (1U << detail::log_level_shift) - 1;
-            sink({message.time_ns, message.block_and_level & block_bits,
-                  static_cast<LogLevel>(message.block_and_level >> detail::log_level_shift),
-                  detail::log_text(registry, message)});
+            LogRecord const record{
+                message.time_ns, message.block_and_level & block_bits,
+                static_cast<LogLevel>(message.block_and_level >> detail::log_level_shift),
+                detail::log_text(registry, message)};
+            clients->write(record);
+            sink(record);
         });
 }
 
 DeviceLog LogService::device_handle() const {
     return {server("LogService::device_handle").device_view(),
             static_cast<std::uint64_t*>(dropped_.device_ptr())};
+}
+
+void LogService::serve(Server& server, std::string_view name) const {
+    detail::ServerMaker::share(server, name,
+                               detail::owned(published_, "LogService::serve").object());
 }
 
 std::uint64_t LogService::dropped() const {

@@ -51,6 +51,13 @@ bool is_sealed_against_writing(FileDescriptor const& file) noexcept {
     return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
 }
 
+void seal_against_new_writers(FileDescriptor const& file) {
+    if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) return;
+    if (errno != EINVAL) throw SystemError("fcntl(F_ADD_SEALS)", errno);
+    throw UnsupportedError("fcntl(F_ADD_SEALS)",
+                           "this system cannot seal memory against new writers (Linux 5.1)");
+}
+
 void require_shared_memory(std::string_view call, FileDescriptor const& file, std::size_t size) {
     // The seals first: what has them keeps the size that is read afterwards.
     int const seals = ::fcntl(file.get(), F_GET_SEALS, 0);  // -1 of all but memfds
@@ -79,7 +86,8 @@ SharedMapping::~SharedMapping() { ::munmap(where_, size_); }
 SharedMemory::SharedMemory(std::size_t size)
     : file_(make_memfd(size, F_SEAL_SEAL)), size_(size), mapping_(file_, size) {}
 
-SharedMemory::SharedMemory(std::string_view call, FileDescriptor file, std::size_t size)
-    : file_(checked(call, std::move(file), size)), size_(size), mapping_(file_, size) {}
+SharedMemory::SharedMemory(std::string_view call, FileDescriptor file, std::size_t size,
+                           MapAccess access)
+    : file_(checked(call, std::move(file), size)), size_(size), mapping_(file_, size, access) {}
 
 }  // namespace carillon::detail

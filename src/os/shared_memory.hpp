@@ -36,6 +36,10 @@ class SharedMapping {
 // SystemError.
 [[nodiscard]] bool seal_against_writing(FileDescriptor const& file);
 [[nodiscard]] bool is_sealed_against_writing(FileDescriptor const& file) noexcept;
+// So that whoever has it mapped for writing may go on, and nobody can write otherwise: no mapping
+// for that is made any more, by whatever descriptor, and no call writes. Throws UnsupportedError
+// where the system has no such seal (Linux before 5.1), SystemError.
+void seal_against_new_writers(FileDescriptor const& file);
 // Throws UsageError, in the name of `call`, for what is no memfd of `size` bytes that nobody can
 // change; SystemError.
 void require_shared_memory(std::string_view call, FileDescriptor const& file, std::size_t size);
@@ -49,7 +53,8 @@ class SharedMemory {
     explicit SharedMemory(std::size_t size);
     // Of another process, which has announced `size` bytes: nothing else is taken on trust. Throws
     // UsageError in the name of `call`: no sealed memfd, or one of another size; SystemError.
-    SharedMemory(std::string_view call, FileDescriptor file, std::size_t size);
+    SharedMemory(std::string_view call, FileDescriptor file, std::size_t size,
+                 MapAccess access = MapAccess::read_write);
 
     [[nodiscard]] std::span<std::byte> bytes() const {
         return {static_cast<std::byte*>(mapping_.get()), size_};

@@ -22,8 +22,9 @@ namespace {
 
 class ForeignSharedMemory final : public Allocation {
    public:
-    ForeignSharedMemory(std::string_view call, FileDescriptor fd, std::size_t bytes)
-        : memory_(call, std::move(fd), bytes) {
+    ForeignSharedMemory(std::string_view call, FileDescriptor fd, std::size_t bytes,
+                        MapAccess access)
+        : memory_(call, std::move(fd), bytes, access) {
         host = memory_.bytes().data();
         size = bytes;
     }
@@ -68,12 +69,16 @@ std::unique_ptr<Allocation> import(std::string_view call, FileDescriptor fd, std
 }
 
 std::unique_ptr<Allocation> map(std::string_view call, FileDescriptor fd, std::size_t size,
-                                MemorySource source, std::optional<Uuid> const& uuid) {
+                                MemorySource source, std::optional<Uuid> const& uuid,
+                                MapAccess access) {
     switch (source) {
         case MemorySource::memfd:
         case MemorySource::host:
-            return std::make_unique<ForeignSharedMemory>(call, std::move(fd), size);
+            return std::make_unique<ForeignSharedMemory>(call, std::move(fd), size, access);
         case MemorySource::vulkan:
+            if (access == MapAccess::read) {
+                throw UsageError(call, "memory of Vulkan's cannot be mapped for reading alone");
+            }
             return import(call, std::move(fd), size, uuid);
         case MemorySource::dma_buf:
         case MemorySource::gdrcopy:
@@ -103,9 +108,9 @@ std::optional<Uuid> uuid_of(std::string_view text) {
 }
 
 ForeignMemory::ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size,
-                             MemorySource source, std::optional<Uuid> const& uuid)
+                             MemorySource source, std::optional<Uuid> const& uuid, MapAccess access)
     // What a child has inherited stays as it is.
-    : memory_(OwnedByProcess<Allocation>(map(call, std::move(fd), size, source, uuid))) {}
+    : memory_(OwnedByProcess<Allocation>(map(call, std::move(fd), size, source, uuid, access))) {}
 
 ForeignMemory& ForeignMemory::operator=(ForeignMemory&& other) noexcept {
     if (this != &other) {

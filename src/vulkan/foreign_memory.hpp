@@ -11,6 +11,7 @@
 #include "carillon/device_info.hpp"
 #include "carillon/memory.hpp"
 #include "device/allocation.hpp"
+#include "os/shared_memory.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 namespace carillon::detail {
@@ -31,9 +32,9 @@ class ForeignMemory {
     // this UUID, or without one of Vulkan's CPU driver. Throws, in the name of `call`, UsageError
     // for a descriptor that is something else or has another size, as far as can be known of it,
     // and UnsupportedError for memory of any other source; what VulkanDevice::open and import
-    // throw; SystemError.
+    // throw; SystemError. `access`: for reading alone there is shared memory only.
     ForeignMemory(std::string_view call, FileDescriptor fd, std::size_t size, MemorySource source,
-                  std::optional<Uuid> const& uuid);
+                  std::optional<Uuid> const& uuid, MapAccess access = MapAccess::read_write);
     ForeignMemory(ForeignMemory&&) noexcept = default;
     ForeignMemory& operator=(ForeignMemory&&) noexcept;
     ForeignMemory(ForeignMemory const&) = delete;

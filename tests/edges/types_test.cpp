@@ -75,6 +75,7 @@ Row const rows[] = {
     {"Mailbox", kind<Mailbox<int, to_device>>()},
     {"HostService", kind<HostService<int, int>>()},
     {"LogService", kind<LogService>()},
+    {"LogReader", kind<LogReader>()},
     {"DeviceReader", kind<DeviceReader>()},
     {"DeviceWriter", kind<DeviceWriter>()},
     {"ChannelMemory", kind<ChannelMemory>()},

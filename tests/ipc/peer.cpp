@@ -320,6 +320,22 @@ int push_for_ever(Arguments const& arguments) {
     for (std::uint64_t i = 1;; ++i) ring.push({i}, long_enough);
 }
 
+// PATH: the status that the owner's device sets, and what it has logged, until it has ended.
+int follow(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto status = owner.mailbox<Ask, Direction::to_host>("status");
+    LogReader log = owner.log("log");
+    Ask now{};
+    if (!status.refresh(now)) return 3;
+    say("status " + std::to_string(now.value));
+    try {
+        while (auto const record = log.next(long_enough)) say(record->text);
+    } catch (OwnerGoneError const&) {
+        return 0;
+    }
+    return 4;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -340,7 +356,8 @@ int main(int argc, char** argv) {
         {"store-be-another", &store_be_another},
         {"store-own", &store_own},
         {"die-in-a-chunk", &die_in_a_chunk},
-        {"push-for-ever", &push_for_ever}};
+        {"push-for-ever", &push_for_ever},
+        {"follow", &follow}};
     if (argc < 3 || !roles.contains(argv[1])) return 2;
     try {
         return roles.at(argv[1])(Arguments(argv + 2, argv + argc));

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <carillon/connection.hpp>
 #include <carillon/kernel.hpp>
+#include <carillon/shared_objects.hpp>
 #include <chrono>
 
 #include "support/temporary_directory.hpp"
@@ -75,12 +77,18 @@ TEST_F(LsTest, everyObjectIsListed) {
     EXPECT_TRUE(list().status.objects.empty());
     server.add("twice", kernel_);
     server.add("again", kernel_);
+    SharedMailbox<int, Direction::to_host> const status(Device::open("emulated"), 4);
+    server.share("status", status);
+    Connection const client(path(), {.name = "a screen"});
+    auto const reader = client.mailbox<int, Direction::to_host>("status");
     std::string const text = to_text(list());
     EXPECT_NE(text.find("twice.sock: desk, process "), std::string::npos) << text;
     EXPECT_NE(text.find("  twice: kernel running on the EMULATED device, 0 of 3 blocks lent\n"),
               std::string::npos);
     EXPECT_NE(text.find("  again: kernel running on the EMULATED device, 0 of 3 blocks lent\n"),
               std::string::npos);
+    EXPECT_NE(text.find("  status: mailbox to the host, lent\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("a screen"), std::string::npos) << text;
 }
 
 TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {

@@ -124,7 +124,7 @@ TEST(IpcMessagesTest, everyReasonStateAndSourceComes) {
 // Other builds read it: no member may move.
 TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     Bytes const bytes = encode(0x0a0b0c0d, Detach{0x01020304});
-    std::string const wanted("CRLN\x02\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
+    std::string const wanted("CRLN\x03\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
     EXPECT_EQ(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()), wanted);
     EXPECT_EQ(encode(1, Hello{"x"}).size(), header + name);
     EXPECT_EQ(encode(1, Welcome{1, 1, "x"}).size(), header + 12 + name);
@@ -143,12 +143,12 @@ TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {
 }
 
 TEST(IpcMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
-    Bytes bytes = with(Detach{1}, 4, std::uint16_t{3});
+    Bytes bytes = with(Detach{1}, 4, std::uint16_t{4});
     CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError,
-                          "version 3 of the handshake, this one ha");
-    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 2");
+                          "version 4 of the handshake, this one ha");
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 3");
     bytes.resize(6);  // whatever comes behind it there
-    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 3");
+    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 4");
 }
 
 TEST(IpcMessagesTest, unknownKindIsRefused) {
@@ -223,7 +223,7 @@ TEST(IpcMessagesTest, badTypesAreRefused) {
     }
     expect_refused(with(an_attach(), header + name + 1 + 2 * type, '\2'),
                    "Attach: host_memory: 2 is not from 0 to 1");
-    expect_refused(with(an_attach(), header + name, '\5'), "Attach: kind: 5 is not from 0 to 4");
+    expect_refused(with(an_attach(), header + name, '\7'), "Attach: kind: 7 is not from 0 to 6");
 }
 
 // A field of Attached with what it may not be.

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A log's newest messages, for clients of other processes to read. They get texts that are put
+// together already: nothing that another process says is a format.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/published_object.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/device.hpp"
+#include "carillon/log_record.hpp"
+
+namespace carillon::detail {
+
+// A message: a mailbox's value, of which each version is another, and none is left out.
+struct PublishedMessage {
+    std::uint64_t time_ns;
+    std::uint32_t block;
+    std::uint16_t level;
+    std::uint16_t bytes;  // of the text
+    char text[480];       // what is behind it is zero
+};
+
+// One thread writes; it may be shared at any time.
+class PublishedLog {
+   public:
+    // Throws UsageError for the capacity.
+    PublishedLog(Device const& device, std::uint32_t capacity);
+
+    [[nodiscard]] static MessageType type() {
+        return message_type<PublishedMessage>(mailbox_lines<PublishedMessage>);
+    }
+    // What is shared: made when it is asked for first. Throws what PublishedObject throws.
+    [[nodiscard]] std::shared_ptr<PublishedObject> object();
+    // Where it is shared.
+    void write(LogRecord const& record);
+
+   private:
+    using Writer = MailboxWriter<PublishedMessage, HostMapped>;
+
+    Device device_;
+    std::uint32_t capacity_;
+    std::mutex mutex_;
+    std::shared_ptr<PublishedObject> object_;
+    std::optional<Writer> writer_;
+    std::atomic<bool> shared_ = false;
+};
+
+}  // namespace carillon::detail
