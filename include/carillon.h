@@ -11,6 +11,7 @@
  * which is the default of every member. A library that knows more members takes them for 0.
  *
  * Times are nanoseconds; each wait has one. A message is copied before the call returns. */
+/* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
 #ifndef CARILLON_H
 #define CARILLON_H
 
@@ -315,3 +316,4 @@ carillon_status carillon_ring_end_pop(carillon_ring_end* end, void* message, siz
 #endif
 
 #endif
+/* NOLINTEND(modernize-use-using, modernize-deprecated-headers) */
