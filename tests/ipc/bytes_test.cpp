@@ -81,9 +81,9 @@ class BytesTest : public testing::TestWithParam<Sizes> {
 INSTANTIATE_TEST_SUITE_P(, BytesTest,
                          testing::Values(Sizes{1, 1}, Sizes{12, 13}, Sizes{48, 48}, Sizes{49, 25},
                                          Sizes{100, 768}, Sizes{1024, 1024}),
-                         [](auto const& info) {
-                             return "of" + std::to_string(info.param.request) + "and" +
-                                    std::to_string(info.param.reply);
+                         [](auto const& sizes) {
+                             return "of" + std::to_string(sizes.param.request) + "and" +
+                                    std::to_string(sizes.param.reply);
                          });
 
 TEST_P(BytesTest, callsAreAnswered) {
