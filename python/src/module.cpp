@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings.hpp"
+
+NB_MODULE(_carillon, module) {
+    module.doc() = "What carillon's Python package has of the C++ library.";
+    module.attr("__version__") = CARILLON_VERSION;
+    carillon::python::bind_errors();
+    carillon::python::bind_device(module);
+    carillon::python::bind_memory(module);
+    carillon::python::bind_dlpack(module);
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share: everything runs on the emulated device."""
+
+from __future__ import annotations
+
+import pytest
+
+import carillon
+
+
+@pytest.fixture(scope="session")
+def device() -> carillon.Device:
+    return carillon.Device("emulated")
+
+
+@pytest.fixture
+def memory(device: carillon.Device) -> carillon.Memory:
+    """A page of device memory."""
+    return device.allocate(4096)
