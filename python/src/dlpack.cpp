@@ -5,8 +5,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <charconv>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,19 +32,26 @@ struct Elements {
 
 constexpr int cuda_host = 3;  // kDLCUDAHost
 
+// How a device is opened by its number: who has opened it as "current" has named none.
+std::string numbered(DeviceInfo const& info) {
+    if (info.selector.starts_with("cuda:")) return info.selector;
+    for (DeviceInfo const& each : Device::list()) {
+        if (each.uuid == info.uuid) return each.selector;
+    }
+    return "cuda:0";
+}
+
 // CUDA's number of a GPU: "cuda:N" and "cuda:N:host" name it.
-int ordinal(std::string_view selector) {
-    int number = 0;
-    selector.remove_prefix(std::string_view("cuda:").size());
-    std::from_chars(selector.data(), selector.data() + selector.size(), number);
-    return number;
+int ordinal(DeviceInfo const& info) {
+    std::string const selector = numbered(info);
+    return std::atoi(selector.c_str() + std::string_view("cuda:").size());
 }
 
 Place place_of(SharedMemory const& memory) {
     DeviceInfo const& info = memory.device().info();
     if (info.emulated) return {};
     if (info.memory_source == MemorySource::host) return {cuda_host, 0};
-    return {nb::device::cuda::value, ordinal(info.selector)};
+    return {nb::device::cuda::value, ordinal(info)};
 }
 
 Place asked(SharedMemory const& memory, nb::object const& dl_device) {

@@ -124,6 +124,17 @@ void from_device(nb::handle out, SharedMemory const& from, std::size_t offset) {
     copy_from_device(to.writable(), *memory, offset);
 }
 
+void copy_by_lines(nb::handle dest, nb::handle src) {
+    HeldBytes const to(dest, HeldBytes::Use::write);
+    HeldBytes const from(src, HeldBytes::Use::read);
+    if (to.bytes().size() != from.bytes().size()) {
+        throw nb::value_error("buffers of different sizes");
+    }
+    nb::gil_scoped_release const others_run;
+    stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
+    X86::store_fence();
+}
+
 void bind_copies(nb::module_& module) {
     module.def(
         "copy_to_device", to_device, nb::arg("memory"), nb::arg("data"), nb::arg("offset") = 0,
@@ -224,6 +235,7 @@ void bind_memory(nb::module_& module) {
             "Lets go of it now. Raises UsageError while views of it live (buffers, DLPack). Where\n"
             "its address was asked for, the memory itself stays until this object goes.");
     bind_copies(module);
+    module.def("_stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"));
     module.def("_device_interface", device_interface, nb::arg("memory"));
 }
 
