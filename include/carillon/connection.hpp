@@ -25,6 +25,7 @@
 
 namespace carillon {
 namespace detail {
+struct BytesAttach;
 class ClientSession;
 }  // namespace detail
 
@@ -139,6 +140,7 @@ class Connection {
     [[nodiscard]] std::string why_host_memory() const;
 
    private:
+    friend struct detail::BytesAttach;
     template <class Messages>
     [[nodiscard]] detail::LeasedChannel attach(std::string_view object, Messages /*of*/) const {
         return attach(object, detail::MessageTypes::of<Messages>());

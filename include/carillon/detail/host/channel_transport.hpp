@@ -30,8 +30,9 @@
 
 namespace carillon::detail {
 
-// Neither copied nor moved. Of its calls `call` is what the user called, for errors.
-template <class Request, class Reply>
+// Neither copied nor moved. Of its calls `call` is what the user called, for errors. Near and Far:
+// how it touches the replies, and the requests.
+template <class Request, class Reply, class Near = HostCached, class Far = HostMapped>
 class alignas(64) ChannelTransport {
    public:
     static constexpr bool is_channel = true;
@@ -53,12 +54,23 @@ class alignas(64) ChannelTransport {
           index_(index),
           peer_(std::move(peer)) {}
 
+    // The same through policies that the caller has, in memory that it has looked at.
+    ChannelTransport(std::shared_ptr<ChannelMemory> memory, unsigned index, Near near, Far far,
+                     HostWait wait, std::shared_ptr<ChannelPeer> peer)
+        : wait_(wait),
+          kernel_state_(&peer->state_word()),
+          ends_(make_ends(*memory, index, near, far, nullptr)),
+          memory_(std::move(memory)),
+          index_(index),
+          peer_(std::move(peer)) {}
+
     // Of another process's kernel.
     explicit ChannelTransport(LeasedChannel const& channel)
+        : ChannelTransport(channel, HostCached(), channel.far) {}
+    ChannelTransport(LeasedChannel const& channel, Near near, Far far)
         : wait_(channel.wait),
           kernel_state_(&channel.lease->state_word()),
-          ends_(channel.view.requests, channel.view.replies, HostCached(), channel.far, nullptr,
-                channel.counters),
+          ends_(channel.view.requests, channel.view.replies, near, far, nullptr, channel.counters),
           leased_replies_(channel.view.replies),
           leased_counters_(channel.counters),
           peer_(channel.lease),
@@ -140,14 +152,18 @@ class alignas(64) ChannelTransport {
     }
 
    private:
-    using Ends = HostChannel<Request, Reply, HostCached, HostMapped>;
+    using Ends = HostChannel<Request, Reply, Near, Far>;
 
     [[nodiscard]] static Ends make_ends(Device const& device, ChannelMemory const& memory,
                                         unsigned index, std::uint64_t* doorbell) {
+        return make_ends(memory, index, HostCached(), device.access(memory.device_memory()),
+                         doorbell);
+    }
+    [[nodiscard]] static Ends make_ends(ChannelMemory const& memory, unsigned index, Near near,
+                                        Far far, std::uint64_t* doorbell) {
         ChannelView const view = memory.host_view().channel(index);
-        return {view.requests, view.replies,
-                HostCached(),  device.access(memory.device_memory()),
-                doorbell,      memory.host_view().counters(index)};
+        return {view.requests, view.replies, near,
+                far,           doorbell,     memory.host_view().counters(index)};
     }
 
     ProcessMark mark_;

@@ -20,8 +20,10 @@ namespace carillon::detail {
 struct MessageType {
     std::uint32_t bytes = 0;
     std::uint32_t alignment = 0;
-    std::uint64_t layout = 0;   // a hash of its name, and of what it is made of as far as is known
-    std::uint64_t members = 0;  // of CARILLON_MEMBERS; 0: it does not say
+    // A hash of its name, and of what it is made of as far as is known; 0: only its size is known,
+    // and its name if it has one (name_of_bytes).
+    std::uint64_t layout = 0;
+    std::uint64_t members = 0;     // of CARILLON_MEMBERS; 0: it does not say
     std::uint32_t slot_lines = 1;  // of a slot that has one
     std::string name;              // for people
 
@@ -30,6 +32,9 @@ struct MessageType {
                members == other.members && slot_lines == other.slot_lines;
     }
 };
+
+// What messages by bytes are called where their type's name is not known.
+inline constexpr std::string_view name_of_bytes = "bytes";
 
 // As it is written in source; `mangled` itself where it is no type's name.
 [[nodiscard]] std::string type_name(char const* mangled);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "bytes/bytes_channel.hpp"
+#include "bytes/message_access.hpp"
+#include "carillon/bytes.hpp"
+#include "carillon/detail/host/channel_routes.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/kernel/serve_leases.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/launch.hpp"
+
+namespace carillon {
+namespace detail {
+namespace {
+
+constexpr std::string_view call_of_bytes_kernel = "BytesKernel";
+
+// A block's handler: it calls the caller's function with a request that was copied for it.
+struct BytesFunction {
+    // The function may write whatever the reply is about.
+    static constexpr bool out_of_line = true;
+
+    BytesHandler function;
+    void* user;
+    ByteShape request_shape;
+    ByteShape reply_shape;
+    std::array<std::byte, message_bytes> request;
+    std::array<std::byte, message_bytes> reply;
+
+    MessageAt operator()(MessageAt message) {
+        MessageNear<DeviceNear>(DeviceNear(), request_shape).copy(message, request.data());
+        std::memset(reply.data(), 0, reply_shape.bytes);
+        function(user, request.data(), reply.data());
+        return {reply.data()};
+    }
+};
+
+using BytesDeviceChannel =
+    DeviceChannel<MessageAt, MessageAt, MessageNear<DeviceNear>, MessageFar<DeviceFar>>;
+
+// Serves one channel, or the channels that are lent.
+struct BytesBody {
+    ChannelTable blocks;
+    LeaseTable leases;  // of others, or without lines
+    BytesFunction function;
+    BlockLimits limits;
+    bool oversubscribed;
+
+    void operator()(unsigned block) const {
+        BytesFunction own = function;
+        ChannelView const view = blocks.channel(block);
+        BlockControl const control = limits.control(view, DeviceClock(oversubscribed));
+        auto const serve_one = [&](ChannelView const& channel, auto const& life) {
+            serve(BytesDeviceChannel(channel.requests, channel.replies,
+                                     MessageNear<DeviceNear>(DeviceNear(), own.request_shape),
+                                     MessageFar<DeviceFar>(DeviceFar(), own.reply_shape)),
+                  own, life);
+        };
+        if (leases.lines == nullptr) return serve_one(view, control);
+        serve_leases(control, LeaseReader<DeviceNear, DeviceFar>(leases, block), OneThread(),
+                     serve_one);
+    }
+};
+
+[[nodiscard]] BytesFunction checked_function(Device const& device, BytesType const& request,
+                                             BytesType const& reply, BytesHandler handler,
+                                             void* user) {
+    if (!device.emulated()) {
+        throw UnsupportedError(call_of_bytes_kernel,
+                               "the device is a GPU, whose kernels have a handler in C++");
+    }
+    if (handler == nullptr) throw UsageError(call_of_bytes_kernel, "there is no handler");
+    return {handler,
+            user,
+            checked_shape(call_of_bytes_kernel, "request", request.bytes),
+            checked_shape(call_of_bytes_kernel, "reply", reply.bytes),
+            {},
+            {}};
+}
+
+}  // namespace
+
+class BytesKernelState {
+   public:
+    BytesKernelState(Device const& device, BytesType const& request, BytesType const& reply,
+                     BytesFunction const& function, KernelOptions const& options,
+                     BytesClients clients)
+        : wait_(wait_of_clients(device, options)) {
+        ChannelShape const shape{options.capacity, function.request_shape.slot_lines(),
+                                 function.reply_shape.slot_lines()};
+        LeaseTable table{};
+        if (clients == BytesClients::of_others) {
+            leases_ = std::make_shared<Leases>(
+                device, options, shape,
+                MessageTypes{message_type(call_of_bytes_kernel, "request", request),
+                             message_type(call_of_bytes_kernel, "reply", reply)});
+            memory_ = leases_->blocks();
+            table = leases_->device_view();
+        } else {
+            check_options(call_of_bytes_kernel, options);
+            memory_ = std::make_shared<ChannelMemory>(device, blocks_of(options), shape);
+        }
+        supervisor_ = KernelSupervisor::make(device, memory_, options, "BytesKernel");
+        BytesBody const body{memory_->device_view(), table, function,
+                             block_limits(options, device.traits()),
+                             device.oversubscribed(blocks_of(options))};
+        supervisor_->run(launch(device, blocks_of(options), body));
+        if (leases_) leases_->own(supervisor_);
+        if (!leases_) connect(device, function, blocks_of(options));
+    }
+    BytesKernelState(BytesKernelState const&) = delete;
+    BytesKernelState& operator=(BytesKernelState const&) = delete;
+    ~BytesKernelState() {
+        if (leases_ && leases_->kernel()) leases_->kernel()->end();
+    }
+
+    [[nodiscard]] KernelSupervisor& supervisor(std::string_view call) const {
+        return supervisor_->of_this_process(call);
+    }
+    [[nodiscard]] BytesClient& client(std::string_view call, unsigned block) {
+        if (block >= clients_.size()) throw UsageError(call, "there is no such channel");
+        return clients_[block];
+    }
+    [[nodiscard]] std::shared_ptr<Leases> const& leases(std::string_view call) const {
+        if (!leases_) throw UsageError(call, "the kernel is not for BytesClients::of_others");
+        return leases_;
+    }
+    [[nodiscard]] bool all_answered() const {
+        if (leases_) return leases_->all_drained();
+        return std::ranges::all_of(clients_,
+                                   [](BytesClient const& each) { return each.all_answered(); });
+    }
+    [[nodiscard]] bool outstanding(unsigned block) const {
+        return leases_ ? leases_->lent(block) : !clients_[block].all_answered();
+    }
+
+   private:
+    void connect(Device const& device, BytesFunction const& function, unsigned blocks) {
+        for (unsigned i = 0; i < blocks; ++i) {
+            clients_.push_back(BytesClient(
+                std::make_unique<BytesChannel>(function.request_shape, function.reply_shape, device,
+                                               memory_, i, wait_, supervisor_)));
+        }
+    }
+
+    HostWait wait_;
+    std::shared_ptr<Leases> leases_;  // of others
+    std::shared_ptr<ChannelMemory> memory_;
+    std::shared_ptr<KernelSupervisor> supervisor_;
+    std::vector<BytesClient> clients_;  // of each block, but of others
+};
+
+}  // namespace detail
+
+BytesKernel::BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
+                         BytesHandler handler, void* user, KernelOptions const& options,
+                         BytesClients clients)
+    : state_(std::make_unique<detail::BytesKernelState>(
+          device, request, reply, detail::checked_function(device, request, reply, handler, user),
+          options, clients)) {}
+BytesKernel::BytesKernel(BytesKernel&&) noexcept = default;
+BytesKernel::~BytesKernel() = default;
+
+detail::BytesKernelState& BytesKernel::state(std::string_view call) const {
+    return detail::owned(state_, call);
+}
+
+BytesClient& BytesKernel::client(unsigned block) {
+    constexpr std::string_view call = "BytesKernel::client";
+    return state(call).client(call, block);
+}
+
+Server BytesKernel::serve(std::filesystem::path const& path, ServeOptions const& options) const {
+    constexpr std::string_view call = "BytesKernel::serve";
+    (void)state(call).supervisor(call);
+    return detail::ServerMaker::make(path, state(call).leases(call), options);
+}
+
+void BytesKernel::serve(Server& server, std::string_view name) const {
+    constexpr std::string_view call = "BytesKernel::serve";
+    (void)state(call).supervisor(call);
+    detail::ServerMaker::add(server, name, state(call).leases(call));
+}
+
+unsigned BytesKernel::blocks() const {
+    constexpr std::string_view call = "BytesKernel::blocks";
+    return state(call).supervisor(call).blocks();
+}
+
+KernelState BytesKernel::state() const {
+    constexpr std::string_view call = "BytesKernel::state";
+    return state(call).supervisor(call).state();
+}
+
+BlockActivity BytesKernel::activity(unsigned block) const {
+    constexpr std::string_view call = "BytesKernel::activity";
+    detail::BytesKernelState& kernel = state(call);
+    kernel.supervisor(call).require_block("activity", block);
+    return kernel.supervisor(call).activity(block, kernel.outstanding(block));
+}
+
+bool BytesKernel::running() const {
+    constexpr std::string_view call = "BytesKernel::running";
+    return state(call).supervisor(call).running();
+}
+
+void BytesKernel::drain(std::chrono::nanoseconds timeout) {
+    constexpr std::string_view call = "BytesKernel::drain";
+    detail::BytesKernelState& kernel = state(call);
+    kernel.supervisor(call).drain([&] { return kernel.all_answered(); }, timeout);
+}
+
+void BytesKernel::stop(std::chrono::nanoseconds timeout) {
+    constexpr std::string_view call = "BytesKernel::stop";
+    state(call).supervisor(call).stop(timeout);
+}
+
+}  // namespace carillon

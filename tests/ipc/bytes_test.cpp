@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages by bytes, with ends by bytes and ends of types at the other side. P: the owner, in this
+// process. C: a client of its, in this process too, through the socket.
+#include "carillon/bytes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "carillon/kernel.hpp"
+#include "carillon/shared_objects.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "support/eventually.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Bytes = std::vector<std::byte>;
+
+constexpr KernelOptions parked{.blocks = 1, .capacity = 8, .idle = IdlePolicy::park()};
+
+Bytes message_of(std::size_t size, unsigned seed) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        bytes[i] = static_cast<std::byte>(std::size_t{31} * seed + i * 7 + (i >> 8U));
+    }
+    return bytes;
+}
+
+struct Sizes {
+    std::size_t request;
+    std::size_t reply;
+};
+
+// Answers with the request's bytes over and over, each with one bit turned.
+void turn_bits(void* user, void const* request, void* reply) {
+    auto const& sizes = *static_cast<Sizes const*>(user);
+    for (std::size_t i = 0; i < sizes.reply; ++i) {
+        static_cast<std::byte*>(reply)[i] =
+            static_cast<std::byte const*>(request)[i % sizes.request] ^ std::byte{0x55};
+    }
+}
+Bytes turned(Bytes const& request, std::size_t size) {
+    Bytes reply(size);
+    Sizes sizes{request.size(), size};
+    turn_bits(&sizes, request.data(), reply.data());
+    return reply;
+}
+
+class BytesTest : public testing::TestWithParam<Sizes> {
+   protected:
+    [[nodiscard]] BytesKernel kernel(Device const& device) {
+        return {device, type(sizes_.request), type(sizes_.reply), turn_bits, &sizes_, parked};
+    }
+    [[nodiscard]] static BytesType type(std::size_t bytes) {
+        return {static_cast<std::uint32_t>(bytes)};
+    }
+    void expect_calls(BytesClient& client, unsigned calls) const {
+        Bytes reply(sizes_.reply);
+        for (unsigned i = 0; i < calls; ++i) {
+            Bytes const request = message_of(sizes_.request, i);
+            client.call(request, reply, patience);
+            ASSERT_EQ(reply, turned(request, sizes_.reply)) << "call " << i;
+        }
+    }
+    Sizes sizes_ = GetParam();
+};
+INSTANTIATE_TEST_SUITE_P(, BytesTest,
+                         testing::Values(Sizes{1, 1}, Sizes{12, 13}, Sizes{48, 48}, Sizes{49, 25},
+                                         Sizes{100, 768}, Sizes{1024, 1024}),
+                         [](auto const& info) {
+                             return "of" + std::to_string(info.param.request) + "and" +
+                                    std::to_string(info.param.reply);
+                         });
+
+TEST_P(BytesTest, callsAreAnswered) {
+    auto kernel = this->kernel(Device::open("emulated"));
+    expect_calls(kernel.client(), 100);  // several laps
+}
+
+// Every line goes twice: its payload before its tags.
+TEST_P(BytesTest, callsAreAnsweredWhereAQuadMayTear) {
+    Device const device = Device::open("emulated");
+    device.set_stores({StoreKind::cached, PublishMode::two_step});
+    auto kernel = this->kernel(device);
+    expect_calls(kernel.client(), 20);
+}
+
+TEST_P(BytesTest, repliesAreTakenInAnyOrder) {
+    auto kernel = this->kernel(Device::open("emulated"));
+    BytesClient& client = kernel.client();
+    Bytes reply(sizes_.reply);
+    for (unsigned lap = 0; lap < 5; ++lap) {
+        std::vector<Ticket> tickets;
+        for (unsigned i = 0; i < client.capacity(); ++i) {
+            tickets.push_back(client.submit(message_of(sizes_.request, lap + i), patience));
+        }
+        EXPECT_FALSE(client.try_submit(message_of(sizes_.request, 0)));
+        for (unsigned const i : {7U, 2U, 0U, 1U, 6U, 3U, 4U, 5U}) {
+            client.wait(tickets[i], reply, patience);
+            EXPECT_EQ(reply, turned(message_of(sizes_.request, lap + i), sizes_.reply)) << i;
+        }
+    }
+}
+
+TEST_P(BytesTest, manyGoTogether) {
+    auto kernel = this->kernel(Device::open("emulated"));
+    BytesClient& client = kernel.client();
+    constexpr std::size_t many = 5;
+    Bytes const requests = message_of(many * sizes_.request, 3);
+    Bytes replies(many * sizes_.reply);
+    for (unsigned lap = 0; lap < 5; ++lap) {
+        Tickets sent;
+        client.submit_n(requests, sent, patience);
+        ASSERT_EQ(sent.size(), many);
+        std::size_t taken = 0;
+        ASSERT_TRUE(eventually([&] {
+            taken += client.try_take_n(sent, std::span(replies).subspan(taken * sizes_.reply));
+            return taken == many;
+        }));
+        for (std::size_t i = 0; i < many; ++i) {
+            auto const request = requests.begin() + static_cast<long>(i * sizes_.request);
+            auto const reply = replies.begin() + static_cast<long>(i * sizes_.reply);
+            EXPECT_EQ(
+                Bytes(reply, reply + static_cast<long>(sizes_.reply)),
+                turned(Bytes(request, request + static_cast<long>(sizes_.request)), sizes_.reply));
+        }
+    }
+}
+
+TEST_P(BytesTest, ringsCarryThemBothWays) {
+    Device const device = Device::open("emulated");
+    BytesRing to(device, sizes_.request, Direction::to_device, {.capacity = 4});
+    BytesRing from(device, sizes_.request, Direction::to_host, {.capacity = 4});
+    std::jthread const echo([&, in = to.emulated_end(),
+                             out = from.emulated_end()](std::stop_token const& stop) mutable {
+        Bytes message(sizes_.request);
+        while (!stop.stop_requested()) {
+            if (!in.try_pop(message)) {
+                std::this_thread::yield();
+                continue;
+            }
+            while (!out.try_push(message) && !stop.stop_requested()) std::this_thread::yield();
+        }
+    });
+    Bytes message(sizes_.request);
+    for (unsigned i = 0; i < 50; ++i) {
+        to.push(message_of(sizes_.request, i), patience);
+        from.pop(message, patience);
+        ASSERT_EQ(message, message_of(sizes_.request, i));
+    }
+    Bytes const row = message_of(3 * sizes_.request, 9);
+    ASSERT_EQ(to.try_push_n(row), 3U);
+    Bytes back(3 * sizes_.request);
+    std::size_t taken = 0;
+    ASSERT_TRUE(eventually([&] {
+        taken += from.try_pop_n(std::span(back).subspan(taken * sizes_.request));
+        return taken == 3;
+    }));
+    EXPECT_EQ(back, row);
+}
+
+// What others serve, and are served.
+class BytesOfOthersTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] Connection connection() const {
+        return Connection(path(), {.timeout = patience});
+    }
+    [[nodiscard]] Device const& device() const { return device_; }
+
+   private:
+    SocketPath path_;
+    Device device_ = Device::open("emulated");
+};
+
+template <class T>
+std::span<std::byte const> bytes_of(T const& message) {
+    return std::as_bytes(std::span(&message, 1));
+}
+template <class T>
+std::span<std::byte> room_of(T& message) {
+    return std::as_writable_bytes(std::span(&message, 1));
+}
+
+TEST_F(BytesOfOthersTest, kernelOfTypesAnswersAClientByBytes) {
+    // 1. P serves kernels of one line, and of several.
+    PersistentKernel<CountingHandler, SharedChannels> const counting(device(), parked);
+    PersistentKernel<SumHandler, SharedChannels> const sums(device(), parked);
+    Server server(path());
+    server.add("counting", counting);
+    server.add("sums", sums);
+    // 2. C knows the sizes, and of one the names.
+    Connection const owner = connection();
+    BytesClient counts(owner, {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)}, "counting");
+    BytesClient adds(owner, {sizeof(LongAsk)}, {sizeof(LongAsk)}, "sums");
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        Told told{};
+        counts.call(bytes_of(Ask{i}), room_of(told), patience);
+        EXPECT_EQ(told.twice, 2 * i);
+        EXPECT_EQ(told.served, i);
+        LongAsk ask{};
+        std::iota(ask.word, ask.word + std::size(ask.word), i);
+        LongAsk sum{};
+        adds.call(bytes_of(ask), room_of(sum), patience);
+        EXPECT_EQ(sum.word[39], i + 40);
+    }
+    EXPECT_EQ(counts.counters().taken, 20U);
+}
+
+void doubles(void* served, void const* request, void* reply) {
+    Ask ask{};
+    std::memcpy(&ask, request, sizeof(ask));
+    Told const told{2 * ask.value, (*static_cast<std::uint64_t*>(served))++};
+    std::memcpy(reply, &told, sizeof(told));
+}
+
+TEST_F(BytesOfOthersTest, kernelByBytesAnswersAClientOfTypes) {
+    // 1. P serves a kernel that knows sizes. 2. C calls, goes, and comes again.
+    std::uint64_t served = 0;
+    BytesKernel kernel(device(), {sizeof(Ask)}, {sizeof(Told)}, doubles, &served, parked,
+                       BytesClients::of_others);
+    Server const server = kernel.serve(path());
+    for (unsigned lap = 0; lap < 2; ++lap) {
+        Process client({"call", path(), "100"});
+        EXPECT_EQ(client.line(), "attached");
+        EXPECT_EQ(client.line(), "first " + std::to_string(100 * lap));
+        EXPECT_EQ(client.status(), 0);
+    }
+    // 3. P drains the kernel, and another C hears of it.
+    kernel.drain(patience);
+    EXPECT_EQ(kernel.state(), KernelState::stopped);
+    EXPECT_EQ(served, 200U);
+}
+
+TEST_F(BytesOfOthersTest, ringsOfTypesAndByBytes) {
+    SharedRing<LongAsk, Direction::to_device> const orders(device(), {.capacity = 4});
+    SharedRing<Told, Direction::to_host> const fills(device(), {.capacity = 4});
+    auto takes = orders.device_handle();
+    auto sends = fills.device_handle();
+    Server server(path());
+    server.share("orders", orders);
+    server.share("fills", fills);
+    Connection const owner = connection();
+    BytesRing to(owner, "orders", {sizeof(LongAsk)}, Direction::to_device);
+    BytesRing from(owner, "fills", {sizeof(Told)}, Direction::to_host);
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        LongAsk order{};
+        order.word[39] = i;
+        ASSERT_TRUE(to.try_push(bytes_of(order)));
+        LongAsk taken{};
+        ASSERT_TRUE(eventually([&] { return takes.try_pop(taken); }));
+        EXPECT_EQ(taken.word[39], i);
+        ASSERT_TRUE(eventually([&] { return sends.try_push(Told{i, 0}); }));
+        Told fill{};
+        from.pop(room_of(fill), patience);
+        EXPECT_EQ(fill.twice, i);
+    }
+    CARILLON_EXPECT_ERROR((void)to.emulated_end(), UsageError, "the device's end is the owner's");
+}
+
+TEST_F(BytesOfOthersTest, refusalsNameBothSizes) {
+    PersistentKernel<CountingHandler, SharedChannels> const kernel(device(), parked);
+    Server const server = kernel.serve(path());
+    Connection const owner = connection();
+    CARILLON_EXPECT_ERROR(BytesClient(owner, {12}, {sizeof(Told)}), RefusedError,
+                          "the kernel's request is carillon::test::Ask of 8 bytes, the client's "
+                          "bytes of 12");
+    CARILLON_EXPECT_ERROR(BytesClient(owner, {8, "Ask"}, {sizeof(Told)}), RefusedError,
+                          "the client's Ask of 8");
+    CARILLON_EXPECT_ERROR(BytesClient(owner, {8}, {sizeof(Told)}, "quotes"), RefusedError,
+                          "there is no \"quotes\" here");
+}
+
+TEST_F(BytesOfOthersTest, namesAreComparedOnlyWhereBothGiveOne) {
+    std::uint64_t served = 0;
+    BytesKernel const kernel(device(), {sizeof(Ask), "Ask"}, {sizeof(Told)}, doubles, &served,
+                             parked, BytesClients::of_others);
+    Server const server = kernel.serve(path());
+    Connection const owner = connection();
+    EXPECT_NO_THROW(BytesClient(owner, {sizeof(Ask), "Ask"}, {sizeof(Told), "anything"}));
+    EXPECT_NO_THROW(BytesClient(owner, {sizeof(Ask)}, {sizeof(Told)}));
+    CARILLON_EXPECT_ERROR(BytesClient(owner, {sizeof(Ask), "Tick"}, {sizeof(Told)}), RefusedError,
+                          "the client's Tick of 8");
+    CARILLON_EXPECT_ERROR((void)(owner.channel<Ask, Told>()), RefusedError,
+                          "the kernel's request is Ask of 8 bytes");
+}
+
+void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {
+    while (!static_cast<std::atomic<bool>*>(gate)->load()) std::this_thread::sleep_for(1ms);
+}
+
+TEST(BytesErrorsTest, aCallThatIsNotAnsweredTimesOut) {
+    std::atomic<bool> gate = false;
+    BytesKernel kernel(Device::open("emulated"), {4}, {4}, waits_to_be_let_go, &gate, parked);
+    Bytes message(4);
+    CARILLON_EXPECT_ERROR(kernel.client().call(message, message, 5ms), TimeoutError, "no reply");
+    CARILLON_EXPECT_ERROR(kernel.drain(5ms), TimeoutError, "");
+    gate = true;
+    kernel.drain(patience);
+    CARILLON_EXPECT_ERROR(kernel.client().call(message, message, patience), StoppedError, "");
+}
+
+void throws(void* /*user*/, void const* /*request*/, void* /*reply*/) {
+    throw std::runtime_error("the handler's own");
+}
+
+TEST(BytesErrorsTest, aHandlerThatThrowsEndsTheKernel) {
+    BytesKernel kernel(Device::open("emulated"), {4}, {4}, throws, nullptr, parked);
+    Bytes message(4);
+    EXPECT_THROW(kernel.client().call(message, message, patience), std::exception);
+    EXPECT_EQ(kernel.state(), KernelState::failed);
+}
+
+TEST(BytesErrorsTest, whatMakesNoSenseIsRefused) {
+    Device const device = Device::open("emulated");
+    Bytes const four(4);
+    Bytes five(5);
+    CARILLON_EXPECT_ERROR(BytesRing(device, 0, Direction::to_host), UsageError,
+                          "a message of 0 bytes, which are 1 to 1024");
+    CARILLON_EXPECT_ERROR(BytesRing(device, 1025, Direction::to_host), UsageError, "1025 bytes");
+    CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {4}, nullptr, nullptr), UsageError,
+                          "there is no handler");
+    CARILLON_EXPECT_ERROR(BytesKernel(device, {4}, {2000}, throws, nullptr), UsageError,
+                          "a reply of 2000 bytes");
+    BytesKernel kernel(device, {4}, {4}, throws, nullptr, parked);
+    CARILLON_EXPECT_ERROR(kernel.client().call(five, five, 1s), UsageError,
+                          "a request of 5 bytes, the other side's is of 4");
+    CARILLON_EXPECT_ERROR(kernel.client().call(four, five, 1s), UsageError, "a reply of 5 bytes");
+    CARILLON_EXPECT_ERROR((void)kernel.client().try_submit_n(five), UsageError,
+                          "5 bytes, which are no whole number of requests of 4 bytes");
+    CARILLON_EXPECT_ERROR((void)kernel.client(1), UsageError, "there is no such channel");
+    CARILLON_EXPECT_ERROR((void)kernel.serve("/nowhere"), UsageError, "of_others");
+    BytesRing ring(device, 4, Direction::to_device, {.capacity = 2});
+    CARILLON_EXPECT_ERROR((void)ring.try_pop(five), UsageError, "a message of 5 bytes");
+    Bytes room(4);
+    CARILLON_EXPECT_ERROR((void)ring.try_pop(room), UsageError, "this side sends");
+    auto end = ring.emulated_end();
+    CARILLON_EXPECT_ERROR((void)ring.emulated_end(), UsageError, "");
+    CARILLON_EXPECT_ERROR((void)end.try_push(four), UsageError, "this side takes");
+    EXPECT_EQ(ring.try_push_n(Bytes(12)), 2U);
+    EXPECT_FALSE(ring.try_push(four));
+    CARILLON_EXPECT_ERROR(ring.push(four, 1ms), TimeoutError, "the ring stayed full");
+    BytesRing const moved = std::move(ring);
+    CARILLON_EXPECT_ERROR((void)ring.try_push(four), UsageError, "moved from");  // NOLINT
+}
+
+}  // namespace
+}  // namespace carillon::test
