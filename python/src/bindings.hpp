@@ -13,5 +13,9 @@ void bind_errors();
 void bind_device(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_dlpack(nb::module_& module);
+void bind_client(nb::module_& module);
+void bind_kernel(nb::module_& module);
+void bind_ring(nb::module_& module);
+void bind_connection(nb::module_& module);
 
 }  // namespace carillon::python

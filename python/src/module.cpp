@@ -8,4 +8,8 @@ NB_MODULE(_carillon, module) {
     carillon::python::bind_device(module);
     carillon::python::bind_memory(module);
     carillon::python::bind_dlpack(module);
+    carillon::python::bind_client(module);
+    carillon::python::bind_connection(module);
+    carillon::python::bind_kernel(module);
+    carillon::python::bind_ring(module);
 }
