@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable
 
-from ._carillon import BytesClient, ChannelCounters, Ticket, Tickets
+from ._carillon import BytesClient, BytesKernel, ChannelCounters, Ticket, Tickets
 from ._codec import Codec
 from .errors import TimeoutError
 
@@ -25,8 +25,11 @@ class Client:
     one of them; StoppedError after a stop; OwnerGoneError when the other process has ended.
     """
 
-    def __init__(self, raw: BytesClient, request: Codec, reply: Codec) -> None:
+    def __init__(
+        self, raw: BytesClient, request: Codec, reply: Codec, kernel: BytesKernel | None = None
+    ) -> None:
         self._raw = raw
+        self._kernel = kernel  # whose client it is: kept where the garbage collector sees it
         self._request = request
         self._reply = reply
 

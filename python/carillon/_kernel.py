@@ -68,7 +68,7 @@ class PersistentKernel:
 
     def client(self, block: int = 0) -> Client:
         """The client of a block; every one of the same block shares its channel."""
-        return Client(self._raw.client(block), self._request, self._reply)
+        return Client(self._raw.client(block), self._request, self._reply, self._raw)
 
     def serve(self, path: str | os.PathLike[str], name: str = "kernel", **options: Any) -> Server:
         """Lets clients of other processes in at a socket. `options` as Server's.

@@ -71,8 +71,9 @@ class Row {
 void ClientState::drop_abandoned() {
     if (abandoned_.empty()) return;
     std::array<std::byte, message_bytes> dropped;
-    auto const room = std::span<std::byte>(dropped).first(client_->reply_bytes());
-    std::erase_if(abandoned_, [&](Ticket const& each) { return client_->try_take(each, room); });
+    BytesClient& from = client();
+    auto const room = std::span<std::byte>(dropped).first(from.reply_bytes());
+    std::erase_if(abandoned_, [&](Ticket const& each) { return from.try_take(each, room); });
 }
 
 InClient::InClient(ClientState& state, char const* call) : state_(state) {

@@ -10,6 +10,7 @@
 #include "bindings.hpp"
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon::python {
 
@@ -20,7 +21,12 @@ class ClientState {
     explicit ClientState(BytesClient&& client) : own_(std::move(client)), client_(&*own_) {}
     explicit ClientState(BytesClient& of_kernel) : client_(&of_kernel) {}
 
-    [[nodiscard]] BytesClient& client() { return *client_; }
+    // Throws UsageError once the kernel whose client it is was closed.
+    [[nodiscard]] BytesClient& client() const {
+        if (client_ == nullptr) throw UsageError("Client", "the kernel was closed");
+        return *client_;
+    }
+    void close() { client_ = nullptr; }
     // Drops the replies, of those that have come, that nobody waits for.
     void drop_abandoned();
     void abandon(Ticket const& ticket) { abandoned_.push_back(ticket); }

@@ -154,6 +154,9 @@ KernelEnd::KernelEnd(Device const& device, BytesType const& request, BytesType c
 KernelEnd::~KernelEnd() { close(); }
 
 void KernelEnd::close() {
+    for (auto const& each : clients_) {
+        if (each) each->close();
+    }
     {
         nb::gil_scoped_release const others_run;
         kernel_.reset();
@@ -180,7 +183,7 @@ void bind_kernel(nb::module_& module) {
         .def(nb::new_(&made_kernel), nb::arg("device"), nb::arg("handler"),
              nb::arg("request_bytes"), nb::arg("reply_bytes"), nb::arg("request_name"),
              nb::arg("reply_name"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"))
-        .def("client", &KernelEnd::client, nb::arg("block"), nb::keep_alive<0, 1>())
+        .def("client", &KernelEnd::client, nb::arg("block"), "Whoever has it keeps this kernel.")
         .def("stop", stop, nb::arg("timeout"))
         .def("drain", drain, nb::arg("timeout"))
         .def_prop_ro(

@@ -17,3 +17,12 @@ def device() -> carillon.Device:
 def memory(device: carillon.Device) -> carillon.Memory:
     """A page of device memory."""
     return device.allocate(4096)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--calls", type=int, default=100_000, help="how many test_growth.py makes")
+
+
+@pytest.fixture(scope="session")
+def calls(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--calls"))

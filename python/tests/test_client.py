@@ -325,24 +325,33 @@ def test_a_kernel_that_its_handler_knows_is_collected(device: carillon.Device) -
     class Desk:
         def __init__(self) -> None:
             self.kernel = carillon.PersistentKernel(device, self.serve, request=1, reply=1)
+            self.client = self.kernel.client()
 
         def serve(self, data: bytes) -> bytes:
             return data
 
     desk = Desk()
-    assert desk.kernel.client().call(b"a") == b"a"
+    assert desk.client.call(b"a") == b"a"
     gone = weakref.ref(desk)
     del desk
     gc.collect()
     assert gone() is None
 
 
+def test_a_client_of_a_kernel_that_was_collected(device: carillon.Device) -> None:
+    raw = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1).client()._raw
+    gc.collect()
+    with pytest.raises(carillon.UsageError, match="the kernel was closed"):
+        raw.call(b"a", 1.0)
+
+
 def test_a_kernel_left_running_at_exit() -> None:
     program = (
         "import carillon\n"
-        "kernel = carillon.PersistentKernel(carillon.Device('emulated'), bytes.upper, request=1,"
-        " reply=1)\n"
-        "print(kernel.client().call(b'a'))\n"
+        "kernel = carillon.PersistentKernel(\n"
+        "    carillon.Device('emulated'), lambda data: data.upper(), request=1, reply=1)\n"
+        "client = kernel.client()\n"
+        "print(client.call(b'a'))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "b'A'\n", "")
