@@ -38,7 +38,7 @@ class DeviceArray:
         self.dtype = np.dtype(dtype)
         if self.dtype.hasobject or self.dtype.itemsize == 0:
             raise UsageError(f"DeviceArray: {self.dtype} has no elements for a device")
-        self._held = memoryview(memory)
+        self._held = memory._view()
         self._memory = memory
         self.offset = offset
         self.shape = self._shape(shape)

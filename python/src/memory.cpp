@@ -2,6 +2,7 @@
 #include "memory.hpp"
 
 #include <string>
+#include <utility>
 
 #include "bindings.hpp"
 #include "bytes.hpp"
@@ -21,10 +22,13 @@ void let_go(Memory* memory) {
 // The buffer protocol: a view has the memory until Python releases it.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     try {
-        auto const& memory = nb::inst_ptr<SharedMemory>(self)->share("Memory.__buffer__");
+        auto& shared = *nb::inst_ptr<SharedMemory>(self);
+        auto const& memory = shared.share("Memory.__buffer__");
         auto const size = static_cast<Py_ssize_t>(memory->size());
         if (PyBuffer_FillInfo(view, self, memory->host_ptr(), size, 0, flags) != 0) return -1;
         view->internal = new std::shared_ptr<Memory>(memory);
+        // numpy.ndarray(buffer=...) lets go of its view at once and keeps the address.
+        (void)shared.lend("Memory.__buffer__");
         return 0;
     } catch (std::exception const& error) {
         PyErr_SetString(PyExc_BufferError, error.what());
@@ -39,6 +43,24 @@ void release_buffer(PyObject* /*self*/, Py_buffer* view) noexcept {
 PyType_Slot buffer_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
     {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+    {0, nullptr},
+};
+
+// What arrays of ours have for a base: whoever has its address has it, so views are counted.
+struct CountedView {
+    std::shared_ptr<Memory> memory;
+};
+
+CountedView counted_view(SharedMemory const& self) { return {self.share("Memory.array")}; }
+
+int get_counted_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+    Memory const& memory = *nb::inst_ptr<CountedView>(self)->memory;
+    auto const size = static_cast<Py_ssize_t>(memory.size());
+    return PyBuffer_FillInfo(view, self, memory.host_ptr(), size, 0, flags);
+}
+
+PyType_Slot counted_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_counted_buffer)},
     {0, nullptr},
 };
 
@@ -94,15 +116,14 @@ void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& 
 }
 
 // An array of NumPy's over the mapped memory.
-nb::object array(nb::handle self, nb::object const& dtype, nb::object const& shape,
+nb::object array(SharedMemory const& self, nb::object const& dtype, nb::object const& shape,
                  std::size_t offset) {
-    (void)nb::cast<SharedMemory const&>(self).get("Memory.array");
+    nb::object const view = nb::cast(counted_view(self));
     nb::module_ const numpy = nb::module_::import_("numpy");
     nb::object const type = numpy.attr("dtype")(dtype);
-    if (!shape.is_none()) {
-        return numpy.attr("ndarray")(shape, type, self, offset);
-    }
-    return numpy.attr("frombuffer")(self, type, -1, offset);
+    if (shape.is_none()) return numpy.attr("frombuffer")(view, type, -1, offset);
+    nb::object const count = numpy.attr("prod")(shape, nb::arg("dtype") = "i8");
+    return numpy.attr("frombuffer")(view, type, count, offset).attr("reshape")(shape);
 }
 
 std::string memory_shown(SharedMemory const& self) {
@@ -217,23 +238,23 @@ void bind_memory(nb::module_& module) {
     bind_properties(memory);
     bind_interfaces(memory);
     memory
-        .def(
-            "array",
-            [](nb::handle self, nb::object const& dtype, nb::object const& shape,
-               std::size_t offset) { return array(self, dtype, shape, offset); },
-            nb::arg("dtype") = "u1", nb::arg("shape").none() = nb::none(), nb::arg("offset") = 0,
-            "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
-            "without a shape. Raises UsageError for freed memory, ValueError for what does not "
-            "fit.")
+        .def("array", array, nb::arg("dtype") = "u1", nb::arg("shape").none() = nb::none(),
+             nb::arg("offset") = 0,
+             "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
+             "without a shape. Raises UsageError for freed memory, ValueError for what does not "
+             "fit.")
+        .def("_view", counted_view)
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Pushes what the CPU wrote to these bytes out to the device.\n\n"
              "Raises UsageError for a range outside the memory, VulkanError.")
         .def("invalidate", invalidate, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Lets the CPU see what the device wrote to these bytes. Raises as flush().")
-        .def(
-            "free", &SharedMemory::free,
-            "Lets go of it now. Raises UsageError while views of it live (buffers, DLPack). Where\n"
-            "its address was asked for, the memory itself stays until this object goes.");
+        .def("free", &SharedMemory::free,
+             "Lets go of it now. Raises UsageError while views of it live. Where a view was made\n"
+             "otherwise than by array(), DeviceArray or DLPack, some of which cannot be counted, "
+             "the\n"
+             "memory itself stays until this object goes.");
+    nb::class_<CountedView>(module, "_MemoryView", nb::type_slots(counted_slots));
     bind_copies(module);
     module.def("_stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"));
     module.def("_device_interface", device_interface, nb::arg("memory"));

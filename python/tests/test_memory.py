@@ -120,7 +120,14 @@ def test_dlpack_device_and_refusals(memory: carillon.Memory) -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [np.asarray, np.from_dlpack, memoryview, carillon.DeviceArray, lambda memory: memory.array("f8")],
+    [
+        np.asarray,
+        np.from_dlpack,
+        memoryview,
+        carillon.DeviceArray,
+        lambda memory: memory.array("f8"),
+        lambda memory: memory.array("f8", (2, 3)),
+    ],
 )
 def test_free_is_refused_while_a_view_lives(
     memory: carillon.Memory, view: Callable[[Any], Any]
@@ -147,12 +154,20 @@ def test_views_keep_the_memory(device: carillon.Device, view: Callable[[Any], An
     assert int(kept.sum()) == 7 * 4096
 
 
-def test_what_took_the_address_may_keep_it(device: carillon.Device) -> None:
+@pytest.mark.parametrize(
+    "view",
+    [lambda memory: np.asarray(Interface(memory)), lambda memory: np.ndarray(4096, "u1", memory)],
+)
+def test_what_took_the_address_may_keep_it(
+    device: carillon.Device, view: Callable[[Any], Any]
+) -> None:
     memory = device.allocate(4096)
-    view = np.asarray(Interface(memory))
+    kept = view(memory)
     memory.free()  # nobody can count such views: the memory stays as long as the object
-    view[:] = 3
-    assert int(view.sum()) == 3 * 4096
+    kept[:] = 3
+    del memory
+    gc.collect()
+    assert int(kept.sum()) == 3 * 4096
 
 
 USES: dict[str, Callable[[carillon.Memory], object]] = {
