@@ -6,15 +6,23 @@ errors with the texts of the C++ library. docs/python.md has examples.
 """
 
 from ._carillon import (
+    Buffer,
+    BufferInfo,
+    BufferStore,
     ChannelCounters,
     Device,
     DeviceInfo,
     HeapInfo,
     Memory,
     MemoryTypeInfo,
+    MutableBuffer,
+    SealedBuffer,
+    SealedEvents,
     ServedBlock,
     ServedObject,
     Server,
+    StoreConnection,
+    StoreServer,
     Ticket,
     Tickets,
     __version__,
@@ -29,7 +37,12 @@ from ._ring import Ring, RingDeviceEnd
 from .errors import *  # noqa: F403
 from .errors import __all__ as _errors
 
+connect_store = StoreConnection
+
 __all__ = [
+    "Buffer",
+    "BufferInfo",
+    "BufferStore",
     "ChannelCounters",
     "Client",
     "Connection",
@@ -39,17 +52,23 @@ __all__ = [
     "HeapInfo",
     "Memory",
     "MemoryTypeInfo",
+    "MutableBuffer",
     "Owner",
     "PersistentKernel",
     "Ring",
     "RingDeviceEnd",
+    "SealedBuffer",
+    "SealedEvents",
     "ServedBlock",
     "ServedObject",
     "Server",
+    "StoreConnection",
+    "StoreServer",
     "Ticket",
     "Tickets",
     "__version__",
     "connect",
+    "connect_store",
     "copy_from_device",
     "copy_to_device",
     *_errors,

@@ -17,5 +17,6 @@ void bind_client(nb::module_& module);
 void bind_kernel(nb::module_& module);
 void bind_ring(nb::module_& module);
 void bind_connection(nb::module_& module);
+void bind_store(nb::module_& module);
 
 }  // namespace carillon::python

@@ -76,15 +76,10 @@ void ClientState::drop_abandoned() {
     std::erase_if(abandoned_, [&](Ticket const& each) { return from.try_take(each, room); });
 }
 
-InClient::InClient(ClientState& state, char const* call) : state_(state) {
-    if (state.busy_) throw UsageError(call, "another thread is in a call of this client");
-    state.busy_ = true;
-}
-
 nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     auto const bound = duration("Client::call", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    InClient const in(*state_, "Client::call");
+    InCall const in(state_->busy(), "Client::call");
     state_->drop_abandoned();
     if (bound > longest_part) return call_in_parts(from, bound);
     nb::bytes reply = new_bytes(client().reply_bytes());
@@ -119,7 +114,7 @@ void ClientEnd::call_many(nb::handle requests, nb::handle replies, double timeou
     HeldBytes const from(requests, HeldBytes::Use::read);
     HeldBytes const to(replies, HeldBytes::Use::write);
     check_many(client(), from.bytes().size(), to.bytes().size());
-    InClient const in(*state_, "Client::call_many");
+    InCall const in(state_->busy(), "Client::call_many");
     state_->drop_abandoned();
     Tickets outstanding;
     try {
@@ -144,7 +139,7 @@ void ClientEnd::exchange(HeldBytes const& requests, HeldBytes const& replies, Ti
 Ticket ClientEnd::submit(nb::handle request, double timeout) {
     auto const bound = duration("Client::submit", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    InClient const in(*state_, "Client::submit");
+    InCall const in(state_->busy(), "Client::submit");
     state_->drop_abandoned();
     std::optional<Ticket> ticket;
     wait_in_parts(bound, [&](auto part) { ticket = state_->client().submit(from.bytes(), part); });
@@ -153,28 +148,28 @@ Ticket ClientEnd::submit(nb::handle request, double timeout) {
 
 std::optional<Ticket> ClientEnd::try_submit(nb::handle request) {
     HeldBytes const from(request, HeldBytes::Use::read);
-    InClient const in(*state_, "Client::try_submit");
+    InCall const in(state_->busy(), "Client::try_submit");
     state_->drop_abandoned();
     return state_->client().try_submit(from.bytes());
 }
 
 Tickets ClientEnd::try_submit_n(nb::handle requests) {
     HeldBytes const from(requests, HeldBytes::Use::read);
-    InClient const in(*state_, "Client::try_submit_n");
+    InCall const in(state_->busy(), "Client::try_submit_n");
     state_->drop_abandoned();
     return state_->client().try_submit_n(from.bytes());
 }
 
 nb::bytes ClientEnd::wait(Ticket const& ticket, double timeout) {
     auto const bound = duration("Client::wait", timeout);
-    InClient const in(*state_, "Client::wait");
+    InCall const in(state_->busy(), "Client::wait");
     nb::bytes reply = new_bytes(client().reply_bytes());
     wait_in_parts(bound, [&](auto part) { state_->client().wait(ticket, bytes_of(reply), part); });
     return reply;
 }
 
 nb::object ClientEnd::try_take(Ticket const& ticket) {
-    InClient const in(*state_, "Client::try_take");
+    InCall const in(state_->busy(), "Client::try_take");
     std::array<std::byte, message_bytes> reply;
     std::size_t const size = client().reply_bytes();
     auto const room = std::span<std::byte>(reply).first(size);
@@ -184,18 +179,18 @@ nb::object ClientEnd::try_take(Ticket const& ticket) {
 
 std::size_t ClientEnd::try_take_n(Tickets& tickets, nb::handle replies) {
     HeldBytes const to(replies, HeldBytes::Use::write);
-    InClient const in(*state_, "Client::try_take_n");
+    InCall const in(state_->busy(), "Client::try_take_n");
     return state_->client().try_take_n(tickets, to.writable());
 }
 
 void ClientEnd::abandon(Ticket const& ticket) {
-    InClient const in(*state_, "Client::abandon");
+    InCall const in(state_->busy(), "Client::abandon");
     state_->abandon(ticket);
     state_->drop_abandoned();
 }
 
 void ClientEnd::warm() {
-    InClient const in(*state_, "Client::warm");
+    InCall const in(state_->busy(), "Client::warm");
     state_->client().warm();
 }
 

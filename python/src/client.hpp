@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "busy.hpp"
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::python {
 
-// What is known of a client beside it: which requests nobody waits for any more, and whether a
-// thread is in one of its calls.
+// A client, and which requests nobody waits for any more.
 class ClientState {
    public:
     explicit ClientState(BytesClient&& client) : own_(std::move(client)), client_(&*own_) {}
@@ -27,29 +27,16 @@ class ClientState {
         return *client_;
     }
     void close() { client_ = nullptr; }
+    [[nodiscard]] Busy& busy() { return busy_; }
     // Drops the replies, of those that have come, that nobody waits for.
     void drop_abandoned();
     void abandon(Ticket const& ticket) { abandoned_.push_back(ticket); }
 
    private:
-    friend class InClient;
     std::optional<BytesClient> own_;
     BytesClient* client_;
     std::vector<Ticket> abandoned_;
-    bool busy_ = false;
-};
-
-// A thread is in a call. Throws UsageError where another one is: what they do at the same time
-// would be lost. Made and destroyed with the GIL.
-class InClient {
-   public:
-    InClient(ClientState& state, char const* call);
-    InClient(InClient const&) = delete;
-    InClient& operator=(InClient const&) = delete;
-    ~InClient() { state_.busy_ = false; }
-
-   private:
-    ClientState& state_;
+    Busy busy_;
 };
 
 // Timeouts are in seconds.

@@ -20,22 +20,22 @@ void connect_to(ConnectionEnd* self, std::string const& path, std::string const&
     options.wait_for_owner = duration("connect", wait_for_owner);
     options.host_memory = host_memory;
     nb::gil_scoped_release const others_run;
-    new (self) ConnectionEnd{Connection(path, options)};
+    new (self) ConnectionEnd("the connection", Connection(path, options));
 }
 
 ClientEnd client_of(ConnectionEnd const& self, std::uint32_t request_bytes,
                     std::string const& request_name, std::uint32_t reply_bytes,
                     std::string const& reply_name, std::string const& object) {
-    Connection const& to = self.get("Connection::client");
+    auto const to = self.get("Connection::client");
     nb::gil_scoped_release const others_run;
     return ClientEnd(std::make_shared<ClientState>(BytesClient(
-        to, BytesType{request_bytes, request_name}, BytesType{reply_bytes, reply_name}, object)));
+        *to, BytesType{request_bytes, request_name}, BytesType{reply_bytes, reply_name}, object)));
 }
 
 std::vector<ServedObject> status(ConnectionEnd const& self) {
-    Connection const& to = self.get("Connection::status");
+    auto const to = self.get("Connection::status");
     nb::gil_scoped_release const others_run;
-    return to.status().objects;
+    return to->status().objects;
 }
 
 double seconds(std::chrono::nanoseconds time) {
@@ -68,16 +68,6 @@ void bind_status(nb::module_& module) {
 
 }  // namespace
 
-Connection const& ConnectionEnd::get(char const* call) const {
-    if (!connection) throw UsageError(call, "the connection was closed");
-    return *connection;
-}
-
-void ConnectionEnd::close() {
-    nb::gil_scoped_release const others_run;
-    connection.reset();
-}
-
 void bind_connection(nb::module_& module) {
     bind_status(module);
     nb::class_<ConnectionEnd>(module, "RawConnection", "A connection whose messages are bytes.")
@@ -88,13 +78,14 @@ void bind_connection(nb::module_& module) {
         .def("status", status)
         .def_prop_ro(
             "owner_name",
-            [](ConnectionEnd const& self) { return self.get("Connection::owner").owner().name; })
-        .def_prop_ro(
-            "owner_process",
-            [](ConnectionEnd const& self) { return self.get("Connection::owner").owner().process; })
+            [](ConnectionEnd const& self) { return self.get("Connection::owner")->owner().name; })
+        .def_prop_ro("owner_process",
+                     [](ConnectionEnd const& self) {
+                         return self.get("Connection::owner")->owner().process;
+                     })
         .def_prop_ro("why_host_memory",
                      [](ConnectionEnd const& self) {
-                         return self.get("Connection::why_host_memory").why_host_memory();
+                         return self.get("Connection::why_host_memory")->why_host_memory();
                      })
         .def("close", &ConnectionEnd::close);
 }

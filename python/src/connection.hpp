@@ -2,19 +2,11 @@
 // A connection to the owner of a kernel, as Python has it.
 #pragma once
 
-#include <optional>
-
-#include "bindings.hpp"
 #include "carillon/connection.hpp"
+#include "closable.hpp"
 
 namespace carillon::python {
 
-// Or nothing once it was closed.
-struct ConnectionEnd {
-    std::optional<Connection> connection;
-
-    [[nodiscard]] Connection const& get(char const* call) const;
-    void close();
-};
+using ConnectionEnd = Closable<Connection>;
 
 }  // namespace carillon::python

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "closable.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -99,27 +100,14 @@ ServeOptions serve_options(std::string const& name, unsigned mode,
     return options;
 }
 
-// A server, or nothing once it was closed.
-struct ServerEnd {
-    std::optional<Server> server;
-
-    ~ServerEnd() { close(); }
-    void close() {
-        nb::gil_scoped_release const others_run;
-        server.reset();
-    }
-    [[nodiscard]] Server& get(char const* call) {
-        if (!server) throw UsageError(call, "the server was closed");
-        return *server;
-    }
-};
+using ServerEnd = Closable<Server>;
 
 void open_server(ServerEnd* self, std::string const& path, std::string const& name, unsigned mode,
                  std::vector<std::uint32_t> const& users,
                  std::vector<std::uint32_t> const& groups) {
     auto const options = serve_options(name, mode, users, groups);
     nb::gil_scoped_release const others_run;
-    new (self) ServerEnd{Server(path, options)};
+    new (self) ServerEnd("the server", Server(path, options));
 }
 
 void bind_server(nb::module_& module) {
@@ -131,10 +119,10 @@ void bind_server(nb::module_& module) {
              "Raises UsageError for a path at which somebody listens, SystemError.")
         .def("_add",
              [](ServerEnd& self, std::string const& name, KernelEnd& kernel) {
-                 kernel.kernel("Server::add").serve(self.get("Server::add"), name);
+                 kernel.kernel("Server::add").serve(*self.get("Server::add"), name);
              })
         .def_prop_ro("path",
-                     [](ServerEnd& self) { return self.get("Server::path").path().string(); })
+                     [](ServerEnd& self) { return self.get("Server::path")->path().string(); })
         .def("close", &ServerEnd::close, "Clients find that their owner has gone.");
 }
 

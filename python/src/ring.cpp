@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "busy.hpp"
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
 #include "connection.hpp"
@@ -20,23 +21,9 @@ Direction direction_of(std::string const& name) {
     throw UsageError("Ring", "a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
 }
 
-// One thread at a time is in its calls.
 struct RingEnd {
     BytesRing ring;
-    bool busy = false;
-};
-class InRing {
-   public:
-    InRing(RingEnd& end, char const* call) : end_(end) {
-        if (end.busy) throw UsageError(call, "another thread is in a call of this ring");
-        end.busy = true;
-    }
-    InRing(InRing const&) = delete;
-    InRing& operator=(InRing const&) = delete;
-    ~InRing() { end_.busy = false; }
-
-   private:
-    RingEnd& end_;
+    Busy busy;
 };
 
 RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& direction,
@@ -45,46 +32,46 @@ RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& d
     options.capacity = capacity;
     Direction const way = direction_of(direction);
     nb::gil_scoped_release const others_run;
-    return new RingEnd{BytesRing(device, bytes, way, options)};
+    return new RingEnd{BytesRing(device, bytes, way, options), {}};
 }
 RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
                    std::string const& name, std::string const& direction) {
     Direction const way = direction_of(direction);
-    Connection const& to = connection.get("Connection::ring");
+    auto const to = connection.get("Connection::ring");
     nb::gil_scoped_release const others_run;
-    return new RingEnd{BytesRing(to, object, BytesType{bytes, name}, way)};
+    return new RingEnd{BytesRing(*to, object, BytesType{bytes, name}, way), {}};
 }
 
 bool try_push(RingEnd& self, nb::handle message) {
     HeldBytes const from(message, HeldBytes::Use::read);
-    InRing const in(self, "Ring::try_push");
+    InCall const in(self.busy, "Ring::try_push");
     return self.ring.try_push(from.bytes());
 }
 std::size_t try_push_n(RingEnd& self, nb::handle messages) {
     HeldBytes const from(messages, HeldBytes::Use::read);
-    InRing const in(self, "Ring::try_push_n");
+    InCall const in(self.busy, "Ring::try_push_n");
     return self.ring.try_push_n(from.bytes());
 }
 void push(RingEnd& self, nb::handle message, double timeout) {
     auto const bound = duration("Ring::push", timeout);
     HeldBytes const from(message, HeldBytes::Use::read);
-    InRing const in(self, "Ring::push");
+    InCall const in(self.busy, "Ring::push");
     wait_in_parts(bound, [&](auto part) { self.ring.push(from.bytes(), part); });
 }
 bool try_pop(RingEnd& self, nb::handle into) {
     HeldBytes const to(into, HeldBytes::Use::write);
-    InRing const in(self, "Ring::try_pop");
+    InCall const in(self.busy, "Ring::try_pop");
     return self.ring.try_pop(to.writable());
 }
 std::size_t try_pop_n(RingEnd& self, nb::handle into) {
     HeldBytes const to(into, HeldBytes::Use::write);
-    InRing const in(self, "Ring::try_pop_n");
+    InCall const in(self.busy, "Ring::try_pop_n");
     return self.ring.try_pop_n(to.writable());
 }
 void pop(RingEnd& self, nb::handle into, double timeout) {
     auto const bound = duration("Ring::pop", timeout);
     HeldBytes const to(into, HeldBytes::Use::write);
-    InRing const in(self, "Ring::pop");
+    InCall const in(self.busy, "Ring::pop");
     wait_in_parts(bound, [&](auto part) { self.ring.pop(to.writable(), part); });
 }
 
