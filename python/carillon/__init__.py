@@ -25,16 +25,16 @@ from ._carillon import (
     StoreServer,
     Ticket,
     Tickets,
-    __version__,
     copy_from_device,
     copy_to_device,
 )
+from ._carillon import _version as __version__
 from ._client import Client
 from ._connection import Connection, Owner, connect
 from ._device_array import DeviceArray
 from ._kernel import PersistentKernel
 from ._ring import Ring, RingDeviceEnd
-from .errors import *  # noqa: F403
+from .errors import *
 from .errors import __all__ as _errors
 
 connect_store = StoreConnection

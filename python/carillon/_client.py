@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from ._carillon import BytesClient, BytesKernel, ChannelCounters, Ticket, Tickets
 from ._codec import Codec

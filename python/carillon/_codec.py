@@ -10,13 +10,11 @@ from __future__ import annotations
 import dataclasses
 import struct
 import typing
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
 
 import numpy as np
 
 from .errors import UsageError
-
-MessageType = Union[int, type, np.dtype, str, list]
 
 _SCALARS: dict[object, str] = {int: "<i8", float: "<f8", bool: "?"}
 
@@ -88,7 +86,9 @@ class ArrayCodec:
         return np.frombuffer(data, self.dtype)[0]
 
     def encode_many(self, values: Any) -> np.ndarray:
-        array = np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, self.dtype)
+        array = (
+            np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, self.dtype)
+        )
         self._check(array.dtype)
         if array.ndim != 1:
             raise UsageError(f"messages: an array of {array.ndim} dimensions, not of one")
@@ -114,7 +114,7 @@ def _member(owner: type, name: str, hint: Any) -> str:
             f"message type: {owner.__name__}.{name} is of {hint!r}; members are int, float, bool "
             'or scalars of NumPy\'s, or Annotated[int, "u4"]; anything else is a dtype'
         )
-    return dtype.str
+    return str(dtype.str)
 
 
 class DataclassCodec:
@@ -140,7 +140,9 @@ class DataclassCodec:
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, self.owner):
-            raise UsageError(f"message: it is a {type(value).__name__}, not a {self.owner.__name__}")
+            raise UsageError(
+                f"message: it is a {type(value).__name__}, not a {self.owner.__name__}"
+            )
         try:
             return self._struct.pack(*[getattr(value, name) for name in self.names])
         except struct.error as error:
@@ -160,8 +162,18 @@ class DataclassCodec:
 
 
 _STRUCT_CODES = {
-    "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q",
-    "f2": "e", "f4": "f", "f8": "d", "b1": "?",
+    "i1": "b",
+    "i2": "h",
+    "i4": "i",
+    "i8": "q",
+    "u1": "B",
+    "u2": "H",
+    "u4": "I",
+    "u8": "Q",
+    "f2": "e",
+    "f4": "f",
+    "f8": "d",
+    "b1": "?",
 }
 
 

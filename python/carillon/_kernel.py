@@ -6,7 +6,8 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ._carillon import BytesKernel, Device, Server
 from ._client import Client

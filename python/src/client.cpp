@@ -197,7 +197,9 @@ void ClientEnd::warm() {
 void bind_client(nb::module_& module) {
     nb::class_<Ticket>(module, "Ticket", "Names a request whose reply is taken later, once.")
         .def_prop_ro("number", &Ticket::number, "Counts the client's requests.")
-        .def("__eq__", [](Ticket const& one, Ticket const& other) { return one == other; })
+        .def(
+            "__eq__", [](Ticket const& one, Ticket const& other) { return one == other; },
+            nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
         .def("__hash__", [](Ticket const& one) { return one.number(); });
     nb::class_<Tickets>(module, "Tickets", "Names requests that were sent one after the other.")
         .def("__len__", &Tickets::size)

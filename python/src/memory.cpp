@@ -191,12 +191,16 @@ void bind_properties(nb::class_<SharedMemory>& memory) {
 }
 
 void bind_interfaces(nb::class_<SharedMemory>& memory) {
-    memory.def_prop_ro("__array_interface__", host_interface)
-        .def_prop_ro("__cuda_array_interface__", cuda_interface)
+    memory
+        .def_prop_ro("__array_interface__", host_interface,
+                     nb::sig("def __array_interface__(self) -> dict[str, object]"))
+        .def_prop_ro("__cuda_array_interface__", cuda_interface,
+                     nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"))
         .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream").none() = nb::none(),
              nb::arg("max_version").none() = nb::none(), nb::arg("dl_device").none() = nb::none(),
              nb::arg("copy").none() = nb::none())
-        .def("__dlpack_device__", dlpack_device);
+        .def("__dlpack_device__", dlpack_device,
+             nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
 }
 
 }  // namespace
@@ -257,7 +261,8 @@ void bind_memory(nb::module_& module) {
     nb::class_<CountedView>(module, "_MemoryView", nb::type_slots(counted_slots));
     bind_copies(module);
     module.def("_stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"));
-    module.def("_device_interface", device_interface, nb::arg("memory"));
+    module.def("_device_interface", device_interface, nb::arg("memory"),
+               nb::sig("def _device_interface(memory: Memory) -> dict[str, object]"));
 }
 
 }  // namespace carillon::python

@@ -3,7 +3,7 @@
 
 NB_MODULE(_carillon, module) {
     module.doc() = "What carillon's Python package has of the C++ library.";
-    module.attr("__version__") = CARILLON_VERSION;
+    module.attr("_version") = CARILLON_VERSION;
     carillon::python::bind_errors();
     carillon::python::bind_device(module);
     carillon::python::bind_memory(module);

@@ -20,7 +20,7 @@ def memory(device: carillon.Device) -> carillon.Memory:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--calls", type=int, default=100_000, help="how many test_growth.py makes")
+    parser.addoption("--calls", type=int, default=10_000, help="how many test_growth.py makes")
 
 
 @pytest.fixture(scope="session")

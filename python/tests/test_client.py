@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import weakref
-from typing import Annotated, Any, Iterator
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -306,7 +307,13 @@ def test_ctrl_c_ends_every_wait() -> None:
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100
     )
     assert done.stdout.split() == [
-        "call", "wait", "call_many", "submit", "pop", "connect", "drain",
+        "call",
+        "wait",
+        "call_many",
+        "submit",
+        "pop",
+        "connect",
+        "drain",
     ], done.stderr
     assert done.returncode == 0, done.stderr
 
@@ -353,7 +360,9 @@ def test_a_kernel_left_running_at_exit() -> None:
         "client = kernel.client()\n"
         "print(client.call(b'a'))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "b'A'\n", "")
 
 

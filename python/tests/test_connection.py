@@ -14,7 +14,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -87,7 +87,9 @@ def test_nobody_listens(path: pathlib.Path) -> None:
         carillon.connect(path, wait_for_owner=0.11)
 
 
-def test_a_kernel_of_this_process_is_not_served(device: carillon.Device, path: pathlib.Path) -> None:
+def test_a_kernel_of_this_process_is_not_served(
+    device: carillon.Device, path: pathlib.Path
+) -> None:
     kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8)
     with pytest.raises(carillon.UsageError):
         kernel.serve(path)

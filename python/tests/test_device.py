@@ -37,7 +37,7 @@ def test_unknown_selector() -> None:
 
 
 def test_unknown_kind_of_memory() -> None:
-    with pytest.raises(carillon.UsageError, match="not \"paper\""):
+    with pytest.raises(carillon.UsageError, match='not "paper"'):
         carillon.Device("emulated", memory="paper")
 
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import gc
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,8 +92,14 @@ def test_device_array(memory: carillon.Memory) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "shape", "offset"),
-    [("u1", (4097,), 0), ("u1", (1,), 4096), ("f4", (-1,), 0), ("f4", (1,), 2), ("O", None, 0),
-     ("f4", (1,), -4)],
+    [
+        ("u1", (4097,), 0),
+        ("u1", (1,), 4096),
+        ("f4", (-1,), 0),
+        ("f4", (1,), 2),
+        ("O", None, 0),
+        ("f4", (1,), -4),
+    ],
 )
 def test_device_arrays_that_do_not_fit(
     memory: carillon.Memory, dtype: str, shape: Any, offset: int

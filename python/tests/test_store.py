@@ -14,7 +14,7 @@ import pathlib
 import select
 import subprocess
 import sys
-from typing import Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import carillon.vkgdr as vkgdr
+from carillon import vkgdr
 
 
 @pytest.fixture
@@ -71,12 +71,18 @@ def test_memory_failures(opened: vkgdr.Vkgdr) -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (vkgdr.DeviceNotFoundError("Device::open: there is no GPU 7: this machine has 1"),
-         "CUDA_ERROR_INVALID_DEVICE"),
-        (vkgdr.UsageError('Device::open("current"): this thread has no current CUDA context'),
-         "CUDA_ERROR_INVALID_CONTEXT"),
-        (vkgdr.OutOfMemoryError("Device::allocate: 9 bytes asked for"),
-         "VK_ERROR_OUT_OF_DEVICE_MEMORY"),
+        (
+            vkgdr.DeviceNotFoundError("Device::open: there is no GPU 7: this machine has 1"),
+            "CUDA_ERROR_INVALID_DEVICE",
+        ),
+        (
+            vkgdr.UsageError('Device::open("current"): this thread has no current CUDA context'),
+            "CUDA_ERROR_INVALID_CONTEXT",
+        ),
+        (
+            vkgdr.OutOfMemoryError("Device::allocate: 9 bytes asked for"),
+            "VK_ERROR_OUT_OF_DEVICE_MEMORY",
+        ),
     ],
 )
 def test_names_of_failures(error: vkgdr.Error, code: str) -> None:

@@ -12,7 +12,7 @@ import enum
 from typing import Any, NoReturn, TypeVar
 
 from .. import _carillon
-from .._carillon import __version__
+from .._carillon import _version as __version__
 from ..errors import DeviceNotFoundError, Error, OutOfMemoryError, UsageError
 
 _V = TypeVar("_V", bound="Vkgdr")
@@ -78,7 +78,7 @@ class Vkgdr:
             _raise(error)
 
     @classmethod
-    def open_current_context(cls: type[_V], flags: int = 0) -> _V:
+    def open_current_context(cls: type[_V], flags: int = 0) -> _V:  # noqa: PYI019
         """The GPU of the calling thread's current CUDA context, in that context."""
         return cls(0, flags | OpenFlags.CURRENT_CONTEXT_BIT)
 
