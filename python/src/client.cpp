@@ -2,6 +2,7 @@
 #include "client.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <string>
@@ -194,6 +195,22 @@ void ClientEnd::warm() {
     state_->client().warm();
 }
 
+std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t count) {
+    using Clock = std::chrono::steady_clock;
+    HeldBytes const from(request, HeldBytes::Use::read);
+    InCall const in(state_->busy(), "Client::time_calls");
+    std::array<std::byte, message_bytes> reply;
+    auto const room = std::span<std::byte>(reply).first(client().reply_bytes());
+    std::vector<std::int64_t> took(count);
+    nb::gil_scoped_release const others_run;
+    for (std::int64_t& each : took) {
+        auto const begin = Clock::now();
+        state_->client().call(from.bytes(), room, std::chrono::seconds(1));
+        each = std::chrono::nanoseconds(Clock::now() - begin).count();
+    }
+    return took;
+}
+
 void bind_client(nb::module_& module) {
     nb::class_<Ticket>(module, "Ticket", "Names a request whose reply is taken later, once.")
         .def_prop_ro("number", &Ticket::number, "Counts the client's requests.")
@@ -227,6 +244,7 @@ void bind_client(nb::module_& module) {
         .def("try_take_n", &ClientEnd::try_take_n, nb::arg("tickets"), nb::arg("replies"))
         .def("abandon", &ClientEnd::abandon, nb::arg("ticket"))
         .def("warm", &ClientEnd::warm)
+        .def("_time_calls", &ClientEnd::time_calls, nb::arg("request"), nb::arg("count"))
         .def_prop_ro("capacity", [](ClientEnd const& end) { return end.client().capacity(); })
         .def_prop_ro("request_bytes",
                      [](ClientEnd const& end) { return end.client().request_bytes(); })

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -55,6 +56,8 @@ class ClientEnd {
     [[nodiscard]] std::size_t try_take_n(Tickets& tickets, nb::handle replies);
     void abandon(Ticket const& ticket);
     void warm();
+    // How long each of `count` calls takes in C++, in ns: for python/bench/measure.py.
+    [[nodiscard]] std::vector<std::int64_t> time_calls(nb::handle request, std::size_t count);
     [[nodiscard]] BytesClient const& client() const { return state_->client(); }
 
    private:
