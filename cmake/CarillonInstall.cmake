@@ -56,6 +56,24 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcarillon-dev"
 set_target_properties(carillon PROPERTIES VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
+# The libraries for C, each with a file for pkg-config.
+if(TARGET carillon_c)
+  install(TARGETS carillon_c carillon_vkgdr EXPORT carillonTargets COMPONENT dev
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(FILES include/carillon.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev)
+  install(DIRECTORY include/carillon/compat DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/carillon"
+          COMPONENT dev)
+  target_include_directories(
+    carillon_vkgdr INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/carillon/compat>")
+  if(NOT CARILLON_IS_STATIC)
+    set_target_properties(carillon_c carillon_vkgdr PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
+  configure_file(cmake/carillon-c.pc.in "${generated}/carillon-c.pc" @ONLY)
+  configure_file(cmake/carillon-vkgdr.pc.in "${generated}/carillon-vkgdr.pc" @ONLY)
+  install(FILES "${generated}/carillon-c.pc" "${generated}/carillon-vkgdr.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+          COMPONENT dev)
+endif()
+
 if(TARGET carillon_command)
   if(NOT CARILLON_IS_STATIC)
     file(RELATIVE_PATH library_folder "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")

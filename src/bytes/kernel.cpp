@@ -44,7 +44,7 @@ struct BytesFunction {
 };
 
 using BytesDeviceChannel =
-    DeviceChannel<MessageAt, MessageAt, MessageNear<DeviceNear>, MessageFar<DeviceFar>>;
+    DeviceChannel<MessageAt, MessageAt, MessageNear<DeviceNear>, MessageFar<DeviceFar>, FirstPages>;
 
 // Serves one channel, or the channels that are lent.
 struct BytesBody {

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::detail {
@@ -133,6 +134,32 @@ class MessageFar : public Far {
 
    private:
     ByteShape shape_;
+};
+
+// The consumer's pages on the emulated device, where none of a pair is nearer: the first of each.
+class FirstPages {
+   public:
+    static constexpr bool paired = true;
+
+    explicit FirstPages(PagePairs const& pairs) : told_(pairs.told) {}
+
+    [[nodiscard]] static Line* slot(RingSlots const& view, Sequence sequence) {
+        return view.slot(sequence);
+    }
+    template <NearAccess Near, FarAccess Far, class Lanes>
+    void choose(Near const& /*near*/, Far const& far, Lanes const& /*lanes*/, RingSlots const& view,
+                Sequence /*first*/) const {
+        if (told_ == nullptr) return;
+        std::uint32_t const words = PagePairs::words(view.capacity, view.page_shift());
+        for (std::uint32_t word = 0; word < words; ++word) {
+            // C3, pairs with P4: told once the choice is made for good.
+            far.store_word(told_ + word, known_pages);
+            far.commit(told_ + word, sizeof(PageWord));
+        }
+    }
+
+   private:
+    PageWord* told_;
 };
 
 }  // namespace carillon::detail

@@ -94,9 +94,11 @@ class BytesRingState {
     [[nodiscard]] static BytesHostEnd end_of(ByteShape shape, Direction direction,
                                              RingView const& ring, HostMapped const& far) {
         if (direction == Direction::to_device) {
-            return BytesProducer(ring, MessageFar<HostMapped>(far, shape), HostCached());
+            return BytesHostEnd(std::in_place_type<BytesProducer>, ring,
+                                MessageFar<HostMapped>(far, shape), HostCached());
         }
-        return BytesConsumer(ring, MessageNear<HostCached>(HostCached(), shape), far);
+        return BytesHostEnd(std::in_place_type<BytesConsumer>, ring,
+                            MessageNear<HostCached>(HostCached(), shape), far);
     }
 
     ProcessMark mark_;
@@ -113,11 +115,21 @@ class BytesRingState {
 
 struct BytesDeviceEnd::Ends {
     using Taking = Consumer<detail::MessageAt, detail::MessageNear<DeviceNear>, DeviceFar,
-                            OneThread, NearPages>;
+                            OneThread, detail::FirstPages>;
     using Sending = Producer<detail::MessageAt, detail::MessageFar<DeviceFar>, DeviceNear>;
 
+    using End = std::variant<Taking, Sending>;
+
+    Ends(std::shared_ptr<detail::BytesRingState> of, RingView const& view)
+        : ring(std::move(of)),
+          end(ring->direction() == Direction::to_device
+                  ? End(std::in_place_type<Taking>, view,
+                        detail::MessageNear<DeviceNear>(DeviceNear(), ring->shape()), DeviceFar())
+                  : End(std::in_place_type<Sending>, view,
+                        detail::MessageFar<DeviceFar>(DeviceFar(), ring->shape()), DeviceNear())) {}
+
     std::shared_ptr<detail::BytesRingState> ring;
-    std::variant<Taking, Sending> end;
+    End end;
 };
 
 BytesDeviceEnd::BytesDeviceEnd(std::unique_ptr<Ends> ends) : ends_(std::move(ends)) {}
@@ -258,13 +270,7 @@ BytesDeviceEnd BytesRing::emulated_end() {
     constexpr std::string_view call = "BytesRing::emulated_end";
     detail::BytesRingState& ring = state(call);
     RingView const view = ring.take_device_view(call, CodeLocation::current());
-    using Ends = BytesDeviceEnd::Ends;
-    detail::MessageNear<DeviceNear> const near(DeviceNear(), ring.shape());
-    detail::MessageFar<DeviceFar> const far(DeviceFar(), ring.shape());
-    return BytesDeviceEnd(
-        std::make_unique<Ends>(ring.direction() == Direction::to_device
-                                   ? Ends{state_, Ends::Taking(view, near, DeviceFar())}
-                                   : Ends{state_, Ends::Sending(view, far, DeviceNear())}));
+    return BytesDeviceEnd(std::make_unique<BytesDeviceEnd::Ends>(state_, view));
 }
 
 std::uint32_t BytesRing::capacity() const { return state("BytesRing::capacity").capacity(); }

@@ -96,7 +96,9 @@ def tree():
     run(CMAKE, "--install", BUILD, "--prefix", TREE)
     names_no_folder_of_ours(TREE)
     installed = {path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file()}
-    headers = {path.relative_to(SOURCE) for path in (SOURCE / "include").rglob("*.hpp")}
+    kinds = ("*.hpp", "*.h") if "CARILLON_C" in CACHE and CACHE["CARILLON_C"] == "ON" else ("*.hpp",)
+    headers = {path.relative_to(SOURCE) for kind in kinds
+               for path in (SOURCE / "include").rglob(kind)}
     check({path for path in installed if path.parts[0] == "include"} == headers,
           "the headers that are installed are not those in include/")
     others = {path.parts[0] for path in installed} - {"include", "bin", "share"}
@@ -132,6 +134,25 @@ def refusals():
     check("CARILLON_CUDA is nvcc, but" in said, said)
 
 
+def c():
+    """The C library, by pkg-config and by CMake."""
+    need("pkg-config", "cc")
+    if CACHE.get("CARILLON_C") != "ON":
+        skip("this build has no library for C")
+    files = next(TREE.rglob("carillon-c.pc")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "carillon-c",
+                PKG_CONFIG_PATH=str(files)).split()
+    WORK.mkdir(parents=True, exist_ok=True)
+    source = SOURCE / "tests/consumer/consumer.c"
+    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", source, "-o",
+        WORK / "program", *flags, f"-Wl,-rpath,{files.parent}")
+    expect(run(WORK / "program").strip(), "42, emulated, in C")
+    configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", "-DCONSUMER_C=ON",
+                       "-DCONSUMER_COMPONENTS=host")
+    run(CMAKE, "--build", WORK / "build", "--target", "consumer_c")
+    expect(run(WORK / "build/consumer_c").strip(), "42, emulated, in C")
+
+
 def pkgConfig():
     need("pkg-config")
     said, _ = pkg_config_says(TREE)
@@ -147,7 +168,8 @@ def addSubdirectory():
 
 def sharedLibrary():
     library, prefix = WORK / "carillon", WORK / "tree"
-    parts = [f"-DCARILLON_{part}=OFF" for part in ("TOOLS", "EXAMPLES", "TESTS", "BENCH", "WERROR")]
+    parts = [f"-DCARILLON_{part}=OFF" for part in ("TOOLS", "EXAMPLES", "TESTS", "BENCH", "C",
+                                                "WERROR")]
     run(CMAKE, "-S", SOURCE, "-B", library, *COMMON, *parts, "-DCARILLON_CUDA=off",
         "-DBUILD_SHARED_LIBS=ON")
     run(CMAKE, "--build", library)

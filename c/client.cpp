@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+namespace carillon::c {
+namespace {
+
+carillon_client_info info_of(BytesClient const& client) {
+    ChannelCounters const counters = client.counters();
+    carillon_client_info info{};
+    info.request_bytes = static_cast<std::uint32_t>(client.request_bytes());
+    info.reply_bytes = static_cast<std::uint32_t>(client.reply_bytes());
+    info.capacity = client.capacity();
+    info.depth = counters.depth;
+    info.submitted = counters.submitted;
+    info.answered = counters.answered;
+    info.taken = counters.taken;
+    info.dropped = counters.dropped;
+    info.stalls = counters.stalls;
+    return info;
+}
+
+}  // namespace
+}  // namespace carillon::c
+
+namespace c = carillon::c;
+
+extern "C" {
+
+carillon_status carillon_kernel_client(carillon_kernel* kernel, uint32_t block,
+                                       carillon_client** client) {
+    constexpr char const* call = "carillon_kernel_client";
+    return c::open(call, client, [&] {
+        auto const& of = c::checked(call, kernel, "kernel").kernel;
+        return carillon_client{of, &of->client(block)};
+    });
+}
+carillon_status carillon_connection_client(carillon_connection const* connection,
+                                           char const* object, carillon_type request,
+                                           carillon_type reply, carillon_client** client) {
+    constexpr char const* call = "carillon_connection_client";
+    return c::open(call, client, [&] {
+        return carillon_client{
+            nullptr, nullptr,
+            carillon::BytesClient(c::checked(call, connection, "connection").connection,
+                                  c::type_of(request), c::type_of(reply),
+                                  object == nullptr ? "kernel" : object)};
+    });
+}
+void carillon_client_close(carillon_client** client) { c::close(client); }
+
+carillon_status carillon_client_get_info(carillon_client const* client,
+                                         carillon_client_info* info) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_client_get_info";
+        c::tell(call, c::info_of(c::checked(call, client, "client").client()), info);
+    });
+}
+
+carillon_status carillon_client_call(carillon_client* client, void const* request,
+                                     size_t request_bytes, void* reply, size_t reply_bytes,
+                                     int64_t timeout_ns, int out_of_line) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_client_call";
+        c::checked(call, client, "client")
+            .client()
+            .call(c::bytes_at(call, request, request_bytes), c::room_at(call, reply, reply_bytes),
+                  std::chrono::nanoseconds(timeout_ns), c::out_of_line(out_of_line));
+    });
+}
+
+carillon_status carillon_client_submit(carillon_client* client, void const* request,
+                                       size_t request_bytes, int64_t timeout_ns, int out_of_line,
+                                       carillon_ticket* ticket) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_client_submit";
+        (void)c::checked(call, ticket, "room for the ticket");
+        auto& of = c::checked(call, client, "client").client();
+        auto const bytes = c::bytes_at(call, request, request_bytes);
+        auto const data = c::out_of_line(out_of_line);
+        auto const sent =
+            timeout_ns == 0
+                ? of.try_submit(bytes, data)
+                : std::optional(of.submit(bytes, std::chrono::nanoseconds(timeout_ns), data));
+        if (sent) *ticket = {sent->issuer(), sent->number()};
+        return c::now(sent.has_value());
+    });
+}
+
+carillon_status carillon_client_submit_n(carillon_client* client, void const* requests,
+                                         size_t request_bytes, size_t count, int out_of_line,
+                                         carillon_ticket* ticket, size_t* sent) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_client_submit_n";
+        c::checked(call, sent, "room for the count") = 0;
+        (void)c::checked(call, ticket, "room for the ticket");
+        auto& of = c::checked(call, client, "client").client();
+        c::require_size(call, request_bytes, of.request_bytes());
+        carillon::Tickets const tickets = of.try_submit_n(
+            c::bytes_at(call, requests, c::bytes_of_all(call, request_bytes, count)),
+            c::out_of_line(out_of_line));
+        if (!tickets.empty()) *ticket = {tickets[0].issuer(), tickets[0].number()};
+        *sent = tickets.size();
+        return c::now(count == 0 || *sent != 0);
+    });
+}
+
+carillon_status carillon_client_take(carillon_client* client, carillon_ticket ticket, void* reply,
+                                     size_t reply_bytes, int64_t timeout_ns) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_client_take";
+        auto& of = c::checked(call, client, "client").client();
+        auto const room = c::room_at(call, reply, reply_bytes);
+        carillon::Ticket const named(ticket.issuer, ticket.number);
+        if (timeout_ns == 0) return c::now(of.try_take(named, room));
+        of.wait(named, room, std::chrono::nanoseconds(timeout_ns));
+        return c::now(true);
+    });
+}
+
+carillon_status carillon_client_warm(carillon_client* client) {
+    return c::guarded(
+        [&] { c::checked("carillon_client_warm", client, "client").client().warm(); });
+}
+
+}  // extern "C"

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the handles of carillon.h are, and how its calls are made: no exception leaves one.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "carillon.h"
+#include "carillon/bytes.hpp"
+#include "carillon/connection.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/server.hpp"
+
+struct carillon_device {
+    carillon::Device device;
+};
+struct carillon_memory {
+    carillon::Memory memory;
+};
+struct carillon_connection {
+    carillon::Connection connection;
+};
+struct carillon_kernel {
+    std::shared_ptr<carillon::BytesKernel> kernel;
+    std::chrono::nanoseconds stop_timeout;
+};
+struct carillon_server {
+    carillon::Server server;
+};
+struct carillon_client {
+    std::shared_ptr<carillon::BytesKernel> kernel;  // whose client it is, or none
+    carillon::BytesClient* kernels = nullptr;
+    std::optional<carillon::BytesClient> own{};  // of another process's
+
+    [[nodiscard]] carillon::BytesClient& client() { return kernels != nullptr ? *kernels : *own; }
+    [[nodiscard]] carillon::BytesClient const& client() const {
+        return kernels != nullptr ? *kernels : *own;
+    }
+};
+struct carillon_ring {
+    carillon::BytesRing ring;
+};
+struct carillon_ring_end {
+    carillon::BytesDeviceEnd end;
+};
+
+namespace carillon::c {
+
+// Keeps the error that is being handled for this thread, and says what it is.
+carillon_status keep_error() noexcept;
+
+// What `body` makes of a call: nothing, or a status.
+template <class Body>
+carillon_status guarded(Body&& body) noexcept {
+    try {
+        if constexpr (std::is_void_v<decltype(body())>) {
+            body();
+            return CARILLON_OK;
+        } else {
+            return body();
+        }
+    } catch (...) {
+        return keep_error();
+    }
+}
+
+[[nodiscard]] inline carillon_status now(bool done) {
+    return done ? CARILLON_OK : CARILLON_NOT_NOW;
+}
+
+// What a pointer points at. Throws UsageError for none.
+template <class T>
+[[nodiscard]] T& checked(std::string_view call, T* pointer, std::string_view what) {
+    if (pointer == nullptr) [[unlikely]]
+        throw UsageError(call, fmt::format("the {} is a null pointer", what));
+    return *pointer;
+}
+[[nodiscard]] inline std::span<std::byte const> bytes_at(std::string_view call, void const* at,
+                                                         std::size_t size) {
+    if (size != 0) (void)checked(call, static_cast<std::byte const*>(at), "message");
+    return {static_cast<std::byte const*>(at), size};
+}
+[[nodiscard]] inline std::span<std::byte> room_at(std::string_view call, void* at,
+                                                  std::size_t size) {
+    if (size != 0) (void)checked(call, static_cast<std::byte*>(at), "room for a message");
+    return {static_cast<std::byte*>(at), size};
+}
+// Of several. Throws UsageError for more bytes than can be, and for another size of each.
+[[nodiscard]] std::size_t bytes_of_all(std::string_view call, std::size_t bytes, std::size_t count);
+
+// A struct of the caller's, who may know fewer members or more: what he does not know is 0. Throws
+// UsageError without a size, UnsupportedError for a member that is set and not known here.
+template <class Struct>
+[[nodiscard]] Struct known(std::string_view call, Struct const* given, std::string_view what) {
+    Struct all{};
+    if (given == nullptr) return all;
+    if (given->size < sizeof(given->size)) {
+        throw UsageError(call, fmt::format("the {} have no size: set it to sizeof", what));
+    }
+    auto const* const bytes = reinterpret_cast<unsigned char const*>(given);
+    if (given->size > sizeof(all) && std::any_of(bytes + sizeof(all), bytes + given->size,
+                                                 [](auto byte) { return byte != 0; })) {
+        throw UnsupportedError(call, fmt::format("the {} are of a newer carillon.h", what));
+    }
+    std::memcpy(&all, given, std::min(given->size, sizeof(all)));
+    return all;
+}
+// The other way: as many members as the caller knows.
+template <class Struct>
+void tell(std::string_view call, Struct const& all, Struct* to) {
+    std::size_t const size = checked(call, to, "struct").size;
+    if (size < sizeof(size)) throw UsageError(call, "the struct has no size: set it to sizeof");
+    std::memcpy(to, &all, std::min(size, sizeof(all)));
+    to->size = size;
+}
+template <std::size_t size>
+void copy_name(char (&to)[size], std::string_view text) {
+    std::size_t const length = std::min(text.size(), size - 1);
+    std::fill(std::copy_n(text.data(), length, to), to + size, '\0');
+}
+
+[[nodiscard]] inline OutOfLine out_of_line(int flag) {
+    return flag != 0 ? OutOfLine::written : OutOfLine::none;
+}
+[[nodiscard]] inline BytesType type_of(carillon_type const& type) {
+    return {type.bytes, type.name != nullptr ? type.name : ""};
+}
+void require_size(std::string_view call, std::size_t bytes, std::size_t wanted);
+[[nodiscard]] Direction direction_of(std::string_view call, carillon_direction direction);
+[[nodiscard]] carillon_state state_of(KernelState state);
+
+// What closes a handle.
+template <class Handle>
+void close(Handle** handle) noexcept {
+    if (handle == nullptr) return;
+    delete *handle;
+    *handle = nullptr;
+}
+
+// What opens one: `make` gives it. The room for it holds NULL where that throws.
+template <class Handle, class Make>
+carillon_status open(std::string_view call, Handle** handle, Make&& make) noexcept {
+    return guarded([&] {
+        checked(call, handle, "room for the handle") = nullptr;
+        if constexpr (std::is_same_v<decltype(make()), Handle>) {
+            *handle = new Handle(make());
+        } else {
+            *handle = new Handle{make()};
+        }
+    });
+}
+
+}  // namespace carillon::c

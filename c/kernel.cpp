@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+namespace carillon::c {
+namespace {
+
+constexpr char const* connect_call = "carillon_connect";
+constexpr char const* start_call = "carillon_kernel_start";
+
+IdlePolicy idle_of(carillon_idle idle) {
+    switch (idle) {
+        case CARILLON_IDLE_PARK:
+            return IdlePolicy::park();
+        case CARILLON_IDLE_BACKOFF:
+            return IdlePolicy::backoff();
+        case CARILLON_IDLE_SPIN:
+            return IdlePolicy::spin();
+    }
+    throw UsageError(start_call,
+                     fmt::format("there is no way {} to be idle", static_cast<int>(idle)));
+}
+
+// `given`, or what is meant by 0.
+std::chrono::nanoseconds time_or(std::int64_t given, std::chrono::nanoseconds otherwise) {
+    return given == 0 ? otherwise : std::chrono::nanoseconds(given);
+}
+
+Connection connect(char const* path, carillon_connect_options const* given) {
+    auto const options = known(connect_call, given, "options");
+    ConnectOptions connect;
+    if (options.name != nullptr) connect.name = options.name;
+    connect.timeout = time_or(options.timeout_ns, connect.timeout);
+    connect.wait_for_owner = std::chrono::nanoseconds(options.wait_for_owner_ns);
+    connect.host_memory = options.host_memory != 0;
+    return Connection(&checked(connect_call, path, "path"), connect);
+}
+
+carillon_kernel start(carillon_device const* device, carillon_kernel_options const* given) {
+    Device const& of = checked(start_call, device, "device").device;
+    (void)checked(start_call, given, "options");
+    auto const options = known(start_call, given, "options");
+    KernelOptions kernel{.blocks = options.blocks == 0 ? 1 : options.blocks,
+                         .idle = idle_of(options.idle)};
+    if (options.capacity != 0) kernel.capacity = options.capacity;
+    kernel.stop_timeout = time_or(options.stop_timeout_ns, kernel.stop_timeout);
+    return {std::make_shared<BytesKernel>(
+                of, type_of(options.request), type_of(options.reply), options.handler, options.user,
+                kernel,
+                options.for_others != 0 ? BytesClients::of_others : BytesClients::of_this_process),
+            kernel.stop_timeout};
+}
+
+Server serve(char const* path, carillon_kernel const* kernel, carillon_serve_options const* given) {
+    constexpr char const* call = "carillon_kernel_serve";
+    BytesKernel const& of = *checked(call, kernel, "kernel").kernel;
+    auto const options = known(call, given, "options");
+    ServeOptions serve;
+    if (options.name != nullptr) serve.name = options.name;
+    if (options.mode != 0) serve.mode = options.mode;
+    return of.serve(&checked(call, path, "path"), serve);
+}
+
+carillon_object object_of(ServedObject const& served) {
+    carillon_object object{};
+    copy_name(object.name, served.name);
+    copy_name(object.kind, to_string(served.kind));
+    object.state = state_of(served.state);
+    object.emulated = served.emulated ? 1 : 0;
+    object.blocks = static_cast<std::uint32_t>(served.blocks.size());
+    for (ServedBlock const& block : served.blocks) object.clients += block.client.empty() ? 0 : 1;
+    return object;
+}
+
+BytesKernel& kernel_of(char const* call, carillon_kernel const* kernel) {
+    return *checked(call, kernel, "kernel").kernel;
+}
+
+}  // namespace
+}  // namespace carillon::c
+
+namespace c = carillon::c;
+
+extern "C" {
+
+carillon_status carillon_connect(char const* path, carillon_connect_options const* options,
+                                 carillon_connection** connection) {
+    return c::open(c::connect_call, connection, [&] { return c::connect(path, options); });
+}
+void carillon_connection_close(carillon_connection** connection) { c::close(connection); }
+carillon_status carillon_connection_objects(carillon_connection const* connection,
+                                            carillon_object* objects, size_t room, size_t* count) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_connection_objects";
+        c::checked(call, count, "room for the count") = 0;
+        if (room != 0) (void)c::checked(call, objects, "room for the objects");
+        auto const status = c::checked(call, connection, "connection").connection.status();
+        // The caller's struct may be smaller or larger than this library's.
+        std::size_t const stride = room == 0 ? 0 : objects->size;
+        auto* at = reinterpret_cast<std::byte*>(objects);
+        for (auto const& each : status.objects) {
+            if ((*count)++ >= room) continue;
+            auto* const object = reinterpret_cast<carillon_object*>(at);
+            object->size = stride;
+            c::tell(call, c::object_of(each), object);
+            at += stride;
+        }
+    });
+}
+carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_connection_owner";
+        c::checked(call, process, "room for the process") = 0;
+        auto const& of = c::checked(call, connection, "connection").connection;
+        (void)of.status();
+        *process = of.owner().process;
+    });
+}
+
+carillon_status carillon_kernel_start(carillon_device const* device,
+                                      carillon_kernel_options const* options,
+                                      carillon_kernel** kernel) {
+    return c::open(c::start_call, kernel, [&] { return c::start(device, options); });
+}
+void carillon_kernel_close(carillon_kernel** kernel) {
+    if (kernel == nullptr || *kernel == nullptr) return;
+    (void)c::guarded([&] { (*kernel)->kernel->stop((*kernel)->stop_timeout); });
+    c::close(kernel);
+}
+carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_kernel_get_state";
+        (void)c::checked(call, state, "room for the state");
+        *state = c::state_of(c::kernel_of(call, kernel).state());
+    });
+}
+carillon_status carillon_kernel_drain(carillon_kernel* kernel, int64_t timeout_ns) {
+    return c::guarded([&] {
+        c::kernel_of("carillon_kernel_drain", kernel).drain(std::chrono::nanoseconds(timeout_ns));
+    });
+}
+carillon_status carillon_kernel_stop(carillon_kernel* kernel, int64_t timeout_ns) {
+    return c::guarded([&] {
+        c::kernel_of("carillon_kernel_stop", kernel).stop(std::chrono::nanoseconds(timeout_ns));
+    });
+}
+
+carillon_status carillon_kernel_serve(carillon_kernel const* kernel, char const* path,
+                                      carillon_serve_options const* options,
+                                      carillon_server** server) {
+    return c::open("carillon_kernel_serve", server,
+                   [&] { return c::serve(path, kernel, options); });
+}
+void carillon_server_close(carillon_server** server) { c::close(server); }
+
+}  // extern "C"

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+namespace c = carillon::c;
+
+extern "C" {
+
+carillon_status carillon_ring_create(carillon_device const* device, uint32_t message_bytes,
+                                     carillon_direction direction, uint32_t capacity,
+                                     carillon_ring** ring) {
+    constexpr char const* call = "carillon_ring_create";
+    return c::open(call, ring, [&] {
+        carillon::RingOptions options;
+        if (capacity != 0) options.capacity = capacity;
+        return carillon::BytesRing(c::checked(call, device, "device").device, message_bytes,
+                                   c::direction_of(call, direction), options);
+    });
+}
+carillon_status carillon_connection_ring(carillon_connection const* connection, char const* object,
+                                         carillon_type type, carillon_direction direction,
+                                         carillon_ring** ring) {
+    constexpr char const* call = "carillon_connection_ring";
+    return c::open(call, ring, [&] {
+        return carillon::BytesRing(c::checked(call, connection, "connection").connection,
+                                   &c::checked(call, object, "name"), c::type_of(type),
+                                   c::direction_of(call, direction));
+    });
+}
+void carillon_ring_close(carillon_ring** ring) { c::close(ring); }
+
+carillon_status carillon_ring_get_info(carillon_ring const* ring, carillon_ring_info* info) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_get_info";
+        auto const& of = c::checked(call, ring, "ring").ring;
+        bool const to_device = of.direction() == carillon::Direction::to_device;
+        c::tell(call,
+                carillon_ring_info{0, static_cast<std::uint32_t>(of.message_bytes()), of.capacity(),
+                                   to_device ? CARILLON_TO_DEVICE : CARILLON_TO_HOST},
+                info);
+    });
+}
+
+carillon_status carillon_ring_push(carillon_ring* ring, void const* message, size_t bytes,
+                                   int64_t timeout_ns, int out_of_line) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_push";
+        auto& of = c::checked(call, ring, "ring").ring;
+        auto const one = c::bytes_at(call, message, bytes);
+        auto const data = c::out_of_line(out_of_line);
+        if (timeout_ns == 0) return c::now(of.try_push(one, data));
+        of.push(one, std::chrono::nanoseconds(timeout_ns), data);
+        return c::now(true);
+    });
+}
+carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t bytes,
+                                  int64_t timeout_ns) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_pop";
+        auto& of = c::checked(call, ring, "ring").ring;
+        auto const room = c::room_at(call, message, bytes);
+        if (timeout_ns == 0) return c::now(of.try_pop(room));
+        of.pop(room, std::chrono::nanoseconds(timeout_ns));
+        return c::now(true);
+    });
+}
+
+carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, size_t bytes,
+                                     size_t count, int out_of_line, size_t* done) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_push_n";
+        c::checked(call, done, "room for the count") = 0;
+        auto& of = c::checked(call, ring, "ring").ring;
+        c::require_size(call, bytes, of.message_bytes());
+        auto const all = c::bytes_at(call, messages, c::bytes_of_all(call, bytes, count));
+        *done = of.try_push_n(all, c::out_of_line(out_of_line));
+        return c::now(count == 0 || *done != 0);
+    });
+}
+carillon_status carillon_ring_pop_n(carillon_ring* ring, void* messages, size_t bytes, size_t count,
+                                    size_t* done) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_pop_n";
+        c::checked(call, done, "room for the count") = 0;
+        auto& of = c::checked(call, ring, "ring").ring;
+        c::require_size(call, bytes, of.message_bytes());
+        *done = of.try_pop_n(c::room_at(call, messages, c::bytes_of_all(call, bytes, count)));
+        return c::now(count == 0 || *done != 0);
+    });
+}
+
+carillon_status carillon_ring_emulated_end(carillon_ring* ring, carillon_ring_end** end) {
+    constexpr char const* call = "carillon_ring_emulated_end";
+    return c::open(call, end, [&] { return c::checked(call, ring, "ring").ring.emulated_end(); });
+}
+void carillon_ring_end_close(carillon_ring_end** end) { c::close(end); }
+carillon_status carillon_ring_end_push(carillon_ring_end* end, void const* message, size_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_end_push";
+        return c::now(c::checked(call, end, "end").end.try_push(c::bytes_at(call, message, bytes)));
+    });
+}
+carillon_status carillon_ring_end_pop(carillon_ring_end* end, void* message, size_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_ring_end_pop";
+        return c::now(c::checked(call, end, "end").end.try_pop(c::room_at(call, message, bytes)));
+    });
+}
+
+}  // extern "C"

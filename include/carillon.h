@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Carillon in C, and for whatever calls C: docs/c.md. Devices and their memory, rings and clients
+ * whose messages are bytes, emulated kernels, kernels of other processes.
+ *
+ * Every call gives a status: CARILLON_OK, CARILLON_NOT_NOW of those that look and do not wait, or
+ * an error, whose text is what carillon_last_error() gives to the same thread. Handles are opaque;
+ * what opens one has room for it as its last argument, and what closes it takes its address and
+ * leaves NULL there, so that a use after it is an error. Close a NULL handle: nothing happens.
+ *
+ * Structs begin with their size: set it to sizeof of the struct, and what you do not set to 0,
+ * which is the default of every member. A library that knows more members takes them for 0.
+ *
+ * Times are nanoseconds; each wait has one. A message is copied before the call returns. */
+/* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
+#ifndef CARILLON_H
+#define CARILLON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+#define CARILLON_VERSION 100 /* 10000 major + 100 minor + patch */
+
+typedef int32_t carillon_status;
+enum {
+    CARILLON_OK = 0,
+    CARILLON_NOT_NOW = 1, /* no room, no message, no reply; ask again */
+    CARILLON_USAGE = -1,  /* a bad argument, a wrong state */
+    CARILLON_FORKED = -2, /* what the parent of this process has made */
+    CARILLON_NO_DEVICE = -3,
+    CARILLON_UNSUPPORTED = -4,
+    CARILLON_OUT_OF_MEMORY = -5,
+    CARILLON_RESIDENCY = -6, /* more blocks than can be resident */
+    CARILLON_TIMEOUT = -7,
+    CARILLON_STOPPED = -8,    /* the kernel takes no more requests */
+    CARILLON_OWNER_GONE = -9, /* its process has ended */
+    CARILLON_REFUSED = -10,   /* by the owner; the text says why */
+    CARILLON_HANDLER = -11,   /* a handler refused a command */
+    CARILLON_FORMAT = -12,
+    CARILLON_PROTOCOL = -13,
+    CARILLON_SYSTEM = -14, /* carillon_last_error_number(): errno */
+    CARILLON_CUDA = -15,   /* a CUresult */
+    CARILLON_FAULT = -16,  /* a CUresult: the context is of no more use */
+    CARILLON_VULKAN = -17, /* a VkResult */
+    CARILLON_OTHER = -18
+};
+
+typedef struct carillon_device carillon_device;
+typedef struct carillon_memory carillon_memory;
+typedef struct carillon_ring carillon_ring;
+typedef struct carillon_ring_end carillon_ring_end;
+typedef struct carillon_client carillon_client;
+typedef struct carillon_kernel carillon_kernel;
+typedef struct carillon_server carillon_server;
+typedef struct carillon_connection carillon_connection;
+
+/* Of the library, as CARILLON_VERSION is of this header. */
+uint32_t carillon_version(void);
+/* "CARILLON_OK", and so on; "unknown" for what is none. */
+char const* carillon_status_name(carillon_status status);
+/* Of the last error of this thread: "<call>: <cause>", and the number of the system's or a
+ * driver's, or 0. Empty before the first. Good until the next error of the thread. */
+char const* carillon_last_error(void);
+int carillon_last_error_number(void);
+
+/* Devices. */
+
+typedef struct carillon_device_info {
+    size_t size;
+    int emulated; /* threads of this CPU: figures say nothing about a GPU */
+    int coherent;
+    uint64_t atom_size;
+    char name[128];
+    char selector[64]; /* opens it again */
+    char uuid[64];
+    char memory_source[16];
+} carillon_device_info;
+
+/* `selector`: "best", "cuda:0", "GPU-<uuid>", "emulated"; NULL: "best". */
+carillon_status carillon_device_open(char const* selector, carillon_device** device);
+void carillon_device_close(carillon_device** device);
+carillon_status carillon_device_get_info(carillon_device const* device, carillon_device_info* info);
+
+/* Memory. It keeps its device. */
+
+typedef int32_t carillon_memory_kind;
+enum {
+    CARILLON_MEMORY_DEVICE = 0,     /* the device's, mapped into the CPU */
+    CARILLON_MEMORY_HOST = 1,       /* page-locked, which the device addresses */
+    CARILLON_MEMORY_SHARED_HOST = 2 /* the same, with a descriptor for others */
+};
+
+typedef struct carillon_memory_info {
+    size_t size;
+    void* host;   /* write-combining as a rule: write it in order, do not read it */
+    void* device; /* the device's address */
+    uint64_t bytes;
+    uint64_t atom_size;
+    int coherent;
+} carillon_memory_info;
+
+carillon_status carillon_memory_allocate(carillon_device const* device, uint64_t bytes,
+                                         carillon_memory_kind kind, carillon_memory** memory);
+void carillon_memory_free(carillon_memory** memory);
+carillon_status carillon_memory_get_info(carillon_memory const* memory, carillon_memory_info* info);
+/* By the CPU. What was copied to the device is seen by who takes a message that was sent later with
+ * `out_of_line`. */
+carillon_status carillon_memory_write(carillon_memory const* memory, uint64_t offset,
+                                      void const* from, uint64_t bytes);
+carillon_status carillon_memory_read(carillon_memory const* memory, uint64_t offset, void* to,
+                                     uint64_t bytes);
+/* After writes through the host's address, and before reads through it. */
+carillon_status carillon_memory_flush(carillon_memory const* memory, uint64_t offset,
+                                      uint64_t bytes);
+carillon_status carillon_memory_invalidate(carillon_memory const* memory, uint64_t offset,
+                                           uint64_t bytes);
+/* A descriptor by which another process maps it, which the caller closes. */
+carillon_status carillon_memory_export_fd(carillon_memory const* memory, int* descriptor);
+
+/* Connections to the owner of a kernel, or of objects, in another process. */
+
+typedef struct carillon_connect_options {
+    size_t size;
+    char const* name;          /* how the owner calls this client; NULL: the program's name */
+    int64_t timeout_ns;        /* 0: 5 s */
+    int64_t wait_for_owner_ns; /* how long it is tried again while nobody listens */
+    int host_memory;           /* 1: rings in host memory, without Vulkan */
+} carillon_connect_options;
+
+typedef int32_t carillon_state;
+enum {
+    CARILLON_STARTING = 0,
+    CARILLON_RUNNING = 1,
+    CARILLON_DRAINING = 2,
+    CARILLON_ENDED = 3,
+    CARILLON_FAILED = 4
+};
+
+typedef struct carillon_object {
+    size_t size;
+    char name[64];
+    char kind[32]; /* "kernel", "ring to the device", ... */
+    carillon_state state;
+    int emulated;
+    uint32_t blocks;
+    uint32_t clients; /* that have one of them */
+} carillon_object;
+
+/* `options` may be NULL, here and below. */
+carillon_status carillon_connect(char const* path, carillon_connect_options const* options,
+                                 carillon_connection** connection);
+/* What was made of it stays connected until it is closed. */
+void carillon_connection_close(carillon_connection** connection);
+/* What the owner serves: the first `room` objects, each of `objects` with its size set by the
+ * caller; `count` gets how many there are. */
+carillon_status carillon_connection_objects(carillon_connection const* connection,
+                                            carillon_object* objects, size_t room, size_t* count);
+/* Whether the owner is there, and its process: CARILLON_OWNER_GONE once it has ended. */
+carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process);
+
+/* Messages by bytes: 1 to 1024. The size is compared with the owner's type, and the name where both
+ * sides give one: as C++ writes it, "desk::Tick". */
+typedef struct carillon_type {
+    uint32_t bytes;
+    char const* name; /* NULL: not given */
+} carillon_type;
+
+/* Kernels of this process on the emulated device. */
+
+/* Writes the reply to a request; its bytes are 0 before. Each block calls it in a thread of its
+ * own. It returns: no exception, and no longjmp, leaves it. */
+typedef void (*carillon_handler)(void* user, void const* request, void* reply);
+
+typedef int32_t carillon_idle;
+enum {
+    CARILLON_IDLE_PARK = 0, /* sleeps up to 0.2 ms between two looks, after a while */
+    CARILLON_IDLE_BACKOFF = 1,
+    CARILLON_IDLE_SPIN = 2
+};
+
+typedef struct carillon_kernel_options {
+    size_t size;
+    carillon_type request;
+    carillon_type reply;
+    carillon_handler handler;
+    void* user;
+    uint32_t blocks;   /* 0: 1 */
+    uint32_t capacity; /* slots of a channel each way, a power of two; 0: 256 */
+    carillon_idle idle;
+    int for_others; /* 1: for clients of other processes (carillon_kernel_serve), and no others */
+    int64_t stop_timeout_ns; /* how long closing waits for the handler; 0: 5 s */
+} carillon_kernel_options;
+
+carillon_status carillon_kernel_start(carillon_device const* device,
+                                      carillon_kernel_options const* options,
+                                      carillon_kernel** kernel);
+/* Stops it. Clients that it has given get CARILLON_STOPPED. */
+void carillon_kernel_close(carillon_kernel** kernel);
+carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state);
+carillon_status carillon_kernel_drain(carillon_kernel* kernel, int64_t timeout_ns);
+carillon_status carillon_kernel_stop(carillon_kernel* kernel, int64_t timeout_ns);
+
+typedef struct carillon_serve_options {
+    size_t size;
+    char const* name; /* that clients ask for; NULL: "kernel" */
+    uint32_t mode;    /* permissions of the socket; 0: 0600 */
+} carillon_serve_options;
+
+/* Of a kernel `for_others`, at a Unix socket that is made at `path`. */
+carillon_status carillon_kernel_serve(carillon_kernel const* kernel, char const* path,
+                                      carillon_serve_options const* options,
+                                      carillon_server** server);
+void carillon_server_close(carillon_server** server);
+
+/* Clients: one thread at a time each. */
+
+typedef struct carillon_ticket {
+    uint64_t issuer;
+    uint64_t number;
+} carillon_ticket;
+
+typedef struct carillon_client_info {
+    size_t size;
+    uint32_t request_bytes;
+    uint32_t reply_bytes;
+    uint32_t capacity; /* requests under way */
+    uint32_t depth;    /* that are so now */
+    uint64_t submitted;
+    uint64_t answered;
+    uint64_t taken;
+    uint64_t dropped;
+    uint64_t stalls;
+} carillon_client_info;
+
+/* The channel of a block of a kernel of this process. There is one: two handles are the same. */
+carillon_status carillon_kernel_client(carillon_kernel* kernel, uint32_t block,
+                                       carillon_client** client);
+/* A channel to the kernel that another process serves as `object`; NULL: "kernel". */
+carillon_status carillon_connection_client(carillon_connection const* connection,
+                                           char const* object, carillon_type request,
+                                           carillon_type reply, carillon_client** client);
+void carillon_client_close(carillon_client** client);
+carillon_status carillon_client_get_info(carillon_client const* client, carillon_client_info* info);
+/* One round trip. The sizes are compared with the channel's. `out_of_line`: 1 where the request
+ * refers to device memory that this thread has written. */
+carillon_status carillon_client_call(carillon_client* client, void const* request,
+                                     size_t request_bytes, void* reply, size_t reply_bytes,
+                                     int64_t timeout_ns, int out_of_line);
+/* Sends, and gives a ticket for the reply: good once. With a timeout of 0 it does not wait for
+ * room: CARILLON_NOT_NOW. */
+carillon_status carillon_client_submit(carillon_client* client, void const* request,
+                                       size_t request_bytes, int64_t timeout_ns, int out_of_line,
+                                       carillon_ticket* ticket);
+/* The same for `count` requests, one behind the other, as many as there is room for: `ticket` is
+ * the first one's, the next have the next numbers, and `sent` gets how many. */
+carillon_status carillon_client_submit_n(carillon_client* client, void const* requests,
+                                         size_t request_bytes, size_t count, int out_of_line,
+                                         carillon_ticket* ticket, size_t* sent);
+/* The reply. With a timeout of 0 it does not wait: CARILLON_NOT_NOW. After a timeout the ticket is
+ * still good. */
+carillon_status carillon_client_take(carillon_client* client, carillon_ticket ticket, void* reply,
+                                     size_t reply_bytes, int64_t timeout_ns);
+/* Brings near what a call needs: for the loop that waits for the next event. */
+carillon_status carillon_client_warm(carillon_client* client);
+
+/* Rings: one thread at a time at each end. */
+
+typedef int32_t carillon_direction;
+enum { CARILLON_TO_DEVICE = 0, CARILLON_TO_HOST = 1 };
+
+typedef struct carillon_ring_info {
+    size_t size;
+    uint32_t message_bytes;
+    uint32_t capacity;
+    carillon_direction direction;
+} carillon_ring_info;
+
+/* `capacity`: slots, a power of two; 0: 256. */
+carillon_status carillon_ring_create(carillon_device const* device, uint32_t message_bytes,
+                                     carillon_direction direction, uint32_t capacity,
+                                     carillon_ring** ring);
+/* The host's end of a ring that another process shares. */
+carillon_status carillon_connection_ring(carillon_connection const* connection, char const* object,
+                                         carillon_type type, carillon_direction direction,
+                                         carillon_ring** ring);
+void carillon_ring_close(carillon_ring** ring);
+carillon_status carillon_ring_get_info(carillon_ring const* ring, carillon_ring_info* info);
+/* With a timeout of 0 neither waits: CARILLON_NOT_NOW. */
+carillon_status carillon_ring_push(carillon_ring* ring, void const* message, size_t bytes,
+                                   int64_t timeout_ns, int out_of_line);
+carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t bytes,
+                                  int64_t timeout_ns);
+/* As many of `count` messages, one behind the other, as fit, or have come; `done` gets how many. */
+carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, size_t bytes,
+                                     size_t count, int out_of_line, size_t* done);
+carillon_status carillon_ring_pop_n(carillon_ring* ring, void* messages, size_t bytes, size_t count,
+                                    size_t* done);
+/* The device's end on the emulated device, once: for a thread that stands in for a kernel. */
+carillon_status carillon_ring_emulated_end(carillon_ring* ring, carillon_ring_end** end);
+void carillon_ring_end_close(carillon_ring_end** end);
+/* Neither waits: CARILLON_NOT_NOW. */
+carillon_status carillon_ring_end_push(carillon_ring_end* end, void const* message, size_t bytes);
+carillon_status carillon_ring_end_pop(carillon_ring_end* end, void* message, size_t bytes);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+/* NOLINTEND(modernize-use-using, modernize-deprecated-headers) */
