@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Low-latency command of a running GPU kernel from Python.
+
+Devices and memory, clients and rings, kernels of the emulated device with handlers in Python, and
+errors with the texts of the C++ library. docs/python.md has examples.
+"""
+
+from ._carillon import (
+    Buffer,
+    BufferInfo,
+    BufferStore,
+    ChannelCounters,
+    Device,
+    DeviceInfo,
+    HeapInfo,
+    Memory,
+    MemoryTypeInfo,
+    MutableBuffer,
+    SealedBuffer,
+    SealedEvents,
+    ServedBlock,
+    ServedObject,
+    Server,
+    StoreConnection,
+    StoreServer,
+    Ticket,
+    Tickets,
+    copy_from_device,
+    copy_to_device,
+)
+from ._carillon import _version as __version__
+from ._client import Client
+from ._connection import Connection, Owner, connect
+from ._device_array import DeviceArray
+from ._kernel import PersistentKernel
+from ._ring import Ring, RingDeviceEnd
+from .errors import *
+from .errors import __all__ as _errors
+
+connect_store = StoreConnection
+
+__all__ = [
+    "Buffer",
+    "BufferInfo",
+    "BufferStore",
+    "ChannelCounters",
+    "Client",
+    "Connection",
+    "Device",
+    "DeviceArray",
+    "DeviceInfo",
+    "HeapInfo",
+    "Memory",
+    "MemoryTypeInfo",
+    "MutableBuffer",
+    "Owner",
+    "PersistentKernel",
+    "Ring",
+    "RingDeviceEnd",
+    "SealedBuffer",
+    "SealedEvents",
+    "ServedBlock",
+    "ServedObject",
+    "Server",
+    "StoreConnection",
+    "StoreServer",
+    "Ticket",
+    "Tickets",
+    "__version__",
+    "connect",
+    "connect_store",
+    "copy_from_device",
+    "copy_to_device",
+    *_errors,
+]

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections to kernels and rings of other processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._carillon import BytesRing, RawConnection, ServedObject
+from ._client import Client
+from ._codec import codec
+from ._ring import Ring
+from .errors import SystemError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_NOBODY = (errno.ENOENT, errno.ECONNREFUSED)
+_PART = 0.05  # seconds; Ctrl-C waits no longer
+
+
+class Owner(NamedTuple):
+    """Whoever owns what a connection leads to."""
+
+    name: str
+    process: int
+    """Its number; 0 in another namespace."""
+
+
+class Connection:
+    """A connection to the owner of a kernel; this process needs neither CUDA nor a GPU.
+
+    connect() makes it. Clients and rings of it stay connected until they go.
+    """
+
+    def __init__(self, raw: RawConnection) -> None:
+        self._raw = raw
+
+    def client(
+        self,
+        request: Any,
+        reply: Any,
+        object: str = "kernel",
+        *,
+        request_name: str = "",
+        reply_name: str = "",
+    ) -> Client:
+        """A client of the kernel that the owner serves as `object`.
+
+        The types' sizes are compared with the kernel's, and their names (as "desk::Tick") where
+        both sides give one. Raises RefusedError, TimeoutError, OwnerGoneError.
+        """
+        sent, taken = codec(request), codec(reply)
+        raw = self._raw.client(sent.size, request_name, taken.size, reply_name, object)
+        return Client(raw, sent, taken)
+
+    def ring(
+        self, object: str, message: Any, direction: str = "to_device", *, name: str = ""
+    ) -> Ring:
+        """The host's end of a ring that the owner shares as `object`. Raises as client()."""
+        kind = codec(message)
+        return Ring._of(BytesRing._lent(self._raw, object, kind.size, name, direction), kind)
+
+    def status(self) -> list[ServedObject]:
+        """What there is, and who has which of its blocks. Raises OwnerGoneError, TimeoutError."""
+        return self._raw.status()
+
+    @property
+    def owner(self) -> Owner:
+        """Who serves."""
+        return Owner(self._raw.owner_name, self._raw.owner_process)
+
+    @property
+    def why_host_memory(self) -> str:
+        """Why the last client's rings are in host memory; empty if they are not."""
+        return self._raw.why_host_memory
+
+    def close(self) -> None:
+        """Ends the connection; its clients and rings stay connected."""
+        self._raw.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def connect(
+    path: str | os.PathLike[str],
+    *,
+    name: str = "",
+    timeout: float = 5.0,
+    wait_for_owner: float = 0.0,
+    host_memory: bool = False,
+) -> Connection:
+    """Connects to whoever serves at `path`. `timeout` and `wait_for_owner` are in seconds.
+
+    `name`: how the owner calls this client. `wait_for_owner`: so long it is tried again while
+    nobody listens. `host_memory`: rings in host memory even where device memory can be mapped.
+    Raises SystemError where nobody listens, RefusedError, TimeoutError, UsageError.
+    """
+    deadline = time.monotonic() + wait_for_owner
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            part = min(max(left, 0.0), _PART) if wait_for_owner else wait_for_owner
+            return Connection(RawConnection(os.fspath(path), name, timeout, part, host_memory))
+        except SystemError as error:
+            if error.code not in _NOBODY or left <= _PART:
+                raise
+
+
+__all__ = ["Connection", "Owner", "connect"]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed arrays over a device's memory, for libraries of the GPU."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._carillon import Memory, _dlpack
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike
+
+_DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+class DeviceArray:
+    """An array in `memory`, as the device finds it: `cupy.asarray(DeviceArray(memory, "f4"))`.
+
+    It has `__cuda_array_interface__` and DLPack, and keeps the memory as long as it lives.
+    `offset` is in bytes; without a `shape` it is all that is there, in one dimension.
+
+    Raises UsageError for freed memory, and for what does not fit or is not aligned.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        dtype: DTypeLike = np.uint8,
+        shape: Sequence[int] | int | None = None,
+        offset: int = 0,
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype.hasobject or self.dtype.itemsize == 0:
+            raise UsageError(f"DeviceArray: {self.dtype} has no elements for a device")
+        self._held = memory._view()
+        self._memory = memory
+        self.offset = offset
+        self.shape = self._shape(shape)
+        self._check_range()
+
+    def _shape(self, shape: Sequence[int] | int | None) -> tuple[int, ...]:
+        if shape is None:
+            return ((self._memory.size - self.offset) // self.dtype.itemsize,)
+        return (shape,) if isinstance(shape, int) else tuple(shape)
+
+    def _check_range(self) -> None:
+        size = math.prod(self.shape) * self.dtype.itemsize
+        if self.offset < 0 or min(self.shape, default=0) < 0:
+            raise UsageError("DeviceArray: neither the offset nor the shape is below 0")
+        if self.offset + size > self._memory.size:
+            raise UsageError(
+                f"DeviceArray: bytes {self.offset} to {self.offset + size} are not in memory of "
+                f"{self._memory.size} bytes"
+            )
+        if self.offset % self.dtype.alignment:
+            raise UsageError(f"DeviceArray: {self.dtype} is not aligned at byte {self.offset}")
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._memory.device.emulated:
+            raise AttributeError(
+                "__cuda_array_interface__: the memory is the emulated device's, which CUDA does "
+                "not know"
+            )
+        return self._interface()
+
+    def _interface(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "data": (self._memory.device_ptr + self.offset, False),
+            "strides": None,
+            "stream": None,
+            "version": 3,
+        }
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Returns a capsule; nothing waits for `stream`. Raises BufferError."""
+        code = _DLPACK_CODES.get(self.dtype.kind)
+        if code is None or not self.dtype.isnative:
+            raise BufferError(f"__dlpack__: DLPack has no type for {self.dtype}")
+        bits = 8 * self.dtype.itemsize
+        return _dlpack(
+            self._memory, self.offset, list(self.shape), code, bits, max_version, dl_device, copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._memory.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return f"<carillon.DeviceArray of {self.shape} {self.dtype} in {self._memory!r}>"

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of the emulated device with a handler in Python, and servers of them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._carillon import BytesKernel, Device, Server
+from ._client import Client
+from ._codec import Codec, codec
+from .errors import Error
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def _by_bytes(
+    handler: Callable[[Any], Any], request: Codec, reply: Codec
+) -> Callable[[bytes], bytes]:
+    def serve(data: bytes) -> bytes:
+        return reply.encode(handler(request.decode(data)))
+
+    return serve
+
+
+class PersistentKernel:
+    """A kernel that never stops, whose `handler` is a callable from a request to a reply.
+
+    On the emulated device alone: every block is a thread that calls the handler, several blocks at
+    once. What the handler raises ends the kernel, and whoever waits for it gets an Error with its
+    text. `request` and `reply` are message types: a NumPy dtype, a dataclass, or a number of bytes.
+    `shared`: its blocks are for clients of other processes, which serve() lets in.
+
+    Raises UnsupportedError on a GPU (kernels there have handlers in C++), UsageError for the types,
+    ResidencyError, TimeoutError.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        handler: Callable[[Any], Any],
+        *,
+        request: Any,
+        reply: Any,
+        blocks: int = 1,
+        capacity: int = 256,
+        shared: bool = False,
+        request_name: str = "",
+        reply_name: str = "",
+    ) -> None:
+        self._request = codec(request)
+        self._reply = codec(reply)
+        self._raw = BytesKernel(
+            device,
+            _by_bytes(handler, self._request, self._reply) if callable(handler) else handler,
+            self._request.size,
+            self._reply.size,
+            request_name,
+            reply_name,
+            blocks,
+            capacity,
+            shared,
+        )
+        _kernels.add(self)
+
+    def client(self, block: int = 0) -> Client:
+        """The client of a block; every one of the same block shares its channel."""
+        return Client(self._raw.client(block), self._request, self._reply, self._raw)
+
+    def serve(self, path: str | os.PathLike[str], name: str = "kernel", **options: Any) -> Server:
+        """Lets clients of other processes in at a socket. `options` as Server's.
+
+        Raises UsageError unless the kernel is `shared`, and what Server does.
+        """
+        server = Server(os.fspath(path), name=name, **options)
+        self.add_to(server, name)
+        return server
+
+    def add_to(self, server: Server, name: str) -> None:
+        """Lets clients of `server` in, who ask for `name`. Raises UsageError."""
+        server._add(name, self._raw)
+
+    def drain(self, timeout: float = 5.0) -> None:
+        """Takes no more requests, and waits until all it has are answered. Raises TimeoutError."""
+        self._raw.drain(timeout)
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Ends it, whatever it has. Raises TimeoutError."""
+        self._raw.stop(timeout)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks serve."""
+        return self._raw.blocks
+
+    @property
+    def state(self) -> str:
+        """ "starting", "running", "draining", "stopped" or "failed"."""
+        return self._raw.state
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs. Raises what has ended it by an error."""
+        return self._raw.running
+
+    def __enter__(self) -> PersistentKernel:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+_kernels: weakref.WeakSet[PersistentKernel] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A handler cannot be called once the interpreter ends."""
+    for kernel in list(_kernels):
+        try:
+            kernel.stop(1.0)
+        except Error:
+            pass
+
+
+__all__ = ["PersistentKernel", "Server"]

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rings between the CPU and a kernel that somebody writes: one direction, one type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._carillon import BytesDeviceEnd, BytesRing, Device
+from ._codec import Codec, codec
+
+
+class RingDeviceEnd:
+    """The device's end of a ring, on the emulated device: a thread that stands in for a kernel."""
+
+    def __init__(self, raw: BytesDeviceEnd, message: Codec) -> None:
+        self._raw = raw
+        self._message = message
+
+    def try_push(self, message: Any) -> bool:
+        """Of a ring to the host: False at once where it is full."""
+        return self._raw.try_push(self._message.encode(message))
+
+    def try_pop(self) -> Any:
+        """Of a ring to the device: the next message, or None."""
+        room = bytearray(self._message.size)
+        return self._message.decode(bytes(room)) if self._raw.try_pop(room) else None
+
+
+class Ring:
+    """The host's end of a ring. `message` is a dtype, a dataclass or a number of bytes.
+
+    `direction` is "to_device" or "to_host". One thread at a time. Its calls raise UsageError for a
+    message of another type, for the other direction, and where another thread is in one of them.
+    Timeouts are in seconds.
+    """
+
+    def __init__(
+        self, device: Device, message: Any, direction: str = "to_device", *, capacity: int = 256
+    ) -> None:
+        self._message = codec(message)
+        self._raw = BytesRing(device, self._message.size, direction, capacity)
+
+    @classmethod
+    def _of(cls, raw: BytesRing, message: Codec) -> Ring:
+        ring = cls.__new__(cls)
+        ring._message = message
+        ring._raw = raw
+        return ring
+
+    def push(self, message: Any, timeout: float = 1.0) -> None:
+        """Publishes, waiting for room. Raises TimeoutError; it was not sent then."""
+        self._raw.push(self._message.encode(message), timeout)
+
+    def try_push(self, message: Any) -> bool:
+        """Publishes, or returns False at once where the ring is full."""
+        return self._raw.try_push(self._message.encode(message))
+
+    def try_push_many(self, messages: Any) -> int:
+        """Publishes the first ones, as many as there is room for, with one fence."""
+        return self._raw.try_push_n(self._message.encode_many(messages))
+
+    def pop(self, timeout: float = 1.0) -> Any:
+        """The next message. Raises TimeoutError."""
+        room = bytearray(self._message.size)
+        self._raw.pop(room, timeout)
+        return self._message.decode(bytes(room))
+
+    def try_pop(self) -> Any:
+        """The next message, or None where none has arrived."""
+        room = bytearray(self._message.size)
+        return self._message.decode(bytes(room)) if self._raw.try_pop(room) else None
+
+    def try_pop_many(self, count: int) -> Any:
+        """The next messages, as many as have arrived, up to `count`."""
+        room = self._message.room(count)
+        taken = self._raw.try_pop_n(room)
+        return self._message.decode_many(room[: taken * self._message.size])
+
+    def emulated_end(self) -> RingDeviceEnd:
+        """The device's end, once. Raises UnsupportedError on a GPU, UsageError the second time."""
+        return RingDeviceEnd(self._raw.emulated_end(), self._message)
+
+    @property
+    def capacity(self) -> int:
+        """Its slots."""
+        return self._raw.capacity
+
+
+__all__ = ["Ring", "RingDeviceEnd"]

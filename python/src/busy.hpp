@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "carillon/error.hpp"
+
+namespace carillon::python {
+
+// Of an object that one thread at a time may use: whether one does.
+struct Busy {
+    bool busy = false;
+};
+
+// A thread is in a call. Throws UsageError where another one is: waits let other threads run, and
+// what two do at the same time would be lost. Made and destroyed with the GIL.
+class InCall {
+   public:
+    InCall(Busy& busy, char const* call) : busy_(busy) {
+        if (busy.busy) throw UsageError(call, "another thread is in a call of this object");
+        busy.busy = true;
+    }
+    InCall(InCall const&) = delete;
+    InCall& operator=(InCall const&) = delete;
+    ~InCall() { busy_.busy = false; }
+
+   private:
+    Busy& busy_;
+};
+
+}  // namespace carillon::python

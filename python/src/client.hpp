@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client by bytes, as Python has it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bindings.hpp"
+#include "busy.hpp"
+#include "bytes.hpp"
+#include "carillon/bytes.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::python {
+
+// A client, and which requests nobody waits for any more.
+class ClientState {
+   public:
+    explicit ClientState(BytesClient&& client) : own_(std::move(client)), client_(&*own_) {}
+    explicit ClientState(BytesClient& of_kernel) : client_(&of_kernel) {}
+
+    // Throws UsageError once the kernel whose client it is was closed.
+    [[nodiscard]] BytesClient& client() const {
+        if (client_ == nullptr) throw UsageError("Client", "the kernel was closed");
+        return *client_;
+    }
+    void close() { client_ = nullptr; }
+    [[nodiscard]] Busy& busy() { return busy_; }
+    // Drops the replies, of those that have come, that nobody waits for.
+    void drop_abandoned();
+    void abandon(Ticket const& ticket) { abandoned_.push_back(ticket); }
+
+   private:
+    std::optional<BytesClient> own_;
+    BytesClient* client_;
+    std::vector<Ticket> abandoned_;
+    Busy busy_;
+};
+
+// Timeouts are in seconds.
+class ClientEnd {
+   public:
+    explicit ClientEnd(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+    [[nodiscard]] nb::bytes call(nb::handle request, double timeout);
+    // Sends all `requests` and takes their replies, in their order, as room and replies come.
+    void call_many(nb::handle requests, nb::handle replies, double timeout);
+    [[nodiscard]] Ticket submit(nb::handle request, double timeout);
+    [[nodiscard]] std::optional<Ticket> try_submit(nb::handle request);
+    [[nodiscard]] Tickets try_submit_n(nb::handle requests);
+    [[nodiscard]] nb::bytes wait(Ticket const& ticket, double timeout);
+    [[nodiscard]] nb::object try_take(Ticket const& ticket);  // None while it has not come
+    [[nodiscard]] std::size_t try_take_n(Tickets& tickets, nb::handle replies);
+    void abandon(Ticket const& ticket);
+    void warm();
+    // How long each of `count` calls takes in C++, in ns: for python/bench/measure.py.
+    [[nodiscard]] std::vector<std::int64_t> time_calls(nb::handle request, std::size_t count);
+    [[nodiscard]] BytesClient const& client() const { return state_->client(); }
+
+   private:
+    [[nodiscard]] nb::bytes call_in_parts(HeldBytes const& request,
+                                          std::chrono::nanoseconds timeout);
+    void exchange(HeldBytes const& requests, HeldBytes const& replies, Tickets& outstanding,
+                  std::chrono::nanoseconds timeout);
+
+    std::shared_ptr<ClientState> state_;
+};
+
+}  // namespace carillon::python

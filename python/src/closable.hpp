@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::python {
+
+// What Python may close while a thread is in one of its calls: it goes when that returns.
+template <class T>
+class Closable {
+   public:
+    Closable(char const* what, T&& object)
+        : what_(what), object_(std::make_shared<T>(std::move(object))) {}
+    Closable(Closable const&) = delete;
+    Closable& operator=(Closable const&) = delete;
+    ~Closable() { close(); }
+
+    void close() {
+        std::shared_ptr<T> last = std::move(object_);
+        nb::gil_scoped_release const others_run;
+        last.reset();
+    }
+    // Throws UsageError once it was closed.
+    [[nodiscard]] std::shared_ptr<T> get(char const* call) const {
+        if (!object_) throw UsageError(call, std::string(what_) + " was closed");
+        return object_;
+    }
+
+   private:
+    char const* what_;
+    std::shared_ptr<T> object_;
+};
+
+}  // namespace carillon::python

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "client.hpp"
+#include "waits.hpp"
+
+namespace carillon::python {
+namespace {
+
+void connect_to(ConnectionEnd* self, std::string const& path, std::string const& name,
+                double timeout, double wait_for_owner, bool host_memory) {
+    ConnectOptions options;
+    options.name = name;
+    options.timeout = duration("connect", timeout);
+    options.wait_for_owner = duration("connect", wait_for_owner);
+    options.host_memory = host_memory;
+    nb::gil_scoped_release const others_run;
+    new (self) ConnectionEnd("the connection", Connection(path, options));
+}
+
+ClientEnd client_of(ConnectionEnd const& self, std::uint32_t request_bytes,
+                    std::string const& request_name, std::uint32_t reply_bytes,
+                    std::string const& reply_name, std::string const& object) {
+    auto const to = self.get("Connection::client");
+    nb::gil_scoped_release const others_run;
+    return ClientEnd(std::make_shared<ClientState>(BytesClient(
+        *to, BytesType{request_bytes, request_name}, BytesType{reply_bytes, reply_name}, object)));
+}
+
+std::vector<ServedObject> status(ConnectionEnd const& self) {
+    auto const to = self.get("Connection::status");
+    nb::gil_scoped_release const others_run;
+    return to->status().objects;
+}
+
+double seconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+void bind_status(nb::module_& module) {
+    nb::class_<ServedBlock>(module, "ServedBlock",
+                            "A block of another process's kernel, or the end of an object.")
+        .def_prop_ro(
+            "activity",
+            [](ServedBlock const& block) { return std::string(to_string(block.activity)); },
+            "\"idle\", \"busy\", \"stuck\" or \"ended\".")
+        .def_ro("client", &ServedBlock::client, "As it calls itself; empty: nobody.")
+        .def_ro("process", &ServedBlock::process)
+        .def_ro("user", &ServedBlock::user)
+        .def_prop_ro(
+            "held", [](ServedBlock const& block) { return seconds(block.held); },
+            "For so many seconds.")
+        .def_ro("counters", &ServedBlock::counters)
+        .def_ro("gone", &ServedBlock::gone, "Of all clients before.");
+    nb::class_<ServedObject>(module, "ServedObject", "What an owner serves.")
+        .def_ro("name", &ServedObject::name)
+        .def_prop_ro(
+            "state",
+            [](ServedObject const& object) { return std::string(to_string(object.state)); })
+        .def_ro("emulated", &ServedObject::emulated)
+        .def_ro("blocks", &ServedObject::blocks);
+}
+
+}  // namespace
+
+void bind_connection(nb::module_& module) {
+    bind_status(module);
+    nb::class_<ConnectionEnd>(module, "RawConnection", "A connection whose messages are bytes.")
+        .def("__init__", connect_to, nb::arg("path"), nb::arg("name"), nb::arg("timeout"),
+             nb::arg("wait_for_owner"), nb::arg("host_memory"))
+        .def("client", client_of, nb::arg("request_bytes"), nb::arg("request_name"),
+             nb::arg("reply_bytes"), nb::arg("reply_name"), nb::arg("object"))
+        .def("status", status)
+        .def_prop_ro(
+            "owner_name",
+            [](ConnectionEnd const& self) { return self.get("Connection::owner")->owner().name; })
+        .def_prop_ro("owner_process",
+                     [](ConnectionEnd const& self) {
+                         return self.get("Connection::owner")->owner().process;
+                     })
+        .def_prop_ro("why_host_memory",
+                     [](ConnectionEnd const& self) {
+                         return self.get("Connection::why_host_memory")->why_host_memory();
+                     })
+        .def("close", &ConnectionEnd::close);
+}
+
+}  // namespace carillon::python

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel of the emulated device whose handler is Python's.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bindings.hpp"
+#include "carillon/bytes.hpp"
+#include "client.hpp"
+
+namespace carillon::python {
+
+// A callable from the bytes of a request to those of a reply, and who is in it.
+struct Handler {
+    nb::object call;
+    std::size_t request_bytes;
+    std::size_t reply_bytes;
+    std::atomic<unsigned> inside = 0;
+};
+
+class KernelEnd {
+   public:
+    KernelEnd(Device const& device, BytesType const& request, BytesType const& reply,
+              nb::object handler, KernelOptions const& options, BytesClients clients);
+    KernelEnd(KernelEnd const&) = delete;
+    KernelEnd& operator=(KernelEnd const&) = delete;
+    ~KernelEnd();
+
+    [[nodiscard]] ClientEnd client(unsigned block);
+    [[nodiscard]] BytesKernel& kernel(char const* call);
+    // For the garbage collector.
+    [[nodiscard]] PyObject* handler() const { return handler_ ? handler_->call.ptr() : nullptr; }
+    // Ends the kernel and lets go of the handler, unless one is stuck in it.
+    void close();
+
+   private:
+    std::unique_ptr<Handler> handler_;
+    std::optional<BytesKernel> kernel_;
+    std::vector<std::shared_ptr<ClientState>> clients_;  // of each block that was asked for
+};
+
+}  // namespace carillon::python

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.hpp"
+
+#include <string>
+#include <utility>
+
+#include "bindings.hpp"
+#include "bytes.hpp"
+#include "carillon/copy.hpp"
+#include "carillon/error.hpp"
+#include "dlpack.hpp"
+
+namespace carillon::python {
+namespace {
+
+// A driver may take long to let go of memory.
+void let_go(Memory* memory) {
+    nb::gil_scoped_release const others_run;
+    delete memory;
+}
+
+// The buffer protocol: a view has the memory until Python releases it.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+    try {
+        auto& shared = *nb::inst_ptr<SharedMemory>(self);
+        auto const& memory = shared.share("Memory.__buffer__");
+        auto const size = static_cast<Py_ssize_t>(memory->size());
+        if (PyBuffer_FillInfo(view, self, memory->host_ptr(), size, 0, flags) != 0) return -1;
+        view->internal = new std::shared_ptr<Memory>(memory);
+        // numpy.ndarray(buffer=...) lets go of its view at once and keeps the address.
+        (void)shared.lend("Memory.__buffer__");
+        return 0;
+    } catch (std::exception const& error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+        view->obj = nullptr;
+        return -1;
+    }
+}
+void release_buffer(PyObject* /*self*/, Py_buffer* view) noexcept {
+    delete static_cast<std::shared_ptr<Memory>*>(view->internal);
+}
+
+PyType_Slot buffer_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+    {0, nullptr},
+};
+
+// What arrays of ours have for a base: whoever has its address has it, so views are counted.
+struct CountedView {
+    std::shared_ptr<Memory> memory;
+};
+
+CountedView counted_view(SharedMemory const& self) { return {self.share("Memory.array")}; }
+
+int get_counted_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
+    Memory const& memory = *nb::inst_ptr<CountedView>(self)->memory;
+    auto const size = static_cast<Py_ssize_t>(memory.size());
+    return PyBuffer_FillInfo(view, self, memory.host_ptr(), size, 0, flags);
+}
+
+PyType_Slot counted_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_counted_buffer)},
+    {0, nullptr},
+};
+
+// What both array interfaces say of `size` bytes at `address`.
+nb::dict array_interface(void const* address, std::size_t size) {
+    nb::dict said;
+    said["shape"] = nb::make_tuple(size);
+    said["typestr"] = "|u1";
+    said["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(address), false);
+    said["strides"] = nb::none();
+    said["version"] = 3;
+    return said;
+}
+
+nb::dict host_interface(SharedMemory& self) {
+    Memory const& memory = self.lend("Memory.__array_interface__");
+    return array_interface(memory.host_ptr(), memory.size());
+}
+// stream None: what the CPU has written and flushed needs no stream to be waited for.
+nb::dict device_interface(SharedMemory& self) {
+    Memory const& memory = self.lend("Memory.__cuda_array_interface__");
+    nb::dict said = array_interface(memory.device_ptr(), memory.size());
+    said["stream"] = nb::none();
+    return said;
+}
+nb::dict cuda_interface(SharedMemory& self) {
+    if (self.device().emulated()) {
+        throw nb::attribute_error(
+            "__cuda_array_interface__: the memory is the emulated device's, which CUDA does not "
+            "know");
+    }
+    return device_interface(self);
+}
+
+std::uintptr_t host_address(SharedMemory const& self) {
+    return reinterpret_cast<std::uintptr_t>(self.get("Memory.host_ptr").host_ptr());
+}
+std::uintptr_t device_address(SharedMemory const& self) {
+    return reinterpret_cast<std::uintptr_t>(self.get("Memory.device_ptr").device_ptr());
+}
+
+std::size_t to_the_end(Memory const& memory, std::size_t offset, nb::object const& size) {
+    if (!size.is_none()) return nb::cast<std::size_t>(size);
+    return offset <= memory.size() ? memory.size() - offset : 0;
+}
+void flush(SharedMemory const& self, std::size_t offset, nb::object const& size) {
+    Memory const& memory = self.get("Memory.flush");
+    memory.flush(offset, to_the_end(memory, offset, size));
+}
+void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& size) {
+    Memory const& memory = self.get("Memory.invalidate");
+    memory.invalidate(offset, to_the_end(memory, offset, size));
+}
+
+// An array of NumPy's over the mapped memory.
+nb::object array(SharedMemory const& self, nb::object const& dtype, nb::object const& shape,
+                 std::size_t offset) {
+    nb::object const view = nb::cast(counted_view(self));
+    nb::module_ const numpy = nb::module_::import_("numpy");
+    nb::object const type = numpy.attr("dtype")(dtype);
+    if (shape.is_none()) return numpy.attr("frombuffer")(view, type, -1, offset);
+    nb::object const count = numpy.attr("prod")(shape, nb::arg("dtype") = "i8");
+    return numpy.attr("frombuffer")(view, type, count, offset).attr("reshape")(shape);
+}
+
+std::string memory_shown(SharedMemory const& self) {
+    if (self.freed()) return "<carillon.Memory, freed>";
+    return "<carillon.Memory of " + std::to_string(self.get("Memory").size()) + " bytes on " +
+           self.device().info().selector + ">";
+}
+
+void to_device(SharedMemory const& to, nb::handle data, std::size_t offset) {
+    auto const memory = to.share("copy_to_device");  // a view for as long as the copy takes
+    HeldBytes const from(data, HeldBytes::Use::read);
+    nb::gil_scoped_release const others_run;
+    copy_to_device(*memory, offset, from.bytes());
+}
+void from_device(nb::handle out, SharedMemory const& from, std::size_t offset) {
+    auto const memory = from.share("copy_from_device");
+    HeldBytes const to(out, HeldBytes::Use::write);
+    nb::gil_scoped_release const others_run;
+    copy_from_device(to.writable(), *memory, offset);
+}
+
+void copy_by_lines(nb::handle dest, nb::handle src) {
+    HeldBytes const to(dest, HeldBytes::Use::write);
+    HeldBytes const from(src, HeldBytes::Use::read);
+    if (to.bytes().size() != from.bytes().size()) {
+        throw nb::value_error("buffers of different sizes");
+    }
+    nb::gil_scoped_release const others_run;
+    stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
+    X86::store_fence();
+}
+
+void bind_copies(nb::module_& module) {
+    module.def(
+        "copy_to_device", to_device, nb::arg("memory"), nb::arg("data"), nb::arg("offset") = 0,
+        "Copies the bytes of `data`, a C-contiguous buffer as a NumPy array, to byte `offset`\n"
+        "on of `memory`, by whole lines.\n\n"
+        "Raises UsageError for a range outside the memory, BufferError.");
+    module.def(
+        "copy_from_device", from_device, nb::arg("out"), nb::arg("memory"), nb::arg("offset") = 0,
+        "Fills `out`, a writable C-contiguous buffer as a NumPy array, from byte `offset` on of\n"
+        "`memory`. Raises UsageError for a range outside the memory, BufferError.");
+}
+
+void bind_properties(nb::class_<SharedMemory>& memory) {
+    memory
+        .def_prop_ro(
+            "size", [](SharedMemory const& self) { return self.get("Memory.size").size(); },
+            "Bytes.")
+        .def("__len__", [](SharedMemory const& self) { return self.get("Memory.__len__").size(); })
+        .def_prop_ro(
+            "coherent",
+            [](SharedMemory const& self) { return self.get("Memory.coherent").coherent(); },
+            "Whether flush() and invalidate() need no driver call.")
+        .def_prop_ro(
+            "atom_size",
+            [](SharedMemory const& self) { return self.get("Memory.atom_size").atom_size(); },
+            "Bytes; ranges of flush() and invalidate() are widened to it.")
+        .def_prop_ro("host_ptr", host_address, "Where the CPU finds it.")
+        .def_prop_ro("device_ptr", device_address, "Where the device finds it.")
+        .def_prop_ro("device", &SharedMemory::device, nb::rv_policy::copy)
+        .def_prop_ro("freed", &SharedMemory::freed)
+        .def_prop_ro("views", &SharedMemory::views, "Views that keep it: free() refuses them.")
+        .def("__repr__", memory_shown);
+}
+
+void bind_interfaces(nb::class_<SharedMemory>& memory) {
+    memory
+        .def_prop_ro("__array_interface__", host_interface,
+                     nb::sig("def __array_interface__(self) -> dict[str, object]"))
+        .def_prop_ro("__cuda_array_interface__", cuda_interface,
+                     nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"))
+        .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream").none() = nb::none(),
+             nb::arg("max_version").none() = nb::none(), nb::arg("dl_device").none() = nb::none(),
+             nb::arg("copy").none() = nb::none())
+        .def("__dlpack_device__", dlpack_device,
+             nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(Device device, Memory memory)
+    : device_(std::move(device)), memory_(new Memory(std::move(memory)), let_go) {}
+
+std::shared_ptr<Memory> const& SharedMemory::share(char const* call) const {
+    if (freed_) throw UsageError(call, "the memory was freed");
+    return memory_;
+}
+
+Memory const& SharedMemory::lend(char const* call) {
+    Memory const& memory = get(call);
+    lent_ = true;
+    return memory;
+}
+
+void SharedMemory::free() {
+    if (freed_) return;
+    if (views() > 0) {
+        throw UsageError("Memory.free", "it has " + std::to_string(views()) +
+                                            (views() == 1 ? " view" : " views") + " still");
+    }
+    freed_ = true;
+    if (!lent_) memory_.reset();
+}
+
+void bind_memory(nb::module_& module) {
+    nb::class_<SharedMemory> memory(
+        module, "Memory", nb::type_slots(buffer_slots),
+        "Memory that the CPU and the device both address. Device.allocate() makes it.\n\n"
+        "It has the buffer protocol and __array_interface__ for the CPU's mapping (NumPy), and\n"
+        "__cuda_array_interface__ and DLPack for the device's (CuPy, PyTorch, Numba, JAX): nothing "
+        "is\n"
+        "copied. Views keep it. The CPU's mapping of a GPU's memory is write-combining: write "
+        "whole\n"
+        "lines, then flush(); reading it is slow, copy_from_device() less so.");
+    bind_properties(memory);
+    bind_interfaces(memory);
+    memory
+        .def("array", array, nb::arg("dtype") = "u1", nb::arg("shape").none() = nb::none(),
+             nb::arg("offset") = 0,
+             "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
+             "without a shape. Raises UsageError for freed memory, ValueError for what does not "
+             "fit.")
+        .def("_view", counted_view)
+        .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
+             "Pushes what the CPU wrote to these bytes out to the device.\n\n"
+             "Raises UsageError for a range outside the memory, VulkanError.")
+        .def("invalidate", invalidate, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
+             "Lets the CPU see what the device wrote to these bytes. Raises as flush().")
+        .def("free", &SharedMemory::free,
+             "Lets go of it now. Raises UsageError while views of it live. Where a view was made\n"
+             "otherwise than by array(), DeviceArray or DLPack, some of which cannot be counted, "
+             "the\n"
+             "memory itself stays until this object goes.");
+    nb::class_<CountedView>(module, "_MemoryView", nb::type_slots(counted_slots));
+    bind_copies(module);
+    module.def("_stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"));
+    module.def("_device_interface", device_interface, nb::arg("memory"),
+               nb::sig("def _device_interface(memory: Memory) -> dict[str, object]"));
+}
+
+}  // namespace carillon::python

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings.hpp"
+
+NB_MODULE(_carillon, module) {
+    module.doc() = "What carillon's Python package has of the C++ library.";
+    module.attr("_version") = CARILLON_VERSION;
+    carillon::python::bind_errors();
+    carillon::python::bind_device(module);
+    carillon::python::bind_memory(module);
+    carillon::python::bind_dlpack(module);
+    carillon::python::bind_client(module);
+    carillon::python::bind_connection(module);
+    carillon::python::bind_kernel(module);
+    carillon::python::bind_ring(module);
+    carillon::python::bind_store(module);
+}

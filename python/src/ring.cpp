@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rings by bytes, as Python has them.
+#include <nanobind/stl/string.h>
+
+#include <cstddef>
+#include <string>
+
+#include "bindings.hpp"
+#include "busy.hpp"
+#include "bytes.hpp"
+#include "carillon/bytes.hpp"
+#include "connection.hpp"
+#include "waits.hpp"
+
+namespace carillon::python {
+namespace {
+
+Direction direction_of(std::string const& name) {
+    if (name == "to_device") return Direction::to_device;
+    if (name == "to_host") return Direction::to_host;
+    throw UsageError("Ring", "a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
+}
+
+struct RingEnd {
+    BytesRing ring;
+    Busy busy;
+};
+
+RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& direction,
+                   std::uint32_t capacity) {
+    RingOptions options;
+    options.capacity = capacity;
+    Direction const way = direction_of(direction);
+    nb::gil_scoped_release const others_run;
+    return new RingEnd{BytesRing(device, bytes, way, options), {}};
+}
+RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
+                   std::string const& name, std::string const& direction) {
+    Direction const way = direction_of(direction);
+    auto const to = connection.get("Connection::ring");
+    nb::gil_scoped_release const others_run;
+    return new RingEnd{BytesRing(*to, object, BytesType{bytes, name}, way), {}};
+}
+
+bool try_push(RingEnd& self, nb::handle message) {
+    HeldBytes const from(message, HeldBytes::Use::read);
+    InCall const in(self.busy, "Ring::try_push");
+    return self.ring.try_push(from.bytes());
+}
+std::size_t try_push_n(RingEnd& self, nb::handle messages) {
+    HeldBytes const from(messages, HeldBytes::Use::read);
+    InCall const in(self.busy, "Ring::try_push_n");
+    return self.ring.try_push_n(from.bytes());
+}
+void push(RingEnd& self, nb::handle message, double timeout) {
+    auto const bound = duration("Ring::push", timeout);
+    HeldBytes const from(message, HeldBytes::Use::read);
+    InCall const in(self.busy, "Ring::push");
+    wait_in_parts(bound, [&](auto part) { self.ring.push(from.bytes(), part); });
+}
+bool try_pop(RingEnd& self, nb::handle into) {
+    HeldBytes const to(into, HeldBytes::Use::write);
+    InCall const in(self.busy, "Ring::try_pop");
+    return self.ring.try_pop(to.writable());
+}
+std::size_t try_pop_n(RingEnd& self, nb::handle into) {
+    HeldBytes const to(into, HeldBytes::Use::write);
+    InCall const in(self.busy, "Ring::try_pop_n");
+    return self.ring.try_pop_n(to.writable());
+}
+void pop(RingEnd& self, nb::handle into, double timeout) {
+    auto const bound = duration("Ring::pop", timeout);
+    HeldBytes const to(into, HeldBytes::Use::write);
+    InCall const in(self.busy, "Ring::pop");
+    wait_in_parts(bound, [&](auto part) { self.ring.pop(to.writable(), part); });
+}
+
+bool device_push(BytesDeviceEnd& self, nb::handle message) {
+    return self.try_push(HeldBytes(message, HeldBytes::Use::read).bytes());
+}
+bool device_pop(BytesDeviceEnd& self, nb::handle into) {
+    return self.try_pop(HeldBytes(into, HeldBytes::Use::write).writable());
+}
+
+}  // namespace
+
+void bind_ring(nb::module_& module) {
+    nb::class_<BytesDeviceEnd>(module, "BytesDeviceEnd",
+                               "The device's end of a ring, on the emulated device.")
+        .def("try_push", device_push, nb::arg("message"))
+        .def("try_pop", device_pop, nb::arg("into"));
+    nb::class_<RingEnd>(module, "BytesRing", "A ring whose messages are bytes.")
+        .def(nb::new_(&made_ring), nb::arg("device"), nb::arg("bytes"), nb::arg("direction"),
+             nb::arg("capacity"))
+        .def_static("_lent", lent_ring, nb::arg("connection"), nb::arg("object"), nb::arg("bytes"),
+                    nb::arg("name"), nb::arg("direction"), nb::rv_policy::take_ownership)
+        .def("try_push", try_push, nb::arg("message"))
+        .def("try_push_n", try_push_n, nb::arg("messages"))
+        .def("push", push, nb::arg("message"), nb::arg("timeout"))
+        .def("try_pop", try_pop, nb::arg("into"))
+        .def("try_pop_n", try_pop_n, nb::arg("into"))
+        .def("pop", pop, nb::arg("into"), nb::arg("timeout"))
+        .def("emulated_end", [](RingEnd& self) { return self.ring.emulated_end(); })
+        .def_prop_ro("capacity", [](RingEnd const& self) { return self.ring.capacity(); })
+        .def_prop_ro("message_bytes",
+                     [](RingEnd const& self) { return self.ring.message_bytes(); });
+}
+
+}  // namespace carillon::python

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers that processes share, as Python has them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "busy.hpp"
+#include "bytes.hpp"
+#include "carillon/buffer_store.hpp"
+#include "closable.hpp"
+#include "waits.hpp"
+
+namespace carillon::python {
+namespace {
+
+// A buffer that is written, until it is sealed. Views of it end before that: once it is sealed
+// nobody may write it.
+struct WrittenBuffer {
+    std::optional<MutableBuffer> buffer;
+    unsigned views = 0;
+
+    [[nodiscard]] MutableBuffer& get(char const* call) {
+        if (!buffer) throw UsageError(call, "the buffer was sealed");
+        return *buffer;
+    }
+};
+
+int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
+    try {
+        auto& end = *nb::inst_ptr<WrittenBuffer>(self);
+        auto const bytes = end.get("MutableBuffer.__buffer__").mutable_data();
+        auto const size = static_cast<Py_ssize_t>(bytes.size());
+        if (PyBuffer_FillInfo(view, self, bytes.data(), size, 0, flags) != 0) return -1;
+        ++end.views;
+        return 0;
+    } catch (std::exception const& error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+        view->obj = nullptr;
+        return -1;
+    }
+}
+void release_written(PyObject* self, Py_buffer* /*view*/) noexcept {
+    --nb::inst_ptr<WrittenBuffer>(self)->views;
+}
+// What is sealed stays as long as somebody has it: a view has this object.
+int get_sealed(PyObject* self, Py_buffer* view, int flags) noexcept {
+    try {
+        auto const bytes = nb::inst_ptr<Buffer>(self)->data();
+        auto* const first = const_cast<std::byte*>(bytes.data());
+        return PyBuffer_FillInfo(view, self, first, static_cast<Py_ssize_t>(bytes.size()), 1,
+                                 flags);
+    } catch (std::exception const& error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+        view->obj = nullptr;
+        return -1;
+    }
+}
+PyType_Slot written_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_written)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_written)},
+    {0, nullptr},
+};
+PyType_Slot sealed_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_sealed)},
+    {0, nullptr},
+};
+
+Buffer seal(WrittenBuffer& self) {
+    MutableBuffer& buffer = self.get("MutableBuffer::seal");
+    if (self.views != 0) {
+        throw UsageError("MutableBuffer::seal", "it has views still, by which it could be written");
+    }
+    MutableBuffer taken = std::move(buffer);  // no other thread finds it meanwhile
+    self.buffer.reset();
+    try {
+        nb::gil_scoped_release const others_run;
+        return taken.seal();
+    } catch (...) {  // it can still be written
+        self.buffer.emplace(std::move(taken));
+        throw;
+    }
+}
+
+void write(WrittenBuffer& self, nb::handle data, std::size_t offset) {
+    HeldBytes const from(data, HeldBytes::Use::read);
+    self.get("MutableBuffer::write").write(from.bytes(), offset);
+}
+void read(Buffer const& self, nb::handle out, std::size_t offset) {
+    HeldBytes const to(out, HeldBytes::Use::write);
+    nb::gil_scoped_release const others_run;
+    self.read(to.writable(), offset);
+}
+
+// A store of this process, or a connection to another's: the same calls.
+template <class Store>
+using StoreEnd = Closable<Store>;
+using OwnStore = StoreEnd<BufferStore>;
+using OtherStore = StoreEnd<StoreConnection>;
+using StoreServing = StoreEnd<StoreServer>;
+
+template <class End>
+WrittenBuffer* create(End const& self, std::size_t bytes, std::string const& name) {
+    auto const store = self.get("BufferStore::create");
+    nb::gil_scoped_release const others_run;
+    auto made = std::make_unique<WrittenBuffer>();
+    made->buffer.emplace(store->create(name, bytes));
+    return made.release();
+}
+template <class End, class Key>
+Buffer get(End const& self, Key const& key) {
+    auto const store = self.get("BufferStore::get");
+    nb::gil_scoped_release const others_run;
+    return store->get(key);
+}
+template <class End, class Key>
+void remove(End const& self, Key const& key) {
+    auto const store = self.get("BufferStore::remove");
+    nb::gil_scoped_release const others_run;
+    store->remove(key);
+}
+template <class End>
+std::vector<BufferInfo> list(End const& self) {
+    auto const store = self.get("BufferStore::list");
+    nb::gil_scoped_release const others_run;
+    return store->list();
+}
+// One thread at a time asks.
+struct EventsEnd {
+    SealedEvents events;
+    Busy busy;
+};
+
+template <class End>
+EventsEnd* sealed_events(End const& self) {
+    auto const store = self.get("BufferStore::sealed_events");
+    nb::gil_scoped_release const others_run;
+    return new EventsEnd{store->sealed_events(), {}};
+}
+
+std::optional<SealedBuffer> next(EventsEnd& self, double timeout) {
+    Deadline const deadline(duration("SealedEvents::next", timeout));
+    InCall const in(self.busy, "SealedEvents::next");
+    for (;;) {
+        auto const left = deadline.left();
+        std::optional<SealedBuffer> found;
+        {
+            nb::gil_scoped_release const others_run;
+            found = self.events.next(std::min(left, longest_part));
+        }
+        if (found || left <= longest_part) return found;
+        raise_signals();
+    }
+}
+
+void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigned buffers) {
+    BufferStoreOptions options;
+    options.bytes = bytes;
+    options.buffers = buffers;
+    new (self) OwnStore("the store", BufferStore(device, options));
+}
+StoreServing* serve_store(OwnStore const& self, std::string const& path, std::string const& name,
+                          unsigned mode) {
+    StoreServeOptions options;
+    options.name = name;
+    options.mode = mode;
+    return new StoreServing("the server", self.get("BufferStore::serve")->serve(path, options));
+}
+void connect_to_store(OtherStore* self, std::string const& path, std::string const& name,
+                      double timeout, bool host_memory) {
+    StoreConnectOptions options;
+    options.name = name;
+    options.timeout = duration("connect_store", timeout);
+    options.host_memory = host_memory;
+    nb::gil_scoped_release const others_run;
+    new (self) OtherStore("the store", StoreConnection(path, options));
+}
+
+template <class End>
+void bind_calls(nb::class_<End>& store) {
+    store
+        .def("create", create<End>, nb::arg("bytes"), nb::arg("name") = "",
+             "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
+             "RefusedError for a name that is taken or where there is no room.")
+        .def("get", get<End, std::uint64_t>, nb::arg("id"),
+             "A sealed buffer, by number or name. Raises RefusedError.")
+        .def("get", get<End, std::string>, nb::arg("name"))
+        .def("remove", remove<End, std::uint64_t>, nb::arg("id"),
+             "From now on nobody gets it; its memory stays until nobody holds it.")
+        .def("remove", remove<End, std::string>, nb::arg("name"))
+        .def("list", list<End>, "All buffers that were not removed, by number.")
+        .def("sealed_events", sealed_events<End>,
+             "Tells of every buffer that is sealed from now on.")
+        .def("close", &End::close, "Buffers that somebody holds stay.");
+}
+
+void bind_buffers(nb::module_& module) {
+    nb::class_<BufferInfo>(module, "BufferInfo", "What a list of buffers tells of one.")
+        .def_ro("id", &BufferInfo::id)
+        .def_ro("name", &BufferInfo::name)
+        .def_ro("size", &BufferInfo::size, "Bytes.")
+        .def_ro("memory", &BufferInfo::memory, "Bytes that it takes of the device.")
+        .def_ro("sealed", &BufferInfo::sealed)
+        .def_ro("holders", &BufferInfo::holders)
+        .def_ro("process", &BufferInfo::process)
+        .def_ro("user", &BufferInfo::user);
+    nb::class_<SealedBuffer>(module, "SealedBuffer", "A buffer that was sealed.")
+        .def_ro("id", &SealedBuffer::id)
+        .def_ro("name", &SealedBuffer::name)
+        .def_ro("size", &SealedBuffer::size, "Bytes.")
+        .def_ro("missed", &SealedBuffer::missed, "So many before it were not told.");
+    nb::class_<EventsEnd>(module, "SealedEvents", "Tells of buffers that are sealed.")
+        .def(
+            "fileno", [](EventsEnd const& self) { return self.events.descriptor(); },
+            "For select and asyncio: readable when next() has something to say.")
+        .def("next", next, nb::arg("timeout") = 0.0,
+             "The next one, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
+}
+
+void bind_buffer_ends(nb::module_& module) {
+    nb::class_<Buffer>(module, "Buffer", nb::type_slots(sealed_slots),
+                       "A sealed buffer: its bytes are a read-only buffer of Python's, as\n"
+                       "numpy.asarray(buffer). Views keep it.")
+        .def_prop_ro("id", &Buffer::id)
+        .def_prop_ro("name", &Buffer::name)
+        .def_prop_ro("size", &Buffer::size, "Bytes.")
+        .def("__len__", &Buffer::size)
+        .def_prop_ro("is_cpu", &Buffer::is_cpu, "Whether it is memory of the host's.")
+        .def_prop_ro(
+            "device_ptr",
+            [](Buffer const& self) { return reinterpret_cast<std::uintptr_t>(self.device_ptr()); })
+        .def("read", read, nb::arg("out"), nb::arg("offset") = 0,
+             "Fills `out`, a writable buffer, from byte `offset` on. Raises UsageError.");
+    nb::class_<WrittenBuffer>(module, "MutableBuffer", nb::type_slots(written_slots),
+                              "A buffer that its maker writes, by views or write(), until seal().")
+        .def_prop_ro("id", [](WrittenBuffer& self) { return self.get("MutableBuffer::id").id(); })
+        .def_prop_ro("name",
+                     [](WrittenBuffer& self) { return self.get("MutableBuffer::name").name(); })
+        .def_prop_ro("size",
+                     [](WrittenBuffer& self) { return self.get("MutableBuffer::size").size(); })
+        .def("__len__", [](WrittenBuffer& self) { return self.get("MutableBuffer::size").size(); })
+        .def("write", write, nb::arg("data"), nb::arg("offset") = 0,
+             "Copies a buffer's bytes to byte `offset` on. Raises UsageError.")
+        .def(
+            "seal", seal,
+            "From now on nobody writes it and others may get it. Raises UsageError while views of\n"
+            "it live or once it was sealed, RefusedError, OwnerGoneError, TimeoutError.");
+}
+
+}  // namespace
+
+void bind_store(nb::module_& module) {
+    bind_buffers(module);
+    bind_buffer_ends(module);
+    nb::class_<StoreServing>(module, "StoreServer", "Lets other processes in to a store.")
+        .def("close", &StoreServing::close, "Clients find that their store has gone.");
+    nb::class_<OwnStore> own(module, "BufferStore", "Buffers in a device's memory.");
+    own.def("__init__", open_store, nb::arg("device"), nb::kw_only(),
+            nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
+            "At most `bytes` for all of at most `buffers` buffers. Raises UsageError.")
+        .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
+             nb::arg("mode") = 0600U, "Lets other processes in. Raises UsageError, SystemError.");
+    bind_calls(own);
+    nb::class_<OtherStore> other(module, "StoreConnection", "A connection to another's store.");
+    other.def("__init__", connect_to_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "",
+              nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
+              "Raises SystemError where nobody listens at `path`, UsageError, TimeoutError.");
+    bind_calls(other);
+}
+
+}  // namespace carillon::python

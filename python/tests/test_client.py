@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients and kernels with a handler in Python, on the emulated device."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+
+import carillon
+
+TICK = np.dtype([("bid", "<f8"), ("ask", "<f8")])
+MID = np.dtype([("mid", "<f8")])
+
+
+def mid_of(tick: Any) -> Any:
+    return ((tick["bid"] + tick["ask"]) / 2,)
+
+
+@pytest.fixture
+def kernel(device: carillon.Device) -> Iterator[carillon.PersistentKernel]:
+    with carillon.PersistentKernel(device, mid_of, request=TICK, reply=MID, capacity=16) as kernel:
+        yield kernel
+
+
+def test_call_of_structured_types(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    assert client.call((4810.0, 4810.5))["mid"] == 4810.25
+    assert client.call(np.array((1.0, 2.0), TICK))["mid"] == 1.5
+    assert client.call(np.array([(3.0, 5.0)], TICK)[0], timeout=0.04)["mid"] == 4.0
+    assert kernel.running and kernel.state == "running" and kernel.blocks == 1
+    assert client.counters.submitted == 3 and client.all_answered
+    client.warm()
+
+
+@dataclasses.dataclass
+class Order:
+    price: float
+    size: Annotated[int, "u4"]
+    buy: bool
+
+
+@dataclasses.dataclass
+class Fill:
+    cost: float
+
+
+def test_dataclasses(device: carillon.Device) -> None:
+    def fill(order: Order) -> Fill:
+        return Fill(order.price * order.size * (1 if order.buy else -1))
+
+    with carillon.PersistentKernel(device, fill, request=Order, reply=Fill) as kernel:
+        client = kernel.client()
+        assert client.call(Order(2.5, 4, True)) == Fill(10.0)
+        assert client.call_many([Order(1.0, 1, False)] * 300) == [Fill(-1.0)] * 300
+        with pytest.raises(carillon.UsageError, match="it is a Fill, not a Order"):
+            client.call(Fill(1.0))
+        with pytest.raises(carillon.UsageError, match="Order"):
+            client.call(Order(1.0, -1, True))
+
+
+def test_bytes(device: carillon.Device) -> None:
+    with carillon.PersistentKernel(device, bytes.upper, request=5, reply=5) as kernel:
+        client = kernel.client()
+        assert client.call(b"hello") == b"HELLO"
+        assert client.call(bytearray(b"world")) == b"WORLD"
+        assert client.call_many(b"abcdefghij") == b"ABCDEFGHIJ"
+
+
+def test_tickets(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    first = client.submit((1.0, 3.0))
+    second = client.try_submit((2.0, 4.0))
+    assert second is not None and first != second
+    assert client.wait(second)["mid"] == 3.0
+    assert client.wait(first)["mid"] == 2.0
+    with pytest.raises(carillon.UsageError):
+        client.try_take(first)  # taken
+    dropped = client.submit((0.0, 0.0))
+    client.abandon(dropped)
+    assert client.call((5.0, 7.0))["mid"] == 6.0
+
+
+def test_rows(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    ticks = np.zeros(1000, TICK)
+    ticks["bid"] = np.arange(1000)
+    ticks["ask"] = np.arange(1000) + 1
+    replies = client.call_many(ticks, timeout=10.0)
+    assert replies.dtype == MID and np.array_equal(replies["mid"], np.arange(1000) + 0.5)
+    tickets = client.try_submit_many(ticks)
+    assert 0 < len(tickets) <= client.capacity
+    taken = []
+    while len(tickets):
+        taken += [reply["mid"] for reply in client.try_take_many(tickets)]
+    assert taken[:3] == [0.5, 1.5, 2.5]
+    assert len(client.call_many(ticks[:0])) == 0
+
+
+def test_wrong_messages(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    with pytest.raises(carillon.UsageError, match="of dtype"):
+        client.call(np.zeros(1, MID)[0])
+    with pytest.raises(carillon.UsageError, match="of dtype"):
+        client.call_many(np.zeros(4, "f4"))
+    with pytest.raises(carillon.UsageError, match="dimensions"):
+        client.call_many(np.zeros((2, 2), TICK))
+    with pytest.raises(carillon.UsageError, match="16"):
+        client._raw.call(b"1", 1.0)
+    with pytest.raises(carillon.UsageError, match="not as many messages"):
+        client._raw.call_many(bytes(32), bytearray(8), 1.0)
+    with pytest.raises((TypeError, ValueError)):
+        client.call(("a", 2.0))
+    assert client.call((1.0, 3.0))["mid"] == 2.0  # nothing of it was sent
+
+
+@pytest.mark.parametrize("timeout", [-1.0, float("nan")])
+def test_timeouts_that_are_none(kernel: carillon.PersistentKernel, timeout: float) -> None:
+    with pytest.raises(carillon.UsageError, match="0 seconds or more"):
+        kernel.client().call((1.0, 3.0), timeout)
+
+
+@pytest.mark.parametrize("message", [0, 1025, -1, "V1025", "O", object(), [("a", "O")]])
+def test_types_that_are_none(device: carillon.Device, message: object) -> None:
+    with pytest.raises(carillon.UsageError):
+        carillon.PersistentKernel(device, mid_of, request=message, reply=MID)
+
+
+def test_dataclasses_that_are_no_types(device: carillon.Device) -> None:
+    @dataclasses.dataclass
+    class Named:
+        name: str
+
+    with pytest.raises(carillon.UsageError, match="Named.name is of"):
+        carillon.PersistentKernel(device, mid_of, request=Named, reply=MID)
+
+
+def test_a_handler_that_cannot_be_called(device: carillon.Device) -> None:
+    with pytest.raises(carillon.UsageError, match="cannot be called"):
+        carillon.PersistentKernel(device, 3, request=8, reply=8)  # type: ignore[arg-type]
+
+
+def test_a_handler_that_raises(device: carillon.Device) -> None:
+    def fail(tick: Any) -> Any:
+        raise KeyError("no such book")
+
+    kernel = carillon.PersistentKernel(device, fail, request=TICK, reply=MID)
+    with pytest.raises(carillon.Error, match="KeyError: 'no such book'"):
+        kernel.client().call((1.0, 2.0), timeout=10.0)
+    assert kernel.state == "failed"
+    with pytest.raises(carillon.Error, match="no such book"):
+        _ = kernel.running
+
+
+def test_a_handler_that_answers_nonsense(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, lambda data: b"123", request=8, reply=8)
+    with pytest.raises(carillon.Error, match="3 bytes; a reply has 8"):
+        kernel.client().call(bytes(8), timeout=10.0)
+
+
+def test_a_stopped_kernel(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    kernel.stop()
+    assert kernel.state == "stopped"
+    with pytest.raises(carillon.StoppedError):
+        client.call((1.0, 2.0), timeout=10.0)
+    kernel.stop()
+
+
+def test_drain(kernel: carillon.PersistentKernel) -> None:
+    ticket = kernel.client().submit((1.0, 3.0))
+    kernel.drain()
+    assert kernel.client().wait(ticket)["mid"] == 2.0
+
+
+class Gate:
+    """A handler that answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+
+    def __call__(self, data: bytes) -> bytes:
+        self.opened.wait(30)
+        return data
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.opened.set()
+
+
+@pytest.mark.parametrize("timeout", [0.0, 0.01, 0.12])
+def test_timeouts(device: carillon.Device, gate: Gate, timeout: float) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
+    client = kernel.client()
+    with pytest.raises(carillon.TimeoutError) as error:
+        client.call(bytes(8), timeout)
+    assert error.value.sent and isinstance(error.value, TimeoutError)
+    ticket = client.try_submit(b"12345678")
+    assert ticket is not None
+    with pytest.raises(carillon.TimeoutError):
+        client.wait(ticket, timeout)
+    with pytest.raises(carillon.TimeoutError):
+        client.call_many(bytes(64), timeout)
+    gate.opened.set()
+    assert client.wait(ticket, 10.0) == b"12345678"
+    assert client.call(b"abcdefgh", 10.0) == b"abcdefgh"
+
+
+def test_two_threads_in_one_client(device: carillon.Device, gate: Gate) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8)
+    client = kernel.client()
+    replies: list[bytes] = []
+    thread = threading.Thread(target=lambda: replies.append(client.call(bytes(8), 30.0)))
+    thread.start()
+    while client.counters.submitted == 0:
+        pass
+    with pytest.raises(carillon.UsageError, match="another thread"):
+        kernel.client().call(bytes(8))
+    gate.opened.set()
+    thread.join()
+    assert replies == [bytes(8)]
+
+
+def test_blocks_have_a_channel_each(device: carillon.Device) -> None:
+    with carillon.PersistentKernel(device, bytes.upper, request=1, reply=1, blocks=2) as kernel:
+        assert [kernel.client(block).call(b"a") for block in (0, 1)] == [b"A", b"A"]
+        with pytest.raises(carillon.UsageError, match="no such channel"):
+            kernel.client(2)
+
+
+def test_asyncio(device: carillon.Device) -> None:
+    async def ask(client: carillon.Client) -> list[Any]:
+        calls = [client.call_async((float(i), float(i + 2)), 10.0) for i in range(40)]
+        return await asyncio.gather(*calls)
+
+    with carillon.PersistentKernel(device, mid_of, request=TICK, reply=MID, capacity=8) as kernel:
+        replies = asyncio.run(ask(kernel.client()))
+    assert [reply["mid"] for reply in replies] == [i + 1.0 for i in range(40)]
+
+
+def test_asyncio_timeouts_and_cancelling(device: carillon.Device, gate: Gate) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
+    client = kernel.client()
+
+    async def ask() -> bytes:
+        with pytest.raises(carillon.TimeoutError, match="no reply came") as error:
+            await client.call_async(bytes(8), 0.01)
+        assert error.value.sent
+        cancelled = asyncio.ensure_future(client.call_async(bytes(8), 30.0))
+        await asyncio.sleep(0.01)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        with pytest.raises(carillon.TimeoutError, match="no room") as full:
+            await client.call_async(bytes(8), 0.01)
+        assert not full.value.sent
+        gate.opened.set()
+        return await client.call_async(b"12345678", 10.0)
+
+    assert asyncio.run(ask()) == b"12345678"
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, carillon
+opened = threading.Event()
+def gate(data):
+    opened.wait(60)
+    return data
+kernel = carillon.PersistentKernel(carillon.Device("emulated"), gate, request=8, reply=8, capacity=2)
+client, ring = kernel.client(), carillon.Ring(carillon.Device("emulated"), 8, "to_host")
+ticket = client.submit(bytes(8))
+waits = {
+    "call": lambda: client.call(bytes(8), 600.0),
+    "wait": lambda: client.wait(ticket, 600.0),
+    "call_many": lambda: client.call_many(bytes(800), 600.0),
+    "submit": lambda: [client.submit(bytes(8), 600.0) for _ in range(9)],
+    "pop": lambda: ring.pop(600.0),
+    "connect": lambda: carillon.connect("/tmp/nobody-listens-here", wait_for_owner=600.0),
+    "drain": lambda: kernel.drain(600.0),
+}
+for name, wait in waits.items():
+    threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        print(name, flush=True)
+opened.set()
+"""
+
+
+def test_ctrl_c_ends_every_wait() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout.split() == [
+        "call",
+        "wait",
+        "call_many",
+        "submit",
+        "pop",
+        "connect",
+        "drain",
+    ], done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_objects_go_in_any_order(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1)
+    client = kernel.client()
+    del kernel
+    gc.collect()
+    assert client.call(b"a") == b"A"
+    del client
+    gc.collect()
+
+
+def test_a_kernel_that_its_handler_knows_is_collected(device: carillon.Device) -> None:
+    class Desk:
+        def __init__(self) -> None:
+            self.kernel = carillon.PersistentKernel(device, self.serve, request=1, reply=1)
+            self.client = self.kernel.client()
+
+        def serve(self, data: bytes) -> bytes:
+            return data
+
+    desk = Desk()
+    assert desk.client.call(b"a") == b"a"
+    gone = weakref.ref(desk)
+    del desk
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_client_of_a_kernel_that_was_collected(device: carillon.Device) -> None:
+    raw = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1).client()._raw
+    gc.collect()
+    with pytest.raises(carillon.UsageError, match="the kernel was closed"):
+        raw.call(b"a", 1.0)
+
+
+def test_a_kernel_left_running_at_exit() -> None:
+    program = (
+        "import carillon\n"
+        "kernel = carillon.PersistentKernel(\n"
+        "    carillon.Device('emulated'), lambda data: data.upper(), request=1, reply=1)\n"
+        "client = kernel.client()\n"
+        "print(client.call(b'a'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "b'A'\n", "")
+
+
+def test_a_forked_child_gets_an_error(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    child = os.fork()
+    if child == 0:
+        try:
+            client.call((1.0, 2.0))
+        except carillon.ForkError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert client.call((1.0, 2.0))["mid"] == 1.5
+
+
+def test_signals_are_pythons_again() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

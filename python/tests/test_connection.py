@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of other processes.
+
+P serves a kernel with a handler in Python, C is the test:
+1 P starts its kernel and serves it at a socket
+2 C connects, and waits until P listens
+3 C sends requests and gets replies
+4 P is killed; C's next call is an OwnerGoneError
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import carillon
+
+OWNER = """
+import sys, carillon
+kernel = carillon.PersistentKernel(
+    carillon.Device("emulated"), bytes.upper, request=8, reply=8, shared=True, blocks=2,
+    request_name="desk::Word")
+server = kernel.serve(sys.argv[1], "words")
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "words.sock"
+
+
+@pytest.fixture
+def owner(path: pathlib.Path) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", OWNER, path], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def test_another_processes_kernel(path: pathlib.Path, owner: subprocess.Popen[bytes]) -> None:
+    connection = carillon.connect(path, name="tests", wait_for_owner=60.0, timeout=60.0)
+    assert connection.owner == carillon.Owner("words", owner.pid)
+    client = connection.client(8, 8, "words")
+    assert client.call(b"abcdefgh", 10.0) == b"ABCDEFGH"
+    assert client.call_many(b"abcdefgh" * 500, 30.0) == b"ABCDEFGH" * 500
+    (served,) = connection.status()
+    assert served.name == "words" and served.emulated and served.state == "running"
+    assert sorted(block.client for block in served.blocks) == ["", "tests"]
+    connection.close()
+    assert client.call(b"ijklmnop", 10.0) == b"IJKLMNOP"  # stays connected
+    with pytest.raises(carillon.UsageError, match="closed"):
+        connection.status()
+    owner.kill()
+    owner.wait()
+    with pytest.raises(carillon.OwnerGoneError):
+        client.call(b"abcdefgh", 10.0)
+
+
+def test_refusals(path: pathlib.Path, owner: subprocess.Popen[bytes]) -> None:
+    with carillon.connect(path, wait_for_owner=60.0, timeout=60.0) as connection:
+        with pytest.raises(carillon.RefusedError) as unknown:
+            connection.client(8, 8, "numbers")
+        assert unknown.value.reason == "unknown object"
+        with pytest.raises(carillon.RefusedError) as other_size:
+            connection.client(16, 8, "words")
+        assert other_size.value.reason == "wrong types"
+        with pytest.raises(carillon.RefusedError) as other_name:
+            connection.client(8, 8, "words", request_name="desk::Number")
+        assert other_name.value.reason == "wrong types"
+        kept = [connection.client(8, 8, "words", request_name="desk::Word") for _ in range(2)]
+        with pytest.raises(carillon.RefusedError) as full:
+            connection.client(8, 8, "words")
+        assert full.value.reason == "full"
+        assert [client.call(b"abcdefgh", 10.0) for client in kept] == [b"ABCDEFGH"] * 2
+
+
+def test_nobody_listens(path: pathlib.Path) -> None:
+    with pytest.raises(carillon.SystemError) as error:
+        carillon.connect(path)
+    assert isinstance(error.value, FileNotFoundError) or error.value.errno == 2
+    with pytest.raises(OSError):
+        carillon.connect(path, wait_for_owner=0.11)
+
+
+def test_a_kernel_of_this_process_is_not_served(
+    device: carillon.Device, path: pathlib.Path
+) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8)
+    with pytest.raises(carillon.UsageError):
+        kernel.serve(path)
+
+
+def test_server_goes_before_its_kernel(device: carillon.Device, path: pathlib.Path) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8, shared=True)
+    server = carillon.Server(os.fspath(path))
+    kernel.add_to(server, "words")
+    client = carillon.connect(path).client(8, 8, "words")
+    assert client.call(b"abcdefgh", 10.0) == b"ABCDEFGH"
+    server.close()
+    with pytest.raises(carillon.OwnerGoneError):
+        for _ in range(100_000):  # what was on its way may be answered still
+            client.call(b"abcdefgh", 10.0)
+    with pytest.raises(carillon.UsageError, match="closed"):
+        kernel.add_to(server, "again")

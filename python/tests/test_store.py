@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers of a store.
+
+P is the test and has the store, C is another process:
+1 P serves its store; C connects to it
+2 C creates a buffer, writes and seals it
+3 P hears of it, and reads it
+"""
+
+from __future__ import annotations
+
+import gc
+import pathlib
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import carillon
+
+
+@pytest.fixture
+def store(device: carillon.Device) -> Iterator[carillon.BufferStore]:
+    store = carillon.BufferStore(device, bytes=1 << 20)
+    yield store
+    store.close()
+
+
+def test_write_seal_and_read(store: carillon.BufferStore) -> None:
+    written = store.create(800, "prices")
+    view = np.asarray(written).view("f8")
+    view[:] = np.arange(100)
+    with pytest.raises(carillon.UsageError, match="views still"):
+        written.seal()
+    del view
+    gc.collect()
+    written.write(np.array([7.0]), offset=8)
+    sealed = written.seal()
+    assert np.asarray(sealed).view("f8")[:3].tolist() == [0.0, 7.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(sealed)[0] = 1
+    out = np.zeros(2)
+    store.get("prices").read(out, offset=784)
+    assert out.tolist() == [98.0, 99.0]
+    with pytest.raises(carillon.UsageError):
+        sealed.read(out, offset=785)
+
+
+def test_refusals(store: carillon.BufferStore) -> None:
+    written = store.create(64, "a")
+    with pytest.raises(carillon.RefusedError) as taken:
+        store.create(64, "a")
+    assert taken.value.reason == "name taken"
+    with pytest.raises(carillon.RefusedError) as not_sealed:
+        store.get(written.id)
+    assert not_sealed.value.reason == "not sealed"
+    with pytest.raises(carillon.RefusedError) as full:
+        store.create(1 << 21)
+    assert full.value.reason == "full"
+    with pytest.raises(carillon.UsageError):
+        store.create(0)
+    with pytest.raises(carillon.UsageError):
+        written.write(bytes(65))
+    written.seal()
+    for use in (lambda: written.size, lambda: written.write(b"1"), written.seal):
+        with pytest.raises(carillon.UsageError, match="was sealed"):
+            use()
+    with pytest.raises(BufferError, match="was sealed"):
+        memoryview(written)
+    store.close()
+    with pytest.raises(carillon.UsageError, match="closed"):
+        store.list()
+
+
+def test_buffers_outlive_their_store(store: carillon.BufferStore) -> None:
+    written = store.create(4)
+    written.write(b"1234")
+    view = np.asarray(written.seal())
+    store.close()
+    del written
+    gc.collect()
+    assert bytes(view) == b"1234"
+
+
+CLIENT = """
+import sys, carillon
+store = carillon.connect_store(sys.argv[1], name="writer")
+table = store.create(8, "table")
+table.write(b"12345678")
+print(table.seal().id)
+"""
+
+
+def test_another_process(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "store.sock"
+    server = store.serve(str(path))
+    events = store.sealed_events()
+    assert events.next() is None and events.next(0.06) is None
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, path], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert select.select([events], [], [], 30)[0] == [events]
+    told = events.next(10.0)
+    assert told is not None and (told.id, told.name) == (int(done.stdout), "table")
+    assert bytes(store.get(told.id)) == b"12345678"
+    (info,) = store.list()
+    assert (info.name, info.size, info.sealed) == ("table", 8, True)
+    store.remove("table")
+    assert store.list() == []
+    server.close()
+
+
+def test_nobody_listens(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(carillon.SystemError):
+        carillon.connect_store(str(tmp_path / "store.sock"))

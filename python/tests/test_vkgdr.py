@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""carillon.vkgdr: what a program written for vkgdr uses, on the emulated device."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+from carillon import vkgdr
+
+
+@pytest.fixture
+def opened() -> vkgdr.Vkgdr:
+    return vkgdr.Vkgdr("emulated")
+
+
+def test_flags() -> None:
+    flags = vkgdr.OpenFlags
+    assert [int(flag) for flag in flags] == [1, 2, 4]
+    assert flags.CURRENT_CONTEXT_BIT == 1 and flags.FORCE_NON_COHERENT_BIT == 2
+    assert flags.REQUIRE_COHERENT_BIT == 4
+    assert vkgdr.Vkgdr("emulated", flags.REQUIRE_COHERENT_BIT)
+
+
+def test_open_failures() -> None:
+    with pytest.raises(vkgdr.VkgdrError, match="CUDA_ERROR_INVALID_DEVICE"):
+        vkgdr.Vkgdr(-1)
+    with pytest.raises(vkgdr.VkgdrError):
+        vkgdr.Vkgdr(9999)
+    with pytest.raises(vkgdr.VkgdrError):  # no context here, nor perhaps a driver
+        vkgdr.Vkgdr.open_current_context()
+    with pytest.raises(vkgdr.VkgdrError, match="no flags"):
+        vkgdr.Vkgdr("emulated", 64)
+    assert issubclass(vkgdr.VkgdrError, RuntimeError)
+
+
+def test_memory(opened: vkgdr.Vkgdr) -> None:
+    memory = vkgdr.RawMemory(opened, 4097)
+    assert len(memory) == 4097 and memory.is_coherent and memory.non_coherent_atom_size > 0
+    assert memory.device_ptr > 0
+    view = np.asarray(memory)
+    assert view.dtype == np.dtype("|V1")
+    array = view.view(np.uint8)
+    array[:] = np.arange(4097) % 128
+    memory.flush(0, 4097)
+    memory.invalidate(0, 4097)
+    assert array[130] == 2
+    memory.free()
+    memory.free()
+    array[0] = 1  # no view dangles
+    with pytest.raises(vkgdr.VkgdrError, match="freed"):
+        _ = memory.device_ptr
+
+
+def test_memory_failures(opened: vkgdr.Vkgdr) -> None:
+    with pytest.raises(vkgdr.VkgdrError):
+        vkgdr.RawMemory(opened, 1 << 60)
+    with pytest.raises(vkgdr.VkgdrError, match="no flags"):
+        vkgdr.RawMemory(opened, 64, 1)
+    with pytest.raises(vkgdr.VkgdrError):
+        vkgdr.RawMemory(opened, 0)
+    with pytest.raises(vkgdr.VkgdrError, match="Memory::flush"):
+        vkgdr.RawMemory(opened, 64).flush(0, 65)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (
+            vkgdr.DeviceNotFoundError("Device::open: there is no GPU 7: this machine has 1"),
+            "CUDA_ERROR_INVALID_DEVICE",
+        ),
+        (
+            vkgdr.UsageError('Device::open("current"): this thread has no current CUDA context'),
+            "CUDA_ERROR_INVALID_CONTEXT",
+        ),
+        (
+            vkgdr.OutOfMemoryError("Device::allocate: 9 bytes asked for"),
+            "VK_ERROR_OUT_OF_DEVICE_MEMORY",
+        ),
+    ],
+)
+def test_names_of_failures(error: vkgdr.Error, code: str) -> None:
+    with pytest.raises(vkgdr.VkgdrError, match=code) as raised:
+        vkgdr._raise(error)
+    assert str(raised.value).startswith(str(error)) and raised.value.__cause__ is error
+
+
+def test_memcpy_stream(opened: vkgdr.Vkgdr) -> None:
+    view = np.asarray(vkgdr.RawMemory(opened, 64)).view(np.uint8)
+    vkgdr.memcpy_stream(view, bytes(range(64)))
+    assert view[63] == 63
+    with pytest.raises(ValueError, match="different sizes"):
+        vkgdr.memcpy_stream(view, b"12")
+    with pytest.raises(BufferError):
+        vkgdr.memcpy_stream(b"12", b"34")
+
+
+class FakeContext:
+    """pycuda's, of which the test says whether there is one."""
+
+    current: Any = None
+
+    @classmethod
+    def get_current(cls) -> Any:
+        return cls.current
+
+
+class FakePointerHolder:
+    def __init__(self) -> None:
+        self.initialised = True
+
+
+def test_memory_for_pycuda(monkeypatch: pytest.MonkeyPatch, opened: vkgdr.Vkgdr) -> None:
+    driver = types.SimpleNamespace(PointerHolderBase=FakePointerHolder, Context=FakeContext)
+    monkeypatch.setitem(sys.modules, "pycuda", types.SimpleNamespace(driver=driver))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.delitem(sys.modules, "carillon.vkgdr.pycuda", raising=False)
+    module = importlib.import_module("carillon.vkgdr.pycuda")
+    with pytest.raises(vkgdr.VkgdrError, match="no current CUDA context"):
+        module.Memory(opened, 64)
+    monkeypatch.setattr(FakeContext, "current", object())
+    memory = module.Memory(opened, 64)
+    assert memory.get_pointer() == memory.device_ptr and memory.initialised
+    assert len(np.asarray(memory)) == 64
+    memory.free()
+    sys.modules.pop("carillon.vkgdr.pycuda")
+
+
+def test_memory_for_cupy(monkeypatch: pytest.MonkeyPatch, opened: vkgdr.Vkgdr) -> None:
+    cuda = types.SimpleNamespace(UnownedMemory=lambda *of: of, MemoryPointer=lambda *of: of)
+    fake = types.SimpleNamespace(cuda=cuda, ndarray=lambda *of: of)
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.delitem(sys.modules, "carillon.vkgdr.cupy", raising=False)
+    module = importlib.import_module("carillon.vkgdr.cupy")
+    memory = module.Memory(opened, 64)
+    shape, dtype, pointer = memory.array("f4")
+    assert shape == (16,) and dtype == "f4"
+    assert pointer == ((memory.device_ptr, 64, memory), 0)
+    with pytest.raises(ValueError, match="do not fit"):
+        memory.array("f8", (9,))
+    assert not hasattr(memory, "__cuda_array_interface__")  # of the emulated device
+    sys.modules.pop("carillon.vkgdr.cupy")
