@@ -189,9 +189,10 @@ SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T cons
                                                     MailboxOptions const& options) {
     check_mailbox<T>();
     detail::check_shared("SharedMailbox", options.slots, 1, options.for_tests.first);
-    object_ = std::make_shared<detail::PublishedObject>(
-        device, ObjectKind::mailbox_to_host, ObjectShape{options.slots, mailbox_lines<T>, 0},
-        detail::message_type<T>(mailbox_lines<T>), options.for_tests.first, true);
+    ObjectShape const shape{options.slots, mailbox_lines<T>, 0};
+    object_ = std::make_shared<detail::PublishedObject>(device, ObjectKind::mailbox_to_host, shape,
+                                                        detail::message_type<T>(mailbox_lines<T>),
+                                                        options.for_tests.first, true);
     // The CPU's own memory, of which every word carries its tag (detail/protocol/mailbox.hpp).
     MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{})).set(initial);
 }
