@@ -23,7 +23,8 @@ class BasicHostCached {
     [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
         if (sync_ != nullptr) sync_->invalidate(from, sizeof(Line));
         Line line{};
-        for (std::size_t i = 0; i < quads; ++i) line.quads[i] = cpu_.load_quad(&from->quads[i]);
+        detail::each_quad(quads,
+                          [&](std::size_t i) { line.quads[i] = cpu_.load_quad(&from->quads[i]); });
         return line;
     }
     [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {

@@ -21,7 +21,8 @@ class BasicHostCoherent {
     // H5, pairs with H4: the loads are acquires, of a word too.
     [[nodiscard]] Line load_line(Line const* from, std::size_t quads = quads_per_line) const {
         Line line{};
-        for (std::size_t i = 0; i < quads; ++i) line.quads[i] = cpu_.load_quad(&from->quads[i]);
+        detail::each_quad(quads,
+                          [&](std::size_t i) { line.quads[i] = cpu_.load_quad(&from->quads[i]); });
         return line;
     }
     [[nodiscard]] Line load_line_ahead(Line const* from, std::size_t quads = quads_per_line) const {
@@ -34,7 +35,8 @@ class BasicHostCoherent {
 
     void store_line(Line* to, Line const& line, Tag /*previous*/,
                     std::size_t quads = quads_per_line) const {
-        for (std::size_t i = 0; i < quads; ++i) cpu_.store_quad(&to->quads[i], line.quads[i]);
+        detail::each_quad(quads,
+                          [&](std::size_t i) { cpu_.store_quad(&to->quads[i], line.quads[i]); });
     }
 
     template <std::size_t count>
