@@ -34,6 +34,10 @@ struct BufferStoreOptions {
     // Of memory that no buffer has: it is kept for the next one of the same size and user, since
     // making some of a GPU's takes long.
     std::size_t kept_bytes = std::size_t{1} << 28;
+    // How many threads write a buffer of 128 KiB and more to a GPU's memory, and read it from
+    // there: the caller's and up to a quarter of the processors. They look for the next one for
+    // 200 us after create() and each copy, and sleep then. 1: the caller's alone.
+    unsigned copy_threads = 4;
 };
 
 struct StoreServeOptions {
@@ -139,6 +143,8 @@ struct StoreConnectOptions {
     bool host_memory = false;
     // Of memory that is kept mapped for the next buffer that has it, at most.
     std::size_t kept_bytes = std::size_t{1} << 28;
+    // As BufferStoreOptions::copy_threads.
+    unsigned copy_threads = 4;
 };
 
 // A connection to a store of another process. From any thread; one asks at a time. Each call throws

@@ -38,7 +38,7 @@ void Buffer::read(std::span<std::byte> to, std::size_t offset) const {
     constexpr char const* call = "Buffer::read";
     detail::BufferHold const& held = hold(call);
     detail::require_range(call, offset, to.size(), held.size());
-    if (!to.empty()) held.view().read(to.data(), offset, to.size());
+    if (!to.empty()) held.read(to, offset);
 }
 
 MutableBuffer::MutableBuffer(std::shared_ptr<detail::BufferHold> hold) : hold_(std::move(hold)) {}
@@ -74,7 +74,7 @@ void MutableBuffer::write(std::span<std::byte const> from, std::size_t offset) {
     detail::BufferHold const& held = hold(call);
     detail::require_range(call, offset, from.size(), held.size());
     (void)held.host(call);
-    if (!from.empty()) held.view().write(offset, from.data(), from.size());
+    if (!from.empty()) held.write(offset, from);
 }
 
 Buffer MutableBuffer::seal() {
@@ -87,7 +87,7 @@ HostMirror::HostMirror(MutableBuffer& buffer, MirrorOptions const& options)
     : bytes_(buffer.size()), to_(options.write_back ? &buffer : nullptr) {
     if (!options.read) return;
     constexpr char const* call = "HostMirror";
-    buffer.hold(call).view().read(bytes_.data(), 0, bytes_.size());
+    buffer.hold(call).read(bytes_, 0);
 }
 
 HostMirror::HostMirror(Buffer const& buffer) : bytes_(buffer.size()) { buffer.read(bytes_); }

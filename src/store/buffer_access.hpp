@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,7 @@ class BufferAccess {
     [[nodiscard]] virtual std::unique_ptr<SealedSource> sealed_events() = 0;
 
     // For holds.
+    [[nodiscard]] virtual CopyTeam& team() = 0;
     virtual void seal(std::uint64_t id) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
 };
@@ -69,7 +71,13 @@ class BufferHold {
     [[nodiscard]] std::string const& name() const { return name_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] bool of_host() const { return of_host_; }
-    [[nodiscard]] BufferView& view() const { return *view_; }
+    // Both of bytes that are in it, and not none.
+    void write(std::size_t offset, std::span<std::byte const> from) const {
+        view_->write(store_->team(), offset, from.data(), from.size());
+    }
+    void read(std::span<std::byte> to, std::size_t offset) const {
+        view_->read(store_->team(), to.data(), offset, to.size());
+    }
     // Throws UsageError where a seal() that failed has left it without.
     [[nodiscard]] std::byte* host(char const* call) const;
     // Throws UnsupportedError where it has none.

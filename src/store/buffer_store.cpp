@@ -43,7 +43,7 @@ std::vector<StoreClient> StoreServer::clients() const {
 
 BufferStore::BufferStore(Device const& device, BufferStoreOptions const& options)
     : table_(new detail::BufferTable(device, options), detail::DeleteOwn()),
-      access_(std::make_shared<detail::OwnAccess>(table_)) {}
+      access_(std::make_shared<detail::OwnAccess>(table_, options.copy_threads)) {}
 BufferStore::BufferStore(BufferStore&&) noexcept = default;
 BufferStore& BufferStore::operator=(BufferStore&& other) noexcept {
     if (this != &other) {

@@ -5,25 +5,24 @@
 #include <cstring>
 #include <utility>
 
-#include "carillon/copy.hpp"
 #include "carillon/detail/host/device_access.hpp"
-#include "cpu/copy.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {
 
-void BufferView::write(std::size_t offset, void const* from, std::size_t size) const {
+void BufferView::write(CopyTeam& team, std::size_t offset, std::byte const* from,
+                       std::size_t size) const {
     if (write_combining_) {
-        stream_copy(best_copy_stores(), host() + offset, from, size);
+        team.store(host() + offset, from, size);
     } else {
         std::memcpy(host() + offset, from, size);
     }
 }
 
-void BufferView::read(void* to, std::size_t offset, std::size_t size) const {
+void BufferView::read(CopyTeam& team, std::byte* to, std::size_t offset, std::size_t size) const {
     if (sync() != nullptr) sync()->invalidate(host() + offset, size);
     if (write_combining_) {
-        stream_load(static_cast<std::byte*>(to), host() + offset, size);
+        team.load(to, host() + offset, size);
     } else {
         std::memcpy(to, host() + offset, size);
     }

@@ -9,6 +9,7 @@
 #include "carillon/memory.hpp"
 #include "device/allocation.hpp"
 #include "device/backend.hpp"
+#include "device/copy_team.hpp"
 #include "os/shared_memory.hpp"
 #include "vulkan/foreign_memory.hpp"
 
@@ -28,9 +29,10 @@ class BufferView {
     [[nodiscard]] virtual std::byte* host() const = 0;
     // nullptr: kernels of this process cannot reach it.
     [[nodiscard]] virtual void* device() const = 0;
-    // Both of bytes that are in it; `size` is not 0.
-    void write(std::size_t offset, void const* from, std::size_t size) const;
-    void read(void* to, std::size_t offset, std::size_t size) const;
+    [[nodiscard]] bool write_combining() const { return write_combining_; }
+    // Both of bytes that are in it; `size` is not 0. Across a bus with a team.
+    void write(CopyTeam& team, std::size_t offset, std::byte const* from, std::size_t size) const;
+    void read(CopyTeam& team, std::byte* to, std::size_t offset, std::size_t size) const;
     // All that this process has written to the first `size` bytes is in the memory then.
     void settle(std::size_t size) const;
 

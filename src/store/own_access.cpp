@@ -54,8 +54,10 @@ class OwnSealed final : public SealedSource {
 
 }  // namespace
 
-OwnAccess::OwnAccess(std::shared_ptr<BufferTable> table)
-    : table_(std::move(table)), self_{own_process, ::getpid(), ::geteuid()} {}
+OwnAccess::OwnAccess(std::shared_ptr<BufferTable> table, unsigned copy_threads)
+    : table_(std::move(table)),
+      self_{own_process, ::getpid(), ::geteuid()},
+      team_(CopyTeam::make(copy_threads)) {}
 
 std::shared_ptr<BufferHold> OwnAccess::make_hold_of(LentBuffer const& lent, BufferUse use) {
     BufferInfo const& info = lent.info;
@@ -71,6 +73,7 @@ std::shared_ptr<BufferHold> OwnAccess::make_hold_of(LentBuffer const& lent, Buff
 }
 
 std::shared_ptr<BufferHold> OwnAccess::create(std::string const& name, std::size_t bytes) {
+    if (table_->device().traits().write_combining) team_->expect(bytes);
     return make_hold_of(unless_refused("BufferStore::create",
                                        [&] { return table_->create(self_, name, bytes, false); }),
                         BufferUse::writing);

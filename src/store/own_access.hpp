@@ -13,7 +13,7 @@ namespace carillon::detail {
 // To a store of this process.
 class OwnAccess final : public BufferAccess, public std::enable_shared_from_this<OwnAccess> {
    public:
-    explicit OwnAccess(std::shared_ptr<BufferTable> table);
+    OwnAccess(std::shared_ptr<BufferTable> table, unsigned copy_threads);
 
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
                                                      std::size_t bytes) override;
@@ -21,6 +21,7 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
     void remove(BufferKey const& key) override;
     [[nodiscard]] std::vector<BufferInfo> list() override;
     [[nodiscard]] std::unique_ptr<SealedSource> sealed_events() override;
+    [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id) override;
     void release(std::uint64_t id) noexcept override;
 
@@ -29,6 +30,7 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
 
     std::shared_ptr<BufferTable> table_;
     BufferUser self_;
+    std::shared_ptr<CopyTeam> team_;
 };
 
 }  // namespace carillon::detail

@@ -68,7 +68,8 @@ class ToldSealed final : public SealedSource {
 StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
     : path_(std::filesystem::absolute(path)),
       options_(checked_connect(options)),
-      link_(path, options_.name, Deadline(options_.timeout), options_.spin) {}
+      link_(path, options_.name, Deadline(options_.timeout), options_.spin),
+      team_(CopyTeam::make(options_.copy_threads)) {}
 
 std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const& path,
                                                     StoreConnectOptions const& options) {
@@ -85,6 +86,7 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
     std::lock_guard const lock(mutex_);
     Deadline const deadline(options_.timeout);
     store::Create create{name, bytes, options_.host_memory};
+    if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
     std::string why;
     try {
         return ask_for(create_call, create, deadline);
@@ -117,6 +119,7 @@ std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, store::Messa
         }
         auto view = view_of(call, answer);
         view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
+        across_a_bus_ = view->write_combining();
         bool const of_host = lent.source != MemorySource::vulkan || !lent.uuid;
         auto hold = make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
                               std::move(view));

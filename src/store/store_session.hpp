@@ -33,6 +33,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     void remove(BufferKey const& key) override;
     [[nodiscard]] std::vector<BufferInfo> list() override;
     [[nodiscard]] std::unique_ptr<SealedSource> sealed_events() override;
+    [[nodiscard]] CopyTeam& team() override { return *team_; }
     void seal(std::uint64_t id) override;
     void release(std::uint64_t id) noexcept override;
 
@@ -63,6 +64,8 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     StoreLink link_;
     std::list<Mapped> mapped_;
     std::string why_host_memory_;
+    bool across_a_bus_ = false;  // the last memory that was lent
+    std::shared_ptr<CopyTeam> team_;
 };
 
 }  // namespace carillon::detail

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A buffer from one process to another: by a store, and as CUDA shares memory. From when the one
 // begins to make it, with its bytes in ordinary memory, until the other has it on its device.
-#include <fmt/format.h>
-
 #include <carillon/carillon.hpp>
 #include <chrono>
-#include <cstring>
 #include <optional>
-#include <sstream>
 #include <vector>
 
-#include "ipc/cuda_ipc.hpp"
+#include "ipc/buffer_content.hpp"
+#include "ipc/cuda_ipc_ways.hpp"
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
 #include "measure/turns.hpp"
@@ -18,44 +15,18 @@
 namespace carillon::tool {
 namespace {
 
-using Time = std::int64_t;  // of the steady clock, which all processes have, in ns
-constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
 constexpr std::uint32_t unmeasured_puts = 20;
 
-Time time_now() {
-    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// The other process says when it had the buffer, and the word at its end.
-struct GotBuffer {
-    Time at = 0;
-    std::uint64_t word = 0;
+// What a put takes, and what its parts do, in ns.
+struct StorePut {
+    std::uint32_t whole = 0;
+    std::uint32_t create = 0;
+    std::uint32_t write = 0;
+    std::uint32_t seal = 0;
+    std::uint32_t get = 0;  // from when the other process is told of it
 };
 
-std::string to_line(GotBuffer const& got) { return fmt::format("{} {}", got.at, got.word); }
-
-// What is put: a number in the last word, which is another each time.
-class Content {
-   public:
-    Content() : bytes_(buffer_bytes) {}
-    std::span<std::byte const> next() {
-        ++number_;
-        std::memcpy(bytes_.data() + bytes_.size() - sizeof(number_), &number_, sizeof(number_));
-        return bytes_;
-    }
-    // Throws Error where the other process has seen something else.
-    Time arrival(std::string const& line) const {
-        std::istringstream said(line);
-        GotBuffer got;
-        said >> got.at >> got.word;
-        if (said && got.word == number_) return got.at;
-        throw Error("ipc", fmt::format("buffer {} came as \"{}\"", number_, line));
-    }
-
-   private:
-    std::vector<std::byte> bytes_;
-    std::uint64_t number_ = 0;
-};
+std::uint32_t span_of(Time begin, Time end) { return static_cast<std::uint32_t>(end - begin); }
 
 class StoreWay {
    public:
@@ -66,16 +37,20 @@ class StoreWay {
         reader_.expect("ready");
     }
 
-    std::uint32_t put(Content& content) {
+    StorePut put(Content& content) {
         auto const bytes = content.next();
         Time const begin = time_now();
         MutableBuffer buffer = store_->create("", bytes.size());
+        Time const created = time_now();
         buffer.write(bytes);
+        Time const written = time_now();
         std::uint64_t const id = buffer.seal().id();
+        Time const sealed = time_now();
         reader_.talk().say(std::to_string(id));
         Time const end = content.arrival(reader_.talk().line());
         store_->remove(id);
-        return static_cast<std::uint32_t>(end - begin);
+        return {span_of(begin, end), span_of(begin, created), span_of(created, written),
+                span_of(written, sealed), span_of(sealed, end)};
     }
     void end() {
         for (Child* each : {&reader_, &owner_}) {
@@ -96,38 +71,55 @@ class StoreWay {
     Child reader_;
 };
 
-class CudaWay {
-   public:
-    CudaWay(Device const& device, std::string const& selector)
-        : cuda_(device.info()),
-          reader_(start_peer({.role = "cuda-ipc-get", .path = "-", .device = selector})) {
-        reader_.expect("ready");
-    }
+struct StoreSamples {
+    Samples whole, create, write, seal, get;
 
-    std::uint32_t put(Content& content) {
-        auto const bytes = content.next();
-        Time const begin = time_now();
-        CudaIpc::Address const memory = cuda_.allocate(bytes.size());
-        cuda_.copy_to_device(memory, bytes);
-        reader_.talk().say(to_hexadecimal(cuda_.share(memory)));
-        Time const end = content.arrival(reader_.talk().line());
-        cuda_.free(memory);
-        return static_cast<std::uint32_t>(end - begin);
+    void add(StorePut const& put) {
+        whole.push_back(put.whole);
+        create.push_back(put.create);
+        write.push_back(put.write);
+        seal.push_back(put.seal);
+        get.push_back(put.get);
     }
-    void end() {
-        reader_.talk().say("end");
-        reader_.await_end();
-    }
-
-   private:
-    CudaIpc cuda_;
-    Child reader_;
 };
 
+void put_many(StoreWay& way, Content& content, std::uint32_t count, StoreSamples& samples) {
+    for (std::uint32_t i = 0; i < count; ++i) samples.add(way.put(content));
+}
 template <class Way>
 void put_many(Way& way, Content& content, std::uint32_t count, Samples& samples) {
     for (std::uint32_t i = 0; i < count; ++i) samples.push_back(way.put(content));
 }
+
+// Both ways by CUDA IPC.
+class Rivals {
+   public:
+    Rivals(Device const& device, std::string const& selector)
+        : bare_(device, selector), store_(device, selector) {}
+
+    void put_bare(Content& content, std::uint32_t count) {
+        put_many(bare_, content, count, bare_samples_);
+    }
+    void put_by_store(Content& content, std::uint32_t count) {
+        put_many(store_, content, count, store_samples_);
+    }
+    void forget() {
+        bare_samples_.clear();
+        store_samples_.clear();
+    }
+    std::vector<LatencySummary> end() {
+        bare_.end();
+        store_.end();
+        return {summarize("cuda-ipc-get", bare_samples_),
+                summarize("cuda-ipc-store-get", store_samples_)};
+    }
+
+   private:
+    CudaIpcWay bare_;
+    CudaIpcStoreWay store_;
+    Samples bare_samples_;
+    Samples store_samples_;
+};
 
 }  // namespace
 
@@ -136,32 +128,33 @@ IpcBuffers time_ipc_buffers(Device const& device, IpcOptions const& options,
     IpcBuffers result;
     result.bytes = buffer_bytes;
     Content content;
-    Samples store_samples;
-    Samples cuda_samples;
     StoreWay store(device, options.device);
-    std::optional<CudaWay> cuda;
+    std::optional<Rivals> rivals;
     if (device.emulated()) {
         result.why_no_cuda_ipc = "the device is emulated";
     } else {
-        cuda.emplace(device, options.device);
+        rivals.emplace(device, options.device);
     }
-    Samples unmeasured;
+    StoreSamples unmeasured;
     put_many(store, content, unmeasured_puts, unmeasured);
-    if (cuda) put_many(*cuda, content, unmeasured_puts, unmeasured);
+    if (rivals) {
+        rivals->put_bare(content, unmeasured_puts);
+        rivals->put_by_store(content, unmeasured_puts);
+        rivals->forget();
+    }
+    StoreSamples samples;
     std::uint32_t const puts = options.puts / options.rounds;
-    take_turns(options.rounds, cuda ? 2 : 1, progress, [&](std::size_t turn) {
-        if (turn == 0) {
-            put_many(store, content, puts, store_samples);
-        } else {
-            put_many(*cuda, content, puts, cuda_samples);
-        }
+    take_turns(options.rounds, rivals ? 3 : 1, progress, [&](std::size_t turn) {
+        if (turn == 0) put_many(store, content, puts, samples);
+        if (turn == 1) rivals->put_bare(content, puts);
+        if (turn == 2) rivals->put_by_store(content, puts);
     });
     store.end();
-    result.rows.push_back(summarize("store-get", store_samples));
-    if (cuda) {
-        cuda->end();
-        result.rows.push_back(summarize("cuda-ipc-get", cuda_samples));
-    }
+    result.store = summarize("store-get", samples.whole);
+    result.parts = {summarize("store-create", samples.create),
+                    summarize("store-write", samples.write), summarize("store-seal", samples.seal),
+                    summarize("store-told-and-got", samples.get)};
+    if (rivals) result.rivals = rivals->end();
     return result;
 }
 
@@ -185,21 +178,6 @@ void run_store_reader(Peer const& peer, Talk& orders) {
             std::span const word(&got.word, 1);
             buffer.read(std::as_writable_bytes(word), buffer.size() - word.size_bytes());
         }
-        orders.say(to_line(got));
-    }
-}
-
-void run_cuda_ipc_reader(Peer const& peer, Talk& orders) {
-    Device const device = Device::open(peer.device);
-    CudaIpc const cuda(device.info());
-    orders.say("ready");
-    for (std::string order; (order = orders.line(std::chrono::hours(1))) != "end";) {
-        GotBuffer got;
-        CudaIpc::Address const memory = cuda.open(from_hexadecimal(order));
-        got.at = time_now();
-        std::span const word(&got.word, 1);
-        cuda.copy_to_host(std::as_writable_bytes(word), memory + buffer_bytes - word.size_bytes());
-        cuda.close(memory);
         orders.say(to_line(got));
     }
 }

@@ -47,9 +47,11 @@ struct IpcHeld {
 
 // Buffers from one process to another.
 struct IpcBuffers {
-    std::size_t bytes = 0;             // of each
-    std::vector<LatencySummary> rows;  // store-get; cuda-ipc-get
-    std::string why_no_cuda_ipc;       // empty where that was measured
+    std::size_t bytes = 0;  // of each
+    LatencySummary store;
+    std::vector<LatencySummary> parts;   // of what the store takes
+    std::vector<LatencySummary> rivals;  // cuda-ipc-get, cuda-ipc-store-get; or none
+    std::string why_no_cuda_ipc;         // empty where that was measured
 };
 
 struct ClientKills {

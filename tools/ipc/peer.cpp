@@ -160,7 +160,9 @@ void run_peer(Peer const& peer) {
         {"owner", run_owner},
         {"store", run_store},
         {"store-get", run_store_reader},
-        {"cuda-ipc-get", run_cuda_ipc_reader}};
+        {"cuda-ipc-get", run_cuda_ipc_reader},
+        {"cuda-ipc-store", run_cuda_ipc_store},
+        {"cuda-ipc-store-get", run_cuda_ipc_store_reader}};
     auto const role = roles.find(peer.role);
     if (role == roles.end()) throw UsageError("ipc", "there is no role " + peer.role);
     Talk orders(FileDescriptor(::dup(STDIN_FILENO)));

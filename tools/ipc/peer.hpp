@@ -17,8 +17,9 @@ struct Peer {
     // "caller": calls when it is told to, and tells how long that took. "visit": attaches when it
     // is told to, calls once, and ends when it is told to. "client": attaches when it is told to,
     // and calls all the time. "ledger": the same at one owner after another, at once. "owner": has
-    // a kernel and serves. "store": has a store of buffers. "store-get", "cuda-ipc-get": gets each
-    // buffer that it is told of, and tells when it had it.
+    // a kernel and serves. "store": has a store of buffers. "cuda-ipc-store": the same as vineyard
+    // has it. "store-get", "cuda-ipc-get", "cuda-ipc-store-get": gets each buffer that it is told
+    // of, and tells when it had it.
     std::string role;
     std::filesystem::path path;  // of the socket
     std::uint64_t number = 0;    // of a client; of an owner how many blocks it has
@@ -49,5 +50,7 @@ void run_owner(Peer const& peer, Talk& orders);
 void run_store(Peer const& peer, Talk& orders);
 void run_store_reader(Peer const& peer, Talk& orders);
 void run_cuda_ipc_reader(Peer const& peer, Talk& orders);
+void run_cuda_ipc_store(Peer const& peer, Talk& orders);
+void run_cuda_ipc_store_reader(Peer const& peer, Talk& orders);
 
 }  // namespace carillon::tool
