@@ -7,7 +7,6 @@
 
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/device_access.hpp"
-#include "cpu/copy.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {
@@ -23,7 +22,7 @@ void BufferView::write(std::size_t offset, void const* from, std::size_t size) c
 void BufferView::read(void* to, std::size_t offset, std::size_t size) const {
     if (sync() != nullptr) sync()->invalidate(host() + offset, size);
     if (write_combining_) {
-        stream_load(static_cast<std::byte*>(to), host() + offset, size);
+        stream_load(to, host() + offset, size);
     } else {
         std::memcpy(to, host() + offset, size);
     }
