@@ -53,7 +53,8 @@ namespace carillon::detail {
     X(cuModuleEnumerateFunctions)           \
     X(cuFuncLoad)                           \
     X(cuFuncIsLoaded)                       \
-    X(cuMemGetHandleForAddressRange)
+    X(cuMemGetHandleForAddressRange)        \
+    X(cuPointerGetAttribute)
 
 struct CudaDriver {
 #define CARILLON_MEMBER(name) decltype(&::name) name = nullptr;
