@@ -80,8 +80,10 @@ class DmaBufRange final : public Allocation {
 };
 
 void require_dma_bufs(CudaContext const& context) {
-    if (CudaDriver::get().cuMemGetHandleForAddressRange == nullptr ||
-        context.attribute(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) == 0) {
+    if (CudaDriver::get().cuMemGetHandleForAddressRange == nullptr) {
+        throw UnsupportedError("dlsym", "libcuda.so.1 has no cuMemGetHandleForAddressRange");
+    }
+    if (context.attribute(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) == 0) {
         throw UnsupportedError("cuMemGetHandleForAddressRange",
                                "this driver exports no dma-buf of this GPU's memory");
     }

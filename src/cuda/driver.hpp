@@ -38,6 +38,7 @@ namespace carillon::detail {
     X(cuMemFreeHost)                     \
     X(cuMemHostRegister)                 \
     X(cuMemHostUnregister)               \
+    X(cuPointerGetAttribute)             \
     X(cuStreamCreate)                    \
     X(cuStreamDestroy)                   \
     X(cuStreamQuery)                     \
@@ -53,8 +54,7 @@ namespace carillon::detail {
     X(cuModuleEnumerateFunctions)           \
     X(cuFuncLoad)                           \
     X(cuFuncIsLoaded)                       \
-    X(cuMemGetHandleForAddressRange)        \
-    X(cuPointerGetAttribute)
+    X(cuMemGetHandleForAddressRange)
 
 struct CudaDriver {
 #define CARILLON_MEMBER(name) decltype(&::name) name = nullptr;

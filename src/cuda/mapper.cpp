@@ -95,6 +95,17 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     return choice;
 }
 
+void require_device_memory(CudaRange const& range, std::string_view call) {
+    auto const& cuda = CudaDriver::get();
+    CUmemorytype type{};
+    CUresult const result =
+        cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, range.address);
+    if (result != CUDA_ERROR_INVALID_VALUE) cuda.check(result, "cuPointerGetAttribute");
+    if (result != CUDA_SUCCESS || type != CU_MEMORYTYPE_DEVICE) {
+        throw UsageError(call, fmt::format("{:#x} is no address of a GPU's memory", range.address));
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDescriptor /*fd*/,
@@ -105,15 +116,8 @@ std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDe
 
 std::unique_ptr<Allocation> map_range(CudaRange const& range) {
     constexpr char const* call = "Device::map";
-    auto const& cuda = CudaDriver::get();
-    CUmemorytype type{};
     ContextScope const scope(*range.context);
-    if (cuda.cuPointerGetAttribute != nullptr &&
-        (cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, range.address) !=
-             CUDA_SUCCESS ||
-         type != CU_MEMORYTYPE_DEVICE)) {
-        throw UsageError(call, fmt::format("{:#x} is no address of a GPU's memory", range.address));
-    }
+    require_device_memory(range, call);
     if (range.address % CudaBuffer::page != 0) {
         throw UsageError(call, fmt::format("{:#x} is no multiple of 64 KiB", range.address));
     }

@@ -33,12 +33,12 @@ bool Device::oversubscribed(unsigned blocks) const {
 
 Memory Device::allocate(std::size_t size) const {
     prepare_to_allocate("Device::allocate", size, *backend_);
-    auto allocation = backend_->allocate(size);
-    if (allocation->coherent) {
-        allocation->listed.emplace(allocation->device, allocation->host, size,
-                                   traits().write_combining);
+    Memory memory(backend_, backend_->allocate(size));
+    if (memory.coherent()) {
+        memory.allocation_->listed.emplace(memory.device_ptr(), memory.host_ptr(), size,
+                                           traits().write_combining);
     }
-    return {backend_, std::move(allocation)};
+    return memory;
 }
 
 Memory Device::map(void* device_address, std::size_t size) const {
