@@ -14,8 +14,9 @@ namespace {
 class DmaBufMapping {
    public:
     DmaBufMapping(CudaContext const& context, CUdeviceptr address, std::size_t size)
-        : size_(size), fd_(export_range(context, address, size)) {
-        host_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+        : size_(size),
+          fd_(export_range(context, address, size)),
+          host_(::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0)) {
         if (host_ == MAP_FAILED) throw SystemError("mmap of a dma-buf", errno);
     }
     ~DmaBufMapping() { ::munmap(host_, size_); }
@@ -43,7 +44,7 @@ class DmaBufMapping {
 
     std::size_t size_;
     FileDescriptor fd_;
-    void* host_ = nullptr;
+    void* host_;
 };
 
 class DmaBufAllocation final : public Allocation {
