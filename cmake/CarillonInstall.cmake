@@ -58,20 +58,23 @@ set_target_properties(carillon PROPERTIES VERSION ${PROJECT_VERSION}
 
 # The libraries for C, each with a file for pkg-config.
 if(TARGET carillon_c)
-  install(TARGETS carillon_c carillon_vkgdr EXPORT carillonTargets COMPONENT dev
+  install(TARGETS carillon_c carillon_vkgdr carillon_gdrapi EXPORT carillonTargets COMPONENT dev
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(FILES include/carillon.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev)
   install(DIRECTORY include/carillon/compat DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/carillon"
           COMPONENT dev)
-  target_include_directories(
-    carillon_vkgdr INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/carillon/compat>")
+  foreach(target carillon_vkgdr carillon_gdrapi)
+    target_include_directories(
+      ${target} INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/carillon/compat>")
+  endforeach()
   if(NOT CARILLON_IS_STATIC)
-    set_target_properties(carillon_c carillon_vkgdr PROPERTIES INSTALL_RPATH "$ORIGIN")
+    set_target_properties(carillon_c carillon_vkgdr carillon_gdrapi PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
-  configure_file(cmake/carillon-c.pc.in "${generated}/carillon-c.pc" @ONLY)
-  configure_file(cmake/carillon-vkgdr.pc.in "${generated}/carillon-vkgdr.pc" @ONLY)
-  install(FILES "${generated}/carillon-c.pc" "${generated}/carillon-vkgdr.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
-          COMPONENT dev)
+  foreach(name c vkgdr gdrapi)
+    configure_file(cmake/carillon-${name}.pc.in "${generated}/carillon-${name}.pc" @ONLY)
+    install(FILES "${generated}/carillon-${name}.pc"
+            DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
+  endforeach()
 endif()
 
 if(TARGET carillon_command)

@@ -102,6 +102,14 @@ class Device {
     [[nodiscard]] Memory register_host(std::span<std::byte> bytes,
                                        std::shared_ptr<void const> owner = {}) const;
 
+    // GPU memory that the program has got from CUDA itself (cudaMalloc, cuMemAlloc), mapped into
+    // the CPU: `size` bytes from an address on that is a multiple of 64 KiB. What lies there stays.
+    // It is freed by whoever got it, once the Memory has gone. Works where the driver lets its
+    // dma-bufs be mapped, or gdrcopy's kernel module is loaded; what allocate() gives is mapped
+    // everywhere. Throws UsageError for no address of this device's, UnsupportedError with the
+    // reasons where there is no way to map it, CudaError.
+    [[nodiscard]] Memory map(void* device_address, std::size_t size) const;
+
     // How the CPU stores into this device's memory.
     [[nodiscard]] HostStores stores() const;
     // Chooses another way, for tests and measurements, for rings that are made from now on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/copy.hpp"
+#include "carillon/copy.hpp"
 
 #include <immintrin.h>
 
@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "carillon/copy.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "cpu/stores.hpp"
 
@@ -81,11 +80,14 @@ void load_part(std::byte* to, std::byte const* from, std::size_t size) {
 
 }  // namespace
 
-void detail::stream_load(std::byte* to, std::byte const* from, std::size_t size) {
+void stream_load(void* where, void const* there, std::size_t size) noexcept {
     if (CARILLON_THREAD_SANITIZER != 0) {  // it does not see streaming loads
-        std::memcpy(to, from, size);
+        if (size != 0) std::memcpy(where, there, size);
         return;
     }
+    if (size == 0) return;
+    auto* to = static_cast<std::byte*>(where);
+    auto const* from = static_cast<std::byte const*>(there);
     // A streaming load may be answered from a buffer that was filled before others wrote, and must
     // not overtake this thread's own streaming stores.
     _mm_mfence();

@@ -196,6 +196,9 @@ class CudaBackend final : public Backend {
     std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size) override {
         return memory_->import(context_, std::move(fd), size);
     }
+    std::unique_ptr<Allocation> map(void* device_address, std::size_t size) override {
+        return map_range({context_, reinterpret_cast<CUdeviceptr>(device_address), size});
+    }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
 
    private:

@@ -13,8 +13,13 @@ namespace carillon::detail {
 // GPU memory from CUDA, in whole pages of the GPU, which is what can be mapped into the CPU.
 class CudaBuffer {
    public:
+    static constexpr std::size_t page = std::size_t{1} << 16U;
+    [[nodiscard]] static std::size_t whole_pages(std::size_t bytes) {
+        return (bytes + page - 1) / page * page;
+    }
+
     CudaBuffer(std::shared_ptr<CudaContext> context, std::size_t bytes)
-        : context_(std::move(context)), size_((bytes + page - 1) / page * page) {
+        : context_(std::move(context)), size_(whole_pages(bytes)) {
         auto const& cuda = CudaDriver::get();
         ContextScope const scope(*context_);
         CUresult const result = cuda.cuMemAlloc(&allocated_, size_ + page);
@@ -36,8 +41,6 @@ class CudaBuffer {
     [[nodiscard]] std::size_t size() const { return size_; }
 
    private:
-    static constexpr std::size_t page = std::size_t{1} << 16U;
-
     std::shared_ptr<CudaContext> context_;
     std::size_t size_;
     CUdeviceptr allocated_ = 0;

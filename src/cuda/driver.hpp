@@ -38,6 +38,7 @@ namespace carillon::detail {
     X(cuMemFreeHost)                     \
     X(cuMemHostRegister)                 \
     X(cuMemHostUnregister)               \
+    X(cuPointerGetAttribute)             \
     X(cuStreamCreate)                    \
     X(cuStreamDestroy)                   \
     X(cuStreamQuery)                     \

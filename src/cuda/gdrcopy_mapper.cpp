@@ -16,6 +16,14 @@ namespace {
 
 constexpr char const* device_file = "/dev/gdrdrv";
 
+// Or its own calls of itself would be those of libcarillon_gdrapi, in a program that is linked with
+// that. The address sanitizer refuses such libraries.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int own_names_first = 0;
+#else
+constexpr int own_names_first = RTLD_DEEPBIND;
+#endif
+
 struct GdrHandle {
     unsigned long number;
 };
@@ -24,7 +32,7 @@ struct GdrHandle {
 class GdrLibrary {
    public:
     GdrLibrary() {
-        void* const library = ::dlopen("libgdrapi.so.2", RTLD_NOW | RTLD_LOCAL);
+        void* const library = ::dlopen("libgdrapi.so.2", RTLD_NOW | RTLD_LOCAL | own_names_first);
         if (library == nullptr) {
             throw UnsupportedError("dlopen(libgdrapi.so.2)", "gdrcopy's library is not installed");
         }
@@ -69,47 +77,76 @@ class GdrLibrary {
     int (*close_)(void*) = nullptr;
 };
 
-class GdrAllocation final : public Allocation {
+// A range of CUDA's memory, whole pages of it, pinned and mapped.
+class GdrMapping {
    public:
-    GdrAllocation(std::shared_ptr<GdrLibrary const> gdr, ContextPtr const& context,
-                  std::size_t bytes)
-        : gdr_(std::move(gdr)), buffer_(context, bytes) {
+    GdrMapping(std::shared_ptr<GdrLibrary const> gdr, CUdeviceptr address, std::size_t size)
+        : gdr_(std::move(gdr)), size_(size) {
         std::lock_guard const lock(gdr_->mutex);
-        GdrLibrary::check(
-            gdr_->pin(gdr_->session, buffer_.address(), buffer_.size(), 0, 0, &handle_),
-            "gdr_pin_buffer");
-        int const error = gdr_->map(gdr_->session, handle_, &host, buffer_.size());
+        GdrLibrary::check(gdr_->pin(gdr_->session, address, size_, 0, 0, &handle_),
+                          "gdr_pin_buffer");
+        int const error = gdr_->map(gdr_->session, handle_, &host_, size_);
         if (error != 0) gdr_->unpin(gdr_->session, handle_);
         GdrLibrary::check(error, "gdr_map");
-        device = reinterpret_cast<void*>(buffer_.address());
-        size = bytes;
-        std::memset(host, 0, bytes);
     }
     // In this order: the module has had faults where a mapping outlived its session.
-    ~GdrAllocation() override {
+    ~GdrMapping() {
         std::lock_guard const lock(gdr_->mutex);
-        gdr_->unmap(gdr_->session, handle_, host, buffer_.size());
+        gdr_->unmap(gdr_->session, handle_, host_, size_);
         gdr_->unpin(gdr_->session, handle_);
     }
-    GdrAllocation(GdrAllocation const&) = delete;
-    GdrAllocation& operator=(GdrAllocation const&) = delete;
+    GdrMapping(GdrMapping const&) = delete;
+    GdrMapping& operator=(GdrMapping const&) = delete;
+
+    [[nodiscard]] void* host() const { return host_; }
+
+   private:
+    std::shared_ptr<GdrLibrary const> gdr_;
+    std::size_t size_;
+    GdrHandle handle_{};
+    void* host_ = nullptr;
+};
+
+class GdrAllocation : public Allocation {
+   public:
+    GdrAllocation(std::shared_ptr<GdrLibrary const> gdr, CUdeviceptr address, std::size_t bytes)
+        : mapping_(std::move(gdr), address, CudaBuffer::whole_pages(bytes)) {
+        host = mapping_.host();
+        device = reinterpret_cast<void*>(address);
+        size = bytes;
+    }
 
     FileDescriptor export_fd() const override {
         throw UnsupportedError("Memory::export_fd", "memory mapped by gdrcopy has no descriptor");
     }
 
    private:
-    std::shared_ptr<GdrLibrary const> gdr_;
-    CudaBuffer buffer_;
-    GdrHandle handle_{};
+    GdrMapping mapping_;
 };
+
+// A base, so that the memory is freed after its mapping has gone.
+struct OwnBuffer {
+    CudaBuffer buffer;
+};
+class GdrBuffer final : private OwnBuffer, public GdrAllocation {
+   public:
+    GdrBuffer(std::shared_ptr<GdrLibrary const> gdr, ContextPtr const& context, std::size_t bytes)
+        : OwnBuffer{CudaBuffer(context, bytes)},
+          GdrAllocation(std::move(gdr), buffer.address(), bytes) {
+        std::memset(host, 0, bytes);
+    }
+};
+
+void require_device_file() {
+    if (::access(device_file, R_OK | W_OK) != 0) throw SystemError(device_file, errno);
+}
 
 class GdrMapper final : public Mapper {
    public:
     void describe(DeviceInfo& info) const override { info.memory_source = MemorySource::gdrcopy; }
     std::unique_ptr<Allocation> allocate(ContextPtr const& context,
                                          std::size_t size) const override {
-        return std::make_unique<GdrAllocation>(gdr_, context, size);
+        return std::make_unique<GdrBuffer>(gdr_, context, size);
     }
 
    private:
@@ -120,8 +157,18 @@ class GdrMapper final : public Mapper {
 
 std::unique_ptr<Mapper> make_gdrcopy_mapper(ContextPtr const& /*context*/,
                                             DeviceOptions const& /*options*/) {
-    if (::access(device_file, R_OK | W_OK) != 0) throw SystemError(device_file, errno);
+    require_device_file();
     return std::make_unique<GdrMapper>();
+}
+
+std::unique_ptr<Allocation> map_through_gdrcopy(CudaRange const& range) {
+    require_device_file();
+    static std::weak_ptr<GdrLibrary const> session;  // of all ranges
+    static std::mutex mutex;
+    std::lock_guard const lock(mutex);
+    auto gdr = session.lock();
+    if (gdr == nullptr) session = gdr = std::make_shared<GdrLibrary const>();
+    return std::make_unique<GdrAllocation>(std::move(gdr), range.address, range.size);
 }
 
 }  // namespace carillon::detail

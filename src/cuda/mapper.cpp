@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "cuda/cuda_buffer.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -25,6 +26,13 @@ struct Way {
 constexpr std::array<Way, 3> ways{{{"Vulkan", &make_vulkan_mapper},
                                    {"dma-buf", &make_dma_buf_mapper},
                                    {"gdrcopy", &make_gdrcopy_mapper}}};
+
+struct MapsRange {
+    std::string_view name;
+    std::unique_ptr<Allocation> (*map)(CudaRange const&);
+};
+constexpr std::array<MapsRange, 2> maps_ranges{
+    {{"dma-buf", &map_through_dma_buf}, {"gdrcopy", &map_through_gdrcopy}}};
 
 // The way that was found, or why there is none.
 struct Choice {
@@ -87,12 +95,43 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
     return choice;
 }
 
+void require_device_memory(CudaRange const& range, std::string_view call) {
+    auto const& cuda = CudaDriver::get();
+    CUmemorytype type{};
+    CUresult const result =
+        cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, range.address);
+    if (result != CUDA_ERROR_INVALID_VALUE) cuda.check(result, "cuPointerGetAttribute");
+    if (result != CUDA_SUCCESS || type != CU_MEMORYTYPE_DEVICE) {
+        throw UsageError(call, fmt::format("{:#x} is no address of a GPU's memory", range.address));
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Allocation> Mapper::import(ContextPtr const& /*context*/, FileDescriptor /*fd*/,
                                            std::size_t /*size*/) const {
     throw UnsupportedError("import memory",
                            "this GPU's memory is none that another process exports");
+}
+
+std::unique_ptr<Allocation> map_range(CudaRange const& range) {
+    constexpr char const* call = "Device::map";
+    ContextScope const scope(*range.context);
+    require_device_memory(range, call);
+    if (range.address % CudaBuffer::page != 0) {
+        throw UsageError(call, fmt::format("{:#x} is no multiple of 64 KiB", range.address));
+    }
+    std::string why_not;
+    for (MapsRange const& way : maps_ranges) {
+        try {
+            return way.map(range);
+        } catch (DeviceFaultError const&) {  // nothing of this context works any more
+            throw;
+        } catch (Error const& error) {
+            why_not += fmt::format("{}: {}; ", way.name, error.what());
+        }
+    }
+    throw UnsupportedError(call, why_not + "memory of Device::allocate is mapped everywhere");
 }
 
 std::shared_ptr<Mapper const> choose_mapper(ContextPtr const& context, DeviceOptions const& options,

@@ -47,6 +47,20 @@ class Mapper {
 // Page-locked host memory: the GPU polls it across the bus.
 [[nodiscard]] std::unique_ptr<Mapper> make_host_mapper();
 
+// Of memory that the program has got from CUDA itself.
+struct CudaRange {
+    ContextPtr context;
+    CUdeviceptr address;  // a multiple of the GPU's pages
+    std::size_t size;
+};
+// The last two of these ways, for it: it keeps what lies there, and is not freed. Throw whatever
+// shows that the way is closed here.
+[[nodiscard]] std::unique_ptr<Allocation> map_through_dma_buf(CudaRange const& range);
+[[nodiscard]] std::unique_ptr<Allocation> map_through_gdrcopy(CudaRange const& range);
+// By the first of them that is open. Throws UsageError where CUDA does not know the address,
+// UnsupportedError with the reasons where none is open.
+[[nodiscard]] std::unique_ptr<Allocation> map_range(CudaRange const& range);
+
 // Page-locked host memory for `call`.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
                                                                std::string_view call);

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "carillon/detail/access/range_sync.hpp"
 #include "carillon/memory.hpp"
+#include "device/mapped_ranges.hpp"
 
 namespace carillon::detail {
 
@@ -20,6 +22,7 @@ class Allocation : public RangeSync {
     std::size_t atom_size = 1;
     std::shared_ptr<void const> owner;  // of memory that is the caller's, until it is unregistered
     std::unique_ptr<Allocation> next;   // while it is retired
+    std::optional<ListedRange> listed;  // while it is Memory that Device::allocate gave
 
     void flush(void const* /*where*/, std::size_t /*size*/) const override {}
     void invalidate(void const* /*where*/, std::size_t /*size*/) const override {}

@@ -16,6 +16,11 @@ std::unique_ptr<Allocation> Backend::import(FileDescriptor /*fd*/, std::size_t /
     throw UnsupportedError("import memory", info_.name + " has no way to another process's memory");
 }
 
+std::unique_ptr<Allocation> Backend::map(void* /*device_address*/, std::size_t /*size*/) {
+    throw UnsupportedError("Device::map",
+                           info_.name + " has no memory but what Device::allocate gives");
+}
+
 void Backend::set_own_stores() {
     // What is mapped as the CPU's own memory needs none of the ways around write-combining.
     set_stores(traits_.write_combining ? best_mapped_stores() : HostStores{});

@@ -34,6 +34,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
     // them are already.
     [[nodiscard]] virtual std::unique_ptr<Allocation> register_host(
         std::span<std::byte> bytes, std::shared_ptr<void const> owner) = 0;
+    // What the program has got of CUDA's memory itself. Throws UnsupportedError where that cannot
+    // be, UsageError, CudaError.
+    [[nodiscard]] virtual std::unique_ptr<Allocation> map(void* device_address, std::size_t size);
     // Memory of this device that another process has exported as Allocation::export_fd() does,
     // `size` bytes there. Throws UnsupportedError where that cannot be, UsageError, CudaError,
     // VulkanError.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "carillon/error.hpp"
-#include "cpu/copy.hpp"
 #include "error/range.hpp"
 
 namespace carillon {
@@ -31,8 +30,7 @@ void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t o
     detail::require_range("copy_from_device", offset, to.size(), from.size());
     if (to.empty()) return;
     from.invalidate(offset, to.size());
-    detail::stream_load(to.data(), static_cast<std::byte const*>(from.host_ptr()) + offset,
-                        to.size());
+    stream_load(to.data(), static_cast<std::byte const*>(from.host_ptr()) + offset, to.size());
 }
 
 }  // namespace carillon

@@ -7,7 +7,6 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/machine/x86.hpp"
-#include "cpu/copy.hpp"
 #include "cpu/cpu.hpp"
 #include "os/thread.hpp"
 
@@ -20,6 +19,10 @@ constexpr unsigned looks_between_clocks = 64;
 
 void store_piece(std::byte* to, std::byte const* from, std::size_t size) {
     stream_copy(best_copy_stores(), to, from, size);
+}
+
+void load_piece(std::byte* to, std::byte const* from, std::size_t size) {
+    stream_load(to, from, size);
 }
 
 }  // namespace
@@ -62,7 +65,7 @@ void CopyTeam::store(std::byte* to, std::byte const* from, std::size_t size) noe
 }
 
 void CopyTeam::load(std::byte* to, std::byte const* from, std::size_t size) noexcept {
-    copy(&stream_load, to, from, size);
+    copy(&load_piece, to, from, size);
 }
 
 void CopyTeam::copy(Copy how, std::byte* to, std::byte const* from, std::size_t size) noexcept {

@@ -33,7 +33,22 @@ bool Device::oversubscribed(unsigned blocks) const {
 
 Memory Device::allocate(std::size_t size) const {
     prepare_to_allocate("Device::allocate", size, *backend_);
-    return {backend_, backend_->allocate(size)};
+    Memory memory(backend_, backend_->allocate(size));
+    if (memory.coherent()) {
+        memory.allocation_->listed.emplace(memory.device_ptr(), memory.host_ptr(), size,
+                                           traits().write_combining);
+    }
+    return memory;
+}
+
+Memory Device::map(void* device_address, std::size_t size) const {
+    constexpr char const* call = "Device::map";
+    if (device_address == nullptr || size == 0) {
+        throw UsageError(call, fmt::format("{} bytes at {}", size, device_address));
+    }
+    detail::require_addressable(call, size);
+    backend_->mark().require_own(call);
+    return {backend_, backend_->map(device_address, size)};
 }
 
 Memory Device::allocate_host(std::size_t size) const {

@@ -153,6 +153,20 @@ def c():
     expect(run(WORK / "build/consumer_c").strip(), "42, emulated, in C")
 
 
+def gdrcopys():
+    """A program for gdrcopy, by pkg-config, with the library beside it."""
+    need("pkg-config", "cc")
+    if CACHE.get("CARILLON_C") != "ON":
+        skip("this build has no library for C")
+    files = next(TREE.rglob("carillon-gdrapi.pc")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "carillon-gdrapi",
+                PKG_CONFIG_PATH=str(files)).split()
+    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic",
+        SOURCE / "examples/pin_memory.c", "-o", WORK / "program", *flags,
+        f"-Wl,-rpath,{files.parent}")
+    expect(run(WORK / "program", CARILLON_DEVICE="emulated").strip(), "to the device and back")
+
+
 def pkgConfig():
     need("pkg-config")
     said, _ = pkg_config_says(TREE)

@@ -159,6 +159,40 @@ class CommandTest(unittest.TestCase):
             self.assertGreater(row["p50_ns"], 0)
             self.assertAlmostEqual(row["gb_per_s"], row["bytes"] / row["p50_ns"], places=6)
 
+    def test_copy_prints_what_gdrcopys_programs_print(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "copy.json"
+            result = run("copy", "--gdrcopy", "--device", "emulated", "--largest", "131072",
+                         "--json", str(path))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            report = json.loads(path.read_text())
+        self.assertIn("EMULATED", result.stdout)
+        self.assertIn("write BW: ", result.stdout)
+        self.assertIn("read BW: ", result.stdout)
+        self.assertTrue(report["environment"]["emulated"])
+        sizes = [2 ** power for power in range(18)]
+        for name in ("gdr_copy_to_mapping", "gdr_copy_from_mapping"):
+            rows = [row for row in report["results"] if row["name"] == name]
+            self.assertEqual([row["bytes"] for row in rows], sizes)
+            for row in rows:
+                self.assertGreater(row["iterations"], 0)
+                self.assertAlmostEqual(row["mb_per_s"] * row["average_us"] * 1.048576,
+                                       row["bytes"], delta=0.001 * row["bytes"])
+        self.assert_fails(run("copy", "--gdrcopy", "--rounds", "2"), 2, "--rounds")
+
+    def test_verify_of_data_prints_a_line_a_check(self):
+        result = run("verify", "--data", "--device", "emulated", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIn("EMULATED", result.stderr)
+        checks = report["checks"]
+        self.assertEqual({check["shape"] for check in checks},
+                         {"words", "lines", "unaligned", "megabyte"})
+        self.assertEqual({check["direction"] for check in checks},
+                         {"cpu-to-device", "device-to-cpu"})
+        self.assertEqual(sum(check["failed"] for check in checks), 0)
+        self.assertEqual(result.stderr.count("passed "), len(checks))
+
     def test_tune_keeps_a_profile_unless_told_not_to(self):
         with tempfile.TemporaryDirectory() as folder:
             profiles = pathlib.Path(folder) / "new"

@@ -7,8 +7,10 @@
 
 #include <cstring>
 
+#include "carillon/detail/host/mapped_range.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
@@ -58,6 +60,47 @@ TEST_F(EmulatedMemoryTest, infoSaysThatItIsEmulated) {
     EXPECT_NE(device_.info().name.find("emulated"), std::string::npos);
     EXPECT_EQ(device_.info().why_emulated, "");  // it was asked for
     EXPECT_FALSE(device_.info().compute_capability.has_value());
+}
+
+[[nodiscard]] std::uint64_t address_of(Memory const& memory) {
+    return reinterpret_cast<std::uint64_t>(memory.device_ptr());
+}
+
+// As libraries do that are given nothing but the device's address.
+TEST_F(EmulatedMemoryTest, mappingIsFoundByTheDevicesAddressUntilTheMemoryGoes) {
+    Memory memory = device_.allocate(5000);
+    std::uint64_t const address = address_of(memory);
+    auto const found = detail::find_mapped(address + 4999, 1);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->device, address);
+    EXPECT_EQ(found->size, 5000U);
+    EXPECT_EQ(found->host, memory.host_ptr());
+    EXPECT_EQ(found->write_combining, 0U);
+    EXPECT_EQ(*found->gone, found->seen);
+    Memory const moved = std::move(memory);
+    EXPECT_TRUE(detail::find_mapped(address, 5000).has_value());
+    EXPECT_FALSE(detail::find_mapped(address, 5001).has_value());
+    EXPECT_FALSE(detail::find_mapped(address + 1, 5000).has_value());
+    EXPECT_FALSE(detail::find_mapped(address, ~std::uint64_t{0}).has_value());
+}
+
+TEST_F(EmulatedMemoryTest, mappingOfMemoryThatHasGoneIsNotFound) {
+    Memory memory = device_.allocate(4096);
+    std::uint64_t const address = address_of(memory);
+    auto const found = detail::find_mapped(address, 1);
+    ASSERT_TRUE(found.has_value());
+    memory = Memory();
+    EXPECT_NE(*found->gone, found->seen);
+    EXPECT_FALSE(detail::find_mapped(address, 1).has_value());
+    EXPECT_FALSE(detail::find_mapped(address_of(device_.allocate_host(64)), 64).has_value());
+}
+
+TEST_F(EmulatedMemoryTest, mapsNoMemoryButItsOwn) {
+    Memory const memory = device_.allocate(64);
+    CARILLON_EXPECT_ERROR(device_.map(memory.device_ptr(), 64), UnsupportedError,
+                          "no memory but what Device::allocate gives");
+    CARILLON_EXPECT_ERROR(device_.map(nullptr, 64), UsageError, "64 bytes at");
+    CARILLON_EXPECT_ERROR(device_.map(memory.device_ptr(), 0), UsageError, "0 bytes at");
 }
 
 }  // namespace

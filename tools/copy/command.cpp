@@ -5,6 +5,7 @@
 
 #include "command/common.hpp"
 #include "copy/copy.hpp"
+#include "copy/gdrcopy.hpp"
 #include "report/environment.hpp"
 
 namespace carillon::tool {
@@ -14,14 +15,30 @@ class CopyCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        command_line.add_option("--rounds", options_.rounds, "in which the measures take turns")
-            ->check(CLI::Range(1U, 1000U));
+        auto* const rounds =
+            command_line
+                .add_option("--rounds", options_.rounds, "in which the measures take turns")
+                ->check(CLI::Range(1U, 1000U));
         command_line.add_option("--largest", options_.largest, "copy, in bytes")
             ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30));
+        command_line
+            .add_flag("--gdrcopy", gdrcopy_,
+                      "Carillon's copies alone, in the columns of gdrcopy's copylat and copybw")
+            ->excludes(rounds);
     }
 
     void run() override {
         Device const device = common_.open();
+        gdrcopy_ ? run_as_gdrcopy(device) : run_all(device);
+    }
+
+   private:
+    void run_as_gdrcopy(Device const& device) const {
+        std::vector<GdrcopyRow> const rows = run_gdrcopy(device, options_.largest, show_progress);
+        common_.print(headline(device.info()) + gdrcopy_table(rows));
+        common_.write({{"results", json_array(rows)}}, device.info());
+    }
+    void run_all(Device const& device) const {
         std::vector<CopyResult> const copies = run_copy(device, options_, show_progress);
         common_.print(
             fmt::format("{}copies, each until its bytes are on their way, there or here\n{}",
@@ -32,9 +49,9 @@ class CopyCommand final : public Command {
         common_.write({{"environment", env}, {"results", json_array(copies)}});
     }
 
-   private:
     CommonOptions common_;
     CopyOptions options_;
+    bool gdrcopy_ = false;
 };
 
 }  // namespace

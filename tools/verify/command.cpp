@@ -3,6 +3,7 @@
 
 #include "command/common.hpp"
 #include "report/environment.hpp"
+#include "verify/mapping_data.hpp"
 #include "verify/report.hpp"
 
 namespace carillon::tool {
@@ -16,19 +17,32 @@ class VerifyCommand final : public Command {
             ->check(CLI::Range(1U, 86'400U));
         command_line.add_option("--threads", options_.threads, "of the CPU's side")
             ->check(CLI::Range(1U, most_verify_threads));
+        command_line.add_flag("--data", data_,
+                              "only whether copies through the mapping are whole, both ways");
     }
 
     void run() override {
         Device const device = common_.open();
+        data_ ? check_data(device) : run_tests(device);
+    }
+
+   private:
+    void check_data(Device const& device) const {
+        std::vector<DataCheck> const checks = check_mapping_data(device, show_progress);
+        common_.print(headline(device.info()) + data_table(checks));
+        common_.write({{"checks", json_array(checks)}}, device.info());
+        require_no_failure(checks);
+    }
+    void run_tests(Device const& device) const {
         VerifyResult const result = run_verify(device, options_, show_progress);
         common_.print(headline(device.info()) + verify_table(result));
         common_.write(to_json(result), device.info());
         require_no_violation(result);
     }
 
-   private:
     CommonOptions common_;
     VerifyOptions options_;
+    bool data_ = false;
 };
 
 }  // namespace

@@ -228,6 +228,17 @@ CUresult cuMemHostUnregister(void* where) {
     if (registered.erase(where) == 0) std::abort();
     CARILLON_DO_BUT_FAIL_IF_DUE(cuMemHostUnregister);
 }
+CUresult cuPointerGetAttribute(void* value, CUpointer_attribute, CUdeviceptr where) {
+    CARILLON_FAIL_IF_DUE(cuPointerGetAttribute);
+    std::lock_guard const lock(mutex);
+    auto const after = mappings.upper_bound(where);
+    if (after == mappings.begin()) return CUDA_ERROR_INVALID_VALUE;
+    auto const& [begin, size] = *std::prev(after);
+    if (where - begin >= size) return CUDA_ERROR_INVALID_VALUE;
+    CUmemorytype const type = CU_MEMORYTYPE_DEVICE;
+    std::memcpy(value, &type, sizeof(type));
+    return CUDA_SUCCESS;
+}
 // The range is put where the file can be mapped from.
 CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr where, std::size_t size,
                                        CUmemRangeHandleType, unsigned long long) {

@@ -18,6 +18,7 @@
 #include "support/environment.hpp"
 #include "support/eventually.hpp"
 #if CARILLON_HAVE_CUDA_H
+#include "cuda/driver.hpp"
 #include "edges/failures/cuda_stand_in.hpp"
 #endif
 
@@ -182,22 +183,49 @@ void shared_memory() {
     require(kernel.channel().call(14, patient) == 42, "a wrong reply");
     kernel.stop(patient);
 }
+// What the program has got of CUDA itself: it is mapped, and not freed.
+void memory_of_the_program() {
+    constexpr std::size_t page = 65536;
+    constexpr std::size_t size = 3 * page;
+    auto const& cuda = detail::CudaDriver::get();
+    if (cuda.cuMemGetHandleForAddressRange == nullptr) return;  // older ones have no way to it
+    CUdeviceptr got = 0;
+    cuda.check(cuda.cuMemAlloc(&got, size), "cuMemAlloc");
+    auto const free = [&](CUdeviceptr const* each) { cuda.cuMemFree(*each); };
+    std::unique_ptr<CUdeviceptr, decltype(free)> const freed(&got, free);
+    auto* const address = reinterpret_cast<char*>((got + page - 1) / page * page);
+    Device const device = Device::open("cuda:0:host");
+    {
+        Memory const memory = device.map(address, page + 10);
+        require(memory.host_ptr() != address && memory.size() == page + 10, "another range");
+        static_cast<char*>(memory.host_ptr())[page + 9] = 'x';
+    }
+    require(address[page + 9] == 'x', "another byte");
+    std::string text;
+    try {
+        (void)device.map(&text, 8);
+    } catch (UsageError const& error) {
+        text = error.what();
+    }
+    require(text.find("no address of a GPU's memory") != text.npos, "no error");
+}
 void current_context() { require(!Device::open("current").info().emulated, "another device"); }
 
 std::vector<FaultKind> const all{FaultKind::cuda, FaultKind::vulkan, FaultKind::system,
                                  FaultKind::thread, FaultKind::allocation};
 std::vector<FaultKind> const both{FaultKind::cuda, FaultKind::vulkan};
 
-INSTANTIATE_TEST_SUITE_P(Cuda, DriverFailureTest,
-                         testing::Values(Scenario{"hostMemory", &host_memory, all, 7},
-                                         Scenario{"mappedMemory", &mapped_memory, all, 7},
-                                         Scenario{"mappedServices", &mapped_services, both},
-                                         Scenario{"registeredMemory", &registered_memory, all, 7},
-                                         Scenario{"sharedMemory", &shared_memory, all, 7},
-                                         Scenario{"any", &any_device, both},
-                                         Scenario{"uuid", &by_uuid, both},
-                                         Scenario{"current", &current_context, both}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Cuda, DriverFailureTest,
+    testing::Values(Scenario{"hostMemory", &host_memory, all, 7},
+                    Scenario{"mappedMemory", &mapped_memory, all, 7},
+                    Scenario{"mappedServices", &mapped_services, both},
+                    Scenario{"registeredMemory", &registered_memory, all, 7},
+                    Scenario{"sharedMemory", &shared_memory, all, 7},
+                    Scenario{"memoryOfTheProgram", &memory_of_the_program, all, 7},
+                    Scenario{"any", &any_device, both}, Scenario{"uuid", &by_uuid, both},
+                    Scenario{"current", &current_context, both}),
+    name_of);
 #endif
 
 }  // namespace

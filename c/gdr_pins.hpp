@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is pinned, by its handle. A copy is given nothing but that, and is to find it without a
+// lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "carillon/compat/gdrapi.h"
+#include "carillon/detail/host/mapped_range.hpp"
+#include "carillon/memory.hpp"
+
+namespace carillon::c {
+
+// A range of device memory that is pinned, and mapped between gdr_map and gdr_unmap.
+struct Pinned {
+    gdr* of = nullptr;
+    std::uint64_t va = 0;
+    std::size_t size = 0;       // bytes
+    std::byte* host = nullptr;  // the CPU's address of va
+    bool write_combining = false;
+    std::size_t mapped = 0;  // bytes from va on; 0: none
+
+    Memory own;                   // the mapping, of what CUDA gave
+    detail::MappedRange whole{};  // what it is a part of, of Carillon's
+
+    // Whether the memory is still there.
+    [[nodiscard]] bool lives() {
+        std::atomic_ref seen(whole.seen);  // of several threads that copy
+        if (whole.gone == nullptr || *whole.gone == seen) return true;
+        auto const now = detail::find_mapped(va, size);
+        if (!now || now->host != whole.host || now->device != whole.device) return false;
+        seen = now->seen;
+        return true;
+    }
+    [[nodiscard]] bool maps(void const* where, std::size_t bytes) const {
+        auto const offset = static_cast<std::size_t>(static_cast<std::byte const*>(where) - host);
+        return offset <= mapped && bytes <= mapped - offset;
+    }
+};
+
+// Handles are never given twice: of one that was unpinned that is told.
+class PinTable {
+   public:
+    // The process's: a copy may be under way at its end.
+    static PinTable& get() {
+        static auto* const table = new PinTable;
+        return *table;
+    }
+
+    // Throws std::bad_alloc for the 2^20th at a time.
+    [[nodiscard]] unsigned long add(Pinned pinned) {
+        std::lock_guard const lock(mutex_);
+        std::size_t const index = free_index();
+        Slot& slot = (*chunks_[index / per_chunk])[index % per_chunk];
+        slot.pinned = std::move(pinned);
+        unsigned long const handle = ++given_ << index_bits | index;
+        slot.handle.store(handle, std::memory_order_release);
+        return handle;
+    }
+    // nullptr for none.
+    [[nodiscard]] Pinned* find(unsigned long handle) {
+        Slot* const slot = slot_of(handle);
+        return slot == nullptr ? nullptr : &slot->pinned;
+    }
+    // False for none. Whatever it holds is let go here.
+    bool remove(unsigned long handle) {
+        Pinned last;
+        std::lock_guard const lock(mutex_);
+        Slot* const slot = slot_of(handle);
+        if (slot == nullptr) return false;
+        slot->handle.store(0, std::memory_order_relaxed);
+        last = std::exchange(slot->pinned, {});
+        free_.push_back(handle & (most - 1));
+        return true;
+    }
+
+   private:
+    static constexpr unsigned index_bits = 20;
+    static constexpr std::size_t most = std::size_t{1} << index_bits;
+    static constexpr std::size_t per_chunk = 256;
+    struct Slot {
+        std::atomic<unsigned long> handle = 0;  // 0: free
+        Pinned pinned;
+    };
+    using Chunk = std::array<Slot, per_chunk>;
+
+    [[nodiscard]] Slot* slot_of(unsigned long handle) {
+        std::size_t const index = handle & (most - 1);
+        Chunk* const chunk = chunks_[index / per_chunk].load(std::memory_order_acquire);
+        if (chunk == nullptr || handle == 0) return nullptr;
+        Slot& slot = (*chunk)[index % per_chunk];
+        return slot.handle.load(std::memory_order_acquire) == handle ? &slot : nullptr;
+    }
+    [[nodiscard]] std::size_t free_index() {
+        if (!free_.empty()) {
+            std::size_t const index = free_.back();
+            free_.pop_back();
+            return index;
+        }
+        if (used_ == most) throw std::bad_alloc();
+        if (used_ % per_chunk == 0) chunks_[used_ / per_chunk] = new Chunk;
+        free_.reserve(used_ + 1);  // remove() fails for nothing
+        return used_++;
+    }
+
+    std::mutex mutex_;
+    std::array<std::atomic<Chunk*>, most / per_chunk> chunks_{};
+    std::vector<std::size_t> free_;
+    std::size_t used_ = 0;
+    unsigned long given_ = 0;
+};
+
+}  // namespace carillon::c

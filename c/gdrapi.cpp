@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// gdrcopy's calls over Device, Memory and the copies. What they differ in is in docs/c.md.
+#include "carillon/compat/gdrapi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "carillon/copy.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "gdr_pins.hpp"
+
+// It may be used by several threads.
+struct gdr {
+    std::mutex mutex;
+    std::set<unsigned long> pinned;                    // handles
+    std::map<unsigned long, carillon::Memory> memory;  // by the addresses that were given
+};
+
+namespace carillon::c {
+namespace {
+
+thread_local std::string last_gdr_error;
+
+// Keeps why, and gives `error` back.
+int refused(int error, std::string why) noexcept {
+    last_gdr_error = std::move(why);
+    if (std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr) {
+        std::fputs(("carillon: " + last_gdr_error + "\n").c_str(), stderr);
+    }
+    return error;
+}
+int refused(std::string_view call, std::string_view why) {
+    return refused(EINVAL, fmt::format("{}: {}", call, why));
+}
+
+// Once, whatever is set: programs for gdrcopy do not ask why.
+int cannot_be_mapped(std::string const& why) {
+    static std::atomic_flag told;
+    bool const logs = std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr;
+    if (!told.test_and_set() && !logs) std::fputs(("carillon: " + why + "\n").c_str(), stderr);
+    return refused(ENOTSUP, why);
+}
+
+// 0, or the errno that is nearest to what `call` threw.
+template <class Call>
+int returned(std::string_view name, Call&& call) noexcept {
+    try {
+        return call();
+    } catch (UsageError const& error) {
+        return refused(EINVAL, error.what());
+    } catch (OutOfMemoryError const& error) {
+        return refused(ENOMEM, error.what());
+    } catch (UnsupportedError const& error) {
+        return refused(ENOTSUP, error.what());
+    } catch (DeviceNotFoundError const& error) {
+        return refused(ENODEV, error.what());
+    } catch (SystemError const& error) {
+        return refused(error.code(), error.what());
+    } catch (std::bad_alloc const&) {
+        return refused(ENOMEM, std::string(name));
+    } catch (std::exception const& error) {
+        return refused(EIO, error.what());
+    }
+}
+
+// The whole pages that [address, address + size) touches, of memory that begins and ends anywhere.
+Pinned part_of(detail::MappedRange const& whole, std::uint64_t address, std::size_t size) {
+    Pinned part;
+    part.va = std::max(whole.device, address & GPU_PAGE_MASK);
+    std::uint64_t const end =
+        std::min(whole.device + whole.size, (address + size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK);
+    part.size = end - part.va;
+    part.host = whole.host + (part.va - whole.device);
+    part.write_combining = whole.write_combining != 0;
+    part.whole = whole;
+    return part;
+}
+
+// Of CUDA's memory. Device memory of Carillon's own is not asked for: it would be tried out.
+Pinned mapped_by_driver(std::uint64_t address, std::size_t size) {
+    Pinned part;
+    part.va = address & GPU_PAGE_MASK;
+    part.size = ((address + size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK) - part.va;
+    Device const device = Device::open("current", {.memory = DeviceMemory::host});
+    part.own = device.map(reinterpret_cast<void*>(part.va), part.size);
+    part.host = static_cast<std::byte*>(part.own.host_ptr());
+    part.write_combining = true;
+    return part;
+}
+
+int keep(gdr* g, Pinned pinned, gdr_mh_t* handle) {
+    pinned.of = g;
+    unsigned long const number = PinTable::get().add(std::move(pinned));
+    std::lock_guard const lock(g->mutex);
+    g->pinned.insert(number);
+    handle->h = number;
+    return 0;
+}
+
+int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, gdr_mh_t* handle) {
+    if (g == nullptr || handle == nullptr) return refused(call, "a null pointer");
+    if (address == 0 || size == 0 || size > SIZE_MAX - GPU_PAGE_SIZE ||
+        address > SIZE_MAX - size - GPU_PAGE_SIZE) {
+        return refused(call, fmt::format("{} bytes at {:#x}", size, address));
+    }
+    return returned(call, [&] {
+        auto const found = detail::find_mapped(address, size);
+        if (found) return keep(g, part_of(*found, address, size), handle);
+        auto const why = [&](Error const& error) {
+            return fmt::format(
+                "{}: {} bytes at {:#x}, not of Carillon's memory, cannot be mapped here: {}; what "
+                "carillon_gdr_alloc gives can (docs/c.md)",
+                call, size, address, error.what());
+        };
+        try {
+            return keep(g, mapped_by_driver(address, size), handle);
+        } catch (UnsupportedError const& error) {
+            return cannot_be_mapped(why(error));
+        } catch (DeviceNotFoundError const& error) {
+            return cannot_be_mapped(why(error));
+        } catch (UsageError const& error) {  // no address of CUDA's, or no context
+            return refused(EINVAL, why(error));
+        }
+    });
+}
+
+// What `handle` has pinned of `g`, or nullptr, and why.
+Pinned* pinned_of(std::string_view call, gdr const* g, gdr_mh_t handle) {
+    Pinned* const pinned = PinTable::get().find(handle.h);
+    if (pinned != nullptr && g != nullptr && pinned->of == g) return pinned;
+    refused(call, fmt::format("{:#x} is no handle of what is pinned", handle.h));
+    return nullptr;
+}
+
+int unpin(gdr* g, unsigned long handle) {
+    PinTable::get().remove(handle);
+    g->pinned.erase(handle);
+    return 0;
+}
+
+gdr_mapping_type type_of(Pinned const& pinned) {
+    return pinned.write_combining ? GDR_MAPPING_TYPE_WC : GDR_MAPPING_TYPE_CACHING;
+}
+
+// All members but mapping_type, which version 1 of the struct has not.
+template <class Info>
+void tell(Pinned const& pinned, Info* info) {
+    info->va = pinned.va;
+    info->mapped_size = pinned.size;
+    info->page_size = GPU_PAGE_SIZE;
+    info->tm_cycles = 0;
+    info->cycles_per_ms = 0;
+    info->mapped = pinned.mapped != 0;
+    info->wc_mapping = pinned.mapped != 0 && pinned.write_combining;
+}
+
+int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int flags) {
+    if (va == nullptr || size == 0 || size > pinned.size) {
+        return refused(call, fmt::format("{} bytes of {} that are pinned", size, pinned.size));
+    }
+    if (flags != GDR_MAP_FLAG_DEFAULT && flags != static_cast<int>(type_of(pinned))) {
+        return refused(call, fmt::format("flag {} of memory whose mapping has type {}", flags,
+                                         static_cast<int>(type_of(pinned))));
+    }
+    if (pinned.mapped != 0) return refused(EAGAIN, fmt::format("{}: it is mapped already", call));
+    if (!pinned.lives()) return refused(call, "the memory has been freed");
+    pinned.mapped = size;
+    *va = pinned.host;
+    return 0;
+}
+
+// What a copy of `size` bytes at `where` goes through, or nullptr, and why.
+Pinned* mapping_at(std::string_view call, gdr_mh_t handle, void const* where, void const* other,
+                   std::size_t size) {
+    Pinned* const pinned = PinTable::get().find(handle.h);
+    if (pinned != nullptr && pinned->maps(where, size) && pinned->lives() &&
+        (other != nullptr || size == 0)) [[likely]] {
+        return pinned;
+    }
+    if (pinned == nullptr) {
+        refused(call, fmt::format("{:#x} is no handle of what is pinned", handle.h));
+    } else if (!pinned->maps(where, size)) {
+        refused(call, fmt::format("{} bytes at {} are not in the mapping of {} bytes at {}", size,
+                                  where, pinned->mapped, static_cast<void*>(pinned->host)));
+    } else {
+        refused(call, other == nullptr ? "a null pointer" : "the memory has been freed");
+    }
+    return nullptr;
+}
+
+Device device_for_memory() {
+    char const* const named = std::getenv("CARILLON_DEVICE");
+    DeviceOptions const options{.memory = DeviceMemory::mapped};
+    if (named != nullptr) return Device::open(named, options);
+    try {
+        return Device::open("current", options);
+    } catch (UsageError const&) {  // there is no context
+    } catch (DeviceNotFoundError const&) {
+    }
+    return Device::open("best", options);
+}
+
+int allocate_pages(gdr* g, std::size_t size, unsigned long* address) {
+    std::size_t const pages = (size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK;
+    Memory memory = device_for_memory().allocate(pages + GPU_PAGE_SIZE);  // it begins anywhere
+    auto const begin = reinterpret_cast<unsigned long>(memory.device_ptr());
+    *address = (begin + GPU_PAGE_OFFSET) & GPU_PAGE_MASK;
+    std::lock_guard const lock(g->mutex);
+    g->memory.emplace(*address, std::move(memory));
+    return 0;
+}
+
+}  // namespace
+}  // namespace carillon::c
+
+namespace c = carillon::c;
+
+extern "C" {
+
+gdr_t gdr_open() {
+    gdr_t g = nullptr;
+    c::returned("gdr_open", [&] {
+        g = new gdr;
+        return 0;
+    });
+    return g;
+}
+int gdr_close(gdr_t g) {
+    if (g == nullptr) return c::refused("gdr_close", "a null pointer");
+    while (!g->pinned.empty()) c::unpin(g, *g->pinned.begin());
+    delete g;
+    return 0;
+}
+
+int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t /*p2p_token*/,
+                   uint32_t /*va_space*/, gdr_mh_t* handle) {
+    return c::pin("gdr_pin_buffer", g, addr, size, handle);
+}
+int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, gdr_mh_t* handle) {
+    constexpr char const* call = "gdr_pin_buffer_v2";
+    if ((flags & ~static_cast<uint32_t>(GDR_PIN_FLAG_FORCE_PCIE)) != 0) {
+        return c::refused(call, fmt::format("there are no flags {:#x}", flags));
+    }
+    return c::pin(call, g, addr, size, handle);
+}
+int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle) {
+    if (c::pinned_of("gdr_unpin_buffer", g, handle) == nullptr) return EINVAL;
+    std::lock_guard const lock(g->mutex);
+    return c::unpin(g, handle.h);
+}
+
+int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag) {
+    constexpr char const* call = "gdr_get_callback_flag";
+    c::Pinned* const pinned = c::pinned_of(call, g, handle);
+    if (pinned == nullptr) return EINVAL;
+    if (flag == nullptr) return c::refused(call, "a null pointer");
+    *flag = pinned->lives() ? 0 : 1;
+    return 0;
+}
+
+int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
+    constexpr char const* call = "gdr_get_info_v2";
+    c::Pinned const* const pinned = c::pinned_of(call, g, handle);
+    if (pinned == nullptr) return EINVAL;
+    if (info == nullptr) return c::refused(call, "a null pointer");
+    c::tell(*pinned, info);
+    info->mapping_type = pinned->mapped == 0 ? GDR_MAPPING_TYPE_NONE : c::type_of(*pinned);
+    return 0;
+}
+// For programs that were compiled before there was a second version, or that ask for it by name.
+#undef gdr_get_info
+[[gnu::visibility("default")]] int gdr_get_info(gdr_t g, gdr_mh_t handle, gdr_info_t* info) {
+    constexpr char const* call = "gdr_get_info";
+    c::Pinned const* const pinned = c::pinned_of(call, g, handle);
+    if (pinned == nullptr) return EINVAL;
+    if (info == nullptr) return c::refused(call, "a null pointer");
+    c::tell(*pinned, info);
+    return 0;
+}
+
+int gdr_map_v2(gdr_t g, gdr_mh_t handle, void** va, size_t size, int flags) {
+    constexpr char const* call = "gdr_map";
+    c::Pinned* const pinned = c::pinned_of(call, g, handle);
+    return pinned == nullptr ? EINVAL : c::map(call, *pinned, va, size, flags);
+}
+int gdr_map(gdr_t g, gdr_mh_t handle, void** va, size_t size) {
+    return gdr_map_v2(g, handle, va, size, GDR_MAP_FLAG_DEFAULT);
+}
+int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size) {
+    constexpr char const* call = "gdr_unmap";
+    c::Pinned* const pinned = c::pinned_of(call, g, handle);
+    if (pinned == nullptr) return EINVAL;
+    if (pinned->mapped == 0) return c::refused(call, "it is not mapped");
+    if (va != pinned->host || size != pinned->mapped) {
+        return c::refused(call, fmt::format("{} bytes at {} where {} at {} are mapped", size, va,
+                                            pinned->mapped, static_cast<void*>(pinned->host)));
+    }
+    pinned->mapped = 0;
+    return 0;
+}
+
+int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, size_t size) {
+    c::Pinned const* const to =
+        c::mapping_at("gdr_copy_to_mapping", handle, map_d_ptr, h_ptr, size);
+    if (to == nullptr) return EINVAL;
+    carillon::stream_copy(
+        to->write_combining ? carillon::best_copy_stores() : carillon::StoreKind::cached, map_d_ptr,
+        h_ptr, size);
+    carillon::X86::store_fence();
+    return 0;
+}
+int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size) {
+    c::Pinned const* const from =
+        c::mapping_at("gdr_copy_from_mapping", handle, map_d_ptr, h_ptr, size);
+    if (from == nullptr) return EINVAL;
+    carillon::stream_load(h_ptr, map_d_ptr, size);
+    return 0;
+}
+
+void gdr_runtime_get_version(int* major, int* minor) {
+    if (major != nullptr) *major = GDR_API_MAJOR_VERSION;
+    if (minor != nullptr) *minor = GDR_API_MINOR_VERSION;
+}
+int gdr_driver_get_version(gdr_t g, int* major, int* minor) {
+    if (g == nullptr || major == nullptr || minor == nullptr) {
+        return c::refused("gdr_driver_get_version", "a null pointer");
+    }
+    gdr_runtime_get_version(major, minor);
+    return 0;
+}
+int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v) {
+    constexpr char const* call = "gdr_get_attribute";
+    if (g == nullptr || v == nullptr) return c::refused(call, "a null pointer");
+    if (attr < GDR_ATTR_USE_PERSISTENT_MAPPING || attr >= GDR_ATTR_MAX) {
+        return c::refused(call, fmt::format("there is no attribute {}", static_cast<int>(attr)));
+    }
+    *v = attr == GDR_ATTR_SUPPORT_PIN_FLAG_FORCE_PCIE ? 1 : 0;
+    return 0;
+}
+int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** text) {
+    static constexpr char const* names[] = {"None", "Write Combining", "Caching", "Device"};
+    if (text == nullptr || static_cast<unsigned>(mapping_type) >= std::size(names)) {
+        return c::refused("gdr_get_mapping_type_string", "no type of a mapping's");
+    }
+    *text = names[mapping_type];
+    return 0;
+}
+
+int carillon_gdr_alloc(gdr_t g, size_t size, unsigned long* addr) {
+    constexpr char const* call = "carillon_gdr_alloc";
+    if (g == nullptr || addr == nullptr) return c::refused(call, "a null pointer");
+    if (size == 0 || size > SIZE_MAX / 2) return c::refused(call, fmt::format("{} bytes", size));
+    return c::returned(call, [&] { return c::allocate_pages(g, size, addr); });
+}
+int carillon_gdr_free(gdr_t g, unsigned long addr) {
+    constexpr char const* call = "carillon_gdr_free";
+    if (g == nullptr) return c::refused(call, "a null pointer");
+    std::lock_guard const lock(g->mutex);
+    if (g->memory.erase(addr) == 0) {
+        return c::refused(call, fmt::format("{:#x} is no address that it has allocated", addr));
+    }
+    return 0;
+}
+char const* carillon_gdr_last_error() { return c::last_gdr_error.c_str(); }
+
+}  // extern "C"

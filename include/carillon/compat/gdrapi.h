@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of gdrcopy 2.6, made of Carillon: a program that was written for it compiles and runs
+ * with this header and -lcarillon_gdrapi (docs/c.md says what differs). The names, types and values
+ * are gdrcopy's; what begins with carillon_ is not. Without gdrcopy's kernel module, and where the
+ * driver lets no dma-buf be mapped, memory of Carillon's own can be pinned: carillon_gdr_alloc. */
+/* NOLINTBEGIN(modernize-use-using, modernize-deprecated-headers): C, and C++ alike */
+#ifndef CARILLON_COMPAT_GDRAPI_H
+#define CARILLON_COMPAT_GDRAPI_H
+#define __GDRAPI_H__ /* NOLINT(bugprone-reserved-identifier): instead of gdrcopy's own */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MAJOR_VERSION_SHIFT 16
+#define MINOR_VERSION_MASK (((uint32_t)1 << MAJOR_VERSION_SHIFT) - 1)
+#define GDR_API_MAJOR_VERSION 2
+#define GDR_API_MINOR_VERSION 6
+#define GDR_API_VERSION ((GDR_API_MAJOR_VERSION << MAJOR_VERSION_SHIFT) | GDR_API_MINOR_VERSION)
+#define MINIMUM_GDRDRV_MAJOR_VERSION 2
+#define MINIMUM_GDRDRV_MINOR_VERSION 0
+#define MINIMUM_GDRDRV_VERSION \
+    ((MINIMUM_GDRDRV_MAJOR_VERSION << MAJOR_VERSION_SHIFT) | MINIMUM_GDRDRV_MINOR_VERSION)
+
+#define GPU_PAGE_SHIFT 16
+#define GPU_PAGE_SIZE (1UL << GPU_PAGE_SHIFT)
+#define GPU_PAGE_OFFSET (GPU_PAGE_SIZE - 1)
+#define GPU_PAGE_MASK (~GPU_PAGE_OFFSET)
+
+struct gdr;
+typedef struct gdr* gdr_t;
+
+typedef struct gdr_mh_s {
+    unsigned long h;
+} gdr_mh_t;
+
+typedef enum gdr_pin_flags {
+    GDR_PIN_FLAG_DEFAULT = 0,
+    GDR_PIN_FLAG_FORCE_PCIE = 1 /* through the PCIe bus, which these mappings go through always */
+} gdr_pin_flags_t;
+
+typedef enum gdr_map_flags {
+    GDR_MAP_FLAG_DEFAULT = 0,
+    GDR_MAP_FLAG_REQ_WC_MAPPING = 1,
+    GDR_MAP_FLAG_REQ_CACHE_MAPPING = 2,
+    GDR_MAP_FLAG_REQ_DEVICE_MAPPING = 3
+} gdr_map_flags_t;
+
+typedef enum gdr_mapping_type {
+    GDR_MAPPING_TYPE_NONE = 0,
+    GDR_MAPPING_TYPE_WC = 1,
+    GDR_MAPPING_TYPE_CACHING = 2, /* the emulated device's */
+    GDR_MAPPING_TYPE_DEVICE = 3,
+    GDR_MAPPING_TYPE_MAX
+} gdr_mapping_type_t;
+
+typedef enum gdr_attr {
+    GDR_ATTR_USE_PERSISTENT_MAPPING = 1,
+    GDR_ATTR_SUPPORT_PIN_FLAG_FORCE_PCIE = 2,
+    GDR_ATTR_USING_DMA_BUF_MMAP = 3,
+    GDR_ATTR_MAX
+} gdr_attr_t;
+
+typedef struct gdr_info_v2 {
+    uint64_t va;          /* the device's address of the first byte that is mapped */
+    uint64_t mapped_size; /* bytes */
+    uint32_t page_size;
+    uint64_t tm_cycles;     /* 0 */
+    uint32_t cycles_per_ms; /* 0 */
+    unsigned mapped : 1;
+    unsigned wc_mapping : 1;
+    gdr_mapping_type_t mapping_type;
+} gdr_info_v2_t;
+typedef gdr_info_v2_t gdr_info_t;
+
+#pragma GCC visibility push(default)
+
+/* What returns an int gives 0, or an error of errno.h. */
+
+/* NULL only for want of memory: that memory of this kind cannot be mapped is said by
+ * gdr_pin_buffer. gdr_close lets go of all that is still pinned, or allocated. */
+gdr_t gdr_open(void);
+int gdr_close(gdr_t g);
+
+/* Any range of Carillon's device memory, of whichever of its libraries, and of CUDA's in the
+ * thread's current context where this machine can map it. EINVAL for no such memory, ENOTSUP where
+ * it cannot be mapped. `p2p_token` and `va_space`: 0. */
+int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t p2p_token, uint32_t va_space,
+                   gdr_mh_t* handle);
+int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, gdr_mh_t* handle);
+/* Ends the mapping too. EINVAL for a handle of nothing that is pinned. */
+int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle);
+
+/* 1 once memory of Carillon's was freed while it was pinned: its mapping has gone with it. */
+int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag);
+
+int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info);
+#define gdr_get_info gdr_get_info_v2
+
+/* From info.va on. EAGAIN where it is mapped already, EINVAL for more than was pinned and for a
+ * mapping of another type than it can have. */
+int gdr_map(gdr_t g, gdr_mh_t handle, void** va, size_t size);
+int gdr_map_v2(gdr_t g, gdr_mh_t handle, void** va, size_t size, int flags);
+/* EINVAL for another address or size than those of gdr_map. */
+int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size);
+
+/* Of any alignment and size, within what is mapped. Bytes, and words of 2, 4 and 8 bytes that are
+ * aligned there, are one store each. A store fence follows them. EINVAL outside of the mapping, and
+ * once the memory has been freed. */
+int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, size_t size);
+int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size);
+
+/* GDR_API_VERSION; of the driver too, whose module may not even be there. */
+void gdr_runtime_get_version(int* major, int* minor);
+int gdr_driver_get_version(gdr_t g, int* major, int* minor);
+int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v);
+int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** text);
+
+/* ---- Not gdrcopy's ---- */
+
+/* Device memory that can be pinned on every machine: whole pages of GPU_PAGE_SIZE, at a multiple of
+ * it, zeroed. Of the device that the environment variable CARILLON_DEVICE names ("emulated",
+ * "cuda:1"); without it of the thread's current CUDA context, else of the first GPU, or the
+ * emulated device where there is none, whose addresses are of this process. ENOMEM, ENOTSUP. */
+int carillon_gdr_alloc(gdr_t g, size_t size, unsigned long* addr);
+/* EINVAL for an address that carillon_gdr_alloc of `g` has not given. */
+int carillon_gdr_free(gdr_t g, unsigned long addr);
+/* Why the thread's last call of this header that failed did: "" if none has. Valid until its next
+ * failure. Printed as well where GDRCOPY_ENABLE_LOGGING is set, and once in a process, whatever is
+ * set, where CUDA's memory cannot be mapped. */
+char const* carillon_gdr_last_error(void);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+/* NOLINTEND(modernize-use-using, modernize-deprecated-headers) */

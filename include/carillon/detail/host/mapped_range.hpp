@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the CPU has device memory, by the device's address of it: for libraries that are given
+// nothing but that address.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace carillon::detail {
+
+// One memory of Device::allocate. What lists it may be another copy of the library than the one
+// that asks, of another version: the first members stay what they are.
+struct MappedRange {
+    std::uint64_t device;  // the device's address of its first byte
+    std::uint64_t size;    // bytes
+    std::byte* host;       // the CPU's
+    std::uint32_t write_combining;
+    // Counts the memory that has gone; `seen` is what it was when this one was there. It stays.
+    std::atomic<std::uint64_t> const* gone;
+    std::uint64_t seen;
+};
+
+// The memory in which `size` bytes from `device_address` on lie: of any copy of the library in this
+// process, each shared library that is made of it being one. Memory that is not coherent is not
+// found.
+[[nodiscard]] std::optional<MappedRange> find_mapped(std::uint64_t device_address,
+                                                     std::uint64_t size);
+
+}  // namespace carillon::detail

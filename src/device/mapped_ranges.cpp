@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of this copy of the library, and how it is found in others.
+#include "device/mapped_ranges.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "carillon/detail/host/mapped_range.hpp"
+
+namespace carillon::detail {
+namespace {
+
+class RangeList {
+   public:
+    // The process's: never deleted, since memory may be let go at any time.
+    static RangeList& get() {
+        static auto* const list = new RangeList;
+        return *list;
+    }
+
+    void add(MappedRange const& range) {
+        std::lock_guard const lock(mutex_);
+        ranges_[range.device] = range;
+    }
+    void remove(std::uint64_t begin) {
+        std::lock_guard const lock(mutex_);
+        ranges_.erase(begin);
+        gone_.fetch_add(1, std::memory_order_release);
+    }
+    [[nodiscard]] bool find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
+        std::lock_guard const lock(mutex_);
+        auto const after = ranges_.upper_bound(address);
+        if (after == ranges_.begin()) return false;
+        MappedRange const& range = std::prev(after)->second;
+        std::uint64_t const offset = address - range.device;
+        if (offset >= range.size || size > range.size - offset) return false;
+        found = range;
+        found.gone = &gone_;
+        found.seen = gone_;
+        return true;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::map<std::uint64_t, MappedRange> ranges_;  // by where they begin
+    std::atomic<std::uint64_t> gone_ = 0;
+};
+
+using Find = bool(std::uint64_t address, std::uint64_t size, MappedRange& found);
+
+// A copy of the library tells the others where its function is by an ELF note: that needs no symbol
+// that others see, which libraries made of the static one do not have.
+constexpr std::string_view note_name = "Carillon";
+constexpr std::uint32_t note_of_ranges = 1;
+
+std::size_t padded(std::size_t size, std::size_t alignment) {
+    return (size + alignment - 1) / alignment * alignment;
+}
+
+// The function that the note tells, or nullptr for another note.
+Find* told_by(ElfW(Nhdr) const& note, char const* name, char const* description) {
+    if (note.n_type != note_of_ranges || note.n_namesz != note_name.size() + 1 ||
+        note.n_descsz != sizeof(std::int64_t) ||
+        std::memcmp(name, note_name.data(), note_name.size()) != 0) {
+        return nullptr;
+    }
+    std::int64_t distance = 0;
+    std::memcpy(&distance, description, sizeof(distance));
+    return reinterpret_cast<Find*>(reinterpret_cast<std::intptr_t>(description) + distance);
+}
+
+struct Search {
+    std::uint64_t address;
+    std::uint64_t size;
+    MappedRange found;
+};
+
+bool find_by_notes(char const* notes, std::size_t size, std::size_t alignment, Search& search) {
+    ElfW(Nhdr) note;
+    for (std::size_t at = 0; size - at >= sizeof(note);) {
+        std::memcpy(&note, notes + at, sizeof(note));
+        char const* const name = notes + at + sizeof(note);
+        std::size_t const to_description = padded(sizeof(note) + note.n_namesz, alignment);
+        Find* const find = told_by(note, name, notes + at + to_description);
+        if (find != nullptr && find(search.address, search.size, search.found)) return true;
+        at += padded(to_description + note.n_descsz, alignment);
+        if (at > size) return false;
+    }
+    return false;
+}
+
+// Of one object, a program or a library, that is loaded.
+int find_in_object(dl_phdr_info* object, std::size_t /*size*/, void* context) {
+    auto& search = *static_cast<Search*>(context);
+    for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
+        auto const& part = object->dlpi_phdr[i];
+        if (part.p_type != PT_NOTE) continue;
+        auto const* const notes = reinterpret_cast<char const*>(object->dlpi_addr + part.p_vaddr);
+        if (find_by_notes(notes, part.p_memsz, part.p_align == 8 ? 8 : 4, search)) return 1;
+    }
+    return 0;
+}
+
+}  // namespace
+
+ListedRange::ListedRange(void* device, void* host, std::size_t size, bool write_combining)
+    : begin_(reinterpret_cast<std::uint64_t>(device)) {
+    RangeList::get().add(
+        {begin_, size, static_cast<std::byte*>(host), write_combining, nullptr, 0});
+}
+
+ListedRange::~ListedRange() { RangeList::get().remove(begin_); }
+
+std::optional<MappedRange> find_mapped(std::uint64_t device_address, std::uint64_t size) {
+    Search search{device_address, size, {}};
+    if (::dl_iterate_phdr(find_in_object, &search) == 0) return std::nullopt;
+    return search.found;
+}
+
+}  // namespace carillon::detail
+
+// What the note tells. The two lengths are of the name with its zero, and of the description.
+extern "C" [[gnu::used, gnu::visibility("hidden")]] bool carillon_find_in_this_copy(
+    std::uint64_t address, std::uint64_t size, carillon::detail::MappedRange& found) {
+    return carillon::detail::RangeList::get().find(address, size, found);
+}
+asm(".pushsection .note.carillon, \"a\", @note\n"
+    ".balign 4\n"
+    ".long 9, 8, 1\n"
+    ".asciz \"Carillon\"\n"
+    ".balign 4\n"
+    "0: .quad carillon_find_in_this_copy - 0b\n"
+    ".popsection\n");
