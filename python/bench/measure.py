@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -75,7 +76,7 @@ def rows(client: carillon.Client) -> dict[str, float]:
         python, cpp = [], []
         for _ in range(ROUNDS):
             cpp.append(statistics.median(client._raw._time_rows(requests, replies, 20)))
-            python.append(median_ns(lambda: client.call_many(requests, 10.0), 20))
+            python.append(median_ns(functools.partial(client.call_many, requests, 10.0), 20))
         own, other = statistics.median(python) / size, statistics.median(cpp) / size
         found |= {f"row_{size}_ns": own, f"row_{size}_cpp_ns": other}
         found[f"python.row_{size}_over_cpp"] = own / other
