@@ -289,7 +289,10 @@ static void objects_of_others(char const* folder, char const* owner) {
     EXPECT_ERROR(carillon_chunk_ring_emulated_end(ring, &end), CARILLON_USAGE, "owner's");
     close(input[1]);
     EXPECT(waitpid(child, NULL, 0) == child);
-    limits const last = {0, 0};
+    limits const last = {0, 0}; /* a thread of this process hears of it */
+    for (int i = 0; i < 300000 && carillon_mailbox_set(to, &last, sizeof(last), 0) == CARILLON_OK;
+         ++i)
+        usleep(100);
     EXPECT_ERROR(carillon_mailbox_set(to, &last, sizeof(last), 0), CARILLON_OWNER_GONE, "");
     EXPECT_ERROR(carillon_chunk_ring_claim(ring, patience, &chunk), CARILLON_OWNER_GONE, "");
     carillon_connection_close(&connection);
