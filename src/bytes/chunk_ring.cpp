@@ -40,14 +40,16 @@ BytesChunkEnd::BytesChunkEnd(std::shared_ptr<detail::ChunkRingState> ring)
 
 std::optional<ChunkView<ChunkMeta>> BytesChunkEnd::try_take() {
     constexpr std::string_view call = "BytesChunkEnd::try_take";
-    detail::OneThreadCall<> const one(&detail::owned(ring_, call), call);
+    (void)detail::owned(ring_, call);
+    detail::OneThreadCall<> const one(&reader_, call);  // the ring is the host's end
     ChunkView<ChunkMeta> chunk;
     if (!reader_.try_take(chunk)) return {};
     return chunk;
 }
 bool BytesChunkEnd::release(Sequence sequence) {
     constexpr std::string_view call = "BytesChunkEnd::release";
-    detail::OneThreadCall<> const one(&detail::owned(ring_, call), call);
+    (void)detail::owned(ring_, call);
+    detail::OneThreadCall<> const one(&reader_, call);  // the ring is the host's end
     return reader_.release(sequence);
 }
 

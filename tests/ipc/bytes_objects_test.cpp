@@ -193,6 +193,20 @@ TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
     }
 }
 
+TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
+    BytesChunkRing ring(Device::open("emulated"), 0, {.chunk_bytes = 64, .chunks = 2});
+    std::jthread const kernel([end = ring.emulated_end()](std::stop_token const& stop) mutable {
+        while (!stop.stop_requested()) {
+            if (auto const chunk = end.try_take()) {
+                (void)end.release(chunk->sequence);
+            } else {
+                std::this_thread::yield();
+            }
+        }
+    });
+    for (unsigned i = 0; i < 1000; ++i) ring.claim(patience).commit(64);
+}
+
 TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
     CARILLON_EXPECT_ERROR(BytesChunkRing(device, 41), UsageError,
