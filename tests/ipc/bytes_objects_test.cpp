@@ -75,7 +75,7 @@ TEST_P(ValuesTest, noneIsOfTwoVersions) {
         for (unsigned i = 0; !stop.stop_requested(); ++i) limits.set(value(i));
     });
     Value seen = value(0);
-    for (unsigned found = 0; found < 200;) {
+    for (unsigned found = 0; found < 40;) {
         if (!reader.refresh(seen)) continue;
         ++found;
         ASSERT_EQ(std::count(seen.begin(), seen.end(), seen[0]), GetParam());
