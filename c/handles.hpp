@@ -14,8 +14,10 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "carillon.h"
+#include "carillon/buffer_store.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/device.hpp"
@@ -54,6 +56,33 @@ struct carillon_ring {
 };
 struct carillon_ring_end {
     carillon::BytesDeviceEnd end;
+};
+struct carillon_mailbox {
+    carillon::BytesMailbox mailbox;
+};
+struct carillon_mailbox_end {
+    carillon::BytesMailboxEnd end;
+};
+struct carillon_chunk_ring {
+    carillon::BytesChunkRing ring;
+};
+struct carillon_chunk_ring_end {
+    carillon::BytesChunkEnd end;
+};
+struct carillon_chunk {
+    carillon::BytesChunk chunk;
+};
+struct carillon_store {
+    std::variant<carillon::BufferStore, carillon::StoreConnection> store;
+};
+struct carillon_store_server {
+    carillon::StoreServer server;
+};
+struct carillon_store_events {
+    carillon::SealedEvents events;
+};
+struct carillon_buffer {
+    std::variant<carillon::MutableBuffer, carillon::Buffer> buffer;
 };
 
 namespace carillon::c {
@@ -125,6 +154,28 @@ void tell(std::string_view call, Struct const& all, Struct* to) {
     std::memcpy(to, &all, std::min(size, sizeof(all)));
     to->size = size;
 }
+// The first `room` of `all`, each made by `of`: returns how many there are. The caller's structs,
+// of which the first one's size is set, may be smaller or larger than this library's.
+template <class All, class Make, class Struct>
+[[nodiscard]] std::size_t tell_all(std::string_view call, All const& all, Make&& of, Struct* to,
+                                   std::size_t room) {
+    std::size_t const stride = room == 0 ? 0 : to->size;
+    auto* at = reinterpret_cast<std::byte*>(to);
+    std::size_t count = 0;
+    for (auto const& each : all) {
+        if (count++ >= room) continue;
+        auto* const next = reinterpret_cast<Struct*>(at);
+        next->size = stride;
+        tell(call, of(each), next);
+        at += stride;
+    }
+    return count;
+}
+// `given`, or what is meant by 0.
+[[nodiscard]] inline std::chrono::nanoseconds time_or(std::int64_t given,
+                                                      std::chrono::nanoseconds otherwise) {
+    return given == 0 ? otherwise : std::chrono::nanoseconds(given);
+}
 template <std::size_t size>
 void copy_name(char (&to)[size], std::string_view text) {
     std::size_t const length = std::min(text.size(), size - 1);
@@ -139,6 +190,9 @@ void copy_name(char (&to)[size], std::string_view text) {
 }
 void require_size(std::string_view call, std::size_t bytes, std::size_t wanted);
 [[nodiscard]] Direction direction_of(std::string_view call, carillon_direction direction);
+[[nodiscard]] inline carillon_direction told(Direction direction) {
+    return direction == Direction::to_device ? CARILLON_TO_DEVICE : CARILLON_TO_HOST;
+}
 [[nodiscard]] carillon_state state_of(KernelState state);
 
 // What closes a handle.

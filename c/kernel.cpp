@@ -20,11 +20,6 @@ IdlePolicy idle_of(carillon_idle idle) {
                      fmt::format("there is no way {} to be idle", static_cast<int>(idle)));
 }
 
-// `given`, or what is meant by 0.
-std::chrono::nanoseconds time_or(std::int64_t given, std::chrono::nanoseconds otherwise) {
-    return given == 0 ? otherwise : std::chrono::nanoseconds(given);
-}
-
 Connection connect(char const* path, carillon_connect_options const* given) {
     auto const options = known(connect_call, given, "options");
     ConnectOptions connect;
@@ -94,16 +89,7 @@ carillon_status carillon_connection_objects(carillon_connection const* connectio
         c::checked(call, count, "room for the count") = 0;
         if (room != 0) (void)c::checked(call, objects, "room for the objects");
         auto const status = c::checked(call, connection, "connection").connection.status();
-        // The caller's struct may be smaller or larger than this library's.
-        std::size_t const stride = room == 0 ? 0 : objects->size;
-        auto* at = reinterpret_cast<std::byte*>(objects);
-        for (auto const& each : status.objects) {
-            if ((*count)++ >= room) continue;
-            auto* const object = reinterpret_cast<carillon_object*>(at);
-            object->size = stride;
-            c::tell(call, c::object_of(each), object);
-            at += stride;
-        }
+        *count = c::tell_all(call, status.objects, c::object_of, objects, room);
     });
 }
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process) {

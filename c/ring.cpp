@@ -32,10 +32,9 @@ carillon_status carillon_ring_get_info(carillon_ring const* ring, carillon_ring_
     return c::guarded([&] {
         constexpr char const* call = "carillon_ring_get_info";
         auto const& of = c::checked(call, ring, "ring").ring;
-        bool const to_device = of.direction() == carillon::Direction::to_device;
         c::tell(call,
                 carillon_ring_info{0, static_cast<std::uint32_t>(of.message_bytes()), of.capacity(),
-                                   to_device ? CARILLON_TO_DEVICE : CARILLON_TO_HOST},
+                                   c::told(of.direction())},
                 info);
     });
 }

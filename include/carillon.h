@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Carillon in C, and for whatever calls C: docs/c.md. Devices and their memory, rings and clients
- * whose messages are bytes, emulated kernels, kernels of other processes.
+ * whose messages are bytes, mailboxes, rings of chunks, emulated kernels, kernels of other processes,
+ * and buffers that processes share.
  *
  * Every call gives a status: CARILLON_OK, CARILLON_NOT_NOW of those that look and do not wait, or
  * an error, whose text is what carillon_last_error() gives to the same thread. Handles are opaque;
@@ -59,6 +60,15 @@ typedef struct carillon_client carillon_client;
 typedef struct carillon_kernel carillon_kernel;
 typedef struct carillon_server carillon_server;
 typedef struct carillon_connection carillon_connection;
+typedef struct carillon_mailbox carillon_mailbox;
+typedef struct carillon_mailbox_end carillon_mailbox_end;
+typedef struct carillon_chunk_ring carillon_chunk_ring;
+typedef struct carillon_chunk_ring_end carillon_chunk_ring_end;
+typedef struct carillon_chunk carillon_chunk;
+typedef struct carillon_store carillon_store;
+typedef struct carillon_store_server carillon_store_server;
+typedef struct carillon_store_events carillon_store_events;
+typedef struct carillon_buffer carillon_buffer;
 
 /* Of the library, as CARILLON_VERSION is of this header. */
 uint32_t carillon_version(void);
@@ -164,7 +174,7 @@ carillon_status carillon_connection_objects(carillon_connection const* connectio
 /* Whether the owner is there, and its process: CARILLON_OWNER_GONE once it has ended. */
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process);
 
-/* Messages by bytes: 1 to 1024. The size is compared with the owner's type, and the name where both
+/* Messages by bytes: 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40. The size is compared with the owner's type, and the name where both
  * sides give one: as C++ writes it, "desk::Tick". */
 typedef struct carillon_type {
     uint32_t bytes;
@@ -307,6 +317,196 @@ void carillon_ring_end_close(carillon_ring_end** end);
 /* Neither waits: CARILLON_NOT_NOW. */
 carillon_status carillon_ring_end_push(carillon_ring_end* end, void const* message, size_t bytes);
 carillon_status carillon_ring_end_pop(carillon_ring_end* end, void* message, size_t bytes);
+
+/* Mailboxes: values of which the latest counts. One thread at a time at each end; none waits. */
+
+typedef struct carillon_mailbox_info {
+    size_t size;
+    uint32_t value_bytes;
+    carillon_direction direction;
+} carillon_mailbox_info;
+
+/* `initial`, of `bytes` bytes, is what a reader finds first. `slots`: values that are there at once,
+ * a power of two from 2 on; 0: 4. */
+carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
+                                        size_t bytes, carillon_direction direction, uint32_t slots,
+                                        carillon_mailbox** mailbox);
+/* The host's end of a mailbox that another process shares. */
+carillon_status carillon_connection_mailbox(carillon_connection const* connection,
+                                            char const* object, carillon_type type,
+                                            carillon_direction direction,
+                                            carillon_mailbox** mailbox);
+void carillon_mailbox_close(carillon_mailbox** mailbox);
+carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
+                                          carillon_mailbox_info* info);
+carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* value, size_t bytes,
+                                     int out_of_line);
+/* CARILLON_NOT_NOW where nothing is newer than what was read last. */
+carillon_status carillon_mailbox_refresh(carillon_mailbox* mailbox, void* value, size_t bytes);
+/* The device's end on the emulated device: of those that read any number, the one that sets once. */
+carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
+                                              carillon_mailbox_end** end);
+void carillon_mailbox_end_close(carillon_mailbox_end** end);
+carillon_status carillon_mailbox_end_set(carillon_mailbox_end* end, void const* value,
+                                         size_t bytes);
+carillon_status carillon_mailbox_end_refresh(carillon_mailbox_end* end, void* value, size_t bytes);
+
+/* Rings of chunks: large buffers that the CPU fills in place and a kernel reads. One thread at a
+ * time claims; a chunk may be another thread's. */
+
+typedef struct carillon_chunk_ring_info {
+    size_t size;
+    uint32_t meta_bytes;
+    uint32_t chunks;
+    uint64_t chunk_bytes;
+} carillon_chunk_ring_info;
+
+typedef struct carillon_chunk_info {
+    size_t size;
+    void* host; /* write-combining as a rule: write it in order, do not read it */
+    uint64_t bytes;
+    uint64_t sequence; /* from 1 on, in the order of claims */
+} carillon_chunk_info;
+
+/* As the device takes it. */
+typedef struct carillon_taken_chunk {
+    size_t size;
+    void const* data;
+    uint64_t bytes; /* that the other side used */
+    uint64_t sequence;
+    unsigned char meta[40]; /* and 0 behind it */
+} carillon_taken_chunk;
+
+/* `meta_bytes`: 0 to 40, that go beside each chunk. `chunks`: a power of two; 0: 16. */
+carillon_status carillon_chunk_ring_create(carillon_device const* device, uint32_t meta_bytes,
+                                           uint64_t chunk_bytes, uint32_t chunks,
+                                           carillon_chunk_ring** ring);
+/* Of one that another process shares; `meta` of 0 bytes where nothing goes beside a chunk. */
+carillon_status carillon_connection_chunk_ring(carillon_connection const* connection,
+                                               char const* object, carillon_type meta,
+                                               carillon_chunk_ring** ring);
+/* Chunks that were claimed keep it. */
+void carillon_chunk_ring_close(carillon_chunk_ring** ring);
+carillon_status carillon_chunk_ring_get_info(carillon_chunk_ring const* ring,
+                                             carillon_chunk_ring_info* info);
+/* The next chunk. With a timeout of 0 it does not wait: CARILLON_NOT_NOW. */
+carillon_status carillon_chunk_ring_claim(carillon_chunk_ring* ring, int64_t timeout_ns,
+                                          carillon_chunk** chunk);
+carillon_status carillon_chunk_get_info(carillon_chunk const* chunk, carillon_chunk_info* info);
+/* Copies to byte `offset` on. */
+carillon_status carillon_chunk_fill(carillon_chunk const* chunk, uint64_t offset, void const* from,
+                                    uint64_t bytes);
+/* What this thread wrote leaves it: where another one commits. */
+carillon_status carillon_chunk_flush(carillon_chunk const* chunk);
+/* Hands the first `used` bytes over and closes the chunk; after an error it can be committed
+ * still. */
+carillon_status carillon_chunk_commit(carillon_chunk** chunk, uint64_t used, void const* meta,
+                                      size_t meta_bytes);
+/* Gives it up: the kernel does not see it. */
+void carillon_chunk_close(carillon_chunk** chunk);
+/* The device's end on the emulated device, once. */
+carillon_status carillon_chunk_ring_emulated_end(carillon_chunk_ring* ring,
+                                                 carillon_chunk_ring_end** end);
+void carillon_chunk_ring_end_close(carillon_chunk_ring_end** end);
+/* The next chunk, which may be read until it is released, or CARILLON_NOT_NOW. */
+carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
+                                             carillon_taken_chunk* chunk);
+/* Gives it back with all that were taken before; CARILLON_NOT_NOW for one that is not taken. */
+carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence);
+
+/* Buffers that processes share (docs/store.md): who makes one writes and seals it; then any may read
+ * it. Of a store any thread; of a buffer that is written, and of events, one at a time. */
+
+typedef struct carillon_store_options {
+    size_t size;
+    uint64_t bytes;   /* of memory, for all buffers; 0: 1 GiB */
+    uint32_t buffers; /* at the same time; 0: 4096 */
+} carillon_store_options;
+
+typedef struct carillon_store_connect_options {
+    size_t size;
+    char const* name;   /* how the store calls this client; NULL: the program's name */
+    int64_t timeout_ns; /* of the connection, and of each call; 0: 5 s */
+    int host_memory;    /* 1: makes buffers in host memory */
+} carillon_store_connect_options;
+
+typedef struct carillon_buffer_info {
+    size_t size;
+    uint64_t id;
+    uint64_t bytes;
+    void* host;   /* its bytes: read-only once it is sealed, and elsewhere then */
+    void* device; /* where kernels of this process find it; NULL: none do */
+    int sealed;
+    int host_memory;
+    char name[64];
+} carillon_buffer_info;
+
+/* What a list of buffers tells of one. */
+typedef struct carillon_listed_buffer {
+    size_t size;
+    uint64_t id;
+    uint64_t bytes;
+    int sealed;
+    uint32_t holders;
+    int32_t process; /* that made it; 0 in another namespace */
+    uint32_t user;
+    char name[64];
+} carillon_listed_buffer;
+
+typedef struct carillon_sealed_buffer {
+    size_t size;
+    uint64_t id;
+    uint64_t bytes;
+    uint64_t missed; /* so many before it were not told */
+    char name[64];
+} carillon_sealed_buffer;
+
+carillon_status carillon_store_create(carillon_device const* device,
+                                      carillon_store_options const* options,
+                                      carillon_store** store);
+/* Another process's. */
+carillon_status carillon_store_connect(char const* path,
+                                       carillon_store_connect_options const* options,
+                                       carillon_store** store);
+/* Buffers that somebody holds stay. */
+void carillon_store_close(carillon_store** store);
+/* Lets other processes in; `options` as of a kernel, with the name "store" by default. */
+carillon_status carillon_store_serve(carillon_store const* store, char const* path,
+                                     carillon_serve_options const* options,
+                                     carillon_store_server** server);
+void carillon_store_server_close(carillon_store_server** server);
+/* A new one, to be written and sealed; it goes when it is closed before. `name` may be NULL. */
+carillon_status carillon_store_make(carillon_store const* store, char const* name, uint64_t bytes,
+                                    carillon_buffer** buffer);
+/* One that is sealed, by its name or number. */
+carillon_status carillon_store_get(carillon_store const* store, char const* name,
+                                   carillon_buffer** buffer);
+carillon_status carillon_store_get_id(carillon_store const* store, uint64_t id,
+                                      carillon_buffer** buffer);
+/* From now on nobody gets it. */
+carillon_status carillon_store_remove(carillon_store const* store, char const* name);
+carillon_status carillon_store_remove_id(carillon_store const* store, uint64_t id);
+/* As carillon_connection_objects. */
+carillon_status carillon_store_list(carillon_store const* store, carillon_listed_buffer* buffers,
+                                    size_t room, size_t* count);
+void carillon_buffer_close(carillon_buffer** buffer);
+carillon_status carillon_buffer_get_info(carillon_buffer const* buffer, carillon_buffer_info* info);
+carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
+                                      uint64_t bytes);
+/* Of a sealed one. */
+carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
+                                     uint64_t bytes);
+carillon_status carillon_buffer_seal(carillon_buffer* buffer);
+/* Tells of buffers that are sealed from now on. The descriptor is for poll(), and not the
+ * caller's. */
+carillon_status carillon_store_events_open(carillon_store const* store,
+                                           carillon_store_events** events);
+void carillon_store_events_close(carillon_store_events** events);
+carillon_status carillon_store_events_descriptor(carillon_store_events const* events,
+                                                 int* descriptor);
+/* The next one, if it comes within the timeout, or CARILLON_NOT_NOW. */
+carillon_status carillon_store_events_next(carillon_store_events* events, int64_t timeout_ns,
+                                           carillon_sealed_buffer* buffer);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients, rings and emulated kernels whose messages are bytes, of a number that is known when the
-// program runs: for other languages, and for programs that forward what they do not look into. On
-// the wire they are what a message type of that size is (docs/ipc.md).
+// Clients, rings, mailboxes, chunk rings and emulated kernels whose messages are bytes, of a number
+// that is known when the program runs: for other languages, and for programs that forward what they
+// do not look into. On the wire they are what a message type of that size is (docs/ipc.md).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +15,12 @@
 #include <string>
 #include <string_view>
 
+#include "carillon/chunk_ring.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/counters.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
+#include "carillon/mailbox.hpp"
 #include "carillon/ring.hpp"
 #include "carillon/server.hpp"
 #include "carillon/ticket.hpp"
@@ -26,13 +29,14 @@ namespace carillon {
 namespace detail {
 class BytesChannel;
 class BytesRingState;
+class BytesMailboxState;
 class BytesKernelState;
 }  // namespace detail
 
 // A message type of which only this is known. Of another process's the size is compared, and the
 // name where both sides give one.
 struct BytesType {
-    std::uint32_t bytes = 0;  // 1 to 1024
+    std::uint32_t bytes = 0;  // 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40
     // As the program says it that has the type, with its namespace: "desk::Tick". Of the first 63
     // characters. Empty: not given.
     std::string name{};
@@ -148,6 +152,140 @@ class BytesRing {
     [[nodiscard]] detail::BytesRingState& state(std::string_view call) const;
 
     std::shared_ptr<detail::BytesRingState> state_;
+};
+
+// The device's end of a BytesMailbox on the emulated device, for one thread. Keeps the mailbox's
+// memory.
+class BytesMailboxEnd {
+   public:
+    BytesMailboxEnd(BytesMailboxEnd&&) noexcept;
+    BytesMailboxEnd& operator=(BytesMailboxEnd&&) noexcept;
+    BytesMailboxEnd(BytesMailboxEnd const&) = delete;
+    BytesMailboxEnd& operator=(BytesMailboxEnd const&) = delete;
+    ~BytesMailboxEnd();
+
+    // Of a mailbox to the host. Throw UsageError for a value of another size, and for the other
+    // direction.
+    void set(std::span<std::byte const> value);
+    // Of a mailbox to the device: false where nothing is newer than the last one, and `value` is
+    // what it was.
+    [[nodiscard]] bool refresh(std::span<std::byte> value);
+
+   private:
+    friend class BytesMailbox;
+    struct Ends;
+    explicit BytesMailboxEnd(std::unique_ptr<Ends> ends);
+
+    std::unique_ptr<Ends> ends_;
+};
+
+// A Mailbox by bytes, 1 to 4096 of them: the same calls, with the same errors. One thread at a
+// time. Its calls throw UsageError for a value of another size, and those of the other direction,
+// besides.
+class BytesMailbox {
+   public:
+    // `initial`, the first value that a reader finds, says the size. Throws UsageError for it and
+    // the options, and what Device::allocate throws.
+    BytesMailbox(Device const& device, std::span<std::byte const> initial, Direction direction,
+                 MailboxOptions const& options = {});
+    // Of a mailbox that another process shares as `object`. Throws UsageError for the size, and
+    // what Connection::mailbox throws.
+    BytesMailbox(Connection const& connection, std::string_view object, BytesType const& type,
+                 Direction direction);
+    BytesMailbox(BytesMailbox&&) noexcept;
+    BytesMailbox& operator=(BytesMailbox&&) noexcept;
+    BytesMailbox(BytesMailbox const&) = delete;
+    BytesMailbox& operator=(BytesMailbox const&) = delete;
+    ~BytesMailbox();
+
+    // As Mailbox's.
+    void set(std::span<std::byte const> value, OutOfLine data = OutOfLine::none);
+    [[nodiscard]] bool refresh(std::span<std::byte> value);
+
+    // The device's end: a reader each time, the writer once. Throws UsageError for the second
+    // writer and for a mailbox of another process, UnsupportedError on a GPU.
+    [[nodiscard]] BytesMailboxEnd emulated_end();
+
+    [[nodiscard]] std::size_t value_bytes() const;
+    [[nodiscard]] Direction direction() const;
+
+   private:
+    [[nodiscard]] detail::BytesMailboxState& state(std::string_view call) const;
+
+    std::shared_ptr<detail::BytesMailboxState> state_;
+};
+
+// What goes beside a chunk: as many of its bytes as were said, and then 0.
+using ChunkMeta = std::array<std::byte, 40>;
+
+// A chunk that was claimed, as Chunk.
+class BytesChunk : public ClaimedChunk {
+   public:
+    // As Chunk::commit. Throws UsageError for a `meta` of another size than the ring's, too, and it
+    // can be committed still.
+    void commit(std::size_t used, std::span<std::byte const> meta = {});
+
+   private:
+    friend class BytesChunkRing;
+    BytesChunk(std::shared_ptr<detail::ChunkRingState> ring, Sequence sequence,
+               std::size_t meta_bytes)
+        : ClaimedChunk(std::move(ring), sequence), meta_bytes_(meta_bytes) {}
+
+    std::size_t meta_bytes_;
+};
+
+// The device's end of a BytesChunkRing on the emulated device, for one thread. Keeps its memory.
+class BytesChunkEnd {
+   public:
+    BytesChunkEnd(BytesChunkEnd&&) noexcept = default;
+    BytesChunkEnd& operator=(BytesChunkEnd&&) noexcept = default;
+    BytesChunkEnd(BytesChunkEnd const&) = delete;
+    BytesChunkEnd& operator=(BytesChunkEnd const&) = delete;
+    ~BytesChunkEnd() = default;
+
+    // As ChunkConsumer's: the next chunk, or nothing at once. It may be read until release().
+    [[nodiscard]] std::optional<ChunkView<ChunkMeta>> try_take();
+    bool release(Sequence sequence);
+
+   private:
+    friend class BytesChunkRing;
+    explicit BytesChunkEnd(std::shared_ptr<detail::ChunkRingState> ring);
+
+    std::shared_ptr<detail::ChunkRingState> ring_;
+    DeviceChunkReader<ChunkMeta> reader_;
+};
+
+// A ChunkRing whose metadata are bytes, 0 to 40: the same calls, with the same errors. One thread
+// at a time claims. A handle: copies share the ring.
+class BytesChunkRing {
+   public:
+    // Throws UsageError for the size and the options, and what Device::allocate throws.
+    BytesChunkRing(Device const& device, std::size_t meta_bytes,
+                   ChunkRingOptions const& options = {});
+    // Of a ring that another process shares as `object`; `meta` of 0 bytes for NoMeta. Throws
+    // UsageError for the size, and what Connection::chunk_ring throws.
+    BytesChunkRing(Connection const& connection, std::string_view object,
+                   BytesType const& meta = {});
+    BytesChunkRing(BytesChunkRing const&) = default;  // and moves: what is left shares it still
+    BytesChunkRing& operator=(BytesChunkRing const&) = default;
+    ~BytesChunkRing() = default;
+
+    // As ChunkRing's.
+    [[nodiscard]] std::optional<BytesChunk> try_claim();
+    [[nodiscard]] BytesChunk claim(std::chrono::nanoseconds timeout);
+
+    // The device's end, once. Throws UsageError the second time and for a ring of another process,
+    // UnsupportedError on a GPU.
+    [[nodiscard]] BytesChunkEnd emulated_end();
+
+    [[nodiscard]] std::uint32_t chunks() const { return ring_->chunks(); }
+    [[nodiscard]] std::size_t chunk_bytes() const { return ring_->chunk_bytes(); }
+    [[nodiscard]] std::size_t meta_bytes() const { return meta_bytes_; }
+
+   private:
+    std::shared_ptr<detail::ChunkRingState> ring_;
+    std::size_t meta_bytes_;
+    bool gpu_ = false;  // of this process
 };
 
 // What a BytesKernel does with a request: it writes the reply, whose bytes are zero before. `user`

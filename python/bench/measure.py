@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Python adds to calls and copies, each beside the same in C++, in one run.
 
-Usage: measure.py CARILLON_COMMAND [DEVICE]
+Usage: measure.py CARILLON_COMMAND [DEVICE] [--json FILE]. COMMIT: of the code, without git.
 """
 
 from __future__ import annotations
 
+import argparse
+import datetime
+import functools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -14,12 +18,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import carillon
+from carillon._client import Client
+from carillon._codec import codec
 
 CALLS = 20_000
+ROUNDS = 10
+ROWS = (256, 10_000)  # commands that are sent at once
 MESSAGE = 48  # bytes each way, as the command's echo has them
 MEBIBYTE = 1 << 20
 
@@ -38,9 +47,9 @@ def calls(client: carillon.Client) -> dict[str, float]:
     """Single calls, in turns so that both meet the same machine."""
     request = bytes(MESSAGE)
     python, cpp = [], []
-    for _ in range(10):
-        cpp.append(statistics.median(client._raw._time_calls(request, CALLS // 10)))
-        python.append(median_ns(lambda: client.call(request), CALLS // 10))
+    for _ in range(ROUNDS):
+        cpp.append(statistics.median(client._raw._time_calls(request, CALLS // ROUNDS)))
+        python.append(median_ns(lambda: client.call(request), CALLS // ROUNDS))
     own, other = statistics.median(python), statistics.median(cpp)
     return {"call_ns": own, "call_cpp_ns": other, "python.call_over_cpp_ns": own - other}
 
@@ -59,19 +68,71 @@ def copies(device: carillon.Device) -> dict[str, float]:
     return {"view_ns": own, "copy_to_device_ns": other, "python.view_over_copy": own / other}
 
 
-def main(command: str, selector: str) -> None:
+def rows(client: carillon.Client) -> dict[str, float]:
+    """An array of commands sent at once and its replies, in turns, in ns for each command."""
+    found = {}
+    for size in ROWS:
+        requests, replies = np.zeros(size, f"V{MESSAGE}"), bytearray(size * MESSAGE)
+        python, cpp = [], []
+        for _ in range(ROUNDS):
+            cpp.append(statistics.median(client._raw._time_rows(requests, replies, 20)))
+            python.append(median_ns(functools.partial(client.call_many, requests, 10.0), 20))
+        own, other = statistics.median(python) / size, statistics.median(cpp) / size
+        found |= {f"row_{size}_ns": own, f"row_{size}_cpp_ns": other}
+        found[f"python.row_{size}_over_cpp"] = own / other
+    return found
+
+
+def environment(command: str, selector: str) -> dict[str, Any]:
+    """Where and when this was measured, and of which commit."""
+    told = subprocess.check_output([command, "info", "--device", selector, "--json"], text=True)
+    info = json.loads(told)["devices"][0]
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        cpu = next((line.split(": ", 1)[1].strip() for line in file if "model name" in line), "")
+    commit = os.environ.get("COMMIT") or subprocess.check_output(
+        ["git", "rev-parse", "HEAD"], cwd=pathlib.Path(__file__).parent, text=True
+    )
+    kept = ("device", "emulated", "uuid", "kernel_driver", "cuda_driver", "store_instruction")
+    return {
+        "commit": commit.strip(),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "cpu": cpu,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": np.__version__,
+        **{key: info[key] for key in kept if key in info},
+    }
+
+
+def measure(command: str, selector: str) -> dict[str, float]:
     device = carillon.Device(selector)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "echo.sock"
         serve = [command, "serve", str(path), "--kernel", "echo", "--device", selector]
         with subprocess.Popen(serve, stdout=subprocess.DEVNULL) as owner:
-            with carillon.connect(path, wait_for_owner=60.0) as connection:
-                client = connection.client(MESSAGE, MESSAGE)
-            found = calls(client)
-            owner.terminate()
-    found |= copies(device)
-    print(json.dumps({"device": device.info.name, "emulated": device.emulated, **found}, indent=1))
+            try:
+                with carillon.connect(path, wait_for_owner=60.0) as connection:
+                    client = connection.client(MESSAGE, MESSAGE)
+                found = calls(client)
+                client = Client(client._raw, *[codec(f"V{MESSAGE}")] * 2)
+                found |= rows(client)
+            finally:
+                owner.terminate()
+    return found | copies(device)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command")
+    parser.add_argument("device", nargs="?", default="best")
+    parser.add_argument("--json", type=pathlib.Path, help="a file that gets the figures")
+    given = parser.parse_args()
+    found = measure(given.command, given.device)
+    result = {"environment": environment(given.command, given.device), "python": found}
+    text = json.dumps(result, indent=1)
+    print(text)
+    if given.json:
+        given.json.write_text(text + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "best")
+    main()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Low-latency command of a running GPU kernel from Python.
 
-Devices and memory, clients and rings, kernels of the emulated device with handlers in Python, and
-errors with the texts of the C++ library. docs/python.md has examples.
+Devices and memory, clients, rings, mailboxes and rings of chunks, kernels of the emulated device
+with handlers in Python, and errors with the texts of the C++ library. docs/python.md has examples.
 """
 
 from ._carillon import (
@@ -13,6 +13,8 @@ from ._carillon import (
     Device,
     DeviceInfo,
     HeapInfo,
+    LogReader,
+    LogRecord,
     Memory,
     MemoryTypeInfo,
     MutableBuffer,
@@ -29,10 +31,12 @@ from ._carillon import (
     copy_to_device,
 )
 from ._carillon import _version as __version__
+from ._chunk_ring import Chunk, ChunkRing, ChunkRingDeviceEnd, TakenChunk
 from ._client import Client
 from ._connection import Connection, Owner, connect
 from ._device_array import DeviceArray
 from ._kernel import PersistentKernel
+from ._mailbox import Mailbox, MailboxDeviceEnd
 from ._ring import Ring, RingDeviceEnd
 from .errors import *
 from .errors import __all__ as _errors
@@ -44,12 +48,19 @@ __all__ = [
     "BufferInfo",
     "BufferStore",
     "ChannelCounters",
+    "Chunk",
+    "ChunkRing",
+    "ChunkRingDeviceEnd",
     "Client",
     "Connection",
     "Device",
     "DeviceArray",
     "DeviceInfo",
     "HeapInfo",
+    "LogReader",
+    "LogRecord",
+    "Mailbox",
+    "MailboxDeviceEnd",
     "Memory",
     "MemoryTypeInfo",
     "MutableBuffer",
@@ -64,6 +75,7 @@ __all__ = [
     "Server",
     "StoreConnection",
     "StoreServer",
+    "TakenChunk",
     "Ticket",
     "Tickets",
     "__version__",

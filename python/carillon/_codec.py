@@ -2,7 +2,8 @@
 """Messages between Python's values and bytes.
 
 A message type is a NumPy dtype (or what numpy.dtype takes), a dataclass of scalars, or a number of
-bytes. It has 1 to 1024 bytes and is laid out as a C struct of the same members.
+bytes. It has 1 to 1024 bytes (a mailbox's value to 4096, what goes beside a chunk to 40) and is laid
+out as a C struct of the same members.
 """
 
 from __future__ import annotations
@@ -177,11 +178,11 @@ _STRUCT_CODES = {
 }
 
 
-def codec(message: Any) -> Codec:
-    """The codec of a message type. Raises UsageError for what is none."""
+def codec(message: Any, most: int = 1024) -> Codec:
+    """The codec of a message type of at most `most` bytes. Raises UsageError for what is none."""
     if isinstance(message, int) and not isinstance(message, bool):
-        if not 1 <= message <= 1024:
-            raise UsageError(f"message type: a message has 1 to 1024 bytes, not {message}")
+        if not 1 <= message <= most:
+            raise UsageError(f"message type: a message has 1 to {most} bytes, not {message}")
         return BytesCodec(message)
     if isinstance(message, type) and dataclasses.is_dataclass(message):
         return DataclassCodec(message)

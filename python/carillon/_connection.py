@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to kernels and rings of other processes."""
+"""Connections to kernels, rings, mailboxes and logs of other processes."""
 
 from __future__ import annotations
 
 import errno
 import os
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ._carillon import BytesRing, RawConnection, ServedObject
+from ._carillon import (
+    BytesChunkRing,
+    BytesMailbox,
+    BytesRing,
+    LogReader,
+    RawConnection,
+    ServedObject,
+)
+from ._chunk_ring import ChunkRing, meta_codec
 from ._client import Client
 from ._codec import codec
+from ._mailbox import MOST_BYTES, Mailbox
 from ._ring import Ring
+from ._scoped import Scoped
 from .errors import SystemError
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _NOBODY = (errno.ENOENT, errno.ECONNREFUSED)
 _PART = 0.05  # seconds; Ctrl-C waits no longer
@@ -29,7 +36,7 @@ class Owner(NamedTuple):
     """Its number; 0 in another namespace."""
 
 
-class Connection:
+class Connection(Scoped):
     """A connection to the owner of a kernel; this process needs neither CUDA nor a GPU.
 
     connect() makes it. Clients and rings of it stay connected until they go.
@@ -63,6 +70,26 @@ class Connection:
         kind = codec(message)
         return Ring._of(BytesRing._lent(self._raw, object, kind.size, name, direction), kind)
 
+    def mailbox(
+        self, object: str, value: Any, direction: str = "to_device", *, name: str = ""
+    ) -> Mailbox:
+        """The host's end of a mailbox that the owner shares as `object`. Raises as client()."""
+        kind = codec(value, MOST_BYTES)
+        return Mailbox._of(BytesMailbox._lent(self._raw, object, kind.size, name, direction), kind)
+
+    def chunk_ring(self, object: str, meta: Any = None, *, name: str = "") -> ChunkRing:
+        """The host's end of a ring of chunks that the owner shares. Raises as client()."""
+        kind = meta_codec(meta)
+        size = kind.size if kind else 0
+        return ChunkRing._of(BytesChunkRing._lent(self._raw, object, size, name), kind)
+
+    def log(self, object: str = "log") -> LogReader:
+        """Reads a log that the owner shares, from the oldest message that is there still on.
+
+        Raises as client().
+        """
+        return LogReader._lent(self._raw, object)
+
     def status(self) -> list[ServedObject]:
         """What there is, and who has which of its blocks. Raises OwnerGoneError, TimeoutError."""
         return self._raw.status()
@@ -81,16 +108,7 @@ class Connection:
         """Ends the connection; its clients and rings stay connected."""
         self._raw.close()
 
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+    _end = close
 
 
 def connect(

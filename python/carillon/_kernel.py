@@ -7,15 +7,13 @@ import atexit
 import os
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._carillon import BytesKernel, Device, Server
 from ._client import Client
 from ._codec import Codec, codec
+from ._scoped import Scoped
 from .errors import Error
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 def _by_bytes(
@@ -27,7 +25,7 @@ def _by_bytes(
     return serve
 
 
-class PersistentKernel:
+class PersistentKernel(Scoped):
     """A kernel that never stops, whose `handler` is a callable from a request to a reply.
 
     On the emulated device alone: every block is a thread that calls the handler, several blocks at
@@ -107,15 +105,7 @@ class PersistentKernel:
         """Whether it runs. Raises what has ended it by an error."""
         return self._raw.running
 
-    def __enter__(self) -> PersistentKernel:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self) -> None:
         self.stop()
 
 

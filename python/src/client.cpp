@@ -211,6 +211,28 @@ std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t 
     return took;
 }
 
+std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle replies,
+                                               std::size_t count) {
+    using Clock = std::chrono::steady_clock;
+    HeldBytes const from(requests, HeldBytes::Use::read);
+    HeldBytes const to(replies, HeldBytes::Use::write);
+    check_many(client(), from.bytes().size(), to.bytes().size());
+    InCall const in(state_->busy(), "Client::time_rows");
+    HostWait const wait(WaitStyle::pause);
+    std::vector<std::int64_t> took(count);
+    nb::gil_scoped_release const others_run;
+    for (std::int64_t& each : took) {
+        Tickets outstanding;
+        Row row(state_->client(), from.bytes(), to.writable(), outstanding);
+        auto const begin = Clock::now();
+        if (!wait.until([&] { return row.advance(); }, std::chrono::seconds(1))) {
+            throw TimeoutError("Client::time_rows", "replies have not come", true);
+        }
+        each = std::chrono::nanoseconds(Clock::now() - begin).count();
+    }
+    return took;
+}
+
 void bind_client(nb::module_& module) {
     nb::class_<Ticket>(module, "Ticket", "Names a request whose reply is taken later, once.")
         .def_prop_ro("number", &Ticket::number, "Counts the client's requests.")
@@ -245,6 +267,8 @@ void bind_client(nb::module_& module) {
         .def("abandon", &ClientEnd::abandon, nb::arg("ticket"))
         .def("warm", &ClientEnd::warm)
         .def("_time_calls", &ClientEnd::time_calls, nb::arg("request"), nb::arg("count"))
+        .def("_time_rows", &ClientEnd::time_rows, nb::arg("requests"), nb::arg("replies"),
+             nb::arg("count"))
         .def_prop_ro("capacity", [](ClientEnd const& end) { return end.client().capacity(); })
         .def_prop_ro("request_bytes",
                      [](ClientEnd const& end) { return end.client().request_bytes(); })

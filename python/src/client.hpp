@@ -58,6 +58,9 @@ class ClientEnd {
     void warm();
     // How long each of `count` calls takes in C++, in ns: for python/bench/measure.py.
     [[nodiscard]] std::vector<std::int64_t> time_calls(nb::handle request, std::size_t count);
+    // The same for all of `requests`, sent in rows as call_many() does, `count` times.
+    [[nodiscard]] std::vector<std::int64_t> time_rows(nb::handle requests, nb::handle replies,
+                                                      std::size_t count);
     [[nodiscard]] BytesClient const& client() const { return state_->client(); }
 
    private:

@@ -13,4 +13,5 @@ NB_MODULE(_carillon, module) {
     carillon::python::bind_kernel(module);
     carillon::python::bind_ring(module);
     carillon::python::bind_store(module);
+    carillon::python::bind_objects(module);
 }

@@ -10,16 +10,11 @@
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
 #include "connection.hpp"
+#include "direction.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
 namespace {
-
-Direction direction_of(std::string const& name) {
-    if (name == "to_device") return Direction::to_device;
-    if (name == "to_host") return Direction::to_host;
-    throw UsageError("Ring", "a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
-}
 
 struct RingEnd {
     BytesRing ring;
@@ -30,13 +25,13 @@ RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& d
                    std::uint32_t capacity) {
     RingOptions options;
     options.capacity = capacity;
-    Direction const way = direction_of(direction);
+    Direction const way = direction_of("Ring", direction);
     nb::gil_scoped_release const others_run;
     return new RingEnd{BytesRing(device, bytes, way, options), {}};
 }
 RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
                    std::string const& name, std::string const& direction) {
-    Direction const way = direction_of(direction);
+    Direction const way = direction_of("Connection::ring", direction);
     auto const to = connection.get("Connection::ring");
     nb::gil_scoped_release const others_run;
     return new RingEnd{BytesRing(*to, object, BytesType{bytes, name}, way), {}};

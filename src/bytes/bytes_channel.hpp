@@ -22,12 +22,18 @@
 
 namespace carillon::detail {
 
-// Throws UsageError, in the name of `call`, for a size that no message has. `what`: whose it is.
+// Throws UsageError, in the name of `call`, unless `bytes` are from `least` to `most`. `what`:
+// whose they are.
+void require_bytes(std::string_view call, std::string_view what, std::size_t bytes,
+                   std::size_t least, std::size_t most);
+// The same for a size that no message has.
 [[nodiscard]] ByteShape checked_shape(std::string_view call, std::string_view what,
                                       std::size_t bytes);
 // The type, as another process compares it. Throws the same.
 [[nodiscard]] MessageType message_type(std::string_view call, std::string_view what,
                                        BytesType const& type);
+// A type of which size and name are known, in slots of so many lines.
+[[nodiscard]] MessageType type_of_bytes(BytesType const& type, std::uint32_t slot_lines);
 // Throws UsageError, in the name of `call`, unless `bytes` are one message, or several messages.
 void require_one(std::string_view call, std::string_view what, std::size_t bytes, ByteShape shape);
 [[nodiscard]] std::size_t require_whole(std::string_view call, std::string_view what,
@@ -87,6 +93,16 @@ struct BytesAttach {
                                                   std::string_view object, MessageType const& type,
                                                   bool to_device) {
         return connection.ring_end(object, type, to_device);
+    }
+    [[nodiscard]] static LeasedEnd<MailboxView> mailbox(Connection const& connection,
+                                                        std::string_view object,
+                                                        MessageType const& type, bool to_device) {
+        return connection.mailbox_end(object, type, to_device);
+    }
+    [[nodiscard]] static std::shared_ptr<ChunkRingState> chunk_ring(Connection const& connection,
+                                                                    std::string_view object,
+                                                                    MessageType const& meta) {
+        return connection.chunk_ring_end(object, meta);
     }
 };
 

@@ -6,20 +6,25 @@
 
 namespace carillon::detail {
 
+void require_bytes(std::string_view call, std::string_view what, std::size_t bytes,
+                   std::size_t least, std::size_t most) {
+    if (bytes >= least && bytes <= most) return;
+    throw UsageError(call,
+                     fmt::format("a {} of {} bytes, which are {} to {}", what, bytes, least, most));
+}
+
 ByteShape checked_shape(std::string_view call, std::string_view what, std::size_t bytes) {
-    if (bytes >= 1 && bytes <= message_bytes) return {bytes};
-    throw UsageError(
-        call, fmt::format("a {} of {} bytes, which are 1 to {}", what, bytes, message_bytes));
+    require_bytes(call, what, bytes, 1, message_bytes);
+    return {bytes};
+}
+
+MessageType type_of_bytes(BytesType const& type, std::uint32_t slot_lines) {
+    return {type.bytes, 1,          0,
+            0,          slot_lines, type.name.empty() ? std::string(name_of_bytes) : type.name};
 }
 
 MessageType message_type(std::string_view call, std::string_view what, BytesType const& type) {
-    ByteShape const shape = checked_shape(call, what, type.bytes);
-    return {type.bytes,
-            1,
-            0,
-            0,
-            shape.slot_lines(),
-            type.name.empty() ? std::string(name_of_bytes) : type.name};
+    return type_of_bytes(type, checked_shape(call, what, type.bytes).slot_lines());
 }
 
 void require_one(std::string_view call, std::string_view what, std::size_t bytes, ByteShape shape) {

@@ -27,7 +27,12 @@ bool alike(MessageType const& ours, WireType const& theirs) {
 }
 
 // Why the client's type is not the object's; empty if it may be.
-std::string difference(MessageType const& ours, WireType const& theirs) {
+std::string difference(ObjectKind kind, MessageType const& ours, WireType const& theirs) {
+    // What goes beside a chunk begins behind 8 bytes of the line, or where its alignment says.
+    if (kind == ObjectKind::chunk_ring && theirs.layout == 0 && ours.alignment > 8) {
+        return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
+                           ours.name, ours.alignment);
+    }
     if (!alike(ours, theirs)) {
         return fmt::format("is {} of {} bytes, the client's {} of {}", ours.name, ours.bytes,
                            theirs.name, theirs.bytes);
@@ -90,7 +95,7 @@ void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach)
     for (auto const& [what, ours, theirs] :
          {std::tuple("request", &object.types().request, &attach.request),
           std::tuple("reply", &object.types().reply, &attach.reply)}) {
-        std::string const why = difference(*ours, *theirs);
+        std::string const why = difference(object.kind(), *ours, *theirs);
         if (why.empty()) continue;
         throw Refusal{RefusalReason::wrong_types,
                       fmt::format("the {}'s {} {}", to_string(object.kind()), what, why)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of carillon.h, from C, on the emulated device. The first check that fails ends it. */
+/* The calls of carillon.h, from C, on the emulated device; objects_test.c has the others. The first
+ * check that fails ends it. */
 #include <carillon.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,20 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int64_t patience = 30000000000; /* 30 s */
-
-/* A status, or a condition; what is not as it should be is told with the last error's text. */
-#define EXPECT(condition)                                                                      \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            fprintf(stderr, "%s:%d: %s\nthe last error: %s\n", __FILE__, __LINE__, #condition, \
-                    carillon_last_error());                                                    \
-            exit(1);                                                                           \
-        }                                                                                      \
-    } while (0)
-#define EXPECT_OK(call) EXPECT((call) == CARILLON_OK)
-#define EXPECT_ERROR(call, status, part) \
-    EXPECT((call) == (status) && strstr(carillon_last_error(), part) != NULL)
+#include "expect.h"
 
 typedef struct ask {
     uint64_t value;
@@ -374,6 +362,6 @@ int main(void) {
     others_are_served(device);
     carillon_device_close(&device);
     EXPECT(device == NULL);
-    puts("all calls of carillon.h, on the emulated device");
+    puts("memory, kernels, clients and rings, on the emulated device");
     return 0;
 }

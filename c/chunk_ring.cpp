@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+namespace c = carillon::c;
+
+extern "C" {
+
+carillon_status carillon_chunk_ring_create(carillon_device const* device, uint32_t meta_bytes,
+                                           uint64_t chunk_bytes, uint32_t chunks,
+                                           carillon_chunk_ring** ring) {
+    constexpr char const* call = "carillon_chunk_ring_create";
+    return c::open(call, ring, [&] {
+        carillon::ChunkRingOptions options;
+        options.chunk_bytes = chunk_bytes;
+        if (chunks != 0) options.chunks = chunks;
+        return carillon::BytesChunkRing(c::checked(call, device, "device").device, meta_bytes,
+                                        options);
+    });
+}
+carillon_status carillon_connection_chunk_ring(carillon_connection const* connection,
+                                               char const* object, carillon_type meta,
+                                               carillon_chunk_ring** ring) {
+    constexpr char const* call = "carillon_connection_chunk_ring";
+    return c::open(call, ring, [&] {
+        return carillon::BytesChunkRing(c::checked(call, connection, "connection").connection,
+                                        &c::checked(call, object, "name"), c::type_of(meta));
+    });
+}
+void carillon_chunk_ring_close(carillon_chunk_ring** ring) { c::close(ring); }
+
+carillon_status carillon_chunk_ring_get_info(carillon_chunk_ring const* ring,
+                                             carillon_chunk_ring_info* info) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_ring_get_info";
+        auto const& of = c::checked(call, ring, "ring").ring;
+        c::tell(call,
+                carillon_chunk_ring_info{0, static_cast<std::uint32_t>(of.meta_bytes()),
+                                         of.chunks(), of.chunk_bytes()},
+                info);
+    });
+}
+carillon_status carillon_chunk_ring_claim(carillon_chunk_ring* ring, int64_t timeout_ns,
+                                          carillon_chunk** chunk) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_ring_claim";
+        c::checked(call, chunk, "room for the handle") = nullptr;
+        auto& of = c::checked(call, ring, "ring").ring;
+        if (timeout_ns != 0) {
+            *chunk = new carillon_chunk{of.claim(std::chrono::nanoseconds(timeout_ns))};
+        } else if (auto claimed = of.try_claim()) {
+            *chunk = new carillon_chunk{std::move(*claimed)};
+        }
+        return c::now(*chunk != nullptr);
+    });
+}
+
+carillon_status carillon_chunk_get_info(carillon_chunk const* chunk, carillon_chunk_info* info) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_get_info";
+        auto const& of = c::checked(call, chunk, "chunk").chunk;
+        auto const bytes = of.bytes();
+        c::tell(call, carillon_chunk_info{0, bytes.data(), bytes.size(), of.sequence()}, info);
+    });
+}
+carillon_status carillon_chunk_fill(carillon_chunk const* chunk, uint64_t offset, void const* from,
+                                    uint64_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_fill";
+        c::checked(call, chunk, "chunk").chunk.fill(offset, c::bytes_at(call, from, bytes));
+    });
+}
+carillon_status carillon_chunk_flush(carillon_chunk const* chunk) {
+    return c::guarded([&] { c::checked("carillon_chunk_flush", chunk, "chunk").chunk.flush(); });
+}
+carillon_status carillon_chunk_commit(carillon_chunk** chunk, uint64_t used, void const* meta,
+                                      size_t meta_bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_commit";
+        auto* const of = c::checked(call, chunk, "chunk's handle");
+        c::checked(call, of, "chunk").chunk.commit(used, c::bytes_at(call, meta, meta_bytes));
+        c::close(chunk);
+    });
+}
+void carillon_chunk_close(carillon_chunk** chunk) { c::close(chunk); }
+
+carillon_status carillon_chunk_ring_emulated_end(carillon_chunk_ring* ring,
+                                                 carillon_chunk_ring_end** end) {
+    constexpr char const* call = "carillon_chunk_ring_emulated_end";
+    return c::open(call, end, [&] { return c::checked(call, ring, "ring").ring.emulated_end(); });
+}
+void carillon_chunk_ring_end_close(carillon_chunk_ring_end** end) { c::close(end); }
+carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
+                                             carillon_taken_chunk* chunk) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_ring_end_take";
+        carillon_taken_chunk told{};
+        c::tell(call, told, chunk);  // there is room for it, before one is taken
+        auto const taken = c::checked(call, end, "end").end.try_take();
+        if (!taken) return c::now(false);
+        told.data = taken->data;
+        told.bytes = taken->size;
+        told.sequence = taken->sequence;
+        std::memcpy(told.meta, taken->meta.data(), sizeof(told.meta));
+        c::tell(call, told, chunk);
+        return c::now(true);
+    });
+}
+carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_chunk_ring_end_release";
+        return c::now(c::checked(call, end, "end").end.release(sequence));
+    });
+}
+
+}  // extern "C"

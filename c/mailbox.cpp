@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+namespace c = carillon::c;
+
+extern "C" {
+
+carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
+                                        size_t bytes, carillon_direction direction, uint32_t slots,
+                                        carillon_mailbox** mailbox) {
+    constexpr char const* call = "carillon_mailbox_create";
+    return c::open(call, mailbox, [&] {
+        carillon::MailboxOptions options;
+        if (slots != 0) options.slots = slots;
+        return carillon::BytesMailbox(c::checked(call, device, "device").device,
+                                      c::bytes_at(call, initial, bytes),
+                                      c::direction_of(call, direction), options);
+    });
+}
+carillon_status carillon_connection_mailbox(carillon_connection const* connection,
+                                            char const* object, carillon_type type,
+                                            carillon_direction direction,
+                                            carillon_mailbox** mailbox) {
+    constexpr char const* call = "carillon_connection_mailbox";
+    return c::open(call, mailbox, [&] {
+        return carillon::BytesMailbox(c::checked(call, connection, "connection").connection,
+                                      &c::checked(call, object, "name"), c::type_of(type),
+                                      c::direction_of(call, direction));
+    });
+}
+void carillon_mailbox_close(carillon_mailbox** mailbox) { c::close(mailbox); }
+
+carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
+                                          carillon_mailbox_info* info) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_mailbox_get_info";
+        auto const& of = c::checked(call, mailbox, "mailbox").mailbox;
+        c::tell(call,
+                carillon_mailbox_info{0, static_cast<std::uint32_t>(of.value_bytes()),
+                                      c::told(of.direction())},
+                info);
+    });
+}
+carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* value, size_t bytes,
+                                     int out_of_line) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_mailbox_set";
+        c::checked(call, mailbox, "mailbox")
+            .mailbox.set(c::bytes_at(call, value, bytes), c::out_of_line(out_of_line));
+    });
+}
+carillon_status carillon_mailbox_refresh(carillon_mailbox* mailbox, void* value, size_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_mailbox_refresh";
+        return c::now(
+            c::checked(call, mailbox, "mailbox").mailbox.refresh(c::room_at(call, value, bytes)));
+    });
+}
+
+carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
+                                              carillon_mailbox_end** end) {
+    constexpr char const* call = "carillon_mailbox_emulated_end";
+    return c::open(call, end,
+                   [&] { return c::checked(call, mailbox, "mailbox").mailbox.emulated_end(); });
+}
+void carillon_mailbox_end_close(carillon_mailbox_end** end) { c::close(end); }
+carillon_status carillon_mailbox_end_set(carillon_mailbox_end* end, void const* value,
+                                         size_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_mailbox_end_set";
+        c::checked(call, end, "end").end.set(c::bytes_at(call, value, bytes));
+    });
+}
+carillon_status carillon_mailbox_end_refresh(carillon_mailbox_end* end, void* value, size_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_mailbox_end_refresh";
+        return c::now(c::checked(call, end, "end").end.refresh(c::room_at(call, value, bytes)));
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handles.hpp"
+
+namespace carillon::c {
+namespace {
+
+constexpr char const* store_call = "carillon_store_create";
+constexpr char const* store_connect_call = "carillon_store_connect";
+
+BufferStore open_store(carillon_device const* device, carillon_store_options const* given) {
+    auto const options = known(store_call, given, "options");
+    BufferStoreOptions store;
+    if (options.bytes != 0) store.bytes = options.bytes;
+    if (options.buffers != 0) store.buffers = options.buffers;
+    return BufferStore(checked(store_call, device, "device").device, store);
+}
+
+StoreConnection connect_to_store(char const* path, carillon_store_connect_options const* given) {
+    auto const options = known(store_connect_call, given, "options");
+    StoreConnectOptions connect;
+    if (options.name != nullptr) connect.name = options.name;
+    connect.timeout = time_or(options.timeout_ns, connect.timeout);
+    connect.host_memory = options.host_memory != 0;
+    return StoreConnection(&checked(store_connect_call, path, "path"), connect);
+}
+
+StoreServer serve_store(carillon_store const* store, char const* path,
+                        carillon_serve_options const* given) {
+    constexpr char const* call = "carillon_store_serve";
+    auto const* const own = std::get_if<BufferStore>(&checked(call, store, "store").store);
+    if (own == nullptr) throw UsageError(call, "the store is another process's");
+    auto const options = known(call, given, "options");
+    StoreServeOptions serve;
+    if (options.name != nullptr) serve.name = options.name;
+    if (options.mode != 0) serve.mode = options.mode;
+    return own->serve(&checked(call, path, "path"), serve);
+}
+
+// What `use` makes of the store, whichever it is.
+template <class Use>
+decltype(auto) of_store(char const* call, carillon_store const* store, Use&& use) {
+    return std::visit(use, checked(call, store, "store").store);
+}
+
+template <class Buffer>
+carillon_buffer_info info_of_buffer(Buffer const& buffer) {
+    carillon_buffer_info info{};
+    info.id = buffer.id();
+    info.bytes = buffer.size();
+    info.host_memory = buffer.is_cpu() ? 1 : 0;
+    copy_name(info.name, buffer.name());
+    if constexpr (Buffer::is_mutable()) {
+        info.host = buffer.mutable_data().data();
+    } else {
+        info.sealed = 1;
+        info.host = const_cast<std::byte*>(buffer.data().data());
+    }
+    try {
+        info.device = const_cast<void*>(static_cast<void const*>(buffer.device_ptr()));
+    } catch (UnsupportedError const&) {  // no kernel of this process finds it
+    }
+    return info;
+}
+
+MutableBuffer& writable(char const* call, carillon_buffer* buffer) {
+    auto* const open = std::get_if<MutableBuffer>(&checked(call, buffer, "buffer").buffer);
+    if (open == nullptr) throw UsageError(call, "the buffer was sealed");
+    return *open;
+}
+
+carillon_listed_buffer listed(BufferInfo const& buffer) {
+    carillon_listed_buffer all{};
+    all.id = buffer.id;
+    all.bytes = buffer.size;
+    all.sealed = buffer.sealed ? 1 : 0;
+    all.holders = buffer.holders;
+    all.process = buffer.process;
+    all.user = buffer.user;
+    copy_name(all.name, buffer.name);
+    return all;
+}
+
+}  // namespace
+}  // namespace carillon::c
+
+namespace c = carillon::c;
+
+extern "C" {
+
+carillon_status carillon_store_create(carillon_device const* device,
+                                      carillon_store_options const* options,
+                                      carillon_store** store) {
+    return c::open(c::store_call, store, [&] { return c::open_store(device, options); });
+}
+carillon_status carillon_store_connect(char const* path,
+                                       carillon_store_connect_options const* options,
+                                       carillon_store** store) {
+    return c::open(c::store_connect_call, store,
+                   [&] { return c::connect_to_store(path, options); });
+}
+void carillon_store_close(carillon_store** store) { c::close(store); }
+carillon_status carillon_store_serve(carillon_store const* store, char const* path,
+                                     carillon_serve_options const* options,
+                                     carillon_store_server** server) {
+    return c::open("carillon_store_serve", server,
+                   [&] { return c::serve_store(store, path, options); });
+}
+void carillon_store_server_close(carillon_store_server** server) { c::close(server); }
+
+carillon_status carillon_store_make(carillon_store const* store, char const* name, uint64_t bytes,
+                                    carillon_buffer** buffer) {
+    constexpr char const* call = "carillon_store_make";
+    return c::open(call, buffer, [&] {
+        return c::of_store(call, store, [&](auto const& of) {
+            return of.create(name == nullptr ? "" : name, bytes);
+        });
+    });
+}
+carillon_status carillon_store_get(carillon_store const* store, char const* name,
+                                   carillon_buffer** buffer) {
+    constexpr char const* call = "carillon_store_get";
+    return c::open(call, buffer, [&] {
+        std::string_view const wanted = &c::checked(call, name, "name");
+        return c::of_store(call, store, [&](auto const& of) { return of.get(wanted); });
+    });
+}
+carillon_status carillon_store_get_id(carillon_store const* store, uint64_t id,
+                                      carillon_buffer** buffer) {
+    constexpr char const* call = "carillon_store_get_id";
+    return c::open(call, buffer, [&] {
+        return c::of_store(call, store, [&](auto const& of) { return of.get(id); });
+    });
+}
+carillon_status carillon_store_remove(carillon_store const* store, char const* name) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_remove";
+        std::string_view const gone = &c::checked(call, name, "name");
+        c::of_store(call, store, [&](auto const& of) { of.remove(gone); });
+    });
+}
+carillon_status carillon_store_remove_id(carillon_store const* store, uint64_t id) {
+    return c::guarded([&] {
+        c::of_store("carillon_store_remove_id", store, [&](auto const& of) { of.remove(id); });
+    });
+}
+carillon_status carillon_store_list(carillon_store const* store, carillon_listed_buffer* buffers,
+                                    size_t room, size_t* count) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_list";
+        c::checked(call, count, "room for the count") = 0;
+        if (room != 0) (void)c::checked(call, buffers, "room for the buffers");
+        auto const all = c::of_store(call, store, [](auto const& of) { return of.list(); });
+        *count = c::tell_all(call, all, c::listed, buffers, room);
+    });
+}
+
+void carillon_buffer_close(carillon_buffer** buffer) { c::close(buffer); }
+carillon_status carillon_buffer_get_info(carillon_buffer const* buffer,
+                                         carillon_buffer_info* info) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_buffer_get_info";
+        c::tell(call,
+                std::visit([](auto const& of) { return c::info_of_buffer(of); },
+                           c::checked(call, buffer, "buffer").buffer),
+                info);
+    });
+}
+carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
+                                      uint64_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_buffer_write";
+        c::writable(call, buffer).write(c::bytes_at(call, from, bytes), offset);
+    });
+}
+carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
+                                     uint64_t bytes) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_buffer_read";
+        auto const* const of =
+            std::get_if<carillon::Buffer>(&c::checked(call, buffer, "buffer").buffer);
+        if (of == nullptr) throw carillon::UsageError(call, "the buffer was not sealed");
+        of->read(c::room_at(call, to, bytes), offset);
+    });
+}
+carillon_status carillon_buffer_seal(carillon_buffer* buffer) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_buffer_seal";
+        carillon::Buffer sealed = c::writable(call, buffer).seal();
+        buffer->buffer = std::move(sealed);
+    });
+}
+
+carillon_status carillon_store_events_open(carillon_store const* store,
+                                           carillon_store_events** events) {
+    constexpr char const* call = "carillon_store_events_open";
+    return c::open(call, events, [&] {
+        return c::of_store(call, store, [](auto const& of) { return of.sealed_events(); });
+    });
+}
+void carillon_store_events_close(carillon_store_events** events) { c::close(events); }
+carillon_status carillon_store_events_descriptor(carillon_store_events const* events,
+                                                 int* descriptor) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_events_descriptor";
+        c::checked(call, descriptor, "room for the descriptor") = -1;
+        *descriptor = c::checked(call, events, "events").events.descriptor();
+    });
+}
+carillon_status carillon_store_events_next(carillon_store_events* events, int64_t timeout_ns,
+                                           carillon_sealed_buffer* buffer) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_events_next";
+        carillon_sealed_buffer told{};
+        c::tell(call, told, buffer);  // there is room for it, before one is taken
+        auto& of = c::checked(call, events, "events").events;
+        auto const sealed = of.next(std::chrono::nanoseconds(timeout_ns));
+        if (!sealed) return c::now(false);
+        told.id = sealed->id;
+        told.bytes = sealed->size;
+        told.missed = sealed->missed;
+        c::copy_name(told.name, sealed->name);
+        c::tell(call, told, buffer);
+        return c::now(true);
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rings of chunks: large buffers that the CPU fills in place and a kernel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._carillon import BytesChunkEnd, BytesChunkRing, Device, RawChunk
+from ._codec import Codec, codec
+from .errors import UsageError
+
+
+def meta_codec(meta: Any) -> Codec | None:
+    """Of what goes beside each chunk; None for nothing."""
+    return None if meta is None else codec(meta, 40)
+
+
+class Chunk:
+    """A chunk that was claimed: fill it, then commit() it. One that goes before is given up."""
+
+    def __init__(self, raw: RawChunk, meta: Codec | None) -> None:
+        self._raw = raw
+        self._meta = meta
+
+    def array(self, dtype: Any = np.uint8, shape: Sequence[int] | int | None = None) -> np.ndarray:
+        """A NumPy array over it, to be written in place; it goes before commit().
+
+        The mapping of a GPU's memory is write-combining: write whole lines, and do not read.
+        """
+        buffer: Any = self._raw
+        if shape is None:
+            return np.frombuffer(buffer, dtype)
+        return np.frombuffer(buffer, dtype, int(np.prod(shape, dtype="i8"))).reshape(shape)
+
+    def fill(self, data: Any, offset: int = 0) -> None:
+        """Copies a buffer's bytes to byte `offset` on, by whole lines. Raises UsageError."""
+        self._raw.fill(data, offset)
+
+    def flush(self) -> None:
+        """What this thread wrote leaves it: where another thread commits."""
+        self._raw.flush()
+
+    def commit(self, used: int | None = None, meta: Any = None) -> None:
+        """Hands the first `used` bytes, or all, to the kernel.
+
+        Raises UsageError while arrays of it live, for more bytes than it has, for a `meta` of
+        another type, and once it was committed.
+        """
+        used = self._raw.size if used is None else used
+        if self._meta is not None:
+            if meta is None:
+                raise UsageError("Chunk.commit: the ring's chunks have a meta")
+            meta = self._meta.encode(meta)
+        self._raw.commit(used, b"" if meta is None else meta)
+
+    def drop(self) -> None:
+        """Gives it up: the kernel does not see it. Raises UsageError while arrays of it live."""
+        self._raw.drop()
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self._raw.size
+
+    @property
+    def sequence(self) -> int:
+        """Its number, from 1 on in the order of claims."""
+        return self._raw.sequence
+
+
+class TakenChunk(NamedTuple):
+    """A chunk as the device's end takes it on the emulated device: a copy."""
+
+    data: bytes
+    meta: Any
+    sequence: int
+
+
+class ChunkRingDeviceEnd:
+    """The device's end of a ring of chunks, on the emulated device."""
+
+    def __init__(self, raw: BytesChunkEnd, meta: Codec | None) -> None:
+        self._raw = raw
+        self._meta = meta
+
+    def try_take(self) -> TakenChunk | None:
+        """The next chunk, or None."""
+        taken = self._raw.try_take()
+        if taken is None:
+            return None
+        data, beside, sequence = taken
+        meta = self._meta.decode(beside[: self._meta.size]) if self._meta else None
+        return TakenChunk(data, meta, sequence)
+
+    def release(self, chunk: TakenChunk) -> bool:
+        """Gives it back, with all before it; False where that was done before."""
+        return self._raw.release(chunk.sequence)
+
+
+class ChunkRing:
+    """The host's end of a ring of chunks.
+
+    `meta`: what goes beside each chunk, a dtype, a dataclass or a number of bytes, to 40; None for
+    nothing. One thread at a time claims. Timeouts are in seconds.
+    """
+
+    def __init__(
+        self, device: Device, meta: Any = None, *, chunk_bytes: int = 65536, chunks: int = 16
+    ) -> None:
+        self._meta = meta_codec(meta)
+        size = self._meta.size if self._meta else 0
+        self._raw = BytesChunkRing(device, size, chunk_bytes, chunks)
+
+    @classmethod
+    def _of(cls, raw: BytesChunkRing, meta: Codec | None) -> ChunkRing:
+        ring = cls.__new__(cls)
+        ring._meta = meta
+        ring._raw = raw
+        return ring
+
+    def claim(self, timeout: float = 1.0) -> Chunk:
+        """The next chunk, to be filled. Raises TimeoutError, OwnerGoneError."""
+        return Chunk(self._raw.claim(timeout), self._meta)
+
+    def try_claim(self) -> Chunk | None:
+        """The next chunk, or None where the kernel has released none."""
+        raw = self._raw.try_claim()
+        return None if raw is None else Chunk(raw, self._meta)
+
+    def emulated_end(self) -> ChunkRingDeviceEnd:
+        """The device's end, once. Raises UnsupportedError on a GPU, UsageError the second time."""
+        return ChunkRingDeviceEnd(self._raw.emulated_end(), self._meta)
+
+    @property
+    def chunks(self) -> int:
+        """How many there are."""
+        return self._raw.chunks
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Of each."""
+        return self._raw.chunk_bytes
+
+
+__all__ = ["Chunk", "ChunkRing", "ChunkRingDeviceEnd", "TakenChunk"]

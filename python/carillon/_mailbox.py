@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mailboxes: a value between the CPU and a kernel, of which the latest counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._carillon import BytesMailbox, BytesMailboxEnd, Device
+from ._codec import Codec, codec
+from .errors import UsageError
+
+MOST_BYTES = 4096
+
+
+class MailboxDeviceEnd:
+    """The device's end of a mailbox, on the emulated device."""
+
+    def __init__(self, raw: BytesMailboxEnd, value: Codec) -> None:
+        self._raw = raw
+        self._value = value
+
+    def set(self, value: Any) -> None:
+        """Of a mailbox to the host: the value from now on."""
+        self._raw.set(self._value.encode(value))
+
+    def refresh(self) -> Any:
+        """Of a mailbox to the device: the newest value, or None where it was read before."""
+        room = bytearray(self._value.size)
+        return self._value.decode(bytes(room)) if self._raw.refresh(room) else None
+
+
+class Mailbox:
+    """The host's end of a mailbox. `value` is a dtype, a dataclass or a number of bytes, to 4096.
+
+    `initial` is what a reader finds first; `direction` is "to_device" or "to_host". Neither end
+    ever waits, and a value that is not read in time is never seen. Its calls raise UsageError for a
+    value of another type, and for the other direction. `slots`, a power of two: more of them are
+    for slow readers of large values.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        value: Any,
+        initial: Any,
+        direction: str = "to_device",
+        *,
+        slots: int = 4,
+    ) -> None:
+        self._value = codec(value, MOST_BYTES)
+        self._raw = BytesMailbox(device, self._encoded(initial), direction, slots)
+
+    @classmethod
+    def _of(cls, raw: BytesMailbox, value: Codec) -> Mailbox:
+        mailbox = cls.__new__(cls)
+        mailbox._value = value
+        mailbox._raw = raw
+        return mailbox
+
+    def _encoded(self, initial: Any) -> bytes:
+        data = self._value.encode(initial)
+        if len(data) != self._value.size:
+            raise UsageError(f"Mailbox: {len(data)} bytes are no value of {self._value.size}")
+        return data
+
+    def set(self, value: Any) -> None:
+        """The value from now on. Raises OwnerGoneError where another process owns the mailbox."""
+        self._raw.set(self._value.encode(value))
+
+    def refresh(self) -> Any:
+        """The newest value, or None where it was read before. Raises OwnerGoneError."""
+        room = bytearray(self._value.size)
+        return self._value.decode(bytes(room)) if self._raw.refresh(room) else None
+
+    def emulated_end(self) -> MailboxDeviceEnd:
+        """The device's end: the one that sets once, one that reads each time.
+
+        Raises UnsupportedError on a GPU, UsageError for the second that sets.
+        """
+        return MailboxDeviceEnd(self._raw.emulated_end(), self._value)
+
+
+__all__ = ["Mailbox", "MailboxDeviceEnd"]

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mailboxes and rings of chunks by bytes, and other processes' logs, as Python has them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "busy.hpp"
+#include "bytes.hpp"
+#include "carillon/bytes.hpp"
+#include "carillon/log_reader.hpp"
+#include "connection.hpp"
+#include "direction.hpp"
+#include "waits.hpp"
+
+namespace carillon::python {
+namespace {
+
+BytesMailbox* made_mailbox(Device const& device, nb::handle initial, std::string const& direction,
+                           std::uint32_t slots) {
+    MailboxOptions options;
+    options.slots = slots;
+    HeldBytes const from(initial, HeldBytes::Use::read);
+    return new BytesMailbox(device, from.bytes(), direction_of("Mailbox", direction), options);
+}
+BytesMailbox* lent_mailbox(ConnectionEnd const& connection, std::string const& object,
+                           std::uint32_t bytes, std::string const& name,
+                           std::string const& direction) {
+    Direction const way = direction_of("Connection::mailbox", direction);
+    auto const to = connection.get("Connection::mailbox");
+    nb::gil_scoped_release const others_run;
+    return new BytesMailbox(*to, object, BytesType{bytes, name}, way);
+}
+// Neither waits, so they are made with the GIL: one thread at a time. `End`: the host's or the
+// device's.
+template <class End>
+void set(End& self, nb::handle value) {
+    self.set(HeldBytes(value, HeldBytes::Use::read).bytes());
+}
+template <class End>
+bool refresh(End& self, nb::handle into) {
+    return self.refresh(HeldBytes(into, HeldBytes::Use::write).writable());
+}
+
+struct ChunkRingEnd {
+    BytesChunkRing ring;
+    Busy busy;
+};
+
+// A chunk that was claimed, until it is handed over or given up. Views of it end before that: then
+// it is the kernel's. Whoever has kept the address otherwise has the ring's memory still.
+struct RawChunk {
+    BytesChunkRing ring;
+    std::optional<BytesChunk> chunk;
+    unsigned views = 0;
+
+    [[nodiscard]] BytesChunk& get(char const* call) {
+        if (!chunk) throw UsageError(call, "the chunk was committed already, or given up");
+        return *chunk;
+    }
+    [[nodiscard]] BytesChunk& without_views(char const* call) {
+        BytesChunk& open = get(call);
+        if (views != 0) throw UsageError(call, "it has views still, by which it could be written");
+        return open;
+    }
+};
+
+int get_chunk(PyObject* self, Py_buffer* view, int flags) noexcept {
+    try {
+        auto& end = *nb::inst_ptr<RawChunk>(self);
+        auto const bytes = end.get("Chunk.__buffer__").bytes();
+        auto const size = static_cast<Py_ssize_t>(bytes.size());
+        if (PyBuffer_FillInfo(view, self, bytes.data(), size, 0, flags) != 0) return -1;
+        ++end.views;
+        return 0;
+    } catch (std::exception const& error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+        view->obj = nullptr;
+        return -1;
+    }
+}
+void release_chunk(PyObject* self, Py_buffer* /*view*/) noexcept {
+    --nb::inst_ptr<RawChunk>(self)->views;
+}
+PyType_Slot chunk_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_chunk)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_chunk)},
+    {0, nullptr},
+};
+
+ChunkRingEnd* made_chunk_ring(Device const& device, std::size_t meta_bytes, std::size_t chunk_bytes,
+                              std::uint32_t chunks) {
+    ChunkRingOptions options;
+    options.chunk_bytes = chunk_bytes;
+    options.chunks = chunks;
+    nb::gil_scoped_release const others_run;
+    return new ChunkRingEnd{BytesChunkRing(device, meta_bytes, options), {}};
+}
+ChunkRingEnd* lent_chunk_ring(ConnectionEnd const& connection, std::string const& object,
+                              std::uint32_t meta_bytes, std::string const& name) {
+    auto const to = connection.get("Connection::chunk_ring");
+    nb::gil_scoped_release const others_run;
+    return new ChunkRingEnd{BytesChunkRing(*to, object, BytesType{meta_bytes, name}), {}};
+}
+
+RawChunk* try_claim(ChunkRingEnd& self) {  // none: None
+    InCall const in(self.busy, "ChunkRing::try_claim");
+    auto chunk = self.ring.try_claim();
+    if (!chunk) return nullptr;
+    return new RawChunk{self.ring, std::move(chunk)};
+}
+RawChunk* claim(ChunkRingEnd& self, double timeout) {
+    auto const bound = duration("ChunkRing::claim", timeout);
+    InCall const in(self.busy, "ChunkRing::claim");
+    std::optional<BytesChunk> chunk;
+    wait_in_parts(bound, [&](auto part) { chunk.emplace(self.ring.claim(part)); });
+    return new RawChunk{self.ring, std::move(chunk)};
+}
+
+void fill(RawChunk& self, nb::handle data, std::size_t offset) {
+    HeldBytes const from(data, HeldBytes::Use::read);
+    self.get("Chunk::fill").fill(offset, from.bytes());
+}
+void commit(RawChunk& self, std::size_t used, nb::handle meta) {
+    HeldBytes const beside(meta, HeldBytes::Use::read);
+    self.without_views("Chunk::commit").commit(used, beside.bytes());
+    self.chunk.reset();
+}
+void drop(RawChunk& self) {
+    (void)self.without_views("Chunk::drop");
+    self.chunk.reset();
+}
+
+// The bytes of the next chunk, what goes beside it and its number.
+std::optional<std::tuple<nb::bytes, nb::bytes, Sequence>> try_take(BytesChunkEnd& self) {
+    auto const chunk = self.try_take();
+    if (!chunk) return {};
+    return std::tuple(nb::bytes(chunk->data, chunk->size),
+                      nb::bytes(chunk->meta.data(), chunk->meta.size()), chunk->sequence);
+}
+
+struct LogEnd {
+    LogReader log;
+    Busy busy;
+};
+
+LogEnd* lent_log(ConnectionEnd const& connection, std::string const& object) {
+    auto const to = connection.get("Connection::log");
+    nb::gil_scoped_release const others_run;
+    return new LogEnd{to->log(object), {}};
+}
+std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
+    Deadline const deadline(duration("LogReader::next", timeout));
+    InCall const in(self.busy, "LogReader::next");
+    for (;;) {
+        auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
+        std::optional<LogRecord> found;
+        {
+            nb::gil_scoped_release const others_run;
+            found = self.log.next(std::min(left, longest_part));
+        }
+        if (found || left <= longest_part) return found;
+        raise_signals();
+    }
+}
+
+void bind_mailboxes(nb::module_& module) {
+    nb::class_<BytesMailboxEnd>(module, "BytesMailboxEnd",
+                                "The device's end of a mailbox, on the emulated device.")
+        .def("set", set<BytesMailboxEnd>, nb::arg("value"))
+        .def("refresh", refresh<BytesMailboxEnd>, nb::arg("into"));
+    nb::class_<BytesMailbox>(module, "BytesMailbox", "A mailbox whose value is bytes.")
+        .def(nb::new_(&made_mailbox), nb::arg("device"), nb::arg("initial"), nb::arg("direction"),
+             nb::arg("slots"))
+        .def_static("_lent", lent_mailbox, nb::arg("connection"), nb::arg("object"),
+                    nb::arg("bytes"), nb::arg("name"), nb::arg("direction"),
+                    nb::rv_policy::take_ownership)
+        .def("set", set<BytesMailbox>, nb::arg("value"))
+        .def("refresh", refresh<BytesMailbox>, nb::arg("into"))
+        .def("emulated_end", &BytesMailbox::emulated_end);
+}
+
+void bind_chunk_rings(nb::module_& module) {
+    nb::class_<BytesChunkEnd>(module, "BytesChunkEnd",
+                              "The device's end of a ring of chunks, on the emulated device.")
+        .def("try_take", try_take)
+        .def("release", &BytesChunkEnd::release, nb::arg("sequence"));
+    nb::class_<RawChunk>(module, "RawChunk", nb::type_slots(chunk_slots),
+                         "A chunk that was claimed: its bytes are a buffer of Python's.")
+        .def("fill", fill, nb::arg("data"), nb::arg("offset"))
+        .def("flush", [](RawChunk& self) { self.get("Chunk::flush").flush(); })
+        .def("commit", commit, nb::arg("used"), nb::arg("meta"))
+        .def("drop", drop)
+        .def_prop_ro("size", [](RawChunk& self) { return self.get("Chunk::size").bytes().size(); })
+        .def_prop_ro("sequence",
+                     [](RawChunk& self) { return self.get("Chunk::sequence").sequence(); });
+    nb::class_<ChunkRingEnd>(module, "BytesChunkRing", "A ring of chunks with bytes beside each.")
+        .def(nb::new_(&made_chunk_ring), nb::arg("device"), nb::arg("meta_bytes"),
+             nb::arg("chunk_bytes"), nb::arg("chunks"))
+        .def_static("_lent", lent_chunk_ring, nb::arg("connection"), nb::arg("object"),
+                    nb::arg("meta_bytes"), nb::arg("name"), nb::rv_policy::take_ownership)
+        .def("try_claim", try_claim, nb::sig("def try_claim(self) -> RawChunk | None"))
+        .def("claim", claim, nb::arg("timeout"))
+        .def("emulated_end", [](ChunkRingEnd& self) { return self.ring.emulated_end(); })
+        .def_prop_ro("chunks", [](ChunkRingEnd const& self) { return self.ring.chunks(); })
+        .def_prop_ro("chunk_bytes",
+                     [](ChunkRingEnd const& self) { return self.ring.chunk_bytes(); });
+}
+
+void bind_log(nb::module_& module) {
+    nb::class_<LogRecord>(module, "LogRecord", "A message of a log.")
+        .def_ro("time_ns", &LogRecord::time_ns, "Of the device's clock.")
+        .def_ro("block", &LogRecord::block, "Its number in its launch.")
+        .def_prop_ro(
+            "level", [](LogRecord const& record) { return std::string(to_string(record.level)); },
+            "\"debug\", \"info\", \"warning\" or \"error\".")
+        .def_ro("text", &LogRecord::text);
+    nb::class_<LogEnd>(
+        module, "LogReader",
+        "Reads another process's log, in order. Connection.log() makes it. It keeps\n"
+        "nobody waiting: what it has not read in time is written over.")
+        .def_static("_lent", lent_log, nb::arg("connection"), nb::arg("object"),
+                    nb::rv_policy::take_ownership)
+        .def("next", next_record, nb::arg("timeout") = 0.0,
+             "The next message, if it comes within `timeout` seconds, or None.\n\n"
+             "Raises OwnerGoneError when the owner has ended and all that it wrote is read.")
+        .def_prop_ro(
+            "missed", [](LogEnd const& self) { return self.log.missed(); },
+            "So many messages were written over before they were read.");
+}
+
+}  // namespace
+
+void bind_objects(nb::module_& module) {
+    bind_mailboxes(module);
+    bind_chunk_rings(module);
+    bind_log(module);
+}
+
+}  // namespace carillon::python

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mailboxes and chunk rings by bytes, with ends by bytes and ends of types at the other side. P:
+// the owner, in this process. C: a client of its, in this process too, through the socket.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "carillon/bytes.hpp"
+#include "carillon/shared_objects.hpp"
+#include "ipc/process.hpp"
+#include "support/eventually.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Value = std::vector<std::byte>;
+
+// All bytes are the same: a value that is of two versions shows.
+Value value_of(std::size_t size, unsigned seed) { return Value(size, std::byte(seed)); }
+
+class ValuesTest : public testing::TestWithParam<std::size_t> {
+   protected:
+    [[nodiscard]] static Value value(unsigned seed) { return value_of(GetParam(), seed); }
+    Device device_ = Device::open("emulated");
+};
+INSTANTIATE_TEST_SUITE_P(, ValuesTest, testing::Values(1U, 31U, 32U, 33U, 100U, 4096U),
+                         testing::PrintToStringParamName());
+
+TEST_P(ValuesTest, latestIsReadOnTheDevice) {
+    BytesMailbox limits(device_, value(1), Direction::to_device, {.slots = 2});
+    EXPECT_EQ(limits.value_bytes(), GetParam());
+    auto one = limits.emulated_end();
+    auto other = limits.emulated_end();  // a reader of its own
+    Value seen = value(0);
+    ASSERT_TRUE(one.refresh(seen));
+    EXPECT_EQ(seen, value(1));
+    EXPECT_FALSE(one.refresh(seen));
+    for (unsigned i = 2; i < 12; ++i) {
+        limits.set(value(i));
+        ASSERT_TRUE(one.refresh(seen));
+        EXPECT_EQ(seen, value(i));
+    }
+    BytesMailbox const moved = std::move(limits);  // its ends keep the memory
+    ASSERT_TRUE(other.refresh(seen));
+    EXPECT_EQ(seen, value(11));
+}
+
+TEST_P(ValuesTest, latestIsReadOnTheHost) {
+    BytesMailbox status(device_, value(1), Direction::to_host);
+    auto kernel = status.emulated_end();
+    Value seen = value(0);
+    ASSERT_TRUE(status.refresh(seen));
+    EXPECT_EQ(seen, value(1));
+    for (unsigned i = 2; i < 12; ++i) {
+        kernel.set(value(i));
+        kernel.set(value(i + 100));
+        ASSERT_TRUE(status.refresh(seen));
+        EXPECT_EQ(seen, value(i + 100));
+        EXPECT_FALSE(status.refresh(seen));
+    }
+}
+
+TEST_P(ValuesTest, noneIsOfTwoVersions) {
+    BytesMailbox limits(device_, value(0), Direction::to_device, {.slots = 2});
+    auto reader = limits.emulated_end();
+    std::jthread const writer([&](std::stop_token const& stop) {
+        for (unsigned i = 0; !stop.stop_requested(); ++i) limits.set(value(i));
+    });
+    Value seen = value(0);
+    for (unsigned found = 0; found < 40;) {
+        if (!reader.refresh(seen)) continue;
+        ++found;
+        ASSERT_EQ(std::count(seen.begin(), seen.end(), seen[0]), GetParam());
+    }
+}
+
+struct Limits {
+    std::uint64_t most[9];  // three lines
+};
+struct Taken {
+    std::uint32_t chunks;
+    std::uint16_t heap;
+};
+
+template <class T>
+std::span<std::byte const> bytes_in(T const& value) {
+    return std::as_bytes(std::span(&value, 1));
+}
+template <class T>
+std::span<std::byte> room_in(T& value) {
+    return std::as_writable_bytes(std::span(&value, 1));
+}
+
+class BytesObjectsTest : public testing::Test {
+   protected:
+    Device device_ = Device::open("emulated");
+    SocketPath path_;
+    Server server_{path_.get()};
+    Connection owner_{path_.get(), {.timeout = patience}};
+};
+
+TEST_F(BytesObjectsTest, mailboxesOfAnotherProcess) {
+    // 1. P shares mailboxes of types. 2. C sets and reads bytes.
+    SharedMailbox<Limits> const limits(device_);
+    SharedMailbox<Taken, Direction::to_host> const taken(device_, Taken{7, 1});
+    auto reads = limits.device_handle();
+    auto sets = taken.device_handle();
+    server_.share("limits", limits);
+    server_.share("taken", taken);
+    BytesMailbox to(owner_, "limits", {sizeof(Limits)}, Direction::to_device);
+    BytesMailbox from(owner_, "taken", {sizeof(Taken)}, Direction::to_host);
+    for (std::uint32_t i = 0; i < 10; ++i) {
+        Limits set{};
+        set.most[8] = i;
+        to.set(bytes_in(set));
+        Limits seen{};
+        ASSERT_TRUE(eventually([&] { return reads.refresh(seen) && seen.most[8] == i; }));
+        Taken now{};
+        ASSERT_TRUE(from.refresh(room_in(now)));
+        EXPECT_EQ(now.chunks, i + 7);
+        sets.set({i + 8, 0});
+    }
+    CARILLON_EXPECT_ERROR((void)to.emulated_end(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR(BytesMailbox(owner_, "taken", {12}, Direction::to_host), RefusedError,
+                          "of 8 bytes, the client's bytes of 12");
+    CARILLON_EXPECT_ERROR(BytesMailbox(owner_, "taken", {8}, Direction::to_device), RefusedError,
+                          "\"taken\" is a mailbox to the host, no mailbox");
+}
+
+TEST_F(BytesObjectsTest, chunkRingsOfAnotherProcess) {
+    SharedChunkRing<Taken> const heaps(device_, {.chunk_bytes = 1000, .chunks = 4});
+    SharedChunkRing<> const bare(device_, {.chunk_bytes = 8, .chunks = 2});
+    auto reads = heaps.device_handle();
+    server_.share("heaps", heaps);
+    server_.share("bare", bare);
+    BytesChunkRing ring(owner_, "heaps", {sizeof(Taken)});
+    EXPECT_EQ(ring.chunks(), 4U);
+    EXPECT_EQ(ring.chunk_bytes(), 1000U);
+    for (std::uint16_t i = 0; i < 20; ++i) {
+        BytesChunk chunk = ring.claim(patience);
+        chunk.fill(0, value_of(900, i));
+        chunk.commit(900, bytes_in(Taken{1, i}));
+        ChunkView<Taken> seen{};
+        ASSERT_TRUE(eventually([&] { return reads.try_take(seen); }));
+        EXPECT_EQ(seen.size, 900U);
+        EXPECT_EQ(seen.meta.heap, i);
+        EXPECT_EQ(std::count(seen.data, seen.data + seen.size, std::byte(i)), 900);
+        EXPECT_TRUE(reads.release(seen.sequence));
+    }
+    CARILLON_EXPECT_ERROR((void)ring.emulated_end(), UsageError, "the device's end is the owner's");
+    CARILLON_EXPECT_ERROR(BytesChunkRing(owner_, "heaps", {16}), RefusedError,
+                          "the client's bytes");
+    EXPECT_NO_THROW(BytesChunkRing(owner_, "bare").claim(patience).commit(8));
+}
+
+struct alignas(16) Apart {
+    std::uint64_t words[2];
+};
+
+TEST_F(BytesObjectsTest, metadataThatLieElsewhereAreRefused) {
+    SharedChunkRing<Apart> const chunks(device_, {.chunk_bytes = 64, .chunks = 2});
+    server_.share("chunks", chunks);
+    CARILLON_EXPECT_ERROR(BytesChunkRing(owner_, "chunks", {16}), RefusedError,
+                          "on boundaries of 16 bytes");
+}
+
+TEST(BytesChunksTest, areReadAndReleasedOnTheDevice) {
+    BytesChunkRing ring(Device::open("emulated"), 3, {.chunk_bytes = 100, .chunks = 4});
+    auto kernel = ring.emulated_end();
+    EXPECT_FALSE(kernel.try_take());
+    for (unsigned i = 0; i < 20; ++i) {
+        (void)ring.claim(patience);  // given up
+        BytesChunk chunk = ring.claim(patience);
+        std::fill(chunk.bytes().begin(), chunk.bytes().end(), std::byte(i));
+        chunk.commit(i, value_of(3, 50 + i));
+        auto seen = kernel.try_take();
+        if (!seen) seen = kernel.try_take();  // behind the one that was given up
+        ASSERT_TRUE(seen);
+        EXPECT_EQ(seen->size, i);
+        EXPECT_EQ(std::count(seen->data, seen->data + i, std::byte(i)), i);
+        EXPECT_EQ(seen->meta[2], std::byte(50 + i));
+        EXPECT_EQ(seen->meta[3], std::byte(0));
+        EXPECT_TRUE(kernel.release(seen->sequence));
+        EXPECT_FALSE(kernel.release(seen->sequence));
+    }
+}
+
+TEST(BytesChunksTest, bothEndsAreUsedAtOnce) {
+    BytesChunkRing ring(Device::open("emulated"), 0, {.chunk_bytes = 64, .chunks = 2});
+    std::jthread const kernel([end = ring.emulated_end()](std::stop_token const& stop) mutable {
+        while (!stop.stop_requested()) {
+            if (auto const chunk = end.try_take()) {
+                (void)end.release(chunk->sequence);
+            } else {
+                std::this_thread::yield();
+            }
+        }
+    });
+    for (unsigned i = 0; i < 1000; ++i) ring.claim(patience).commit(64);
+}
+
+TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
+    Device const device = Device::open("emulated");
+    CARILLON_EXPECT_ERROR(BytesChunkRing(device, 41), UsageError,
+                          "a meta of 41 bytes, which are 0 to 40");
+    CARILLON_EXPECT_ERROR(BytesChunkRing(device, 4, {.chunks = 3}), UsageError, "3");
+    BytesChunkRing ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
+    auto kernel = ring.emulated_end();
+    CARILLON_EXPECT_ERROR((void)ring.emulated_end(), UsageError, "");
+    BytesChunk chunk = ring.claim(1s);
+    BytesChunk const other = ring.claim(1s);
+    EXPECT_FALSE(ring.try_claim());
+    CARILLON_EXPECT_ERROR((void)ring.claim(1ms), TimeoutError, "no chunk was released");
+    CARILLON_EXPECT_ERROR(chunk.commit(11, value_of(4, 0)), UsageError, "of a chunk of 10 bytes");
+    CARILLON_EXPECT_ERROR(chunk.commit(10, value_of(3, 0)), UsageError,
+                          "a meta of 3 bytes, the other side's is of 4");
+    chunk.commit(10, value_of(4, 0));
+    CARILLON_EXPECT_ERROR(chunk.commit(10, value_of(4, 0)), UsageError, "committed already");
+    BytesChunkEnd const moved = std::move(kernel);
+    CARILLON_EXPECT_ERROR((void)kernel.try_take(), UsageError, "moved from");  // NOLINT
+}
+
+TEST(BytesMailboxTest, whatMakesNoSenseIsRefused) {
+    Device const device = Device::open("emulated");
+    CARILLON_EXPECT_ERROR(BytesMailbox(device, {}, Direction::to_host), UsageError,
+                          "a value of 0 bytes, which are 1 to 4096");
+    CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4097), Direction::to_host), UsageError,
+                          "4097 bytes");
+    CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4), Direction::to_host, {.slots = 3}),
+                          UsageError, "3");
+    BytesMailbox limits(device, Value(4), Direction::to_device);
+    BytesMailbox status(device, Value(4), Direction::to_host);
+    Value five(5);
+    Value four(4);
+    CARILLON_EXPECT_ERROR(limits.set(five), UsageError,
+                          "a value of 5 bytes, the other side's is of 4");
+    CARILLON_EXPECT_ERROR((void)limits.refresh(four), UsageError, "this side sets");
+    CARILLON_EXPECT_ERROR(status.set(four), UsageError, "this side reads");
+    auto reads = limits.emulated_end();
+    auto sets = status.emulated_end();
+    CARILLON_EXPECT_ERROR((void)status.emulated_end(), UsageError, "");
+    CARILLON_EXPECT_ERROR(reads.set(four), UsageError, "this side reads");
+    CARILLON_EXPECT_ERROR((void)sets.refresh(four), UsageError, "this side sets");
+    CARILLON_EXPECT_ERROR((void)reads.refresh(five), UsageError, "5 bytes");
+    BytesMailbox const moved = std::move(limits);
+    CARILLON_EXPECT_ERROR(limits.set(four), UsageError, "moved from");  // NOLINT
+}
+
+}  // namespace
+}  // namespace carillon::test
