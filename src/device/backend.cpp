@@ -16,6 +16,10 @@ std::unique_ptr<Allocation> Backend::import(FileDescriptor /*fd*/, std::size_t /
     throw UnsupportedError("import memory", info_.name + " has no way to another process's memory");
 }
 
+std::shared_ptr<LoadedCode> Backend::load(std::span<std::byte const> /*image*/) {
+    throw UnsupportedError("load device code", info_.name + " runs no machine code of a GPU's");
+}
+
 void Backend::set_own_stores() {
     // What is mapped as the CPU's own memory needs none of the ways around write-combining.
     set_stores(traits_.write_combining ? best_mapped_stores() : HostStores{});
