@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Low-latency command of a running GPU kernel from Python.
 
-Devices and memory, clients and rings, kernels of the emulated device with handlers in Python, and
-errors with the texts of the C++ library. docs/python.md has examples.
+Devices and memory, clients and rings, kernels with handlers in Python (emulated device) or as text
+(GPU), and errors with the texts of the C++ library. docs/python.md has examples.
 """
 
 from ._carillon import (
@@ -32,6 +32,7 @@ from ._carillon import _version as __version__
 from ._client import Client
 from ._connection import Connection, Owner, connect
 from ._device_array import DeviceArray
+from ._handler_text import CompiledHandler, compile_handler
 from ._kernel import PersistentKernel
 from ._ring import Ring, RingDeviceEnd
 from .errors import *
@@ -45,6 +46,7 @@ __all__ = [
     "BufferStore",
     "ChannelCounters",
     "Client",
+    "CompiledHandler",
     "Connection",
     "Device",
     "DeviceArray",
@@ -67,6 +69,7 @@ __all__ = [
     "Ticket",
     "Tickets",
     "__version__",
+    "compile_handler",
     "connect",
     "connect_store",
     "copy_from_device",

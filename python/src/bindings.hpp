@@ -18,5 +18,6 @@ void bind_kernel(nb::module_& module);
 void bind_ring(nb::module_& module);
 void bind_connection(nb::module_& module);
 void bind_store(nb::module_& module);
+void bind_handler_text(nb::module_& module);
 
 }  // namespace carillon::python
