@@ -36,8 +36,8 @@ CompiledHandler compile(Target const& target, std::string const& text, std::uint
                         std::vector<std::string> const& compiler_options,
                         std::string const& headers, std::string const& nvrtc,
                         std::string const& cache, bool keep) {
-    HandlerOptions const options = handler_options(before, include_folders, compiler_options,
-                                                   headers, nvrtc, cache, keep);
+    HandlerOptions const options =
+        handler_options(before, include_folders, compiler_options, headers, nvrtc, cache, keep);
     nb::gil_scoped_release const others_run;
     return compile_handler(target, text, {request_bytes, request_name}, {reply_bytes, reply_name},
                            options);
