@@ -86,7 +86,7 @@ void load_whole_module(CUmodule module) {
 }
 
 std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
-                                        std::shared_ptr<CudaContext> context,
+                                        std::shared_ptr<CudaContext> const& context,
                                         std::span<std::byte const> image) {
     backend->mark().require_own(load_call);
     if (backend->residents().any()) {

@@ -16,7 +16,7 @@ void load_whole_module(CUmodule module);
 
 // Throws UsageError while a kernel lives on the device, CudaError.
 [[nodiscard]] std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
-                                                      std::shared_ptr<CudaContext> context,
+                                                      std::shared_ptr<CudaContext> const& context,
                                                       std::span<std::byte const> image);
 
 }  // namespace carillon::detail

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -97,7 +98,7 @@ std::size_t size_of_symbol(std::string_view elf, std::string_view name) {
 
 fs::path find_headers(std::string_view call, fs::path const& chosen) {
     char const* const variable = std::getenv("CARILLON_HEADERS");
-    fs::path const given = !chosen.empty() || variable == nullptr ? chosen : fs::path(variable);
+    fs::path given = !chosen.empty() || variable == nullptr ? chosen : fs::path(variable);
     if (!given.empty()) {
         if (has_headers(given)) return given;
         throw UnsupportedError(call, fmt::format("{} has no {}", given.string(), needed_header));
