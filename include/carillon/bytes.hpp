@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients, rings, mailboxes, chunk rings and emulated kernels whose messages are bytes, of a number
-// that is known when the program runs: for other languages, and for programs that forward what they
-// do not look into. On the wire they are what a message type of that size is (docs/ipc.md).
+// Clients, rings, mailboxes, chunk rings and kernels whose messages are bytes, of a number that is
+// known when the program runs: for other languages, and for programs that forward what they do not
+// look into. On the wire they are what a message type of that size is (docs/ipc.md).
 #pragma once
 
 #include <array>
@@ -32,6 +32,8 @@ class BytesRingState;
 class BytesMailboxState;
 class BytesKernelState;
 }  // namespace detail
+
+class CompiledHandler;  // handler_text.hpp
 
 // A message type of which only this is known. Of another process's the size is compared, and the
 // name where both sides give one.
@@ -295,14 +297,21 @@ using BytesHandler = void (*)(void* user, void const* request, void* reply);
 // How requests reach the blocks of a BytesKernel: as Channels or as SharedChannels.
 enum class BytesClients : std::uint8_t { of_this_process, of_others };
 
-// A PersistentKernel on the emulated device, for messages by bytes and a handler that is a plain
-// function: what a test has in place of a GPU, and what other languages write.
+// A PersistentKernel for messages by bytes. On the emulated device its handler is a plain function:
+// what a test has in place of a GPU, and what other languages write. On a GPU it is text that was
+// compiled for it.
 class BytesKernel {
    public:
     // Starts the kernel and returns when every block runs. Throws UnsupportedError on a GPU,
     // UsageError for the sizes and without a handler, and what PersistentKernel throws.
     BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
                 BytesHandler handler, void* user, KernelOptions const& options = {},
+                BytesClients clients = BytesClients::of_this_process);
+    // The same on a GPU of the handler's compute capability. Throws UsageError for another, and
+    // where compile_handler() has not loaded it and a kernel lives there; UnsupportedError on the
+    // emulated device; CudaError, and what PersistentKernel throws.
+    BytesKernel(Device const& device, CompiledHandler const& handler,
+                KernelOptions const& options = {},
                 BytesClients clients = BytesClients::of_this_process);
     BytesKernel(BytesKernel&&) noexcept;
     BytesKernel& operator=(BytesKernel&&) = delete;

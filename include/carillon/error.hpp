@@ -121,6 +121,17 @@ class HandlerError : public Error {
     std::uint32_t code_;
 };
 
+// A handler's text does not compile. what() has the compiler's log, with the lines of the text.
+class CompileError : public Error {
+   public:
+    CompileError(std::string_view call, std::string_view log);
+
+    [[nodiscard]] std::string const& log() const { return log_; }
+
+   private:
+    std::string log_;
+};
+
 // A file that is not what it should be.
 class FormatError : public Error {
     using Error::Error;

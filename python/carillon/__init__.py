@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Low-latency command of a running GPU kernel from Python.
 
-Devices and memory, clients, rings, mailboxes and rings of chunks, kernels of the emulated device
-with handlers in Python, and errors with the texts of the C++ library. docs/python.md has examples.
+Devices and memory, clients, rings, mailboxes and rings of chunks, kernels with handlers in Python
+(emulated device) or as text (GPU), and errors with the texts of the C++ library. docs/python.md has
+examples.
 """
 
 from ._carillon import (
@@ -35,6 +36,7 @@ from ._chunk_ring import Chunk, ChunkRing, ChunkRingDeviceEnd, TakenChunk
 from ._client import Client
 from ._connection import Connection, Owner, connect
 from ._device_array import DeviceArray
+from ._handler_text import CompiledHandler, compile_handler
 from ._kernel import PersistentKernel
 from ._mailbox import Mailbox, MailboxDeviceEnd
 from ._ring import Ring, RingDeviceEnd
@@ -52,6 +54,7 @@ __all__ = [
     "ChunkRing",
     "ChunkRingDeviceEnd",
     "Client",
+    "CompiledHandler",
     "Connection",
     "Device",
     "DeviceArray",
@@ -79,6 +82,7 @@ __all__ = [
     "Ticket",
     "Tickets",
     "__version__",
+    "compile_handler",
     "connect",
     "connect_store",
     "copy_from_device",

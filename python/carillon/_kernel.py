@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the emulated device with a handler in Python, and servers of them."""
+"""Kernels with a handler in Python or as text, and servers of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 from ._carillon import BytesKernel, Device, Server
 from ._client import Client
 from ._codec import Codec, codec
+from ._handler_text import CompiledHandler, compile_handler
 from ._scoped import Scoped
-from .errors import Error
+from .errors import Error, UnsupportedError, UsageError
 
 
 def _by_bytes(
@@ -25,44 +26,68 @@ def _by_bytes(
     return serve
 
 
+def _compiled(
+    device: Device, handler: Any, request: Any, reply: Any, names: dict[str, str]
+) -> CompiledHandler:
+    """The handler of a GPU's kernel. Raises UnsupportedError for what is none."""
+    if isinstance(handler, CompiledHandler):
+        return handler
+    if isinstance(handler, str):
+        return compile_handler(device, handler, request=request, reply=reply, **names)
+    raise UnsupportedError(
+        "PersistentKernel: a handler on a GPU is text in CUDA C++, which NVRTC compiles"
+    )
+
+
 class PersistentKernel(Scoped):
-    """A kernel that never stops, whose `handler` is a callable from a request to a reply.
+    """A kernel that never stops, whose `handler` answers requests.
 
-    On the emulated device alone: every block is a thread that calls the handler, several blocks at
-    once. What the handler raises ends the kernel, and whoever waits for it gets an Error with its
-    text. `request` and `reply` are message types: a NumPy dtype, a dataclass, or a number of bytes.
-    `shared`: its blocks are for clients of other processes, which serve() lets in.
+    On the emulated device the handler is a callable from a request to a reply: every block is a
+    thread that calls it, several blocks at once. What it raises ends the kernel, and whoever waits
+    for it gets an Error with its text. On a GPU it is text in CUDA C++, or what compile_handler()
+    made of that; with several kernels that comes before the first is started.
 
-    Raises UnsupportedError on a GPU (kernels there have handlers in C++), UsageError for the types,
-    ResidencyError, TimeoutError.
+    `request` and `reply` are message types: a NumPy dtype, a dataclass, or a number of bytes; a
+    compiled handler has its own. `shared`: its blocks are for clients of other processes, which
+    serve() lets in.
+
+    Raises UnsupportedError for a callable on a GPU and for text on the emulated device, what
+    compile_handler() raises, UsageError for the types, ResidencyError, TimeoutError.
     """
 
     def __init__(
         self,
         device: Device,
-        handler: Callable[[Any], Any],
+        handler: Callable[[Any], Any] | str | CompiledHandler,
         *,
-        request: Any,
-        reply: Any,
+        request: Any = None,
+        reply: Any = None,
         blocks: int = 1,
         capacity: int = 256,
         shared: bool = False,
         request_name: str = "",
         reply_name: str = "",
     ) -> None:
-        self._request = codec(request)
-        self._reply = codec(reply)
-        self._raw = BytesKernel(
-            device,
-            _by_bytes(handler, self._request, self._reply) if callable(handler) else handler,
-            self._request.size,
-            self._reply.size,
-            request_name,
-            reply_name,
-            blocks,
-            capacity,
-            shared,
-        )
+        if (request is None or reply is None) and not isinstance(handler, CompiledHandler):
+            raise UsageError("PersistentKernel: the types of request and reply are not given")
+        names = {"request_name": request_name, "reply_name": reply_name}
+        if isinstance(handler, (str, CompiledHandler)) or not device.emulated:
+            compiled = _compiled(device, handler, request, reply, names)
+            self._request, self._reply = compiled._request, compiled._reply
+            self._raw = BytesKernel(device, compiled._code, blocks, capacity, shared)
+        else:
+            self._request, self._reply = codec(request), codec(reply)
+            self._raw = BytesKernel(
+                device,
+                _by_bytes(handler, self._request, self._reply) if callable(handler) else handler,
+                self._request.size,
+                self._reply.size,
+                request_name,
+                reply_name,
+                blocks,
+                capacity,
+                shared,
+            )
         _kernels.add(self)
 
     def client(self, block: int = 0) -> Client:

@@ -75,6 +75,13 @@ class HandlerError(Error):
     """What it said."""
 
 
+class CompileError(Error):
+    """A handler's text does not compile."""
+
+    log: str = ""
+    """The compiler's, with the lines of the text."""
+
+
 class FormatError(Error):
     """A file that is not what it should be."""
 
@@ -110,6 +117,7 @@ class VulkanError(CodedError):
 
 __all__ = [
     "CodedError",
+    "CompileError",
     "CudaError",
     "DeviceFaultError",
     "DeviceNotFoundError",

@@ -19,5 +19,6 @@ void bind_ring(nb::module_& module);
 void bind_connection(nb::module_& module);
 void bind_store(nb::module_& module);
 void bind_objects(nb::module_& module);
+void bind_handler_text(nb::module_& module);
 
 }  // namespace carillon::python

@@ -67,6 +67,10 @@ void translate_detailed(std::exception_ptr const& error) {
         nb::object const made = instance("HandlerError", handler);
         made.attr("code") = handler.code();
         raise(made);
+    } catch (CompileError const& compile) {
+        nb::object const made = instance("CompileError", compile);
+        made.attr("log") = compile.log();
+        raise(made);
     }
 }
 

@@ -62,6 +62,15 @@ KernelEnd* made_kernel(Device const& device, nb::object handler, std::uint32_t r
                          shared ? BytesClients::of_others : BytesClients::of_this_process);
 }
 
+KernelEnd* made_text_kernel(Device const& device, CompiledHandler const& handler, unsigned blocks,
+                            std::uint32_t capacity, bool shared) {
+    KernelOptions options;
+    options.blocks = blocks;
+    options.capacity = capacity;
+    return new KernelEnd(device, handler, options,
+                         shared ? BytesClients::of_others : BytesClients::of_this_process);
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
@@ -139,6 +148,13 @@ KernelEnd::KernelEnd(Device const& device, BytesType const& request, BytesType c
     clients_.resize(clients == BytesClients::of_others ? 0 : kernel_->blocks());
 }
 
+KernelEnd::KernelEnd(Device const& device, CompiledHandler const& handler,
+                     KernelOptions const& options, BytesClients clients) {
+    nb::gil_scoped_release const others_run;
+    kernel_.emplace(device, handler, options, clients);
+    clients_.resize(clients == BytesClients::of_others ? 0 : kernel_->blocks());
+}
+
 KernelEnd::~KernelEnd() { close(); }
 
 void KernelEnd::close() {
@@ -167,7 +183,9 @@ ClientEnd KernelEnd::client(unsigned block) {
 
 void bind_kernel(nb::module_& module) {
     nb::class_<KernelEnd>(module, "BytesKernel", nb::type_slots(collected_slots),
-                          "A kernel of the emulated device whose messages are bytes.")
+                          "A kernel whose messages are bytes.")
+        .def(nb::new_(&made_text_kernel), nb::arg("device"), nb::arg("handler"), nb::arg("blocks"),
+             nb::arg("capacity"), nb::arg("shared"))
         .def(nb::new_(&made_kernel), nb::arg("device"), nb::arg("handler"),
              nb::arg("request_bytes"), nb::arg("reply_bytes"), nb::arg("request_name"),
              nb::arg("reply_name"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of the emulated device whose handler is Python's.
+// A kernel whose handler is Python's, on the emulated device, or text, on a GPU.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "carillon/bytes.hpp"
+#include "carillon/handler_text.hpp"
 #include "client.hpp"
 
 namespace carillon::python {
@@ -25,6 +26,8 @@ class KernelEnd {
    public:
     KernelEnd(Device const& device, BytesType const& request, BytesType const& reply,
               nb::object handler, KernelOptions const& options, BytesClients clients);
+    KernelEnd(Device const& device, CompiledHandler const& handler, KernelOptions const& options,
+              BytesClients clients);
     KernelEnd(KernelEnd const&) = delete;
     KernelEnd& operator=(KernelEnd const&) = delete;
     ~KernelEnd();
@@ -37,7 +40,7 @@ class KernelEnd {
     void close();
 
    private:
-    std::unique_ptr<Handler> handler_;
+    std::unique_ptr<Handler> handler_;  // of Python's
     std::optional<BytesKernel> kernel_;
     std::vector<std::shared_ptr<ClientState>> clients_;  // of each block that was asked for
 };

@@ -10,6 +10,7 @@ NB_MODULE(_carillon, module) {
     carillon::python::bind_dlpack(module);
     carillon::python::bind_client(module);
     carillon::python::bind_connection(module);
+    carillon::python::bind_handler_text(module);
     carillon::python::bind_kernel(module);
     carillon::python::bind_ring(module);
     carillon::python::bind_store(module);

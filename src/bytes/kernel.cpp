@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "bytes/bytes_channel.hpp"
+#include "bytes/handler_code.hpp"
 #include "bytes/message_access.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
@@ -75,7 +77,8 @@ struct BytesBody {
                                              void* user) {
     if (!device.emulated()) {
         throw UnsupportedError(call_of_bytes_kernel,
-                               "the device is a GPU, whose kernels have a handler in C++");
+                               "the device is a GPU, whose handlers are text (compile_handler) or "
+                               "C++ (PersistentKernel)");
     }
     if (handler == nullptr) throw UsageError(call_of_bytes_kernel, "there is no handler");
     return {handler,
@@ -88,14 +91,19 @@ struct BytesBody {
 
 }  // namespace
 
+// How a kernel is started once it has memory: on the channels of its blocks, or on those that are
+// lent.
+using BytesStart = std::function<RunningKernel(ChannelTable const&, LeaseTable const&)>;
+
 class BytesKernelState {
    public:
     BytesKernelState(Device const& device, BytesType const& request, BytesType const& reply,
-                     BytesFunction const& function, KernelOptions const& options,
-                     BytesClients clients)
-        : wait_(wait_of_clients(device, options)) {
-        ChannelShape const shape{options.capacity, function.request_shape.slot_lines(),
-                                 function.reply_shape.slot_lines()};
+                     BytesStart const& start, KernelOptions const& options, BytesClients clients)
+        : request_shape_(checked_shape(call_of_bytes_kernel, "request", request.bytes)),
+          reply_shape_(checked_shape(call_of_bytes_kernel, "reply", reply.bytes)),
+          wait_(wait_of_clients(device, options)) {
+        ChannelShape const shape{options.capacity, request_shape_.slot_lines(),
+                                 reply_shape_.slot_lines()};
         LeaseTable table{};
         if (clients == BytesClients::of_others) {
             leases_ = std::make_shared<Leases>(
@@ -109,12 +117,9 @@ class BytesKernelState {
             memory_ = std::make_shared<ChannelMemory>(device, blocks_of(options), shape);
         }
         supervisor_ = KernelSupervisor::make(device, memory_, options, "BytesKernel");
-        BytesBody const body{memory_->device_view(), table, function,
-                             block_limits(options, device.traits()),
-                             device.oversubscribed(blocks_of(options))};
-        supervisor_->run(launch(device, blocks_of(options), body));
+        supervisor_->run(start(memory_->device_view(), table));
         if (leases_) leases_->own(supervisor_);
-        if (!leases_) connect(device, function, blocks_of(options));
+        if (!leases_) connect(device, blocks_of(options));
     }
     BytesKernelState(BytesKernelState const&) = delete;
     BytesKernelState& operator=(BytesKernelState const&) = delete;
@@ -143,14 +148,15 @@ class BytesKernelState {
     }
 
    private:
-    void connect(Device const& device, BytesFunction const& function, unsigned blocks) {
+    void connect(Device const& device, unsigned blocks) {
         for (unsigned i = 0; i < blocks; ++i) {
-            clients_.push_back(BytesClient(
-                std::make_unique<BytesChannel>(function.request_shape, function.reply_shape, device,
-                                               memory_, i, wait_, supervisor_)));
+            clients_.push_back(BytesClient(std::make_unique<BytesChannel>(
+                request_shape_, reply_shape_, device, memory_, i, wait_, supervisor_)));
         }
     }
 
+    ByteShape request_shape_;
+    ByteShape reply_shape_;
     HostWait wait_;
     std::shared_ptr<Leases> leases_;  // of others
     std::shared_ptr<ChannelMemory> memory_;
@@ -158,14 +164,45 @@ class BytesKernelState {
     std::vector<BytesClient> clients_;  // of each block, but of others
 };
 
+namespace {
+
+[[nodiscard]] std::unique_ptr<BytesKernelState> start_function(
+    Device const& device, BytesType const& request, BytesType const& reply,
+    BytesFunction const& function, KernelOptions const& options, BytesClients clients) {
+    auto const start = [&](ChannelTable const& blocks, LeaseTable const& leases) {
+        BytesBody const body{blocks, leases, function, block_limits(options, device.traits()),
+                             device.oversubscribed(blocks_of(options))};
+        return launch(device, blocks_of(options), body);
+    };
+    return std::make_unique<BytesKernelState>(device, request, reply, start, options, clients);
+}
+
+[[nodiscard]] std::unique_ptr<BytesKernelState> start_text(Device const& device, HandlerCode& code,
+                                                           KernelOptions const& options,
+                                                           BytesClients clients) {
+    code.load(call_of_bytes_kernel, device);
+    auto const start = [&](ChannelTable const& blocks, LeaseTable const& leases) {
+        TextKernel const kernel{blocks, leases, block_limits(options, device.traits()),
+                                device.oversubscribed(blocks_of(options)),
+                                blocks_of(options) >= many_blocks};
+        return code.start(device, blocks_of(options), kernel, clients == BytesClients::of_others);
+    };
+    return std::make_unique<BytesKernelState>(device, code.request, code.reply, start, options,
+                                              clients);
+}
+
+}  // namespace
 }  // namespace detail
 
 BytesKernel::BytesKernel(Device const& device, BytesType const& request, BytesType const& reply,
                          BytesHandler handler, void* user, KernelOptions const& options,
                          BytesClients clients)
-    : state_(std::make_unique<detail::BytesKernelState>(
-          device, request, reply, detail::checked_function(device, request, reply, handler, user),
-          options, clients)) {}
+    : state_(detail::start_function(device, request, reply,
+                                    detail::checked_function(device, request, reply, handler, user),
+                                    options, clients)) {}
+BytesKernel::BytesKernel(Device const& device, CompiledHandler const& handler,
+                         KernelOptions const& options, BytesClients clients)
+    : state_(detail::start_text(device, detail::HandlerCode::of(handler), options, clients)) {}
 BytesKernel::BytesKernel(BytesKernel&&) noexcept = default;
 BytesKernel::~BytesKernel() = default;
 

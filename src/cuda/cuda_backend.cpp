@@ -16,6 +16,7 @@
 #include "carillon/error.hpp"
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
+#include "cuda/loaded_module.hpp"
 #include "cuda/mapper.hpp"
 #include "guard/guard.hpp"
 #include "os/exit_hook.hpp"
@@ -42,6 +43,7 @@ class StreamExecution final : public Execution {
             // Destroying the stream or closing the device now would wait for the kernel.
             keep_forever(backend_);
             keep_forever(context_);
+            keep_forever(code_);
         }
     }
     StreamExecution(StreamExecution const&) = delete;
@@ -50,6 +52,7 @@ class StreamExecution final : public Execution {
     // Nothing that may fail comes after it. `fit`: how many blocks the device has room for.
     void launch(CUfunction function, Program const& program, unsigned blocks, unsigned fit) {
         blocks_ = program.lasting != 0 ? program.lasting : blocks;
+        code_ = program.code;
         backend_->residents().kernel_started(start_call, blocks_, fit);
         auto const& cuda = CudaDriver::get();
         std::array<void*, 1> parameters{program.argument};
@@ -99,30 +102,13 @@ class StreamExecution final : public Execution {
 
     std::shared_ptr<Backend> backend_;
     std::shared_ptr<CudaContext> context_;
+    std::shared_ptr<void> code_;  // that it runs
     CUstream stream_ = nullptr;
     unsigned blocks_ = 0;
     std::mutex mutex_;
     std::atomic<bool> ended_ = true;  // until it is launched
     CUresult result_ = CUDA_SUCCESS;
 };
-
-// Loads every kernel of the module that `function` is in: the first launch of one that is not
-// loaded would wait for the persistent kernel to end.
-void load_whole_module(CUfunction function) {
-    auto const& cuda = CudaDriver::get();
-    if (cuda.cuFuncLoad == nullptr || cuda.cuModuleEnumerateFunctions == nullptr ||
-        cuda.cuModuleGetFunctionCount == nullptr) {
-        return;  // before 12.4; module_loading in DeviceInfo says whether that matters
-    }
-    CUmodule module = nullptr;
-    cuda.check(cuda.cuFuncGetModule(&module, function), "cuFuncGetModule");
-    unsigned count = 0;
-    cuda.check(cuda.cuModuleGetFunctionCount(&count, module), "cuModuleGetFunctionCount");
-    std::vector<CUfunction> functions(count);
-    cuda.check(cuda.cuModuleEnumerateFunctions(functions.data(), count, module),
-               "cuModuleEnumerateFunctions");
-    for (CUfunction each : functions) cuda.check(cuda.cuFuncLoad(each), "cuFuncLoad");
-}
 
 std::string kernel_module_version() {
     std::ifstream file("/proc/driver/nvidia/version");
@@ -199,6 +185,9 @@ class CudaBackend final : public Backend {
     std::unique_ptr<Allocation> map(void* device_address, std::size_t size) override {
         return map_range({context_, reinterpret_cast<CUdeviceptr>(device_address), size});
     }
+    std::shared_ptr<LoadedCode> load(std::span<std::byte const> image) override {
+        return load_module(shared_from_this(), context_, image);
+    }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
 
    private:
@@ -242,7 +231,7 @@ void CudaBackend::describe() {
 }
 
 std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
-    if (program.cuda_function == nullptr) {
+    if (program.loaded == nullptr && program.cuda_function == nullptr) {
         throw UsageError(start_call,
                          fmt::format("{} needs device code, but this translation unit was not "
                                      "compiled by nvcc (open \"emulated\", or build it as CUDA)",
@@ -250,8 +239,11 @@ std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned b
     }
     auto const& cuda = CudaDriver::get();
     ContextScope const scope(*context_);
-    auto* const function = static_cast<CUfunction>(program.cuda_function());
-    load_whole_module(function);
+    auto* const function = static_cast<CUfunction>(
+        program.loaded != nullptr ? program.loaded : program.cuda_function());
+    CUmodule module = nullptr;
+    cuda.check(cuda.cuFuncGetModule(&module, function), "cuFuncGetModule");
+    load_whole_module(module);
     int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                    &per_sm, function, static_cast<int>(program.threads), 0),

@@ -45,6 +45,9 @@ namespace carillon::detail {
     X(cuLaunchKernel)                    \
     X(cuThreadExchangeStreamCaptureMode) \
     X(cuFuncGetModule)                   \
+    X(cuModuleLoadData)                  \
+    X(cuModuleUnload)                    \
+    X(cuModuleGetFunction)               \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 
 // Functions that drivers before 12.4 lack; null there.

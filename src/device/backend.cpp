@@ -21,6 +21,10 @@ std::unique_ptr<Allocation> Backend::map(void* /*device_address*/, std::size_t /
                            info_.name + " has no memory but what Device::allocate gives");
 }
 
+std::shared_ptr<LoadedCode> Backend::load(std::span<std::byte const> /*image*/) {
+    throw UnsupportedError("load device code", info_.name + " runs no machine code of a GPU's");
+}
+
 void Backend::set_own_stores() {
     // What is mapped as the CPU's own memory needs none of the ways around write-combining.
     set_stores(traits_.write_combining ? best_mapped_stores() : HostStores{});

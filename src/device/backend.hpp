@@ -15,6 +15,7 @@
 #include "carillon/device_info.hpp"
 #include "device/allocation.hpp"
 #include "device/execution.hpp"
+#include "device/loaded_code.hpp"
 #include "device/residents.hpp"
 
 namespace carillon::detail {
@@ -41,6 +42,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
     // `size` bytes there. Throws UnsupportedError where that cannot be, UsageError, CudaError,
     // VulkanError.
     [[nodiscard]] virtual std::unique_ptr<Allocation> import(FileDescriptor fd, std::size_t size);
+    // Loads machine code. Throws UnsupportedError where there is none to load; UsageError while a
+    // kernel lives here, CudaError.
+    [[nodiscard]] virtual std::shared_ptr<LoadedCode> load(std::span<std::byte const> image);
     // Starts `blocks` blocks of the program. Throws ResidencyError if they do not fit beside the
     // kernels that are running.
     [[nodiscard]] virtual std::unique_ptr<Execution> start(Program const& program,

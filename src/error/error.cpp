@@ -22,6 +22,9 @@ ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned f
 HandlerError::HandlerError(std::string_view call, std::string_view command, std::uint32_t code)
     : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
+CompileError::CompileError(std::string_view call, std::string_view log)
+    : Error(call, fmt::format("the handler's text does not compile:\n{}", log)), log_(log) {}
+
 std::string_view to_string(RefusalReason reason) {
     constexpr std::array<std::string_view, 11> names{
         "version",  "unknown object", "wrong types", "not allowed", "full", "too many of client",

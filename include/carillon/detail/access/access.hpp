@@ -179,7 +179,7 @@ namespace detail {
 // put the line into memory already, from where it is loaded again (a stream through a HostRing took
 // three times as long).
 template <class Do>
-[[gnu::always_inline]] inline void each_quad(std::size_t quads, Do&& each) {
+CARILLON_ALWAYS_INLINE void each_quad(std::size_t quads, Do&& each) {
     if (quads > 0) each(std::size_t{0});
     if (quads > 1) each(std::size_t{1});
     if (quads > 2) each(std::size_t{2});

@@ -17,6 +17,7 @@ struct CounterWords {
     std::uint64_t stalls;   // requests that met a full ring
     std::uint64_t dropped;  // requests whose reply was given up
 
+#if !defined(__CUDACC_RTC__)  // the host's
     // Relaxed, all of it: numbers that are looked at by themselves.
     static void store(std::uint64_t& word, std::uint64_t value) {
         std::atomic_ref(word).store(value, std::memory_order_relaxed);
@@ -25,6 +26,7 @@ struct CounterWords {
         return std::atomic_ref(word).load(std::memory_order_relaxed);
     }
     static void count(std::uint64_t& word) { store(word, load(word) + 1); }
+#endif
 };
 
 // Of a channel through which nothing has gone.

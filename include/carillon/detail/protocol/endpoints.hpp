@@ -7,21 +7,26 @@
 
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/access/device.hpp"
-#include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/protocol/ring_pages.hpp"
+
+#if !defined(__CUDACC_RTC__)
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#endif
 
 namespace carillon {
 
 // What a device consumes lies on pages near it.
 using NearPages = ChosenPages<detail::NearestPage>;
 
+#if !defined(__CUDACC_RTC__)
 template <class T>
 using HostProducer = Producer<T, HostMapped, HostCached, NoDoorbell, OneThread, ToldPages>;
 template <class T>
 using HostConsumer = Consumer<T, HostCached, HostMapped>;
+#endif
 template <class T>
 using DeviceProducer = Producer<T, DeviceFar, DeviceNear>;
 template <class T>

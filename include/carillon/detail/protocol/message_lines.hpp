@@ -146,9 +146,8 @@ CARILLON_HD void keep_row(Near const& near, Packed<T> const (&row)[count]) {
 // Stores a message into its slot, whose lines have the tag `previous`.
 CARILLON_POLICY_CODE
 template <class T, FarAccess Far>
-[[gnu::always_inline]] CARILLON_HD inline void store_message(Far const& far, Line* slot,
-                                                             Packed<T> const& message,
-                                                             Tag previous) {
+CARILLON_ALWAYS_INLINE CARILLON_HD void store_message(Far const& far, Line* slot,
+                                                      Packed<T> const& message, Tag previous) {
     if constexpr (lines_of<T> == 1) {
         far.store_line(slot, message, previous, quads_of<T>);
     } else {

@@ -23,6 +23,14 @@
 #define CARILLON_UNROLL
 #endif
 
+// Begins the declaration of a function that is to be a part of each that calls it. NVRTC knows no
+// GNU attributes.
+#if defined(__CUDACC_RTC__)
+#define CARILLON_ALWAYS_INLINE __forceinline__
+#else
+#define CARILLON_ALWAYS_INLINE [[gnu::always_inline]] inline
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 #define CARILLON_THREAD_SANITIZER 1
 #elif defined(__has_feature)

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a handler that a program gives as text: what NVRTC compiles around it, and what
+// the host gives to them. The bodies are those of PersistentKernel.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/channel_bodies.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/lease_body.hpp"
+#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/program.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon::detail {
+
+// Their one parameter, whatever the handler is.
+struct TextKernel {
+    ChannelTable blocks;
+    LeaseTable leases;  // of kernels whose clients are other processes
+    BlockLimits limits;
+    bool oversubscribed;
+    bool many;  // reply_far()
+};
+
+// What is declared of a handler's messages, beside what they are: the compiler says both.
+template <std::size_t bytes, std::size_t declared>
+struct BytesOfRequest {
+    static_assert(bytes == declared,
+                  "carillon: the handler's request has another size than was declared");
+};
+template <std::size_t bytes, std::size_t declared>
+struct BytesOfReply {
+    static_assert(bytes == declared,
+                  "carillon: the handler's reply has another size than was declared");
+};
+template <std::size_t bytes, std::size_t of_library>
+struct BytesOfTextKernel {
+    static_assert(bytes == of_library,
+                  "carillon: these headers are not those that the library was built with");
+};
+
+template <class Handler, std::size_t request_bytes, std::size_t reply_bytes>
+struct TextBodies {
+    static_assert(std::is_trivially_copyable_v<Handler>,
+                  "carillon: a handler must be trivially copyable: it is passed to the kernel by "
+                  "value");
+    using Functor = FunctorOf<Handler>;
+    using Request = typename MessagesOf<Handler>::Request;
+    using Reply = typename MessagesOf<Handler>::Reply;
+    static constexpr BytesOfRequest<sizeof(Request), request_bytes> request_as_declared{};
+    static constexpr BytesOfReply<sizeof(Reply), reply_bytes> reply_as_declared{};
+
+    static constexpr unsigned threads = serving_threads<Functor, Request, Reply>();
+    using OneThreadBody = std::conditional_t<threads == 1, ServeBody<Functor, Request, Reply>,
+                                             ServeLongBody<Functor, Request, Reply>>;
+    using ChannelsBody = std::conditional_t<threads_of<Functor>() == 1, OneThreadBody,
+                                            ServeTogetherBody<Functor, Request, Reply>>;
+    using LeasesBody = LeaseBody<Functor, Request, Reply>;
+
+    CARILLON_HD static void serve_channels(TextKernel const& kernel, unsigned block) {
+        Functor const functor{Handler{}};
+        if constexpr (threads_of<Functor>() != 1) {
+            ChannelsBody{kernel.blocks,         functor,     kernel.limits,
+                         kernel.oversubscribed, kernel.many, 0}(block);
+        } else if constexpr (threads != 1) {
+            ChannelsBody{kernel.blocks, functor, kernel.limits, kernel.oversubscribed}(block);
+        } else {
+            ChannelsBody{kernel.blocks, functor, kernel.limits, kernel.oversubscribed,
+                         kernel.many}(block);
+        }
+    }
+    CARILLON_HD static void serve_leases(TextKernel const& kernel, unsigned block) {
+        LeasesBody{kernel.blocks, kernel.leases,         Functor{Handler{}},
+                   kernel.limits, kernel.oversubscribed, kernel.many}(block);
+    }
+};
+
+}  // namespace carillon::detail
+
+// The kernels of `Handler`, each in the two forms that most_threads_of may ask for; of a pair one
+// has nothing in it. How many threads run it and which form it is are said by the sizes of two
+// variables, which the driver tells without a look at the device's memory.
+#define CARILLON_TEXT_KERNELS(Handler, request_bytes, reply_bytes, kernel_bytes)                \
+    namespace carillon::detail {                                                                \
+    using TextHandler = TextBodies<Handler, request_bytes, reply_bytes>;                        \
+    inline constexpr BytesOfTextKernel<sizeof(TextKernel), kernel_bytes> as_the_library{};      \
+    inline constexpr unsigned text_bound = most_threads_of<typename TextHandler::ChannelsBody>; \
+    inline constexpr unsigned some_bound = text_bound == 0 ? 1 : text_bound;                    \
+    }                                                                                           \
+    extern "C" {                                                                                \
+    __device__ unsigned char carillon_threads[carillon::detail::TextHandler::threads];          \
+    __device__ unsigned char carillon_forms[carillon::detail::text_bound == 0 ? 1 : 2];         \
+    __global__ void carillon_channels(carillon::detail::TextKernel kernel) {                    \
+        if constexpr (carillon::detail::text_bound == 0)                                        \
+            carillon::detail::TextHandler::serve_channels(kernel, blockIdx.x);                  \
+    }                                                                                           \
+    __global__ void carillon_leases(carillon::detail::TextKernel kernel) {                      \
+        if constexpr (carillon::detail::text_bound == 0)                                        \
+            carillon::detail::TextHandler::serve_leases(kernel, blockIdx.x);                    \
+    }                                                                                           \
+    __global__ void __launch_bounds__(carillon::detail::some_bound)                             \
+        carillon_channels_bounded(carillon::detail::TextKernel kernel) {                        \
+        if constexpr (carillon::detail::text_bound != 0)                                        \
+            carillon::detail::TextHandler::serve_channels(kernel, blockIdx.x);                  \
+    }                                                                                           \
+    __global__ void __launch_bounds__(carillon::detail::some_bound)                             \
+        carillon_leases_bounded(carillon::detail::TextKernel kernel) {                          \
+        if constexpr (carillon::detail::text_bound != 0)                                        \
+            carillon::detail::TextHandler::serve_leases(kernel, blockIdx.x);                    \
+    }                                                                                           \
+    }

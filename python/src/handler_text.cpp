@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/handler_text.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+
+namespace carillon::python {
+namespace {
+
+HandlerOptions handler_options(std::string before, std::vector<std::string> const& include_folders,
+                               std::vector<std::string> compiler_options,
+                               std::string const& headers, std::string const& nvrtc,
+                               std::string const& cache, bool keep) {
+    HandlerOptions options;
+    options.before = std::move(before);
+    options.include_folders.assign(include_folders.begin(), include_folders.end());
+    options.compiler_options = std::move(compiler_options);
+    options.headers = headers;
+    options.nvrtc = nvrtc;
+    options.cache = cache;
+    options.keep = keep;
+    return options;
+}
+
+template <class Target>
+CompiledHandler compile(Target const& target, std::string const& text, std::uint32_t request_bytes,
+                        std::string const& request_name, std::uint32_t reply_bytes,
+                        std::string const& reply_name, std::string const& before,
+                        std::vector<std::string> const& include_folders,
+                        std::vector<std::string> const& compiler_options,
+                        std::string const& headers, std::string const& nvrtc,
+                        std::string const& cache, bool keep) {
+    HandlerOptions const options =
+        handler_options(before, include_folders, compiler_options, headers, nvrtc, cache, keep);
+    nb::gil_scoped_release const others_run;
+    return compile_handler(target, text, {request_bytes, request_name}, {reply_bytes, reply_name},
+                           options);
+}
+
+template <class Target>
+void bind_compile(nb::module_& module) {
+    module.def("_compile_handler", compile<Target>, nb::arg("target"), nb::arg("text"),
+               nb::arg("request_bytes"), nb::arg("request_name"), nb::arg("reply_bytes"),
+               nb::arg("reply_name"), nb::arg("before"), nb::arg("include_folders"),
+               nb::arg("compiler_options"), nb::arg("headers"), nb::arg("nvrtc"), nb::arg("cache"),
+               nb::arg("keep"));
+}
+
+}  // namespace
+
+void bind_handler_text(nb::module_& module) {
+    nb::class_<CompiledHandler>(module, "HandlerCode", "Machine code of a handler.")
+        .def_prop_ro("compute_capability", &CompiledHandler::compute_capability)
+        .def_prop_ro("threads", &CompiledHandler::threads)
+        .def_prop_ro("log", &CompiledHandler::log)
+        .def_prop_ro("was_cached", &CompiledHandler::was_cached)
+        .def_prop_ro("machine_code", [](CompiledHandler const& self) {
+            return nb::bytes(self.machine_code().data(), self.machine_code().size());
+        });
+    bind_compile<Device>(module);
+    bind_compile<int>(module);
+}
+
+}  // namespace carillon::python

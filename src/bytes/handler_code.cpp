@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bytes/handler_code.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "bytes/bytes_channel.hpp"
+#include "carillon/detail/host/device_access.hpp"
+#include "carillon/error.hpp"
+#include "carillon/launch.hpp"
+#include "nvrtc/handler_cache.hpp"
+#include "nvrtc/nvrtc.hpp"
+
+namespace carillon {
+namespace detail {
+namespace {
+
+constexpr std::string_view call_of_compiler = "compile_handler";
+
+// Throws UnsupportedError unless there is one for such a GPU.
+std::string architecture(Nvrtc const& nvrtc, int compute_capability) {
+    auto const all = nvrtc.architectures();
+    if (std::ranges::find(all, compute_capability) != all.end()) {
+        return fmt::format("sm_{}", compute_capability);
+    }
+    throw UnsupportedError(
+        call_of_compiler,
+        fmt::format("NVRTC {} makes no machine code for compute capability {}.{}", nvrtc.version(),
+                    compute_capability / 10, compute_capability % 10));
+}
+
+std::vector<std::string> compiler_options(HandlerOptions const& options, std::string const& arch,
+                                          std::filesystem::path const& headers) {
+    std::vector<std::string> all{"-arch=" + arch, "-std=c++20", "-default-device",
+                                 "-I" + headers.string()};
+    for (auto const& folder : options.include_folders) all.push_back("-I" + folder.string());
+    all.insert(all.end(), options.compiler_options.begin(), options.compiler_options.end());
+    return all;
+}
+
+// All that the machine code is made of. Where the headers lie is not: what is in them is.
+std::string cache_key(Nvrtc const& nvrtc, std::vector<std::string> const& words,
+                      std::filesystem::path const& headers, NvrtcProgram const& program) {
+    std::string key =
+        fmt::format("NVRTC {}\nheaders {:016x}\n", nvrtc.version(), hash_of_headers(headers));
+    for (std::string const& each : words) {
+        if (each != "-I" + headers.string()) key += each + '\n';
+    }
+    return key + '\n' + program.text;
+}
+
+std::filesystem::path cache_folder(HandlerOptions const& options) {
+    if (!options.keep || !options.include_folders.empty()) return {};
+    return options.cache.empty() ? HandlerCache::own_folder() : options.cache;
+}
+
+std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view text,
+                                      BytesType const& request, BytesType const& reply,
+                                      HandlerOptions const& options) {
+    (void)checked_shape(call_of_compiler, "request", request.bytes);
+    (void)checked_shape(call_of_compiler, "reply", reply.bytes);
+    Nvrtc const nvrtc(options.nvrtc);
+    auto const headers = find_headers(call_of_compiler, options.headers);
+    auto const words = compiler_options(options, architecture(nvrtc, compute_capability), headers);
+    auto const program = handler_source(options.before, text, request.bytes, reply.bytes);
+    auto const made = [&](Nvrtc::Compiled code, bool cached) {
+        return std::make_shared<HandlerCode>(request, reply, compute_capability,
+                                             std::move(code.cubin), std::move(code.log), cached);
+    };
+    if (!options.include_folders.empty()) {
+        return made(nvrtc.compile(call_of_compiler, program, words), false);
+    }
+    HandlerCache const cache(cache_folder(options));
+    std::string const key = cache_key(nvrtc, words, headers, program);
+    if (auto found = cache.find(key)) return made(std::move(*found), true);
+    auto code = nvrtc.compile(call_of_compiler, program, words);
+    cache.keep(key, code);
+    return made(std::move(code), false);
+}
+
+}  // namespace
+
+HandlerCode::HandlerCode(BytesType request_type, BytesType reply_type, int capability,
+                         std::string code, std::string compiler_log, bool cached)
+    : request(std::move(request_type)),
+      reply(std::move(reply_type)),
+      compute_capability(capability),
+      cubin(std::move(code)),
+      log(std::move(compiler_log)),
+      was_cached(cached),
+      facts(facts_of(call_of_compiler, cubin)) {}
+
+std::shared_ptr<LoadedCode> HandlerCode::loaded_on(Backend const& backend) const {
+    return backend_.get() == &backend ? loaded_ : nullptr;
+}
+
+void HandlerCode::load(std::string_view call, Device const& device) {
+    auto const& backend = DeviceAccess::backend(device);
+    int const capability = device.info().compute_capability.value_or(0);
+    if (!device.emulated() && capability != compute_capability) {
+        throw UsageError(call, fmt::format("the handler was compiled for compute capability {}, "
+                                           "this GPU has {}",
+                                           compute_capability, capability));
+    }
+    std::lock_guard const lock(mutex_);
+    if (loaded_on(*backend) != nullptr) return;
+    loaded_ = backend->load(std::as_bytes(std::span(cubin)));
+    backend_ = backend;
+}
+
+RunningKernel HandlerCode::start(Device const& device, unsigned blocks, TextKernel kernel,
+                                 bool others) {
+    std::lock_guard const lock(mutex_);
+    constexpr std::array<char const*, 4> names{"carillon_channels", "carillon_channels_bounded",
+                                               "carillon_leases", "carillon_leases_bounded"};
+    Program program;
+    program.argument = &kernel;
+    program.threads = facts.threads;
+    program.loaded = loaded_->kernel(names.at((others ? 2U : 0U) + (facts.bounded ? 1U : 0U)));
+    program.code = loaded_;
+    return Launcher::start(device, program, blocks);
+}
+
+}  // namespace detail
+
+CompiledHandler::CompiledHandler(std::shared_ptr<detail::HandlerCode> code)
+    : code_(std::move(code)) {}
+
+BytesType const& CompiledHandler::request() const { return code_->request; }
+BytesType const& CompiledHandler::reply() const { return code_->reply; }
+int CompiledHandler::compute_capability() const { return code_->compute_capability; }
+unsigned CompiledHandler::threads() const { return code_->facts.threads; }
+std::string const& CompiledHandler::log() const { return code_->log; }
+bool CompiledHandler::was_cached() const { return code_->was_cached; }
+std::span<std::byte const> CompiledHandler::machine_code() const {
+    return std::as_bytes(std::span(code_->cubin));
+}
+
+CompiledHandler compile_handler(int compute_capability, std::string_view text,
+                                BytesType const& request, BytesType const& reply,
+                                HandlerOptions const& options) {
+    return detail::HandlerCode::handler(
+        detail::compiled(compute_capability, text, request, reply, options));
+}
+
+CompiledHandler compile_handler(Device const& device, std::string_view text,
+                                BytesType const& request, BytesType const& reply,
+                                HandlerOptions const& options) {
+    if (device.emulated()) {
+        throw UnsupportedError(detail::call_of_compiler,
+                               "the device is emulated, whose handlers are functions: text is for "
+                               "GPUs");
+    }
+    auto code = detail::compiled(device.info().compute_capability.value_or(0), text, request, reply,
+                                 options);
+    code->load(detail::call_of_compiler, device);
+    return detail::HandlerCode::handler(std::move(code));
+}
+
+}  // namespace carillon

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "carillon/bytes.hpp"
+#include "carillon/detail/kernel/program.hpp"
+#include "carillon/detail/kernel/text_kernel.hpp"
+#include "carillon/device.hpp"
+#include "carillon/handler_text.hpp"
+#include "carillon/launch.hpp"
+#include "device/backend.hpp"
+#include "nvrtc/handler_source.hpp"
+
+namespace carillon::detail {
+
+// A handler's machine code, and where it is loaded. From any thread.
+class HandlerCode {
+   public:
+    HandlerCode(BytesType request, BytesType reply, int compute_capability, std::string cubin,
+                std::string log, bool was_cached);
+
+    [[nodiscard]] static CompiledHandler handler(std::shared_ptr<HandlerCode> code) {
+        return CompiledHandler(std::move(code));
+    }
+    [[nodiscard]] static HandlerCode& of(CompiledHandler const& handler) { return *handler.code_; }
+
+    // Loads it, unless it is loaded there. Throws, in the name of `call`, UsageError for a device
+    // of another compute capability, and what Backend::load throws.
+    void load(std::string_view call, Device const& device);
+    // Starts it with `kernel`, which is copied, for clients of this process or of `others`. It is
+    // loaded on the device.
+    [[nodiscard]] RunningKernel start(Device const& device, unsigned blocks, TextKernel kernel,
+                                      bool others);
+
+    BytesType const request;
+    BytesType const reply;
+    int const compute_capability;
+    std::string const cubin;
+    std::string const log;
+    bool const was_cached;
+    TextKernelFacts const facts;
+
+   private:
+    [[nodiscard]] std::shared_ptr<LoadedCode> loaded_on(Backend const& backend) const;
+
+    mutable std::mutex mutex_;
+    std::shared_ptr<Backend> backend_;  // of the device that it was loaded on last
+    std::shared_ptr<LoadedCode> loaded_;
+};
+
+}  // namespace carillon::detail

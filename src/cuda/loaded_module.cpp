@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/loaded_module.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::string_view load_call = "load device code";
+
+// Device memory with code in it: kept, like other memory, until no kernel lives.
+class ModuleMemory final : public Allocation {
+   public:
+    ModuleMemory(std::shared_ptr<CudaContext> context, void const* image)
+        : context_(std::move(context)) {
+        auto const& cuda = CudaDriver::get();
+        cuda.check(cuda.cuModuleLoadData(&module_, image), "cuModuleLoadData");
+    }
+    ~ModuleMemory() override {
+        free_in(*context_, [this] { CudaDriver::get().cuModuleUnload(module_); });
+    }
+    ModuleMemory(ModuleMemory const&) = delete;
+    ModuleMemory& operator=(ModuleMemory const&) = delete;
+
+    FileDescriptor export_fd() const override {
+        throw UnsupportedError("Memory::export_fd", "this is device code");
+    }
+    [[nodiscard]] CUmodule module() const { return module_; }
+
+   private:
+    std::shared_ptr<CudaContext> context_;
+    CUmodule module_ = nullptr;
+};
+
+class LoadedModule final : public LoadedCode {
+   public:
+    LoadedModule(std::shared_ptr<Backend> backend, std::shared_ptr<CudaContext> context,
+                 void const* image)
+        : backend_(std::move(backend)),
+          context_(std::move(context)),
+          memory_(std::make_unique<ModuleMemory>(context_, image)) {
+        load_whole_module(memory_->module());
+    }
+    ~LoadedModule() override {
+        if (backend_->mark().inherited()) {
+            (void)memory_.release();  // the parent's
+        } else {
+            backend_->residents().retire(std::move(memory_));
+        }
+    }
+    LoadedModule(LoadedModule const&) = delete;
+    LoadedModule& operator=(LoadedModule const&) = delete;
+
+    void* kernel(char const* name) const override {
+        auto const& cuda = CudaDriver::get();
+        ContextScope const scope(*context_);
+        CUfunction function = nullptr;
+        cuda.check(cuda.cuModuleGetFunction(&function, memory_->module(), name),
+                   "cuModuleGetFunction");
+        return function;
+    }
+
+   private:
+    std::shared_ptr<Backend> backend_;
+    std::shared_ptr<CudaContext> context_;
+    std::unique_ptr<ModuleMemory> memory_;
+};
+
+}  // namespace
+
+void load_whole_module(CUmodule module) {
+    auto const& cuda = CudaDriver::get();
+    if (cuda.cuFuncLoad == nullptr || cuda.cuModuleEnumerateFunctions == nullptr ||
+        cuda.cuModuleGetFunctionCount == nullptr) {
+        return;  // before 12.4; module_loading in DeviceInfo says whether that matters
+    }
+    unsigned count = 0;
+    cuda.check(cuda.cuModuleGetFunctionCount(&count, module), "cuModuleGetFunctionCount");
+    std::vector<CUfunction> functions(count);
+    cuda.check(cuda.cuModuleEnumerateFunctions(functions.data(), count, module),
+               "cuModuleEnumerateFunctions");
+    for (CUfunction each : functions) cuda.check(cuda.cuFuncLoad(each), "cuFuncLoad");
+}
+
+std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
+                                        std::shared_ptr<CudaContext> const& context,
+                                        std::span<std::byte const> image) {
+    backend->mark().require_own(load_call);
+    if (backend->residents().any()) {
+        throw UsageError(load_call,
+                         "a kernel lives on this GPU, and CUDA loads code only while none does: "
+                         "compile handlers before the first kernel is started");
+    }
+    ContextScope const scope(*context);
+    return std::make_shared<LoadedModule>(std::move(backend), context, image.data());
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "cuda/context.hpp"
+#include "device/backend.hpp"
+#include "device/loaded_code.hpp"
+
+namespace carillon::detail {
+
+// Loads every kernel of a module in the current context: the first launch of one that is not loaded
+// would wait for a persistent kernel to end.
+void load_whole_module(CUmodule module);
+
+// Throws UsageError while a kernel lives on the device, CudaError.
+[[nodiscard]] std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
+                                                      std::shared_ptr<CudaContext> const& context,
+                                                      std::span<std::byte const> image);
+
+}  // namespace carillon::detail

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace carillon::detail {
+
+// Machine code that a device has loaded. It is unloaded once nobody has it, and no kernel lives on
+// the device.
+class LoadedCode {
+   public:
+    virtual ~LoadedCode() = default;
+    // A kernel, as Program::function wants it. Throws CudaError.
+    [[nodiscard]] virtual void* kernel(char const* name) const = 0;
+};
+
+}  // namespace carillon::detail

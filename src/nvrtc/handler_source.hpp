@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVRTC is given of a handler: its text, and the library's headers around it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "nvrtc/nvrtc.hpp"
+
+namespace carillon::detail {
+
+// The folder with the library's headers: `chosen`, $CARILLON_HEADERS, or where they are as seen
+// from the library or the program. Throws UnsupportedError, in the name of `call`, if it has none.
+[[nodiscard]] std::filesystem::path find_headers(std::string_view call,
+                                                 std::filesystem::path const& chosen);
+
+// What is in them, as a number. Throws SystemError.
+[[nodiscard]] std::uint64_t hash_of_headers(std::filesystem::path const& folder);
+
+// `before` goes before the text, whose lines are counted from 1 as those of "handler".
+[[nodiscard]] NvrtcProgram handler_source(std::string_view before, std::string_view text,
+                                          std::uint32_t request_bytes, std::uint32_t reply_bytes);
+
+// What the kernels of a handler say of themselves.
+struct TextKernelFacts {
+    unsigned threads = 1;  // of a block
+    bool bounded = false;  // which of the two forms of a kernel is not empty
+};
+// Throws FormatError, in the name of `call`, for what is no such machine code.
+[[nodiscard]] TextKernelFacts facts_of(std::string_view call, std::string_view cubin);
+
+}  // namespace carillon::detail

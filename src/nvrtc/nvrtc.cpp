@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvrtc/nvrtc.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+namespace {
+
+// As nvrtc.h has them, which is not needed for building.
+using NvrtcHandle = void*;
+constexpr int nvrtc_success = 0;
+constexpr int nvrtc_compilation_failed = 6;
+
+constexpr std::string_view how_to_get_nvrtc =
+    "a handler's text is compiled by NVRTC of CUDA 12.4 or later: install the CUDA toolkit, or its "
+    "Python wheel nvidia-cuda-nvrtc, and where it is not found set CARILLON_NVRTC to the path of "
+    "libnvrtc.so";
+
+// Where libnvrtc is looked for, the loader's folders first.
+std::vector<std::string> nvrtc_candidates() {
+    std::vector<std::string> found{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+    auto const add = [&](std::string const& toolkit) {
+        for (char const* folder : {"/lib64", "/lib"}) {
+            found.push_back(toolkit + folder + "/libnvrtc.so");
+        }
+    };
+    for (char const* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+        if (char const* const folder = std::getenv(variable); folder != nullptr) add(folder);
+    }
+    add("/usr/local/cuda");
+    return found;
+}
+
+void* open_nvrtc(std::filesystem::path const& chosen) {
+    std::vector<std::string> names{chosen.string()};
+    if (chosen.empty()) {
+        char const* const variable = std::getenv("CARILLON_NVRTC");
+        names = variable != nullptr && *variable != '\0' ? std::vector<std::string>{variable}
+                                                         : nvrtc_candidates();
+    }
+    std::string why;
+    for (std::string const& name : names) {
+        void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library != nullptr) return library;
+        if (why.empty()) why = ::dlerror();
+    }
+    throw UnsupportedError("dlopen(libnvrtc)", fmt::format("{} ({})", how_to_get_nvrtc, why));
+}
+
+}  // namespace
+
+#define CARILLON_NVRTC_FUNCTIONS(X)                                                             \
+    X(nvrtcVersion, int(int*, int*))                                                            \
+    X(nvrtcGetErrorString, char const*(int))                                                    \
+    X(nvrtcGetNumSupportedArchs, int(int*))                                                     \
+    X(nvrtcGetSupportedArchs, int(int*))                                                        \
+    X(nvrtcCreateProgram,                                                                       \
+      int(NvrtcHandle*, char const*, char const*, int, char const* const*, char const* const*)) \
+    X(nvrtcDestroyProgram, int(NvrtcHandle*))                                                   \
+    X(nvrtcCompileProgram, int(NvrtcHandle, int, char const* const*))                           \
+    X(nvrtcGetCUBINSize, int(NvrtcHandle, std::size_t*))                                        \
+    X(nvrtcGetCUBIN, int(NvrtcHandle, char*))                                                   \
+    X(nvrtcGetProgramLogSize, int(NvrtcHandle, std::size_t*))                                   \
+    X(nvrtcGetProgramLog, int(NvrtcHandle, char*))
+
+struct Nvrtc::Functions {
+#define CARILLON_NVRTC_MEMBER(name, ...)          \
+    using name##_type = __VA_ARGS__; /* NOLINT */ \
+    name##_type* name = nullptr;
+    CARILLON_NVRTC_FUNCTIONS(CARILLON_NVRTC_MEMBER)
+#undef CARILLON_NVRTC_MEMBER
+
+    explicit Functions(void* library) {
+#define CARILLON_NVRTC_LOOK_UP(function, ...)                                                   \
+    function = reinterpret_cast<decltype(function)>(::dlsym(library, #function));               \
+    if (function == nullptr) {                                                                  \
+        throw UnsupportedError("dlsym(" #function ")",                                          \
+                               fmt::format("NVRTC lacks this function; {}", how_to_get_nvrtc)); \
+    }
+        CARILLON_NVRTC_FUNCTIONS(CARILLON_NVRTC_LOOK_UP)
+#undef CARILLON_NVRTC_LOOK_UP
+    }
+
+    void check(int result, std::string_view call) const {
+        if (result != nvrtc_success) throw Error(call, nvrtcGetErrorString(result));
+    }
+
+    // Of a library that stays: one that was closed would be loaded anew by the next handler.
+    static Functions const& of(void* library) {
+        static std::mutex mutex;
+        static std::vector<std::pair<void*, std::unique_ptr<Functions const>>> all;
+        std::lock_guard const lock(mutex);
+        for (auto const& [known, functions] : all) {
+            if (known == library) return *functions;
+        }
+        return *all.emplace_back(library, std::make_unique<Functions const>(library)).second;
+    }
+};
+
+namespace {
+
+// A program of NVRTC's, gone with the object.
+template <class Functions>
+class OpenProgram {
+   public:
+    OpenProgram(Functions const& functions, NvrtcProgram const& program) : functions_(functions) {
+        std::vector<char const*> texts;
+        std::vector<char const*> names;
+        for (auto const& [name, text] : program.headers) {
+            names.push_back(name.c_str());
+            texts.push_back(text.c_str());
+        }
+        functions_.check(functions_.nvrtcCreateProgram(
+                             &handle_, program.text.c_str(), program.name.c_str(),
+                             static_cast<int>(names.size()), texts.data(), names.data()),
+                         "nvrtcCreateProgram");
+    }
+    OpenProgram(OpenProgram const&) = delete;
+    OpenProgram& operator=(OpenProgram const&) = delete;
+    ~OpenProgram() { functions_.nvrtcDestroyProgram(&handle_); }
+
+    [[nodiscard]] int compile(std::vector<std::string> const& options) const {
+        std::vector<char const*> words;
+        words.reserve(options.size());
+        for (std::string const& each : options) words.push_back(each.c_str());
+        return functions_.nvrtcCompileProgram(handle_, static_cast<int>(words.size()),
+                                              words.data());
+    }
+    [[nodiscard]] std::string log() const {
+        std::size_t size = 0;
+        functions_.check(functions_.nvrtcGetProgramLogSize(handle_, &size),
+                         "nvrtcGetProgramLogSize");
+        std::string text(size, '\0');
+        functions_.check(functions_.nvrtcGetProgramLog(handle_, text.data()), "nvrtcGetProgramLog");
+        text.resize(text.find_last_not_of(std::string_view("\0\n", 2)) + 1);
+        return text;
+    }
+    [[nodiscard]] std::string cubin() const {
+        std::size_t size = 0;
+        functions_.check(functions_.nvrtcGetCUBINSize(handle_, &size), "nvrtcGetCUBINSize");
+        std::string bytes(size, '\0');
+        functions_.check(functions_.nvrtcGetCUBIN(handle_, bytes.data()), "nvrtcGetCUBIN");
+        return bytes;
+    }
+
+   private:
+    Functions const& functions_;
+    NvrtcHandle handle_ = nullptr;
+};
+
+}  // namespace
+
+Nvrtc::Nvrtc(std::filesystem::path const& library)
+    : functions_(Functions::of(open_nvrtc(library))) {
+    functions_.check(functions_.nvrtcVersion(&major_, &minor_), "nvrtcVersion");
+    if (major_ < 12 || (major_ == 12 && minor_ < 4)) {
+        throw UnsupportedError("nvrtcVersion",
+                               fmt::format("this is NVRTC {}; {}", version(), how_to_get_nvrtc));
+    }
+}
+
+std::string Nvrtc::version() const { return fmt::format("{}.{}", major_, minor_); }
+
+std::vector<int> Nvrtc::architectures() const {
+    int count = 0;
+    functions_.check(functions_.nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
+    std::vector<int> all(static_cast<std::size_t>(count));
+    functions_.check(functions_.nvrtcGetSupportedArchs(all.data()), "nvrtcGetSupportedArchs");
+    return all;
+}
+
+Nvrtc::Compiled Nvrtc::compile(std::string_view call, NvrtcProgram const& program,
+                               std::vector<std::string> const& options) const {
+    OpenProgram const open(functions_, program);
+    int const result = open.compile(options);
+    if (result == nvrtc_compilation_failed) throw CompileError(call, open.log());
+    functions_.check(result, "nvrtcCompileProgram");
+    return {open.cubin(), open.log()};
+}
+
+}  // namespace carillon::detail
