@@ -65,19 +65,19 @@ class CopyTeam {
     void help(std::stop_token const& stop) noexcept;
     void wake() noexcept;
 
+    alignas(64) std::atomic<std::uint32_t> done_ = 0;  // pieces
     unsigned helpers_;
-    std::mutex copying_;
-    std::once_flag started_;
-    // Of the copy that is under way.
+    // Of the copy that is under way, as pieces_.
     std::atomic<Copy> copy_ = nullptr;
     std::atomic<std::byte*> to_ = nullptr;
     std::atomic<std::byte const*> from_ = nullptr;
     std::atomic<std::size_t> size_ = 0;
+    std::vector<std::jthread> threads_;
+    alignas(64) std::atomic<std::uint32_t> woken_ = 0;
+    std::once_flag started_;
+    std::mutex copying_;
     std::atomic<std::uint32_t> pieces_ = 0;
     alignas(64) std::atomic<Next> next_ = Next{no_piece, 0};
-    alignas(64) std::atomic<std::uint32_t> done_ = 0;  // pieces
-    alignas(64) std::atomic<std::uint32_t> woken_ = 0;
-    std::vector<std::jthread> threads_;
 };
 
 }  // namespace carillon::detail

@@ -14,7 +14,7 @@ namespace carillon::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr unsigned processes = 4;
+constexpr unsigned ledger_clients = 4;
 constexpr std::uint64_t longest_delay_us = 20'000;
 
 // What a client says of an owner that has gone.
@@ -46,10 +46,10 @@ class Owners {
     void kill_one(std::chrono::microseconds delay, OwnerKills& result) {
         Child owner = start_peer({.role = "owner",
                                   .path = folder_.socket(),
-                                  .number = processes,
+                                  .number = ledger_clients,
                                   .device = options_.device});
         owner.expect("serving");
-        while (clients_.size() < processes) clients_.push_back(start_client());
+        while (clients_.size() < ledger_clients) clients_.push_back(start_client());
         for (Child& each : clients_) each.expect("attached");
         std::this_thread::sleep_for(delay);
         auto const killed = Clock::now();

@@ -306,6 +306,21 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
     *mode = CU_MODULE_EAGER_LOADING;
     return CUDA_SUCCESS;
 }
+// Machine code is not run here: handlers as text are no part of any scenario.
+CUresult cuModuleLoadData(CUmodule* module, void const*) {
+    CARILLON_FAIL_IF_DUE(cuModuleLoadData);
+    *module = some_handle<CUmodule>();
+    return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule) {
+    CARILLON_FAIL_IF_DUE(cuModuleUnload);
+    return CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, char const*) {
+    CARILLON_FAIL_IF_DUE(cuModuleGetFunction);
+    *function = some_handle<CUfunction>();
+    return CUDA_SUCCESS;
+}
 CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule) {
     CARILLON_FAIL_IF_DUE(cuModuleGetFunctionCount);
     *count = 2;
