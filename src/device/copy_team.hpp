@@ -49,8 +49,9 @@ class CopyTeam {
     static constexpr std::size_t piece_bytes = std::size_t{32} << 10;
 
     // The next piece of the copy that is under way, and which copy that is: what a helper has read
-    // of a copy is of that copy if this word is still the same when it takes a piece.
-    struct Next {
+    // of a copy is of that copy if this word is still the same when it takes a piece. Aligned as
+    // one: Clang calls a library for the atomic accesses otherwise.
+    struct alignas(8) Next {
         std::uint32_t piece;
         std::uint32_t copy;
         bool operator==(Next const&) const = default;
