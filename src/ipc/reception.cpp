@@ -60,7 +60,15 @@ void Reception::watch(std::vector<::pollfd>& all, Visitor const& visitor, short 
     all.push_back({visitor.process.get(), POLLIN, 0});  // -1 is passed over
 }
 
-void Reception::accept_all(std::function<void(UnixSocket)> const& accept) {
+void Reception::heed(Visitor& visitor, std::span<::pollfd const>& watched) {
+    visitor.heard = (watched[0].revents & ~POLLOUT) != 0;
+    visitor.ended = watched[1].revents != 0;
+    watched = watched.subspan(2);
+}
+
+void Reception::accept_all(::pollfd const& listened,
+                           std::function<void(UnixSocket)> const& accept) {
+    if (listened.fd >= 0 && listened.revents == 0) return;
     deaf_ = false;
     try {
         for (unsigned i = 0; i < connections_in_a_turn && listener_; ++i) {
@@ -108,6 +116,7 @@ void Reception::receive_from(Visitor& visitor,
         refuse({reason, std::move(text)});
         visitor.over = true;
     };
+    if (!visitor.heard) return;
     for (unsigned i = 0; i < messages_in_a_turn && !visitor.over; ++i) {
         try {
             Received const received = visitor.socket.receive(call_, 0);
@@ -139,12 +148,10 @@ void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> c
 }
 
 bool Reception::has_gone(Visitor const& visitor) const {
-    ::pollfd ended{visitor.process.get(), POLLIN, 0};
-    bool const process_ended = ::poll(&ended, 1, 0) == 1;
     bool const stranger =
         visitor.name.empty() && std::chrono::steady_clock::now() - visitor.came > longest_silence;
     if (stranger) log(visitor, "dropped, since it has not said who it is");
-    return visitor.over || process_ended || stranger;
+    return visitor.over || visitor.ended || stranger;
 }
 
 void Reception::log_refused(Visitor const& visitor, Refusal const& refusal) const {

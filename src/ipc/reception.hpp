@@ -31,6 +31,9 @@ struct Visitor {
     std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
     std::string name{};  // once it has introduced itself
     bool over = false;   // to be dropped
+    // As poll() has said of it last.
+    bool heard = false;  // it has sent something, or closed
+    bool ended = false;  // its process has
 };
 
 // Of ServeOptions and StoreServeOptions.
@@ -57,16 +60,19 @@ class Reception {
     // For poll(): whoever connects, and what a visitor sends, and that its process has ended.
     [[nodiscard]] ::pollfd listening() const;
     static void watch(std::vector<::pollfd>& all, Visitor const& visitor, short events = POLLIN);
+    // What poll() has said of a visitor; `watched` begins with what watch() added for it, and ends
+    // there after.
+    static void heed(Visitor& visitor, std::span<::pollfd const>& watched);
 
-    // Hands on those that have connected, some at a time.
-    void accept_all(std::function<void(UnixSocket)> const& accept);
+    // Hands on those that have connected, some at a time. `listened`: listening() after poll().
+    void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
     // Why it may not stay, where so many are there already; nothing if it may.
     [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor, std::size_t there) const;
     // Throws Refusal unless its user, or a group of it, is among those of the rules.
     void require_allowed(Visitor const& visitor) const;
 
-    // Hands on what it has sent, some messages at a time. What `handle` throws ends the visit, and
-    // `refuse` is to say so.
+    // Hands on what it has sent, some messages at a time, where it was heard. What `handle` throws
+    // ends the visit, and `refuse` is to say so.
     void receive_from(Visitor& visitor, std::function<void(SocketMessage const&)> const& handle,
                       std::function<void(Refusal)> const& refuse) const;
     // Whoever cannot be sent to is over.

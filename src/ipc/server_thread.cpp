@@ -111,9 +111,11 @@ std::chrono::milliseconds ServerThread::period() const {
 void ServerThread::take_turn(unsigned turn) {
     std::vector<::pollfd> descriptors = watched();
     (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period().count()));
-    wakeup_.reset();
+    if (descriptors[0].revents != 0) wakeup_.reset();
     std::lock_guard const lock(mutex_);
-    reception_.accept_all([&](UnixSocket socket) { accept(std::move(socket)); });
+    auto rest = std::span<::pollfd const>(descriptors).subspan(2);
+    for (auto const& session : sessions_) Reception::heed(*session, rest);
+    reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
     drop_over();  // whoever asks now may have what they had

@@ -89,10 +89,12 @@ void StoreThread::serve(std::stop_token const& stop) {
 void StoreThread::take_turn() {
     std::vector<::pollfd> descriptors = watched();
     await(descriptors);
-    follower_.wakeup().reset();
+    if (descriptors[0].revents != 0) follower_.wakeup().reset();
     if (table_->closed()) return;
     std::lock_guard const lock(mutex_);
-    reception_.accept_all([&](UnixSocket socket) { accept(std::move(socket)); });
+    auto rest = std::span<::pollfd const>(descriptors).subspan(2);
+    for (auto const& session : sessions_) Reception::heed(*session, rest);
+    reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     drop_over();
     for (auto const& session : sessions_) tell_sealed(*session);
