@@ -16,6 +16,7 @@
 namespace carillon {
 namespace detail {
 class BufferHold;
+class LentSource;
 class SealedSource;
 struct BufferMaker;
 }  // namespace detail
@@ -167,6 +168,35 @@ class SealedEvents {
     [[nodiscard]] detail::SealedSource& source(char const* call) const;
 
     std::unique_ptr<detail::SealedSource> source_;
+};
+
+// Gets every buffer that is sealed from when it was made on, in that order: each comes as get()
+// returns it, one message earlier. One thread at a time; what it returns is as any other Buffer.
+class SealedBuffers {
+   public:
+    SealedBuffers(SealedBuffers&&) noexcept;
+    SealedBuffers& operator=(SealedBuffers&&) noexcept;
+    SealedBuffers(SealedBuffers const&) = delete;
+    SealedBuffers& operator=(SealedBuffers const&) = delete;
+    ~SealedBuffers();
+
+    // As SealedEvents'.
+    [[nodiscard]] int descriptor() const;
+    // The next one, if it comes within `timeout`. Those that come while next() is not called are
+    // held for it, as many as a connection may hold (StoreServeOptions::buffers_per_connection).
+    // Throws OwnerGoneError when the store has gone, and what get() throws where the buffer's
+    // memory cannot be mapped: that one is lost.
+    [[nodiscard]] std::optional<Buffer> next(
+        std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
+    // How many were passed over: removed before they could be got, or too many came.
+    [[nodiscard]] std::uint64_t missed() const;
+
+   private:
+    friend struct detail::BufferMaker;
+    explicit SealedBuffers(std::unique_ptr<detail::LentSource> source);
+    [[nodiscard]] detail::LentSource& source(char const* call) const;
+
+    std::unique_ptr<detail::LentSource> source_;
 };
 
 }  // namespace carillon

@@ -118,6 +118,7 @@ class BufferStore {
     // All that were not removed, by number.
     [[nodiscard]] std::vector<BufferInfo> list() const;
     [[nodiscard]] SealedEvents sealed_events() const;
+    [[nodiscard]] SealedBuffers sealed_buffers() const;
     // The device's end of a doorbell that is rung whenever a buffer is sealed: pass it to a kernel
     // by value, which ends before the store goes. Throws UsageError the second time.
     [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd sealed_doorbell() const;
@@ -172,8 +173,9 @@ class StoreConnection {
     void remove(std::string_view name) const;
     // Asks for one at a time: those that come and go meanwhile may be in it or not.
     [[nodiscard]] std::vector<BufferInfo> list() const;
-    // By a connection of its own.
+    // Each by a connection of its own.
     [[nodiscard]] SealedEvents sealed_events() const;
+    [[nodiscard]] SealedBuffers sealed_buffers() const;
 
     [[nodiscard]] ConnectedOwner const& owner() const;
     // Why the last buffer that was made here is in host memory although the store's device has

@@ -124,4 +124,26 @@ std::optional<SealedBuffer> SealedEvents::next(std::chrono::nanoseconds timeout)
     return source("SealedEvents::next").next(timeout);
 }
 
+SealedBuffers::SealedBuffers(std::unique_ptr<detail::LentSource> source)
+    : source_(std::move(source)) {}
+SealedBuffers::SealedBuffers(SealedBuffers&&) noexcept = default;
+SealedBuffers& SealedBuffers::operator=(SealedBuffers&&) noexcept = default;
+SealedBuffers::~SealedBuffers() = default;
+
+detail::LentSource& SealedBuffers::source(char const* call) const {
+    detail::LentSource& source = detail::owned(source_, call);
+    source.require_own(call);
+    return source;
+}
+
+int SealedBuffers::descriptor() const { return source("SealedBuffers::descriptor").descriptor(); }
+
+std::optional<Buffer> SealedBuffers::next(std::chrono::nanoseconds timeout) {
+    auto hold = source("SealedBuffers::next").next(timeout);
+    if (!hold) return {};
+    return detail::BufferMaker::make(std::move(hold));
+}
+
+std::uint64_t SealedBuffers::missed() const { return source("SealedBuffers::missed").missed(); }
+
 }  // namespace carillon

@@ -62,12 +62,14 @@ void* BufferHold::device_ptr(char const* call) const {
                                             "has it: StoreConnectOptions::device is none of it");
 }
 
-// Nothing of this process can write it when the store seals it.
+// Nothing of this process can write it afterwards; nor before, where the system seals it.
 void BufferHold::seal() {
     view_->settle(size_);
-    view_->use_for(BufferUse::none);
+    if (view_->sealed_by_system()) view_->use_for(BufferUse::none);
     try {
-        store_->seal(id_);
+        store_->seal(id_, [&] {
+            if (!view_->sealed_by_system()) view_->use_for(BufferUse::reading);
+        });
     } catch (...) {
         try {
             view_->use_for(BufferUse::writing);

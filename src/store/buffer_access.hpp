@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,10 +45,12 @@ class BufferAccess {
     virtual void remove(BufferKey const& key) = 0;
     [[nodiscard]] virtual std::vector<BufferInfo> list() = 0;
     [[nodiscard]] virtual std::unique_ptr<SealedSource> sealed_events() = 0;
+    [[nodiscard]] virtual std::unique_ptr<LentSource> sealed_buffers() = 0;
 
     // For holds.
     [[nodiscard]] virtual CopyTeam& team() = 0;
-    virtual void seal(std::uint64_t id) = 0;
+    // `meanwhile` is done while the store seals it.
+    virtual void seal(std::uint64_t id, std::function<void()> const& meanwhile) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
 };
 
@@ -118,6 +121,24 @@ class SealedSource {
     ProcessMark mark_;
 };
 
+class LentSource {
+   public:
+    virtual ~LentSource() = default;
+    [[nodiscard]] virtual int descriptor() const = 0;
+    // nullptr: none has come in time.
+    [[nodiscard]] virtual std::shared_ptr<BufferHold> next(std::chrono::nanoseconds timeout) = 0;
+    [[nodiscard]] std::uint64_t missed() const { return missed_; }
+    void require_own(char const* call) const { mark_.require_own(call); }
+
+   protected:
+    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
+
+    std::uint64_t missed_ = 0;
+
+   private:
+    ProcessMark mark_;
+};
+
 // Makes what users have of these.
 struct BufferMaker {
     [[nodiscard]] static MutableBuffer make_mutable(std::shared_ptr<BufferHold> hold) {
@@ -128,6 +149,9 @@ struct BufferMaker {
     }
     [[nodiscard]] static SealedEvents make(std::unique_ptr<SealedSource> source) {
         return SealedEvents(std::move(source));
+    }
+    [[nodiscard]] static SealedBuffers make(std::unique_ptr<LentSource> source) {
+        return SealedBuffers(std::move(source));
     }
 };
 

@@ -98,6 +98,10 @@ SealedEvents BufferStore::sealed_events() const {
     return BufferMaker::make(access("BufferStore::sealed_events").sealed_events());
 }
 
+SealedBuffers BufferStore::sealed_buffers() const {
+    return BufferMaker::make(access("BufferStore::sealed_buffers").sealed_buffers());
+}
+
 Doorbell<Direction::to_device>::DeviceEnd BufferStore::sealed_doorbell() const {
     (void)access("BufferStore::sealed_doorbell");
     return table_->doorbell();
@@ -146,6 +150,10 @@ std::vector<BufferInfo> StoreConnection::list() const {
 
 SealedEvents StoreConnection::sealed_events() const {
     return BufferMaker::make(session("StoreConnection::sealed_events").sealed_events());
+}
+
+SealedBuffers StoreConnection::sealed_buffers() const {
+    return BufferMaker::make(session("StoreConnection::sealed_buffers").sealed_buffers());
 }
 
 ConnectedOwner const& StoreConnection::owner() const {

@@ -36,7 +36,8 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
     std::lock_guard const lock(mutex_);
     std::size_t const size = store_memory_size(bytes);
     require_room(by, name, size);
-    auto memory = take_memory(by.user, size, of_host || all_of_host_);
+    auto memory = take_memory(by, size, of_host || all_of_host_);
+    memory->made_by(by.number);
     bool const host_memory = memory->of_host();
     std::uint64_t const id = ++last_id_;
     Entry entry{{id, name, bytes, size, false, host_memory, 0, by.process, by.user},
@@ -73,10 +74,16 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name,
     }
 }
 
-std::shared_ptr<StoreMemory> BufferTable::take_memory(uid_t user, std::size_t size, bool of_host) {
-    auto const found = std::find_if(kept_.rbegin(), kept_.rend(), [&](auto const& memory) {
-        return !of_host && memory->user() == user && memory->size() == size;
+std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std::size_t size,
+                                                      bool of_host) {
+    auto const fits = [&](auto const& memory) {
+        return !of_host && memory->user() == by.user && memory->size() == size &&
+               memory->is_free_for(by.number);
+    };
+    auto found = std::find_if(kept_.rbegin(), kept_.rend(), [&](auto const& memory) {
+        return fits(memory) && memory->is_spare_of(by.number);
     });
+    if (found == kept_.rend()) found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
     if (found != kept_.rend()) {
         auto memory = *found;
         kept_.erase(std::next(found).base());
@@ -84,7 +91,7 @@ std::shared_ptr<StoreMemory> BufferTable::take_memory(uid_t user, std::size_t si
         return memory;
     }
     make_room(size);
-    return std::make_shared<StoreMemory>(device_, of_host, ++last_memory_, size, user);
+    return std::make_shared<StoreMemory>(device_, of_host, ++last_memory_, size, by.user);
 }
 
 void BufferTable::make_room(std::size_t size) {
@@ -139,7 +146,7 @@ void BufferTable::seal(BufferUser const& by, std::uint64_t id) {
     if (doorbell_) doorbell_->ring(OutOfLine::written);
 }
 
-void BufferTable::remove(BufferUser const& by, BufferKey const& key) {
+std::uint64_t BufferTable::remove(BufferUser const& by, BufferKey const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = find(key);
     Entry& entry = found->second;
@@ -147,8 +154,11 @@ void BufferTable::remove(BufferUser const& by, BufferKey const& key) {
         throw Refusal{RefusalReason::not_allowed, fmt::format("the buffer {} is the user {}'s",
                                                               words_for(key), entry.info.user)};
     }
+    auto const memory = entry.memory;
     take_from_all(entry);
     drop_unheld(found);
+    bool const spare = std::ranges::find(kept_, memory) != kept_.end();
+    return spare && memory->is_spare_of(by.number) ? memory->number() : 0;
 }
 
 void BufferTable::take_from_all(Entry& entry) noexcept {

@@ -55,7 +55,8 @@ class BufferTable {
                                     std::size_t bytes, bool of_host);
     [[nodiscard]] LentBuffer get(BufferUser const& by, BufferKey const& key);
     void seal(BufferUser const& by, std::uint64_t id);
-    void remove(BufferUser const& by, BufferKey const& key);
+    // The number of its memory where that is spare now, and `by`'s; 0 otherwise.
+    std::uint64_t remove(BufferUser const& by, BufferKey const& key);
     // Once for each that it got. False: it has none of that number.
     bool release(HolderNumber by, std::uint64_t id) noexcept;
     // All that it has.
@@ -93,7 +94,7 @@ class BufferTable {
     // All with the mutex held.
     [[nodiscard]] Entries::iterator find(BufferKey const& key);
     void require_room(BufferUser const& by, std::string const& name, std::size_t size) const;
-    [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(uid_t user, std::size_t size,
+    [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
     void make_room(std::size_t size);
     [[nodiscard]] LentBuffer hold(Entry& entry, HolderNumber by);

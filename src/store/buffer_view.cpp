@@ -47,9 +47,8 @@ void FileView::use_for(BufferUse use) {
 
 void DriverView::use_for(BufferUse use) {
     bool const writable = use == BufferUse::writing;
-    if (writable == writable_) return;
+    if (writable_.exchange(writable) == writable) return;
     protect_pages(host(), mapped_size(), writable);
-    writable_ = writable;
 }
 
 ImportedView::ImportedView(Device const& device, FileDescriptor fd, std::size_t size,

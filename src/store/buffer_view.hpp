@@ -2,6 +2,7 @@
 // Where this process has a buffer's memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -26,6 +27,8 @@ class BufferView {
 
     // May make another mapping of it. Throws SystemError.
     virtual void use_for(BufferUse use) = 0;
+    // Whether the system seals the memory, which nobody may have mapped for writing then.
+    [[nodiscard]] virtual bool sealed_by_system() const = 0;
     [[nodiscard]] virtual std::byte* host() const = 0;
     // nullptr: kernels of this process cannot reach it.
     [[nodiscard]] virtual void* device() const = 0;
@@ -48,6 +51,7 @@ class FileView final : public BufferView {
     FileView(FileDescriptor file, std::size_t size)
         : BufferView(false), file_(std::move(file)), size_(size) {}
     void use_for(BufferUse use) override;
+    [[nodiscard]] bool sealed_by_system() const override { return true; }
     [[nodiscard]] std::byte* host() const override {
         return mapping_ ? static_cast<std::byte*>(mapping_->get()) : nullptr;
     }
@@ -69,11 +73,12 @@ class DriverView : public BufferView {
    public:
     using BufferView::BufferView;
     void use_for(BufferUse use) override;
+    [[nodiscard]] bool sealed_by_system() const override { return false; }
 
    private:
     [[nodiscard]] virtual std::size_t mapped_size() const = 0;
 
-    bool writable_ = true;
+    std::atomic<bool> writable_ = true;  // as whoever had the last buffer there left it
 };
 
 // Of this process's own device.

@@ -75,6 +75,7 @@ void fields(Wire& wire, Lent& lent) {
     wire_number(wire, "memory", lent.memory, 1, most_numbers);
     wire_number(wire, "memory_bytes", lent.memory_bytes, 1, 2 * largest_buffer);
     wire_flag(wire, "descriptor", lent.descriptor);
+    wire.raw("missed", lent.missed);
     if (lent.bytes > lent.memory_bytes) wire.fail("bytes", "the memory has fewer");
 }
 
@@ -94,7 +95,9 @@ void fields(Wire& wire, Forget& forget) {
 }
 
 template <class Wire>
-void fields(Wire& /*wire*/, Done& /*done*/) {}
+void fields(Wire& wire, Done& done) {
+    wire.raw("spare", done.spare);
+}
 
 template <class Wire>
 void fields(Wire& wire, Next& next) {
@@ -115,7 +118,9 @@ void fields(Wire& wire, Listed& listed) {
 }
 
 template <class Wire>
-void fields(Wire& /*wire*/, Watch& /*watch*/) {}
+void fields(Wire& wire, Watch& watch) {
+    wire_enumerator(wire, "news", watch.news, SealedNews::none, SealedNews::buffers);
+}
 
 template <class Wire>
 void fields(Wire& wire, Sealed& sealed) {

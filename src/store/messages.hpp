@@ -19,7 +19,7 @@
 
 namespace carillon::detail::store {
 
-inline constexpr std::uint16_t store_version = 1;
+inline constexpr std::uint16_t store_version = 2;
 
 struct Hello {  // client: the first
     std::string name;
@@ -43,7 +43,8 @@ struct Get {                   // client: wants to read one
     std::string name;
     bool operator==(Get const&) const = default;
 };
-struct Lent {  // store: to Create and Get, with the descriptor of its memory or none
+struct Lent {  // store: to Create and Get, and after Watch, with the descriptor of its memory or
+               // none
     std::uint64_t buffer = 0;  // from 1 on
     std::string name;
     std::uint64_t bytes = 0;
@@ -53,7 +54,8 @@ struct Lent {  // store: to Create and Get, with the descriptor of its memory or
     bool write_combining = false;
     std::uint64_t memory = 0;  // its number: others' buffers may have it later
     std::uint64_t memory_bytes = 0;
-    bool descriptor = false;  // false: this client has had it
+    bool descriptor = false;   // false: this client has had it
+    std::uint64_t missed = 0;  // after Watch: so many before it were not lent
     bool operator==(Lent const&) const = default;
 };
 struct Seal {  // client: has written it
@@ -73,7 +75,8 @@ struct Remove {                // client: nobody is to get it any more
     std::string name;
     bool operator==(Remove const&) const = default;
 };
-struct Done {  // store: to Seal, Remove and Watch
+struct Done {                 // store: to Seal, Remove and Watch
+    std::uint64_t spare = 0;  // to Remove: the memory that only this client gets now; 0: none
     bool operator==(Done const&) const = default;
 };
 struct Next {  // client: which buffer comes after that one?
@@ -92,10 +95,12 @@ struct Listed {                // store: to Next
     std::uint32_t user = 0;
     bool operator==(Listed const&) const = default;
 };
-struct Watch {  // client: wants to hear of each buffer that is sealed
+enum class SealedNews : std::uint8_t { none, words, buffers };
+struct Watch {  // client: wants to hear of each buffer that is sealed, or to get it, or neither
+    SealedNews news = SealedNews::words;
     bool operator==(Watch const&) const = default;
 };
-struct Sealed {  // store: after Watch
+struct Sealed {  // store: after Watch for words
     std::uint64_t buffer = 0;
     std::string name;
     std::uint64_t bytes = 0;

@@ -52,6 +52,30 @@ class OwnSealed final : public SealedSource {
     std::uint64_t next_;
 };
 
+class OwnLent final : public LentSource {
+   public:
+    OwnLent(std::shared_ptr<OwnAccess> access, std::shared_ptr<BufferTable> table)
+        : access_(std::move(access)), events_(std::move(table)) {}
+
+    [[nodiscard]] int descriptor() const override { return events_.descriptor(); }
+    [[nodiscard]] std::shared_ptr<BufferHold> next(std::chrono::nanoseconds timeout) override {
+        Deadline const deadline(timeout);
+        while (auto const sealed = events_.next(deadline.left())) {
+            missed_ += sealed->missed;
+            try {
+                return access_->get({sealed->id});
+            } catch (RefusedError const&) {  // it was removed meanwhile
+                ++missed_;
+            }
+        }
+        return {};
+    }
+
+   private:
+    std::shared_ptr<OwnAccess> access_;
+    OwnSealed events_;
+};
+
 }  // namespace
 
 OwnAccess::OwnAccess(std::shared_ptr<BufferTable> table, unsigned copy_threads)
@@ -85,7 +109,7 @@ std::shared_ptr<BufferHold> OwnAccess::get(BufferKey const& key) {
 }
 
 void OwnAccess::remove(BufferKey const& key) {
-    unless_refused("BufferStore::remove", [&] { table_->remove(self_, key); });
+    unless_refused("BufferStore::remove", [&] { return table_->remove(self_, key); });
 }
 
 std::vector<BufferInfo> OwnAccess::list() {
@@ -100,7 +124,12 @@ std::unique_ptr<SealedSource> OwnAccess::sealed_events() {
     return std::make_unique<OwnSealed>(table_);
 }
 
-void OwnAccess::seal(std::uint64_t id) {
+std::unique_ptr<LentSource> OwnAccess::sealed_buffers() {
+    return std::make_unique<OwnLent>(shared_from_this(), table_);
+}
+
+void OwnAccess::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
+    meanwhile();
     unless_refused("MutableBuffer::seal", [&] { table_->seal(self_, id); });
 }
 

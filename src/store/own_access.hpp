@@ -21,8 +21,9 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
     void remove(BufferKey const& key) override;
     [[nodiscard]] std::vector<BufferInfo> list() override;
     [[nodiscard]] std::unique_ptr<SealedSource> sealed_events() override;
+    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
     [[nodiscard]] CopyTeam& team() override { return *team_; }
-    void seal(std::uint64_t id) override;
+    void seal(std::uint64_t id, std::function<void()> const& meanwhile) override;
     void release(std::uint64_t id) noexcept override;
 
    private:

@@ -48,10 +48,11 @@ void StoreLink::lose_store(std::string_view call, std::string why) {
 }
 
 StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question,
-                           Deadline const& deadline) {
+                           Deadline const& deadline, std::function<void()> const& meanwhile) {
     if (!gone_.empty()) lose_store(call, {});
     std::uint32_t const id = ++last_id_;
     send(call, store::encode(id, question), deadline);
+    meanwhile();
     while (auto came = receive(call, deadline)) {
         auto& [of, answer] = *came;
         if (of == id) {
@@ -104,41 +105,31 @@ void StoreLink::send(std::string_view call, std::vector<std::byte> bytes,
     }
 }
 
-std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive(std::string_view call,
-                                                                        Deadline const& deadline) {
+std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std::string_view call) {
     if (!gone_.empty()) lose_store(call, {});
-    Deadline const spin_end(spin_);
-    for (bool ended = false;;) {
-        Received received = socket_.receive(call, 1);
-        if (std::holds_alternative<PeerClosed>(received)) {
-            lose_store(call, "the store has closed the connection");
-        }
-        if (auto* message = std::get_if<SocketMessage>(&received)) {
-            StoreAnswer answer;
-            answer.descriptor_lost = message->descriptors_lost;
-            bool const any = answer.descriptor_lost || !message->descriptors.empty();
-            auto decoded = store::decode(message->bytes, any ? 1 : 0);
-            answer.message = std::move(decoded.message);
-            if (!message->descriptors.empty())
-                answer.descriptor = std::move(message->descriptors[0]);
-            auto const* refused = std::get_if<store::Refused>(&answer.message);
-            if (refused != nullptr && decoded.id == 0) {
-                gone_ = refused->text;
-                throw RefusedError(call, refused->reason, refused->text);
-            }
-            return std::pair(decoded.id, std::move(answer));
-        }
-        // What it had sent before is heard first.
-        if (ended) lose_store(call, "the process of the store has ended");
-        if (deadline.passed()) return {};
-        ended = await(deadline, spin_end);
+    Received received = socket_.receive(call, 1);
+    if (std::holds_alternative<PeerClosed>(received)) {
+        lose_store(call, "the store has closed the connection");
     }
+    auto* const message = std::get_if<SocketMessage>(&received);
+    if (message == nullptr) return {};
+    StoreAnswer answer;
+    answer.descriptor_lost = message->descriptors_lost;
+    bool const any = answer.descriptor_lost || !message->descriptors.empty();
+    auto decoded = store::decode(message->bytes, any ? 1 : 0);
+    answer.message = std::move(decoded.message);
+    if (!message->descriptors.empty()) answer.descriptor = std::move(message->descriptors[0]);
+    auto const* refused = std::get_if<store::Refused>(&answer.message);
+    if (refused != nullptr && decoded.id == 0) {
+        gone_ = refused->text;
+        throw RefusedError(call, refused->reason, refused->text);
+    }
+    return std::pair(decoded.id, std::move(answer));
 }
 
-bool StoreLink::await(Deadline const& deadline, Deadline const& spin_end) const {
+bool StoreLink::await(Deadline const& deadline) const {
     std::array<::pollfd, 2> watched{{{socket_.fd(), POLLIN, 0}, {stores_end_.get(), POLLIN, 0}}};
-    int const longest = spin_end.passed() ? poll_period(deadline) : 0;
-    (void)::poll(watched.data(), watched.size(), longest);
+    (void)::poll(watched.data(), watched.size(), poll_period(deadline));
     return watched[1].revents != 0;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,19 +38,30 @@ class StoreLink {
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] int fd() const { return socket_.fd(); }
 
-    // Throws RefusedError, OwnerGoneError, TimeoutError, ProtocolError.
-    [[nodiscard]] StoreAnswer ask(std::string_view call, store::Message const& question,
-                                  Deadline const& deadline);
+    // Throws RefusedError, OwnerGoneError, TimeoutError, ProtocolError. `meanwhile` is done when
+    // the question is on its way.
+    [[nodiscard]] StoreAnswer ask(
+        std::string_view call, store::Message const& question, Deadline const& deadline,
+        std::function<void()> const& meanwhile = [] {});
     // What asks for no answer: now, or before the next question where there is no room for it yet.
     // Where the store has gone nothing is said.
     void tell(store::Message const& message) noexcept;
     // The next message, whatever it answers, if it comes in time.
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive(
-        std::string_view call, Deadline const& deadline);
+        std::string_view call, Deadline const& deadline) {
+        return receive(call, deadline, [&](auto const& there) { return there(); });
+    }
+    // `alone` calls what it is given, which neither waits nor runs while another thread uses this.
+    template <class Alone>
+    [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive(
+        std::string_view call, Deadline const& deadline, Alone const& alone);
 
    private:
+    // The next message, if it is there.
+    [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive_now(
+        std::string_view call);
     // Until there may be something to receive; whether the store's process has ended.
-    [[nodiscard]] bool await(Deadline const& deadline, Deadline const& spin_end) const;
+    [[nodiscard]] bool await(Deadline const& deadline) const;
     [[noreturn]] void lose_store(std::string_view call, std::string why);
     // False: there is no room for it in the socket now.
     [[nodiscard]] bool try_send(std::string_view call, std::vector<std::byte> const& bytes);
@@ -64,5 +76,22 @@ class StoreLink {
     std::deque<std::vector<std::byte>> untold_;
     std::string gone_;  // why the store has; empty while it has not
 };
+
+template <class Alone>
+std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive(std::string_view call,
+                                                                        Deadline const& deadline,
+                                                                        Alone const& alone) {
+    Deadline const spin_end(spin_);
+    for (bool ended = false;;) {
+        auto came = alone([&] {
+            auto there = receive_now(call);
+            // What it had sent before is heard first.
+            if (!there && ended) lose_store(call, "the process of the store has ended");
+            return there;
+        });
+        if (came || deadline.passed()) return came;
+        if (spin_end.passed()) ended = await(deadline);
+    }
+}
 
 }  // namespace carillon::detail

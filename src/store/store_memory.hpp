@@ -40,6 +40,15 @@ class StoreMemory {
     // Who has had a descriptor of it; false: has had one before.
     [[nodiscard]] bool tell(HolderNumber holder, uid_t user);
     void forget(HolderNumber holder) { told_.erase(holder); }
+    // Who has made the last buffer that has it. As long as that one has a mapping of it, which may
+    // be writable, nobody else makes another buffer there.
+    void made_by(HolderNumber maker) { maker_ = maker; }
+    [[nodiscard]] bool is_spare_of(HolderNumber holder) const {
+        return maker_ == holder && told_.contains(holder);
+    }
+    [[nodiscard]] bool is_free_for(HolderNumber holder) const {
+        return maker_ == holder || !told_.contains(maker_);
+    }
     // For another buffer of its user: what is sealed is not, nor what others could write.
     [[nodiscard]] bool usable_again() const { return !of_host() && !strangers_; }
 
@@ -50,6 +59,7 @@ class StoreMemory {
     FileDescriptor file_;  // of the host's
     std::shared_ptr<Memory const> memory_;
     std::shared_ptr<OwnView> view_;  // of the device's
+    HolderNumber maker_ = own_process;
     std::set<HolderNumber> told_;
     bool strangers_ = false;
 };

@@ -43,7 +43,7 @@ void require_answer(char const* call, StoreAnswer const& answer) {
 class ToldSealed final : public SealedSource {
    public:
     ToldSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
-        : link_(path, options.name, Deadline(options.timeout), std::chrono::nanoseconds(0)) {
+        : link_(path, options.name, Deadline(options.timeout), options.spin) {
         constexpr char const* call = "StoreConnection::sealed_events";
         require_answer<store::Done>(call,
                                     link_.ask(call, store::Watch{}, Deadline(options.timeout)));
@@ -61,6 +61,33 @@ class ToldSealed final : public SealedSource {
 
    private:
     StoreLink link_;
+};
+
+// The same.
+class LentSealed final : public LentSource {
+   public:
+    LentSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
+        : session_(StoreSession::connect(path, options)) {
+        session_->watch("StoreConnection::sealed_buffers", store::SealedNews::buffers);
+    }
+    LentSealed(LentSealed const&) = delete;
+    LentSealed& operator=(LentSealed const&) = delete;
+    // Buffers that it has returned keep the connection; no others are to come by it then.
+    ~LentSealed() override {
+        if (inherited() || session_.use_count() == 1) return;
+        try {
+            session_->watch("SealedBuffers", store::SealedNews::none);
+        } catch (std::exception const&) {  // the store has gone
+        }
+    }
+
+    [[nodiscard]] int descriptor() const override { return session_->descriptor(); }
+    [[nodiscard]] std::shared_ptr<BufferHold> next(std::chrono::nanoseconds timeout) override {
+        return session_->next_lent("SealedBuffers::next", Deadline(timeout), missed_);
+    }
+
+   private:
+    std::shared_ptr<StoreSession> session_;
 };
 
 }  // namespace
@@ -111,10 +138,15 @@ std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
 std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, store::Message const& question,
                                                   Deadline const& deadline) {
     StoreAnswer answer = link_.ask(call, question, deadline);
+    return hold_of(call, answer, !std::holds_alternative<store::Create>(question));
+}
+
+std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer& answer,
+                                                  bool sealed) {
     require_answer<store::Lent>(call, answer);
     auto& lent = std::get<store::Lent>(answer.message);
     try {
-        if (lent.sealed == std::holds_alternative<store::Create>(question)) {
+        if (lent.sealed != sealed) {
             throw ProtocolError(call, "a new buffer is sealed, or one that is got is not");
         }
         auto view = view_of(call, answer);
@@ -183,15 +215,17 @@ void StoreSession::unmap_unused() noexcept {
         if (mapped.view.use_count() != 1) continue;  // a buffer has it
         bytes += mapped.size;
         if (++count <= most_unused && bytes <= options_.kept_bytes) continue;
-        link_.tell(store::Forget{mapped.memory});
+        auto const memory = mapped.memory;
         each = std::make_reverse_iterator(mapped_.erase(at));
+        link_.tell(store::Forget{memory});  // others may make a buffer there from now on
     }
 }
 
-void StoreSession::seal(std::uint64_t id) {
+void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
     constexpr char const* call = "MutableBuffer::seal";
     std::lock_guard const lock(mutex_);
-    require_answer<store::Done>(call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout)));
+    require_answer<store::Done>(
+        call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
 }
 
 void StoreSession::release(std::uint64_t id) noexcept {
@@ -203,8 +237,19 @@ void StoreSession::release(std::uint64_t id) noexcept {
 void StoreSession::remove(BufferKey const& key) {
     constexpr char const* call = "StoreConnection::remove";
     std::lock_guard const lock(mutex_);
-    require_answer<store::Done>(
-        call, link_.ask(call, store::Remove{key.id, key.name}, Deadline(options_.timeout)));
+    StoreAnswer const answer =
+        link_.ask(call, store::Remove{key.id, key.name}, Deadline(options_.timeout));
+    require_answer<store::Done>(call, answer);
+    make_ready(std::get<store::Done>(answer.message).spare);
+}
+
+// Nobody else makes a buffer there, so that create() finds its pages writable: changing that takes
+// longer than asking for the buffer does.
+void StoreSession::make_ready(std::uint64_t spare) const {
+    auto const mapped =
+        std::ranges::find(mapped_, spare, [](Mapped const& each) { return each.memory; });
+    if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
+    mapped->view->use_for(BufferUse::writing);
 }
 
 std::vector<BufferInfo> StoreSession::list() {
@@ -227,6 +272,30 @@ std::vector<BufferInfo> StoreSession::list() {
 
 std::unique_ptr<SealedSource> StoreSession::sealed_events() {
     return std::make_unique<ToldSealed>(path_, options_);
+}
+
+std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
+    return std::make_unique<LentSealed>(path_, options_);
+}
+
+void StoreSession::watch(char const* call, store::SealedNews news) {
+    std::lock_guard const lock(mutex_);
+    require_answer<store::Done>(call,
+                                link_.ask(call, store::Watch{news}, Deadline(options_.timeout)));
+}
+
+// Who waits holds no lock: other threads may release what they have got.
+std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline const& deadline,
+                                                    std::uint64_t& missed) {
+    auto came = link_.receive(call, deadline, [&](auto const& there) {
+        std::lock_guard const alone(mutex_);
+        return there();
+    });
+    if (!came) return {};
+    std::lock_guard const alone(mutex_);
+    auto hold = hold_of(call, came->second, true);
+    missed += std::get<store::Lent>(came->second.message).missed;
+    return hold;
 }
 
 }  // namespace carillon::detail

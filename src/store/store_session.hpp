@@ -33,8 +33,15 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     void remove(BufferKey const& key) override;
     [[nodiscard]] std::vector<BufferInfo> list() override;
     [[nodiscard]] std::unique_ptr<SealedSource> sealed_events() override;
+    [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
+    // Of a connection that has nothing else to do: what next_lent() is to find from now on.
+    void watch(char const* call, store::SealedNews news);
+    [[nodiscard]] int descriptor() const { return link_.fd(); }
+    // What it lends next, if it comes in time; `missed` becomes larger by what it did not.
+    [[nodiscard]] std::shared_ptr<BufferHold> next_lent(char const* call, Deadline const& deadline,
+                                                        std::uint64_t& missed);
     [[nodiscard]] CopyTeam& team() override { return *team_; }
-    void seal(std::uint64_t id) override;
+    void seal(std::uint64_t id, std::function<void()> const& meanwhile) override;
     void release(std::uint64_t id) noexcept override;
 
    private:
@@ -51,9 +58,13 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call,
                                                       store::Message const& question,
                                                       Deadline const& deadline);
+    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, StoreAnswer& answer,
+                                                      bool sealed);
     [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, store::Lent const& lent,
                                                   FileDescriptor fd) const;
+    // Of memory that only this client gets; 0: there is none.
+    void make_ready(std::uint64_t spare) const;
     // What no buffer has, beyond what is kept.
     void unmap_unused() noexcept;
 

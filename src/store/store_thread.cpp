@@ -156,13 +156,12 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
         } else if (auto const* forget = std::get_if<store::Forget>(&message)) {
             table_->forget(session.who.number, forget->memory);
         } else if (auto const* remove = std::get_if<store::Remove>(&message)) {
-            table_->remove(session.who, {remove->buffer, remove->name});
-            send(session, id, store::Done{});
+            send(session, id,
+                 store::Done{table_->remove(session.who, {remove->buffer, remove->name})});
         } else if (auto const* next = std::get_if<store::Next>(&message)) {
             answer(session, id, *next);
-        } else if (std::holds_alternative<store::Watch>(message)) {
-            session.next_sealed = table_->sealed_so_far();
-            send(session, id, store::Done{});
+        } else if (auto const* watch = std::get_if<store::Watch>(&message)) {
+            answer(session, id, *watch);
         } else {
             throw ProtocolError(store_call, "a message that only a store sends");
         }
@@ -200,11 +199,25 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Get const& g
     }
 }
 
+void StoreThread::answer(Session& session, std::uint32_t id, store::Watch const& watch) {
+    session.news = watch.news;
+    session.next_sealed = table_->sealed_so_far();
+    send(session, id, store::Done{});
+}
+
 void StoreThread::lend(Session& session, std::uint32_t id, LentBuffer const& lent) {
+    Lending const lending = lending_of(session, lent);
+    std::vector<int> descriptors;
+    if (lending.message.descriptor) descriptors.push_back(lending.memory.get());
+    send(session, id, lending.message, descriptors);
+}
+
+StoreThread::Lending StoreThread::lending_of(Session& session, LentBuffer const& lent) {
     ++session.holds;
     Device const& device = table_->device();
     BufferInfo const& info = lent.info;
-    store::Lent message;
+    Lending lending;
+    store::Lent& message = lending.message;
     message.buffer = info.id;
     message.name = info.name;
     message.bytes = info.size;
@@ -216,19 +229,20 @@ void StoreThread::lend(Session& session, std::uint32_t id, LentBuffer const& len
         message.uuid = uuid_of(device.info());
         message.write_combining = device.traits().write_combining;
     }
-    FileDescriptor file;
     message.descriptor = table_->tell(session.who, *lent.memory);
     try {
-        if (message.descriptor) file = lent.memory->export_fd();
+        if (message.descriptor) lending.memory = lent.memory->export_fd();
     } catch (...) {
-        table_->forget(session.who.number, message.memory);
-        (void)table_->release(session.who.number, info.id);
-        --session.holds;
+        take_back(session, message);
         throw;
     }
-    std::vector<int> descriptors;
-    if (message.descriptor) descriptors.push_back(file.get());
-    send(session, id, message, descriptors);
+    return lending;
+}
+
+void StoreThread::take_back(Session& session, store::Lent const& lent) noexcept {
+    if (lent.descriptor) table_->forget(session.who.number, lent.memory);
+    (void)table_->release(session.who.number, lent.buffer);
+    --session.holds;
 }
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Next const& next) {
@@ -253,19 +267,53 @@ void StoreThread::require_hold(Session const& session) const {
 // As many as there is room for in its socket; the others then.
 void StoreThread::tell_sealed(Session& session) {
     session.waits_for_room = false;
-    while (session.next_sealed && !session.over) {
-        std::uint64_t after = *session.next_sealed;
+    while (session.news != store::SealedNews::none && !session.over) {
+        std::uint64_t after = session.next_sealed;
         auto const found = table_->sealed(after);
         if (!found) return;
-        store::Sealed const message{found->id, found->name, found->size, found->missed};
+        bool const lent = session.news == store::SealedNews::buffers;
+        if (lent && session.holds >= options_.buffers_per_connection) return;
         try {
-            if (!session.socket.send(store_call, store::encode(0, message))) session.over = true;
+            session.over = !(lent ? lend_sealed(session, *found) : tell(session, *found));
         } catch (SystemError const& error) {
             session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
             session.over = !session.waits_for_room;
             return;
         }
         session.next_sealed = after;
+    }
+}
+
+bool StoreThread::tell(Session& session, SealedBuffer const& sealed) {
+    store::Sealed const message{sealed.id, sealed.name, sealed.size, sealed.missed};
+    return session.socket.send(store_call, store::encode(0, message));
+}
+
+bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
+    std::uint64_t const missed = session.missed + sealed.missed;
+    Lending lending;
+    try {
+        lending = lending_of(session, table_->get(session.who, {sealed.id}));
+    } catch (Refusal const&) {  // it was removed
+        session.missed = missed + 1;
+        return true;
+    } catch (Error const& error) {  // no descriptor is left
+        reception_.log(session,
+                       fmt::format("not lent the buffer number {}: {}", sealed.id, error.what()));
+        session.missed = missed + 1;
+        return true;
+    }
+    lending.message.missed = missed;
+    std::vector<int> descriptors;
+    if (lending.message.descriptor) descriptors.push_back(lending.memory.get());
+    try {
+        bool const there =
+            session.socket.send(store_call, store::encode(0, lending.message), descriptors);
+        session.missed = 0;
+        return there;
+    } catch (...) {
+        take_back(session, lending.message);
+        throw;
     }
 }
 

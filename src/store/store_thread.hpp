@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -49,9 +48,10 @@ class StoreThread {
     struct Session : Visitor {
         BufferUser who{};
         unsigned holds = 0;
-        // Of one that watches: the number of the next buffer that it is told of.
-        std::optional<std::uint64_t> next_sealed{};
-        bool waits_for_room = false;  // in its socket
+        store::SealedNews news = store::SealedNews::none;
+        std::uint64_t next_sealed = 0;  // the number of the next buffer of which it has news
+        std::uint64_t missed = 0;       // since the last one that it was lent
+        bool waits_for_room = false;    // in its socket
     };
 
     void serve(std::stop_token const& stop);
@@ -65,9 +65,20 @@ class StoreThread {
     void answer(Session& session, std::uint32_t id, store::Create const& create);
     void answer(Session& session, std::uint32_t id, store::Get const& get);
     void answer(Session& session, std::uint32_t id, store::Next const& next);
+    void answer(Session& session, std::uint32_t id, store::Watch const& watch);
     void lend(Session& session, std::uint32_t id, LentBuffer const& lent);
+    // What is said of a buffer that a session holds; it holds none if this throws.
+    struct Lending {
+        store::Lent message;
+        FileDescriptor memory;
+    };
+    [[nodiscard]] Lending lending_of(Session& session, LentBuffer const& lent);
+    void take_back(Session& session, store::Lent const& lent) noexcept;
     void require_hold(Session const& session) const;
     void tell_sealed(Session& session);
+    // Both throw SystemError where there is no room in its socket. False: it has closed it.
+    [[nodiscard]] bool tell(Session& session, SealedBuffer const& sealed);
+    [[nodiscard]] bool lend_sealed(Session& session, SealedBuffer const& sealed);
     void drop_over();
     void send(Session& session, std::uint32_t id, store::Message const& message,
               std::vector<int> const& descriptors = {});

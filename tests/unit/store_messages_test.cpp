@@ -65,10 +65,13 @@ std::vector<Message> all_messages() {
             Remove{7, ""},
             Remove{0, "prices"},
             Done{},
+            Done{9},
             Next{0},
             Listed{},
             Listed{7, "prices", 1000, 65536, true, true, 3, 4, 5},
             Watch{},
+            Watch{SealedNews::none},
+            Watch{SealedNews::buffers},
             Sealed{7, "prices", 1000, 2},
             Refused{RefusalReason::name_taken, "there is one"}};
 }
@@ -98,8 +101,8 @@ TEST(StoreMessagesTest, noneIsShorterOrLonger) {
 TEST(StoreMessagesTest, ofAnotherProgramOrVersion) {
     Bytes const hello = encode(1, Hello{"a"});
     expect_refused(with(Hello{"a"}, 0, std::uint32_t{0x4e4c5243}), "magic");
-    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{2}), 0), VersionError,
-                          "version 2");
+    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{3}), 0), VersionError,
+                          "version 3");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{0}), "kind");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{16}), "kind");
     expect_refused(hello, "descriptors: 1", 1);
@@ -114,6 +117,7 @@ TEST(StoreMessagesTest, membersThatCannotBe) {
     expect_refused(with(Get{0, "a"}, head + 8, '\n'), "control character");
     expect_refused(with(Seal{1}, head, std::uint64_t{0}), "buffer");
     expect_refused(with(Forget{1}, head, std::uint64_t{0}), "memory");
+    expect_refused(with(Watch{}, head, std::uint8_t{3}), "news");
     Lent lent = a_lent();
     lent.memory_bytes = 999;
     CARILLON_EXPECT_ERROR(encode(1, lent), UsageError, "the memory has fewer");

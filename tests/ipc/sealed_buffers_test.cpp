@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers that come to whoever waits for them, and whose memory is whose afterwards. P: this
+// process, which has the store. C: a client, in this process too.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "device/device_fixture.hpp"
+#include "ipc/process.hpp"
+#include "support/expect_error.hpp"
+#include "support/in_child.hpp"
+
+namespace carillon::test {
+namespace {
+
+class SealedBuffersTest : public DeviceTest {
+   protected:
+    void SetUp() override {
+        DeviceTest::SetUp();
+        if (IsSkipped()) return;
+        store_.emplace(device(), BufferStoreOptions{.bytes = std::size_t{64} << 20});
+    }
+    [[nodiscard]] BufferStore& store() { return *store_; }
+    [[nodiscard]] StoreServer serve(StoreServeOptions options = {}) {
+        options.log = [](std::string const& /*line*/) {};
+        return store().serve(path_.get(), options);
+    }
+    [[nodiscard]] StoreConnection connect() const {
+        return StoreConnection(path_.get(), {.timeout = patience, .device = device()});
+    }
+    void end_store() { store_.reset(); }
+
+   private:
+    SocketPath path_;
+    std::optional<BufferStore> store_;
+};
+CARILLON_ON_EVERY_DEVICE(SealedBuffersTest);
+
+constexpr std::size_t some_bytes = 100'000;
+
+template <class Store>
+std::uint64_t put(Store const& store, std::byte content) {
+    MutableBuffer made = store.create("", some_bytes);
+    made.write(std::vector(some_bytes, content));
+    return made.seal().id();
+}
+
+std::byte last_byte(Buffer const& buffer) {
+    std::byte last{};
+    buffer.read(std::span(&last, 1), buffer.size() - 1);
+    return last;
+}
+
+// 1. C and P wait. 2. Both put buffers. 3. Both have them, in the order in which they were sealed.
+TEST_P(SealedBuffersTest, comeInOrderWithTheirBytes) {
+    StoreServer const server = serve();
+    StoreConnection const client = connect();
+    (void)put(store(), std::byte{99});
+    SealedBuffers here = store().sealed_buffers();
+    SealedBuffers there = client.sealed_buffers();
+    for (SealedBuffers* each : {&here, &there}) EXPECT_FALSE(each->next());
+    std::vector<std::uint64_t> const ids{put(client, std::byte{1}), put(store(), std::byte{2}),
+                                         put(client, std::byte{3})};
+    for (SealedBuffers* each : {&here, &there}) {
+        ::pollfd readable{each->descriptor(), POLLIN, 0};
+        EXPECT_EQ(::poll(&readable, 1, 30'000), 1);
+        for (unsigned i = 0; i < ids.size(); ++i) {
+            auto const buffer = each->next(patience);
+            ASSERT_TRUE(buffer);
+            EXPECT_EQ(buffer->id(), ids[i]);
+            EXPECT_EQ(buffer->size(), some_bytes);
+            EXPECT_NE(buffer->device_ptr(), nullptr);
+            EXPECT_EQ(last_byte(*buffer), static_cast<std::byte>(i + 1));
+        }
+        EXPECT_FALSE(each->next());
+        EXPECT_EQ(each->missed(), 0U);
+    }
+}
+
+// 1. C may hold two. 2. P puts five. 3. C gets them all, as it lets go of those before.
+TEST_P(SealedBuffersTest, waitForWhoHoldsAsManyAsItMay) {
+    StoreServer const server = serve({.buffers_per_connection = 2});
+    SealedBuffers there = connect().sealed_buffers();
+    for (unsigned i = 0; i < 5; ++i) (void)put(store(), static_cast<std::byte>(i));
+    auto first = there.next(patience);
+    auto second = there.next(patience);
+    ASSERT_TRUE(first && second);
+    EXPECT_FALSE(there.next());
+    second.reset();
+    for (unsigned i = 2; i < 5; ++i) {
+        auto const next = there.next(patience);
+        ASSERT_TRUE(next);
+        EXPECT_EQ(last_byte(*next), static_cast<std::byte>(i));
+    }
+    EXPECT_EQ(last_byte(*first), std::byte{0});
+    EXPECT_EQ(there.missed(), 0U);
+}
+
+// 1. C holds as many as it may. 2. What P puts and removes then is counted, and what it keeps
+// comes.
+TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
+    StoreServer const server = serve({.buffers_per_connection = 1});
+    SealedBuffers there = connect().sealed_buffers();
+    SealedBuffers here = store().sealed_buffers();
+    (void)put(store(), std::byte{1});
+    auto held = there.next(patience);
+    ASSERT_TRUE(held);
+    for (unsigned i = 0; i < 3; ++i) store().remove(put(store(), std::byte{2}));
+    (void)put(store(), std::byte{3});
+    held.reset();
+    auto const next = there.next(patience);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(last_byte(*next), std::byte{3});
+    EXPECT_EQ(there.missed(), 3U);
+    ASSERT_TRUE(here.next());
+    EXPECT_EQ(last_byte(here.next().value()), std::byte{3});
+    EXPECT_EQ(here.missed(), 3U);
+}
+
+// 1. C waits no more, but has one. 2. What is put then, and what was and did not come, is held by
+// nobody.
+TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {
+    StoreServer const server = serve();
+    std::optional<SealedBuffers> there = connect().sealed_buffers();
+    for (unsigned i = 0; i < 3; ++i) (void)put(store(), std::byte{1});
+    std::optional<Buffer> held = there->next(patience);
+    ASSERT_TRUE(held);
+    there.reset();
+    (void)put(store(), std::byte{2});
+    auto const holds = [&](unsigned count) {
+        auto const clients = server.clients();
+        return clients.size() == 1 && clients.front().holds == count;
+    };
+    EXPECT_TRUE(eventually([&] { return holds(1); }));
+    EXPECT_EQ(last_byte(*held), std::byte{1});
+    held.reset();
+    EXPECT_TRUE(eventually([&] { return server.clients().empty(); }));
+}
+
+TEST_P(SealedBuffersTest, areLetGoByOtherThreadsWhileOneWaits) {
+    StoreServer const server = serve();
+    SealedBuffers there = connect().sealed_buffers();
+    (void)put(store(), std::byte{1});
+    auto held = there.next(patience);
+    ASSERT_TRUE(held);
+    std::jthread const waits([&] {
+        auto const next = there.next(patience);
+        EXPECT_TRUE(next);
+    });
+    held.reset();  // would wait for the other thread, and it for what is put only then
+    (void)put(store(), std::byte{2});
+}
+
+TEST_P(SealedBuffersTest, endWithTheStoreAndAreNotAChilds) {
+    StoreServer const server = serve();
+    StoreConnection const client = connect();
+    SealedBuffers here = store().sealed_buffers();
+    SealedBuffers there = client.sealed_buffers();
+    (void)put(store(), std::byte{7});
+    auto const held = there.next(patience);
+    ASSERT_TRUE(held);
+    EXPECT_EQ(in_child([&] {
+                  return is_fork_error([&] { return there.next(); }) &&
+                                 is_fork_error([&] { return here.descriptor(); })
+                             ? 0
+                             : 1;
+              }),
+              0);
+    EXPECT_TRUE(here.next(patience));
+    end_store();
+    CARILLON_EXPECT_ERROR((void)there.next(patience), OwnerGoneError, "SealedBuffers::next");
+    CARILLON_EXPECT_ERROR((void)here.next(patience), OwnerGoneError, "gone");
+    EXPECT_EQ(last_byte(*held), std::byte{7});
+    SealedBuffers const moved = std::move(there);
+    // NOLINTNEXTLINE(bugprone-use-after-move)
+    CARILLON_EXPECT_ERROR((void)there.missed(), UsageError, "SealedBuffers::missed");
+}
+
+// Memory of the host's is never another buffer's, and what a buffer is made in is all 0 then.
+// 1. C writes a buffer, seals it and removes it. 2. Another client gets other memory for its own.
+// 3. C gets the same again. 4. When C has gone others may have it.
+TEST_P(SealedBuffersTest, memoryIsItsMakersAsLongAsThatHasItMapped) {
+    if (device().info().memory_source != MemorySource::vulkan) {
+        GTEST_SKIP() << "no memory of this device is ever another buffer's";
+    }
+    StoreServer const server = serve();
+    std::optional<StoreConnection> maker = connect();
+    StoreConnection const other = connect();
+    auto const left_there = [](StoreConnection const& store) {
+        MutableBuffer made = store.create("", some_bytes);
+        return std::to_integer<int>(HostMirror(made).data().back());
+    };
+    maker->remove(put(*maker, std::byte{5}));
+    EXPECT_EQ(left_there(other), 0);
+    EXPECT_EQ(left_there(*maker), 5);
+    maker.reset();
+    ASSERT_TRUE(eventually([&] { return server.clients().size() == 1; }));
+    MutableBuffer const first = other.create("", some_bytes);
+    EXPECT_EQ(left_there(other), 5);
+}
+
+bool is_writable(void const* where) {
+    auto const at = reinterpret_cast<std::uintptr_t>(where);
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        std::istringstream words(line);
+        std::uintptr_t begin = 0;
+        std::uintptr_t end = 0;
+        char to = 0;
+        std::string access;
+        words >> std::hex >> begin >> to >> end >> access;
+        if (at >= begin && at < end) return access.at(1) == 'w';
+    }
+    ADD_FAILURE() << "nothing is mapped there";
+    return false;
+}
+
+TEST_P(SealedBuffersTest, pagesAreReadOnlyFromSealToTheirNextBuffer) {
+    if (device().info().memory_source != MemorySource::vulkan) {
+        GTEST_SKIP() << "the system seals this device's memory itself";
+    }
+    StoreServer const server = serve();
+    StoreConnection const client = connect();
+    for (unsigned i = 0; i < 3; ++i) {
+        MutableBuffer made = client.create("", some_bytes);
+        void const* const where = made.mutable_data().data();
+        EXPECT_TRUE(is_writable(where));
+        std::optional<Buffer> sealed = made.seal();
+        std::uint64_t const id = sealed->id();
+        EXPECT_EQ(sealed->data().data(), where);
+        EXPECT_FALSE(is_writable(where));
+        sealed.reset();
+        EXPECT_FALSE(is_writable(where));
+        std::optional<Buffer> read = i == 0 ? std::optional(store().get(id)) : std::nullopt;
+        client.remove(id);
+        EXPECT_EQ(is_writable(where), !read) << "somebody reads it";
+    }
+}
+
+}  // namespace
+}  // namespace carillon::test
