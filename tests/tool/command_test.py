@@ -261,7 +261,7 @@ class CommandTest(unittest.TestCase):
         self.assertEqual({row["name"]: row["count"] for row in report["results"] if "rings" not in row},
                          {"in-process": 100, "connection": 100, "other-process": 100,
                           "one-client": 100, "all-clients": 300, "store-get": 20,
-                          "store-create": 20, "store-write": 20, "store-seal": 20, "store-told-and-got": 20})
+                          "store-create": 20, "store-write": 20, "store-seal": 20, "store-seal-to-got": 20})
         self.assertIn("emulated", report["why_no_cuda_ipc"])
         stalls = [(row["name"], row["rings"]) for row in report["results"] if "rings" in row]
         self.assertEqual(stalls, [(name, rings) for rings in ("device", "host")

@@ -4,6 +4,7 @@
 #include <carillon/carillon.hpp>
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ipc/buffer_content.hpp"
@@ -16,6 +17,8 @@ namespace carillon::tool {
 namespace {
 
 constexpr std::uint32_t unmeasured_puts = 20;
+// Of this name: whoever gets buffers ends.
+constexpr std::string_view last_buffer = "last";
 
 // What a put takes, and what its parts do, in ns.
 struct StorePut {
@@ -23,7 +26,7 @@ struct StorePut {
     std::uint32_t create = 0;
     std::uint32_t write = 0;
     std::uint32_t seal = 0;
-    std::uint32_t get = 0;  // from when the other process is told of it
+    std::uint32_t get = 0;  // from when it begins to be sealed, of which the other process hears
 };
 
 std::uint32_t span_of(Time begin, Time end) { return static_cast<std::uint32_t>(end - begin); }
@@ -46,17 +49,17 @@ class StoreWay {
         Time const written = time_now();
         std::uint64_t const id = buffer.seal().id();
         Time const sealed = time_now();
-        reader_.talk().say(std::to_string(id));
         Time const end = content.arrival(reader_.talk().line());
         store_->remove(id);
         return {span_of(begin, end), span_of(begin, created), span_of(created, written),
-                span_of(written, sealed), span_of(sealed, end)};
+                span_of(written, sealed), span_of(written, end)};
     }
     void end() {
-        for (Child* each : {&reader_, &owner_}) {
-            each->talk().say("end");
-            each->await_end();
-        }
+        MutableBuffer last = store_->create(last_buffer, 1);
+        (void)last.seal();
+        reader_.await_end();
+        owner_.talk().say("end");
+        owner_.await_end();
     }
 
    private:
@@ -153,7 +156,7 @@ IpcBuffers time_ipc_buffers(Device const& device, IpcOptions const& options,
     result.store = summarize("store-get", samples.whole);
     result.parts = {summarize("store-create", samples.create),
                     summarize("store-write", samples.write), summarize("store-seal", samples.seal),
-                    summarize("store-told-and-got", samples.get)};
+                    summarize("store-seal-to-got", samples.get)};
     if (rivals) result.rivals = rivals->end();
     return result;
 }
@@ -166,18 +169,17 @@ void run_store(Peer const& peer, Talk& orders) {
 }
 
 void run_store_reader(Peer const& peer, Talk& orders) {
-    StoreConnection const store(peer.path,
-                                {.timeout = patience, .device = Device::open(peer.device)});
+    StoreConnection const store(
+        peer.path, {.timeout = patience, .spin = talk_spin, .device = Device::open(peer.device)});
+    SealedBuffers buffers = store.sealed_buffers();
     orders.say("ready");
-    for (std::string order; (order = orders.line(std::chrono::hours(1))) != "end";) {
-        GotBuffer got;
-        {
-            Buffer const buffer = store.get(std::stoull(order));
-            (void)buffer.device_ptr();
-            got.at = time_now();
-            std::span const word(&got.word, 1);
-            buffer.read(std::as_writable_bytes(word), buffer.size() - word.size_bytes());
-        }
+    while (auto buffer = buffers.next(std::chrono::hours(1))) {
+        if (buffer->name() == last_buffer) return;
+        (void)buffer->device_ptr();
+        GotBuffer got{.at = time_now()};
+        std::span const word(&got.word, 1);
+        buffer->read(std::as_writable_bytes(word), buffer->size() - word.size_bytes());
+        buffer.reset();
         orders.say(to_line(got));
     }
 }

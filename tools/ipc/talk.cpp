@@ -14,9 +14,6 @@
 namespace carillon::tool {
 namespace {
 
-// So long one looks before it sleeps: a thread that has to be woken answers later.
-constexpr std::chrono::microseconds talk_spin{500};
-
 bool readable(int fd, std::chrono::milliseconds timeout) {
     ::pollfd watched{fd, POLLIN, 0};
     return ::poll(&watched, 1, static_cast<int>(timeout.count())) == 1;

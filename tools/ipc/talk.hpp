@@ -13,6 +13,8 @@ namespace carillon::tool {
 
 // No wait for another process is longer.
 constexpr std::chrono::seconds patience{30};
+// So long a process looks before it sleeps: a thread that has to be woken answers later.
+constexpr std::chrono::microseconds talk_spin{500};
 
 class Talk {
    public:
