@@ -38,7 +38,6 @@ std::shared_ptr<CopyTeam> CopyTeam::make_of_all(unsigned threads) {
 CopyTeam::~CopyTeam() {
     for (std::jthread& each : threads_) each.request_stop();
     wake();
-    threads_.clear();
 }
 
 void CopyTeam::expect(std::size_t bytes) noexcept {

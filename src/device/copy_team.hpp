@@ -37,8 +37,8 @@ class CopyTeam {
     // A copy of so many bytes will be asked for soon: wakes the helpers. Where none can be started
     // there are none.
     void expect(std::size_t bytes) noexcept;
-    // To memory of a device, by streaming stores: all have been made when it returns, and a fence
-    // of the caller's is ahead of none of them.
+    // To memory of a device, by streaming stores. Where others have made some of them, those are
+    // fenced when it returns; the caller's own are behind the caller's next store fence.
     void store(std::byte* to, std::byte const* from, std::size_t size) noexcept;
     // From memory of a device, by streaming loads.
     void load(std::byte* to, std::byte const* from, std::size_t size) noexcept;
@@ -73,12 +73,12 @@ class CopyTeam {
     std::atomic<std::byte*> to_ = nullptr;
     std::atomic<std::byte const*> from_ = nullptr;
     std::atomic<std::size_t> size_ = 0;
-    std::vector<std::jthread> threads_;
     alignas(64) std::atomic<std::uint32_t> woken_ = 0;
     std::once_flag started_;
     std::mutex copying_;
     std::atomic<std::uint32_t> pieces_ = 0;
     alignas(64) std::atomic<Next> next_ = Next{no_piece, 0};
+    std::vector<std::jthread> threads_;  // the last: they end before what they look at goes
 };
 
 }  // namespace carillon::detail
