@@ -81,6 +81,9 @@ struct carillon_store_server {
 struct carillon_store_events {
     carillon::SealedEvents events;
 };
+struct carillon_store_sealed {
+    carillon::SealedBuffers buffers;
+};
 struct carillon_buffer {
     std::variant<carillon::MutableBuffer, carillon::Buffer> buffer;
 };

@@ -12,6 +12,7 @@ BufferStore open_store(carillon_device const* device, carillon_store_options con
     BufferStoreOptions store;
     if (options.bytes != 0) store.bytes = options.bytes;
     if (options.buffers != 0) store.buffers = options.buffers;
+    if (options.copy_threads != 0) store.copy_threads = options.copy_threads;
     return BufferStore(checked(store_call, device, "device").device, store);
 }
 
@@ -21,6 +22,7 @@ StoreConnection connect_to_store(char const* path, carillon_store_connect_option
     if (options.name != nullptr) connect.name = options.name;
     connect.timeout = time_or(options.timeout_ns, connect.timeout);
     connect.host_memory = options.host_memory != 0;
+    if (options.copy_threads != 0) connect.copy_threads = options.copy_threads;
     return StoreConnection(&checked(store_connect_call, path, "path"), connect);
 }
 
@@ -221,6 +223,42 @@ carillon_status carillon_store_events_next(carillon_store_events* events, int64_
         c::copy_name(told.name, sealed->name);
         c::tell(call, told, buffer);
         return c::now(true);
+    });
+}
+
+carillon_status carillon_store_sealed_open(carillon_store const* store,
+                                           carillon_store_sealed** sealed) {
+    constexpr char const* call = "carillon_store_sealed_open";
+    return c::open(call, sealed, [&] {
+        return c::of_store(call, store, [](auto const& of) { return of.sealed_buffers(); });
+    });
+}
+void carillon_store_sealed_close(carillon_store_sealed** sealed) { c::close(sealed); }
+carillon_status carillon_store_sealed_descriptor(carillon_store_sealed const* sealed,
+                                                 int* descriptor) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_sealed_descriptor";
+        c::checked(call, descriptor, "room for the descriptor") = -1;
+        *descriptor = c::checked(call, sealed, "handle").buffers.descriptor();
+    });
+}
+carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_t timeout_ns,
+                                           carillon_buffer** buffer) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_sealed_next";
+        c::checked(call, buffer, "room for the handle") = nullptr;
+        auto& of = c::checked(call, sealed, "handle").buffers;
+        auto next = of.next(std::chrono::nanoseconds(timeout_ns));
+        if (next) *buffer = new carillon_buffer{std::move(*next)};
+        return c::now(*buffer != nullptr);
+    });
+}
+carillon_status carillon_store_sealed_missed(carillon_store_sealed const* sealed,
+                                             uint64_t* missed) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_store_sealed_missed";
+        c::checked(call, missed, "room for the count") = 0;
+        *missed = c::checked(call, sealed, "handle").buffers.missed();
     });
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Carillon in C, and for whatever calls C: docs/c.md. Devices and their memory, rings and clients
- * whose messages are bytes, mailboxes, rings of chunks, emulated kernels, kernels of other processes,
- * and buffers that processes share.
+ * whose messages are bytes, mailboxes, rings of chunks, emulated kernels, kernels of other
+ * processes, and buffers that processes share.
  *
  * Every call gives a status: CARILLON_OK, CARILLON_NOT_NOW of those that look and do not wait, or
  * an error, whose text is what carillon_last_error() gives to the same thread. Handles are opaque;
@@ -68,6 +68,7 @@ typedef struct carillon_chunk carillon_chunk;
 typedef struct carillon_store carillon_store;
 typedef struct carillon_store_server carillon_store_server;
 typedef struct carillon_store_events carillon_store_events;
+typedef struct carillon_store_sealed carillon_store_sealed;
 typedef struct carillon_buffer carillon_buffer;
 
 /* Of the library, as CARILLON_VERSION is of this header. */
@@ -174,8 +175,9 @@ carillon_status carillon_connection_objects(carillon_connection const* connectio
 /* Whether the owner is there, and its process: CARILLON_OWNER_GONE once it has ended. */
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process);
 
-/* Messages by bytes: 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40. The size is compared with the owner's type, and the name where both
- * sides give one: as C++ writes it, "desk::Tick". */
+/* Messages by bytes: 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40. The size is
+ * compared with the owner's type, and the name where both sides give one: as C++ writes it,
+ * "desk::Tick". */
 typedef struct carillon_type {
     uint32_t bytes;
     char const* name; /* NULL: not given */
@@ -326,8 +328,8 @@ typedef struct carillon_mailbox_info {
     carillon_direction direction;
 } carillon_mailbox_info;
 
-/* `initial`, of `bytes` bytes, is what a reader finds first. `slots`: values that are there at once,
- * a power of two from 2 on; 0: 4. */
+/* `initial`, of `bytes` bytes, is what a reader finds first. `slots`: values that are there at
+ * once, a power of two from 2 on; 0: 4. */
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
                                         size_t bytes, carillon_direction direction, uint32_t slots,
                                         carillon_mailbox** mailbox);
@@ -343,7 +345,8 @@ carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* valu
                                      int out_of_line);
 /* CARILLON_NOT_NOW where nothing is newer than what was read last. */
 carillon_status carillon_mailbox_refresh(carillon_mailbox* mailbox, void* value, size_t bytes);
-/* The device's end on the emulated device: of those that read any number, the one that sets once. */
+/* The device's end on the emulated device: of those that read any number, the one that sets once.
+ */
 carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
                                               carillon_mailbox_end** end);
 void carillon_mailbox_end_close(carillon_mailbox_end** end);
@@ -414,20 +417,25 @@ carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
 /* Gives it back with all that were taken before; CARILLON_NOT_NOW for one that is not taken. */
 carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence);
 
-/* Buffers that processes share (docs/store.md): who makes one writes and seals it; then any may read
- * it. Of a store any thread; of a buffer that is written, and of events, one at a time. */
+/* Buffers that processes share (docs/store.md): who makes one writes and seals it; then any may
+ * read it. Of a store any thread; of a buffer that is written, and of what waits for them, one at a
+ * time. */
 
 typedef struct carillon_store_options {
     size_t size;
     uint64_t bytes;   /* of memory, for all buffers; 0: 1 GiB */
     uint32_t buffers; /* at the same time; 0: 4096 */
+    /* How many threads copy a buffer of 128 KiB and more to a GPU's memory, and from it; 0: 4, 1:
+     * the caller's alone. */
+    uint32_t copy_threads;
 } carillon_store_options;
 
 typedef struct carillon_store_connect_options {
     size_t size;
-    char const* name;   /* how the store calls this client; NULL: the program's name */
-    int64_t timeout_ns; /* of the connection, and of each call; 0: 5 s */
-    int host_memory;    /* 1: makes buffers in host memory */
+    char const* name;      /* how the store calls this client; NULL: the program's name */
+    int64_t timeout_ns;    /* of the connection, and of each call; 0: 5 s */
+    int host_memory;       /* 1: makes buffers in host memory */
+    uint32_t copy_threads; /* as of a store */
 } carillon_store_connect_options;
 
 typedef struct carillon_buffer_info {
@@ -507,6 +515,17 @@ carillon_status carillon_store_events_descriptor(carillon_store_events const* ev
 /* The next one, if it comes within the timeout, or CARILLON_NOT_NOW. */
 carillon_status carillon_store_events_next(carillon_store_events* events, int64_t timeout_ns,
                                            carillon_sealed_buffer* buffer);
+/* Gets the buffers that are sealed from now on, as carillon_store_get would. */
+carillon_status carillon_store_sealed_open(carillon_store const* store,
+                                           carillon_store_sealed** sealed);
+void carillon_store_sealed_close(carillon_store_sealed** sealed);
+carillon_status carillon_store_sealed_descriptor(carillon_store_sealed const* sealed,
+                                                 int* descriptor);
+/* The next one, if it comes within the timeout, or CARILLON_NOT_NOW. */
+carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_t timeout_ns,
+                                           carillon_buffer** buffer);
+/* How many were passed over: removed before they could be got, or too many came. */
+carillon_status carillon_store_sealed_missed(carillon_store_sealed const* sealed, uint64_t* missed);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

@@ -36,7 +36,7 @@ struct BufferStoreOptions {
     std::size_t kept_bytes = std::size_t{1} << 28;
     // How many threads write a buffer of 128 KiB and more to a GPU's memory, and read it from
     // there: the caller's and up to a quarter of the processors. They look for the next one for
-    // 200 us after create() and each copy, and sleep then. 1: the caller's alone.
+    // 200 us after create() and each copy, and sleep then. 1, or 0: the caller's alone.
     unsigned copy_threads = 4;
 };
 
@@ -135,7 +135,8 @@ struct StoreConnectOptions {
     std::string name{};
     // How long the connection, and each call, may take.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
-    // So long a call looks for the store's answer before it sleeps; as StoreServeOptions::spin.
+    // So long a call looks for the store's answer before it sleeps, and next() of what waits for
+    // sealed buffers for one; as StoreServeOptions::spin.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
     // The GPU that kernels of this process are to find buffers on (Buffer::device_ptr). None is
     // needed otherwise, nor CUDA.

@@ -16,6 +16,7 @@
 #include "carillon/log_reader.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "views.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -71,18 +72,11 @@ struct RawChunk {
 };
 
 int get_chunk(PyObject* self, Py_buffer* view, int flags) noexcept {
-    try {
-        auto& end = *nb::inst_ptr<RawChunk>(self);
-        auto const bytes = end.get("Chunk.__buffer__").bytes();
-        auto const size = static_cast<Py_ssize_t>(bytes.size());
-        if (PyBuffer_FillInfo(view, self, bytes.data(), size, 0, flags) != 0) return -1;
-        ++end.views;
-        return 0;
-    } catch (std::exception const& error) {
-        PyErr_SetString(PyExc_BufferError, error.what());
-        view->obj = nullptr;
-        return -1;
-    }
+    auto& end = *nb::inst_ptr<RawChunk>(self);
+    bool const there = fill_view(self, view, flags, ViewAccess::writable,
+                                 [&] { return end.get("Chunk.__buffer__").bytes(); });
+    if (there) ++end.views;
+    return there ? 0 : -1;
 }
 void release_chunk(PyObject* self, Py_buffer* /*view*/) noexcept {
     --nb::inst_ptr<RawChunk>(self)->views;

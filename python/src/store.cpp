@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "bytes.hpp"
 #include "carillon/buffer_store.hpp"
 #include "closable.hpp"
+#include "views.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -35,34 +37,20 @@ struct WrittenBuffer {
 };
 
 int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
-    try {
-        auto& end = *nb::inst_ptr<WrittenBuffer>(self);
-        auto const bytes = end.get("MutableBuffer.__buffer__").mutable_data();
-        auto const size = static_cast<Py_ssize_t>(bytes.size());
-        if (PyBuffer_FillInfo(view, self, bytes.data(), size, 0, flags) != 0) return -1;
-        ++end.views;
-        return 0;
-    } catch (std::exception const& error) {
-        PyErr_SetString(PyExc_BufferError, error.what());
-        view->obj = nullptr;
-        return -1;
-    }
+    auto& end = *nb::inst_ptr<WrittenBuffer>(self);
+    bool const there = fill_view(self, view, flags, ViewAccess::writable, [&] {
+        return end.get("MutableBuffer.__buffer__").mutable_data();
+    });
+    if (there) ++end.views;
+    return there ? 0 : -1;
 }
 void release_written(PyObject* self, Py_buffer* /*view*/) noexcept {
     --nb::inst_ptr<WrittenBuffer>(self)->views;
 }
 // What is sealed stays as long as somebody has it: a view has this object.
 int get_sealed(PyObject* self, Py_buffer* view, int flags) noexcept {
-    try {
-        auto const bytes = nb::inst_ptr<Buffer>(self)->data();
-        auto* const first = const_cast<std::byte*>(bytes.data());
-        return PyBuffer_FillInfo(view, self, first, static_cast<Py_ssize_t>(bytes.size()), 1,
-                                 flags);
-    } catch (std::exception const& error) {
-        PyErr_SetString(PyExc_BufferError, error.what());
-        view->obj = nullptr;
-        return -1;
-    }
+    auto const bytes = [&] { return nb::inst_ptr<Buffer>(self)->data(); };
+    return fill_view(self, view, flags, ViewAccess::read_only, bytes) ? 0 : -1;
 }
 PyType_Slot written_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_written)},
@@ -133,11 +121,14 @@ std::vector<BufferInfo> list(End const& self) {
     nb::gil_scoped_release const others_run;
     return store->list();
 }
-// One thread at a time asks.
-struct EventsEnd {
-    SealedEvents events;
+// What tells of sealed buffers, or brings them. One thread at a time asks.
+template <class Source>
+struct SealedEnd {
+    Source source;
     Busy busy;
 };
+using EventsEnd = SealedEnd<SealedEvents>;
+using BuffersEnd = SealedEnd<SealedBuffers>;
 
 template <class End>
 EventsEnd* sealed_events(End const& self) {
@@ -145,24 +136,35 @@ EventsEnd* sealed_events(End const& self) {
     nb::gil_scoped_release const others_run;
     return new EventsEnd{store->sealed_events(), {}};
 }
+template <class End>
+BuffersEnd* sealed_buffers(End const& self) {
+    auto const store = self.get("BufferStore::sealed_buffers");
+    nb::gil_scoped_release const others_run;
+    return new BuffersEnd{store->sealed_buffers(), {}};
+}
 
-std::optional<SealedBuffer> next(EventsEnd& self, double timeout) {
-    Deadline const deadline(duration("SealedEvents::next", timeout));
-    InCall const in(self.busy, "SealedEvents::next");
+template <class End>
+auto next(End& self, double timeout) {
+    constexpr char const* call =
+        std::is_same_v<End, EventsEnd> ? "SealedEvents::next" : "SealedBuffers::next";
+    Deadline const deadline(duration(call, timeout));
+    InCall const in(self.busy, call);
     for (;;) {
         auto const left = deadline.left();
-        std::optional<SealedBuffer> found;
+        decltype(self.source.next(left)) found;
         {
             nb::gil_scoped_release const others_run;
-            found = self.events.next(std::min(left, longest_part));
+            found = self.source.next(std::min(left, longest_part));
         }
         if (found || left <= longest_part) return found;
         raise_signals();
     }
 }
 
-void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigned buffers) {
+void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigned buffers,
+                unsigned copy_threads) {
     BufferStoreOptions options;
+    options.copy_threads = copy_threads;
     options.bytes = bytes;
     options.buffers = buffers;
     new (self) OwnStore("the store", BufferStore(device, options));
@@ -175,8 +177,9 @@ StoreServing* serve_store(OwnStore const& self, std::string const& path, std::st
     return new StoreServing("the server", self.get("BufferStore::serve")->serve(path, options));
 }
 void connect_to_store(OtherStore* self, std::string const& path, std::string const& name,
-                      double timeout, bool host_memory) {
+                      double timeout, bool host_memory, unsigned copy_threads) {
     StoreConnectOptions options;
+    options.copy_threads = copy_threads;
     options.name = name;
     options.timeout = duration("connect_store", timeout);
     options.host_memory = host_memory;
@@ -199,6 +202,7 @@ void bind_calls(nb::class_<End>& store) {
         .def("list", list<End>, "All buffers that were not removed, by number.")
         .def("sealed_events", sealed_events<End>,
              "Tells of every buffer that is sealed from now on.")
+        .def("sealed_buffers", sealed_buffers<End>, "Gets every buffer that is sealed from now on.")
         .def("close", &End::close, "Buffers that somebody holds stay.");
 }
 
@@ -219,10 +223,21 @@ void bind_buffers(nb::module_& module) {
         .def_ro("missed", &SealedBuffer::missed, "So many before it were not told.");
     nb::class_<EventsEnd>(module, "SealedEvents", "Tells of buffers that are sealed.")
         .def(
-            "fileno", [](EventsEnd const& self) { return self.events.descriptor(); },
+            "fileno", [](EventsEnd const& self) { return self.source.descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
-        .def("next", next, nb::arg("timeout") = 0.0,
+        .def("next", next<EventsEnd>, nb::arg("timeout") = 0.0,
              "The next one, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
+    nb::class_<BuffersEnd>(module, "SealedBuffers", "Gets buffers that are sealed.")
+        .def(
+            "fileno", [](BuffersEnd const& self) { return self.source.descriptor(); },
+            "For select and asyncio: readable when next() has something to say.")
+        .def(
+            "next", next<BuffersEnd>, nb::arg("timeout") = 0.0,
+            "The next Buffer, as get() returns it, if it comes within `timeout` seconds, or None.\n"
+            "Raises OwnerGoneError, and what get() raises.")
+        .def_prop_ro(
+            "missed", [](BuffersEnd const& self) { return self.source.missed(); },
+            "How many were passed over: removed before they could be got, or too many came.");
 }
 
 void bind_buffer_ends(nb::module_& module) {
@@ -265,13 +280,17 @@ void bind_store(nb::module_& module) {
     nb::class_<OwnStore> own(module, "BufferStore", "Buffers in a device's memory.");
     own.def("__init__", open_store, nb::arg("device"), nb::kw_only(),
             nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
-            "At most `bytes` for all of at most `buffers` buffers. Raises UsageError.")
+            nb::arg("copy_threads") = 4U,
+            "At most `bytes` for all of at most `buffers` buffers; up to `copy_threads` threads "
+            "copy\n"
+            "one of 128 KiB and more to a GPU's memory, and from it. Raises UsageError.")
         .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
              nb::arg("mode") = 0600U, "Lets other processes in. Raises UsageError, SystemError.");
     bind_calls(own);
     nb::class_<OtherStore> other(module, "StoreConnection", "A connection to another's store.");
     other.def("__init__", connect_to_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "",
               nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
+              nb::arg("copy_threads") = 4U,
               "Raises SystemError where nobody listens at `path`, UsageError, TimeoutError.");
     bind_calls(other);
 }

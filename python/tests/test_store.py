@@ -114,6 +114,26 @@ def test_another_process(store: carillon.BufferStore, tmp_path: pathlib.Path) ->
     server.close()
 
 
+def test_buffers_come_to_who_waits(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "store.sock"
+    server = store.serve(str(path))
+    client = carillon.connect_store(str(path), copy_threads=1)
+    here, there = store.sealed_buffers(), client.sealed_buffers()
+    for each in (here, there):
+        assert each.next() is None and each.next(0.06) is None
+    for content in (b"1234", b"56789"):
+        written = client.create(len(content))
+        written.write(content)
+        written.seal()
+    for each in (here, there):
+        assert select.select([each], [], [], 30)[0] == [each]
+        assert [bytes(each.next(10.0)) for _ in range(2)] == [b"1234", b"56789"]
+        assert each.missed == 0
+    server.close()
+    with pytest.raises(carillon.OwnerGoneError):
+        there.next(10.0)
+
+
 def test_nobody_listens(tmp_path: pathlib.Path) -> None:
     with pytest.raises(carillon.SystemError):
         carillon.connect_store(str(tmp_path / "store.sock"))

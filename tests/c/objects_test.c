@@ -129,6 +129,10 @@ static void buffers_are_made_and_read(carillon_store* store) {
     carillon_buffer* got = NULL;
     carillon_store_events* events = NULL;
     EXPECT_OK(carillon_store_events_open(store, &events));
+    carillon_store_sealed* sealed = NULL;
+    carillon_buffer* came = NULL;
+    EXPECT_OK(carillon_store_sealed_open(store, &sealed));
+    EXPECT(carillon_store_sealed_next(sealed, 0, &came) == CARILLON_NOT_NOW && came == NULL);
     carillon_sealed_buffer told = {.size = sizeof(told)};
     EXPECT(carillon_store_events_next(events, 0, &told) == CARILLON_NOT_NOW);
     EXPECT_ERROR(carillon_store_make(store, "prices", 0, &made), CARILLON_USAGE, "");
@@ -152,6 +156,17 @@ static void buffers_are_made_and_read(carillon_store* store) {
     EXPECT(poll(&ready, 1, 30000) == 1);
     EXPECT_OK(carillon_store_events_next(events, patience, &told));
     EXPECT(told.id == info.id && told.bytes == 5000 && strcmp(told.name, "prices") == 0);
+    EXPECT_OK(carillon_store_sealed_descriptor(sealed, &descriptor));
+    ready.fd = descriptor;
+    EXPECT(poll(&ready, 1, 30000) == 1);
+    EXPECT_OK(carillon_store_sealed_next(sealed, patience, &came));
+    EXPECT_OK(carillon_buffer_read(came, 4995, seen, 5));
+    EXPECT(strcmp(seen, "last") == 0);
+    EXPECT_ERROR(carillon_buffer_seal(came), CARILLON_USAGE, "was sealed");
+    carillon_buffer_close(&came);
+    uint64_t missed = 1;
+    EXPECT_OK(carillon_store_sealed_missed(sealed, &missed));
+    EXPECT(missed == 0);
     EXPECT_OK(carillon_store_get(store, "prices", &got));
     EXPECT_OK(carillon_buffer_read(got, 4995, seen, 5));
     EXPECT(strcmp(seen, "last") == 0);
@@ -173,6 +188,7 @@ static void buffers_are_made_and_read(carillon_store* store) {
     carillon_buffer_close(&got);
     carillon_buffer_close(&made);
     carillon_store_events_close(&events);
+    carillon_store_sealed_close(&sealed);
 }
 
 static void stores(carillon_device* device, char const* folder) {
@@ -186,6 +202,7 @@ static void stores(carillon_device* device, char const* folder) {
     EXPECT_ERROR(carillon_store_create(device, &options, &store), CARILLON_USAGE, "no size");
     options.size = sizeof(options);
     options.bytes = 1 << 20;
+    options.copy_threads = 2;
     EXPECT_ERROR(carillon_store_connect(path, NULL, &other), CARILLON_SYSTEM, path);
     EXPECT_OK(carillon_store_create(device, &options, &store));
     buffers_are_made_and_read(store);
