@@ -106,8 +106,8 @@ class PinTable {
             return index;
         }
         if (used_ == most) throw std::bad_alloc();
-        if (used_ % per_chunk == 0) chunks_[used_ / per_chunk] = new Chunk;
         free_.reserve(used_ + 1);  // remove() fails for nothing
+        if (used_ % per_chunk == 0) chunks_[used_ / per_chunk] = new Chunk;
         return used_++;
     }
 

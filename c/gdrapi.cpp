@@ -35,16 +35,26 @@ namespace {
 
 thread_local std::string last_gdr_error;
 
-// Keeps why, and gives `error` back.
-int refused(int error, std::string why) noexcept {
-    last_gdr_error = std::move(why);
+// Keeps why, where there is memory for it, and gives `error` back.
+int refused(int error, std::string_view why) noexcept {
+    try {
+        last_gdr_error = why;
+    } catch (std::bad_alloc const&) {
+        last_gdr_error.clear();
+    }
     if (std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr) {
-        std::fputs(("carillon: " + last_gdr_error + "\n").c_str(), stderr);
+        (void)std::fprintf(stderr, "carillon: %s\n", last_gdr_error.c_str());
     }
     return error;
 }
-int refused(std::string_view call, std::string_view why) {
-    return refused(EINVAL, fmt::format("{}: {}", call, why));
+template <class... Values>
+int refused(std::string_view call, fmt::format_string<Values...> why, Values&&... values) noexcept {
+    try {
+        std::string const text = fmt::format(why, std::forward<Values>(values)...);
+        return refused(EINVAL, fmt::format("{}: {}", call, text));
+    } catch (std::bad_alloc const&) {
+        return refused(EINVAL, call);
+    }
 }
 
 // Once, whatever is set: programs for gdrcopy do not ask why.
@@ -71,7 +81,7 @@ int returned(std::string_view name, Call&& call) noexcept {
     } catch (SystemError const& error) {
         return refused(error.code(), error.what());
     } catch (std::bad_alloc const&) {
-        return refused(ENOMEM, std::string(name));
+        return refused(ENOMEM, name);
     } catch (std::exception const& error) {
         return refused(EIO, error.what());
     }
@@ -106,7 +116,12 @@ int keep(gdr* g, Pinned pinned, gdr_mh_t* handle) {
     pinned.of = g;
     unsigned long const number = PinTable::get().add(std::move(pinned));
     std::lock_guard const lock(g->mutex);
-    g->pinned.insert(number);
+    try {
+        g->pinned.insert(number);
+    } catch (...) {
+        PinTable::get().remove(number);
+        throw;
+    }
     handle->h = number;
     return 0;
 }
@@ -115,7 +130,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
     if (g == nullptr || handle == nullptr) return refused(call, "a null pointer");
     if (address == 0 || size == 0 || size > SIZE_MAX - GPU_PAGE_SIZE ||
         address > SIZE_MAX - size - GPU_PAGE_SIZE) {
-        return refused(call, fmt::format("{} bytes at {:#x}", size, address));
+        return refused(call, "{} bytes at {:#x}", size, address);
     }
     return returned(call, [&] {
         auto const found = detail::find_mapped(address, size);
@@ -142,7 +157,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
 Pinned* pinned_of(std::string_view call, gdr const* g, gdr_mh_t handle) {
     Pinned* const pinned = PinTable::get().find(handle.h);
     if (pinned != nullptr && g != nullptr && pinned->of == g) return pinned;
-    refused(call, fmt::format("{:#x} is no handle of what is pinned", handle.h));
+    refused(call, "{:#x} is no handle of what is pinned", handle.h);
     return nullptr;
 }
 
@@ -170,13 +185,13 @@ void tell(Pinned const& pinned, Info* info) {
 
 int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int flags) {
     if (va == nullptr || size == 0 || size > pinned.size) {
-        return refused(call, fmt::format("{} bytes of {} that are pinned", size, pinned.size));
+        return refused(call, "{} bytes of {} that are pinned", size, pinned.size);
     }
     if (flags != GDR_MAP_FLAG_DEFAULT && flags != static_cast<int>(type_of(pinned))) {
-        return refused(call, fmt::format("flag {} of memory whose mapping has type {}", flags,
-                                         static_cast<int>(type_of(pinned))));
+        return refused(call, "flag {} of memory whose mapping has type {}", flags,
+                       static_cast<int>(type_of(pinned)));
     }
-    if (pinned.mapped != 0) return refused(EAGAIN, fmt::format("{}: it is mapped already", call));
+    if (pinned.mapped != 0) return refused(EAGAIN, "gdr_map: it is mapped already");
     if (!pinned.lives()) return refused(call, "the memory has been freed");
     pinned.mapped = size;
     *va = pinned.host;
@@ -192,12 +207,12 @@ Pinned* mapping_at(std::string_view call, gdr_mh_t handle, void const* where, vo
         return pinned;
     }
     if (pinned == nullptr) {
-        refused(call, fmt::format("{:#x} is no handle of what is pinned", handle.h));
+        refused(call, "{:#x} is no handle of what is pinned", handle.h);
     } else if (!pinned->maps(where, size)) {
-        refused(call, fmt::format("{} bytes at {} are not in the mapping of {} bytes at {}", size,
-                                  where, pinned->mapped, static_cast<void*>(pinned->host)));
+        refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
+                pinned->mapped, static_cast<void*>(pinned->host));
     } else {
-        refused(call, other == nullptr ? "a null pointer" : "the memory has been freed");
+        refused(call, "{}", other == nullptr ? "a null pointer" : "the memory has been freed");
     }
     return nullptr;
 }
@@ -253,7 +268,7 @@ int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t /*p2p_toke
 int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, gdr_mh_t* handle) {
     constexpr char const* call = "gdr_pin_buffer_v2";
     if ((flags & ~static_cast<uint32_t>(GDR_PIN_FLAG_FORCE_PCIE)) != 0) {
-        return c::refused(call, fmt::format("there are no flags {:#x}", flags));
+        return c::refused(call, "there are no flags {:#x}", flags);
     }
     return c::pin(call, g, addr, size, handle);
 }
@@ -306,8 +321,8 @@ int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size) {
     if (pinned == nullptr) return EINVAL;
     if (pinned->mapped == 0) return c::refused(call, "it is not mapped");
     if (va != pinned->host || size != pinned->mapped) {
-        return c::refused(call, fmt::format("{} bytes at {} where {} at {} are mapped", size, va,
-                                            pinned->mapped, static_cast<void*>(pinned->host)));
+        return c::refused(call, "{} bytes at {} where {} at {} are mapped", size, va,
+                          pinned->mapped, static_cast<void*>(pinned->host));
     }
     pinned->mapped = 0;
     return 0;
@@ -346,7 +361,7 @@ int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v) {
     constexpr char const* call = "gdr_get_attribute";
     if (g == nullptr || v == nullptr) return c::refused(call, "a null pointer");
     if (attr < GDR_ATTR_USE_PERSISTENT_MAPPING || attr >= GDR_ATTR_MAX) {
-        return c::refused(call, fmt::format("there is no attribute {}", static_cast<int>(attr)));
+        return c::refused(call, "there is no attribute {}", static_cast<int>(attr));
     }
     *v = attr == GDR_ATTR_SUPPORT_PIN_FLAG_FORCE_PCIE ? 1 : 0;
     return 0;
@@ -363,7 +378,7 @@ int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** te
 int carillon_gdr_alloc(gdr_t g, size_t size, unsigned long* addr) {
     constexpr char const* call = "carillon_gdr_alloc";
     if (g == nullptr || addr == nullptr) return c::refused(call, "a null pointer");
-    if (size == 0 || size > SIZE_MAX / 2) return c::refused(call, fmt::format("{} bytes", size));
+    if (size == 0 || size > SIZE_MAX / 2) return c::refused(call, "{} bytes", size);
     return c::returned(call, [&] { return c::allocate_pages(g, size, addr); });
 }
 int carillon_gdr_free(gdr_t g, unsigned long addr) {
@@ -371,7 +386,7 @@ int carillon_gdr_free(gdr_t g, unsigned long addr) {
     if (g == nullptr) return c::refused(call, "a null pointer");
     std::lock_guard const lock(g->mutex);
     if (g->memory.erase(addr) == 0) {
-        return c::refused(call, fmt::format("{:#x} is no address that it has allocated", addr));
+        return c::refused(call, "{:#x} is no address that it has allocated", addr);
     }
     return 0;
 }

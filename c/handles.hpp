@@ -158,11 +158,16 @@ void tell(std::string_view call, Struct const& all, Struct* to) {
     to->size = size;
 }
 // The first `room` of `all`, each made by `of`: returns how many there are. The caller's structs,
-// of which the first one's size is set, may be smaller or larger than this library's.
+// of which the first one's size is set, may be smaller or larger than this library's. Throws
+// UsageError for a size that none can have.
 template <class All, class Make, class Struct>
 [[nodiscard]] std::size_t tell_all(std::string_view call, All const& all, Make&& of, Struct* to,
                                    std::size_t room) {
     std::size_t const stride = room == 0 ? 0 : to->size;
+    if (stride % alignof(Struct) != 0) {
+        throw UsageError(
+            call, fmt::format("the first struct has a size of {}: set it to sizeof", stride));
+    }
     auto* at = reinterpret_cast<std::byte*>(to);
     std::size_t count = 0;
     for (auto const& each : all) {

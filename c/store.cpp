@@ -7,12 +7,17 @@ namespace {
 constexpr char const* store_call = "carillon_store_create";
 constexpr char const* store_connect_call = "carillon_store_connect";
 
+// A quarter of the processors is the limit in any case.
+unsigned threads_of(std::uint64_t given) {
+    return static_cast<unsigned>(std::min<std::uint64_t>(given, 1024));
+}
+
 BufferStore open_store(carillon_device const* device, carillon_store_options const* given) {
     auto const options = known(store_call, given, "options");
     BufferStoreOptions store;
     if (options.bytes != 0) store.bytes = options.bytes;
     if (options.buffers != 0) store.buffers = options.buffers;
-    if (options.copy_threads != 0) store.copy_threads = options.copy_threads;
+    if (options.copy_threads != 0) store.copy_threads = threads_of(options.copy_threads);
     return BufferStore(checked(store_call, device, "device").device, store);
 }
 
@@ -22,7 +27,7 @@ StoreConnection connect_to_store(char const* path, carillon_store_connect_option
     if (options.name != nullptr) connect.name = options.name;
     connect.timeout = time_or(options.timeout_ns, connect.timeout);
     connect.host_memory = options.host_memory != 0;
-    if (options.copy_threads != 0) connect.copy_threads = options.copy_threads;
+    if (options.copy_threads != 0) connect.copy_threads = threads_of(options.copy_threads);
     return StoreConnection(&checked(store_connect_call, path, "path"), connect);
 }
 

@@ -427,7 +427,7 @@ typedef struct carillon_store_options {
     uint32_t buffers; /* at the same time; 0: 4096 */
     /* How many threads copy a buffer of 128 KiB and more to a GPU's memory, and from it; 0: 4, 1:
      * the caller's alone. */
-    uint32_t copy_threads;
+    uint64_t copy_threads;
 } carillon_store_options;
 
 typedef struct carillon_store_connect_options {
@@ -435,7 +435,7 @@ typedef struct carillon_store_connect_options {
     char const* name;      /* how the store calls this client; NULL: the program's name */
     int64_t timeout_ns;    /* of the connection, and of each call; 0: 5 s */
     int host_memory;       /* 1: makes buffers in host memory */
-    uint32_t copy_threads; /* as of a store */
+    uint64_t copy_threads; /* as of a store */
 } carillon_store_connect_options;
 
 typedef struct carillon_buffer_info {

@@ -176,6 +176,9 @@ static void buffers_are_made_and_read(carillon_store* store) {
     EXPECT_OK(carillon_store_get_id(store, info.id, &got));
     carillon_listed_buffer list[2] = {{.size = sizeof(list[0])}};
     size_t count = 0;
+    list[0].size += 4;
+    EXPECT_ERROR(carillon_store_list(store, list, 2, &count), CARILLON_USAGE, "set it to sizeof");
+    list[0].size = sizeof(list[0]);
     EXPECT_OK(carillon_store_list(store, list, 2, &count));
     EXPECT(count == 1 && list[0].id == info.id && list[0].sealed == 1);
     EXPECT(strcmp(list[0].name, "prices") == 0 && list[0].process == (int32_t)getpid());
