@@ -36,6 +36,18 @@ struct WrittenBuffer {
     }
 };
 
+// As a view: another thread that seals the buffer meanwhile is refused.
+class BeingWritten {
+   public:
+    explicit BeingWritten(WrittenBuffer& buffer) : buffer_(buffer) { ++buffer_.views; }
+    ~BeingWritten() { --buffer_.views; }
+    BeingWritten(BeingWritten const&) = delete;
+    BeingWritten& operator=(BeingWritten const&) = delete;
+
+   private:
+    WrittenBuffer& buffer_;
+};
+
 int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
     auto& end = *nb::inst_ptr<WrittenBuffer>(self);
     bool const there = fill_view(self, view, flags, ViewAccess::writable, [&] {
@@ -65,7 +77,7 @@ PyType_Slot sealed_slots[] = {
 Buffer seal(WrittenBuffer& self) {
     MutableBuffer& buffer = self.get("MutableBuffer::seal");
     if (self.views != 0) {
-        throw UsageError("MutableBuffer::seal", "it has views still, by which it could be written");
+        throw UsageError("MutableBuffer::seal", "it has views still, or another thread writes it");
     }
     MutableBuffer taken = std::move(buffer);  // no other thread finds it meanwhile
     self.buffer.reset();
@@ -80,7 +92,10 @@ Buffer seal(WrittenBuffer& self) {
 
 void write(WrittenBuffer& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
-    self.get("MutableBuffer::write").write(from.bytes(), offset);
+    MutableBuffer& buffer = self.get("MutableBuffer::write");
+    BeingWritten const not_sealed(self);
+    nb::gil_scoped_release const others_run;
+    buffer.write(from.bytes(), offset);
 }
 void read(Buffer const& self, nb::handle out, std::size_t offset) {
     HeldBytes const to(out, HeldBytes::Use::write);
