@@ -54,6 +54,7 @@ Row const rows[] = {
     {"MutableBuffer", kind<MutableBuffer>()},
     {"HostMirror", kind<HostMirror>()},
     {"SealedEvents", kind<SealedEvents>()},
+    {"SealedBuffers", kind<SealedBuffers>()},
     {"RunningKernel", kind<RunningKernel>()},
     {"Channel", kind<Channel<int, int>>()},
     {"PersistentKernel::Client", kind<PersistentKernel<Twice>::Client>()},
