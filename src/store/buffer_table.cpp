@@ -128,7 +128,7 @@ LentBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
     return hold(found->second, by.number);
 }
 
-void BufferTable::seal(BufferUser const& by, std::uint64_t id) {
+void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but) {
     std::lock_guard const lock(mutex_);
     Entry& entry = find({id})->second;
     if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
@@ -142,7 +142,9 @@ void BufferTable::seal(BufferUser const& by, std::uint64_t id) {
     sealed_.push_back({id, entry.info.name, entry.info.size});
     ++sealed_end_;
     if (sealed_.size() > most_known_sealed) sealed_.pop_front();
-    for (Wakeup const* each : followers_) each->wake();
+    for (Wakeup const* each : followers_) {
+        if (each != but) each->wake();
+    }
     if (doorbell_) doorbell_->ring(OutOfLine::written);
 }
 

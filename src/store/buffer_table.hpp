@@ -54,7 +54,8 @@ class BufferTable {
     [[nodiscard]] LentBuffer create(BufferUser const& by, std::string const& name,
                                     std::size_t bytes, bool of_host);
     [[nodiscard]] LentBuffer get(BufferUser const& by, BufferKey const& key);
-    void seal(BufferUser const& by, std::uint64_t id);
+    // Wakes those who follow, `but` excepted.
+    void seal(BufferUser const& by, std::uint64_t id, Wakeup const* but = nullptr);
     // The number of its memory where that is spare now, and `by`'s; 0 otherwise.
     std::uint64_t remove(BufferUser const& by, BufferKey const& key);
     // Once for each that it got. False: it has none of that number.

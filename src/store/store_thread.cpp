@@ -149,7 +149,9 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
         } else if (auto const* get = std::get_if<store::Get>(&message)) {
             answer(session, id, *get);
         } else if (auto const* seal = std::get_if<store::Seal>(&message)) {
-            table_->seal(session.who, seal->buffer);
+            table_->seal(session.who, seal->buffer, &follower_.wakeup());
+            // First, since they wait for the buffer, and its maker for nothing.
+            for (auto const& each : sessions_) tell_sealed(*each);
             send(session, id, store::Done{});
         } else if (auto const* release = std::get_if<store::Release>(&message)) {
             if (table_->release(session.who.number, release->buffer)) --session.holds;
