@@ -221,14 +221,18 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     Deadline const deadline(timeout);
     KernelState state = KernelState::running;
     state_.compare_exchange_strong(state, KernelState::draining);
-    if (state != KernelState::running && state != KernelState::draining) require_open(call);
+    bool const ends = state == KernelState::stopped && drained_;
+    if (state != KernelState::running && state != KernelState::draining && !ends) {
+        require_open(call);
+    }
     auto const check = [&] { require_alive(call); };
-    if (!HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
+    if (!ends && !HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
         throw TimeoutError(call,
                            fmt::format("requests are unanswered after {} ns: a handler is still at "
                                        "one, or replies that nobody takes leave no room",
                                        timeout.count()));
     }
+    drained_ = true;
     stop(deadline.left());
 }
 
@@ -246,6 +250,7 @@ void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
         keep_failure();
         throw;
     }
+    if (ended) drained_ = false;
     if (!ended && unheard) std::rethrow_exception(unheard);
     if (!ended) {
         throw TimeoutError(owner_ + "::stop",

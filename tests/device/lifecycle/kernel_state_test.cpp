@@ -93,6 +93,22 @@ TEST_P(KernelStateTest, drainOfAnIdleKernelStopsIt) {
                           "PersistentKernel::drain: the kernel was stopped");
 }
 
+// The kernel takes a while to end when all is answered.
+TEST_P(KernelStateTest, drainsInAsManyCallsAsThatTakes) {
+    Kernel kernel = make({.blocks = 3});
+    EXPECT_EQ(kernel.channel(2).call({1, 0}, patience).value, 4U);
+    EXPECT_TRUE(eventually([&] {
+        try {
+            kernel.drain(0ns);
+            return true;
+        } catch (TimeoutError const&) {
+            return false;
+        }
+    }));
+    EXPECT_FALSE(kernel.running());
+    CARILLON_EXPECT_ERROR(kernel.drain(patience), StoppedError, "was stopped");
+}
+
 TEST_P(KernelStateTest, lifetimeIsNamedAsTheReason) {
     Kernel kernel = make({.lifetime = 20ms});
     ASSERT_TRUE(eventually([&] { return kernel.state() == KernelState::stopped; }));
