@@ -94,6 +94,17 @@ std::size_t size_of_symbol(std::string_view elf, std::string_view name) {
     throw std::out_of_range("ELF");
 }
 
+std::vector<fs::path> headers_in(fs::path const& folder) try {
+    std::vector<fs::path> files;
+    for (auto const& each : fs::recursive_directory_iterator(folder)) {
+        if (each.path().extension() == ".hpp") files.push_back(each.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+} catch (fs::filesystem_error const& error) {
+    throw SystemError(fmt::format("list {}", folder.string()), error.code().value());
+}
+
 }  // namespace
 
 fs::path find_headers(std::string_view call, fs::path const& chosen) {
@@ -113,13 +124,8 @@ fs::path find_headers(std::string_view call, fs::path const& chosen) {
 }
 
 std::uint64_t hash_of_headers(fs::path const& folder) {
-    std::vector<fs::path> files;
-    for (auto const& each : fs::recursive_directory_iterator(folder / "carillon")) {
-        if (each.path().extension() == ".hpp") files.push_back(each.path());
-    }
-    std::sort(files.begin(), files.end());
     std::uint64_t hash = 0;
-    for (auto const& each : files) {
+    for (auto const& each : headers_in(folder / "carillon")) {
         hash = hash_of(fs::relative(each, folder).string(), hash);
         hash = hash_of(read_whole(each), hash);
     }
