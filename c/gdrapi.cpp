@@ -48,13 +48,18 @@ int refused(int error, std::string_view why) noexcept {
     return error;
 }
 template <class... Values>
-int refused(std::string_view call, fmt::format_string<Values...> why, Values&&... values) noexcept {
+int refused(int error, std::string_view call, fmt::format_string<Values...> why,
+            Values&&... values) noexcept {
     try {
         std::string const text = fmt::format(why, std::forward<Values>(values)...);
-        return refused(EINVAL, fmt::format("{}: {}", call, text));
+        return refused(error, fmt::format("{}: {}", call, text));
     } catch (std::bad_alloc const&) {
-        return refused(EINVAL, call);
+        return refused(error, call);
     }
+}
+template <class... Values>
+int refused(std::string_view call, fmt::format_string<Values...> why, Values&&... values) noexcept {
+    return refused(EINVAL, call, why, std::forward<Values>(values)...);
 }
 
 // Once, whatever is set: programs for gdrcopy do not ask why.
@@ -191,7 +196,7 @@ int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int 
         return refused(call, "flag {} of memory whose mapping has type {}", flags,
                        static_cast<int>(type_of(pinned)));
     }
-    if (pinned.mapped != 0) return refused(EAGAIN, "gdr_map: it is mapped already");
+    if (pinned.mapped != 0) return refused(EAGAIN, call, "it is mapped already");
     if (!pinned.lives()) return refused(call, "the memory has been freed");
     pinned.mapped = size;
     *va = pinned.host;

@@ -182,10 +182,11 @@ class SealedBuffers {
 
     // As SealedEvents'.
     [[nodiscard]] int descriptor() const;
-    // The next one, if it comes within `timeout`. Those that come while next() is not called are
-    // held for it, as many as a connection may hold (StoreServeOptions::buffers_per_connection).
-    // Throws OwnerGoneError when the store has gone, and what get() throws where the buffer's
-    // memory cannot be mapped: that one is lost.
+    // The next one, if it comes within `timeout`. Of another process's store those that come while
+    // next() is not called are held for it, as many as a connection may hold
+    // (StoreServeOptions::buffers_per_connection); of this process's none are. Throws
+    // OwnerGoneError when the store has gone, and what get() throws where the buffer's memory
+    // cannot be mapped: that one is lost.
     [[nodiscard]] std::optional<Buffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
     // How many were passed over: removed before they could be got, or too many came.

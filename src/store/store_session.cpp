@@ -293,9 +293,8 @@ std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline c
     });
     if (!came) return {};
     std::lock_guard const alone(mutex_);
-    auto hold = hold_of(call, came->second, true);
-    missed += std::get<store::Lent>(came->second.message).missed;
-    return hold;
+    if (auto const* lent = std::get_if<store::Lent>(&came->second.message)) missed += lent->missed;
+    return hold_of(call, came->second, true);
 }
 
 }  // namespace carillon::detail

@@ -73,7 +73,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     StoreConnectOptions options_;
     mutable std::mutex mutex_;
     StoreLink link_;
-    std::list<Mapped> mapped_;
+    std::list<Mapped> mapped_;  // goes before the link: others may make buffers there then
     std::string why_host_memory_;
     bool across_a_bus_ = false;  // the last memory that was lent
     std::shared_ptr<CopyTeam> team_;

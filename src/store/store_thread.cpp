@@ -209,9 +209,7 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Watch const&
 
 void StoreThread::lend(Session& session, std::uint32_t id, LentBuffer const& lent) {
     Lending const lending = lending_of(session, lent);
-    std::vector<int> descriptors;
-    if (lending.message.descriptor) descriptors.push_back(lending.memory.get());
-    send(session, id, lending.message, descriptors);
+    send(session, id, lending.message, lending.descriptors);
 }
 
 StoreThread::Lending StoreThread::lending_of(Session& session, LentBuffer const& lent) {
@@ -221,7 +219,6 @@ StoreThread::Lending StoreThread::lending_of(Session& session, LentBuffer const&
     Lending lending;
     store::Lent& message = lending.message;
     message.buffer = info.id;
-    message.name = info.name;
     message.bytes = info.size;
     message.sealed = info.sealed;
     message.memory = lent.memory->number();
@@ -231,9 +228,13 @@ StoreThread::Lending StoreThread::lending_of(Session& session, LentBuffer const&
         message.uuid = uuid_of(device.info());
         message.write_combining = device.traits().write_combining;
     }
-    message.descriptor = table_->tell(session.who, *lent.memory);
     try {
-        if (message.descriptor) lending.memory = lent.memory->export_fd();
+        message.name = info.name;
+        message.descriptor = table_->tell(session.who, *lent.memory);
+        if (message.descriptor) {
+            lending.memory = lent.memory->export_fd();
+            lending.descriptors.push_back(lending.memory.get());
+        }
     } catch (...) {
         take_back(session, message);
         throw;
@@ -281,6 +282,8 @@ void StoreThread::tell_sealed(Session& session) {
             session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
             session.over = !session.waits_for_room;
             return;
+        } catch (std::bad_alloc const&) {  // in another turn
+            return;
         }
         session.next_sealed = after;
     }
@@ -306,11 +309,9 @@ bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
         return true;
     }
     lending.message.missed = missed;
-    std::vector<int> descriptors;
-    if (lending.message.descriptor) descriptors.push_back(lending.memory.get());
     try {
         bool const there =
-            session.socket.send(store_call, store::encode(0, lending.message), descriptors);
+            session.socket.send(store_call, store::encode(0, lending.message), lending.descriptors);
         session.missed = 0;
         return there;
     } catch (...) {

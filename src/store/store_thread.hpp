@@ -71,6 +71,7 @@ class StoreThread {
     struct Lending {
         store::Lent message;
         FileDescriptor memory;
+        std::vector<int> descriptors;  // that are sent with it: the memory's, or none
     };
     [[nodiscard]] Lending lending_of(Session& session, LentBuffer const& lent);
     void take_back(Session& session, store::Lent const& lent) noexcept;
