@@ -121,7 +121,7 @@ class HandlerError : public Error {
     std::uint32_t code_;
 };
 
-// A handler's text does not compile. what() has the compiler's log, with the lines of the text.
+// A handler does not compile. what() has the compiler's log, with the lines of the text.
 class CompileError : public Error {
    public:
     CompileError(std::string_view call, std::string_view log);

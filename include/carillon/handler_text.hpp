@@ -43,6 +43,11 @@ struct HandlerOptions {
     std::filesystem::path headers{};
     // NVRTC's file. Empty: $CARILLON_NVRTC, or where the loader or a toolkit has libnvrtc.
     std::filesystem::path nvrtc{};
+    // LTO-IR of functions that the text declares, `extern "C" __device__`, as other compilers of
+    // NVIDIA's make it: Numba's, of Python. nvJitLink makes them a part of the kernel.
+    std::vector<std::string> lto_ir{};
+    // nvJitLink's file. Empty: $CARILLON_NVJITLINK, or as of NVRTC.
+    std::filesystem::path nvjitlink{};
     // Where machine code is kept for the next run. Empty: carillon/ in $XDG_CACHE_HOME, or in
     // ~/.cache.
     std::filesystem::path cache{};
@@ -73,7 +78,7 @@ class CompiledHandler {
 // on it: handlers come first, then kernels. From any thread. Throws CompileError for the text, also
 // where request or reply have other sizes there; UsageError for the sizes, and while a kernel of
 // Carillon's lives on the GPU; UnsupportedError on the emulated device, where there is no NVRTC, no
-// headers, or an NVRTC that does not know the GPU; CudaError, SystemError.
+// headers, no nvJitLink for LTO-IR, or an NVRTC that does not know the GPU; CudaError, SystemError.
 [[nodiscard]] CompiledHandler compile_handler(Device const& device, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers as text in CUDA C++, compiled with NVRTC for a GPU."""
+"""Handlers compiled for a GPU: text in CUDA C++, and functions in Python."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import glob
 import importlib.util
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._carillon import Device, HandlerCode, _compile_handler
 from ._codec import BytesCodec, Codec, codec
-from .errors import UsageError
+from ._handler_python import NAME, lto_ir_of
+from .errors import UnsupportedError, UsageError
 
 _SCALARS = {
     "i1": "signed char",
@@ -105,18 +106,42 @@ def _definitions(text: str, request: Codec, reply: Codec) -> str:
     )
 
 
-def _nvrtc_of_a_wheel() -> str:
-    """libnvrtc of a Python package of NVIDIA's, unless another one was asked for."""
-    if os.environ.get("CARILLON_NVRTC"):
+def _library_of_a_wheel(name: str, variable: str) -> str:
+    """A library of one of NVIDIA's Python packages, unless `variable` asks for another one."""
+    if os.environ.get(variable):
         return ""
     package = importlib.util.find_spec("nvidia")
     folders = package.submodule_search_locations if package is not None else None
     found = [
         file
         for folder in folders or ()
-        for file in glob.glob(os.path.join(folder, "*", "lib", "libnvrtc.so.*[0-9]"))
+        for file in glob.glob(os.path.join(folder, "*", "lib", f"{name}.so.*[0-9]"))
     ]
     return max(found, default="", key=lambda file: int(file.rpartition(".")[2]))
+
+
+_CALLS_PYTHON = f"""
+extern "C" __device__ void* {NAME}(Request const*, Reply*);
+struct Handler {{
+    Reply operator()(Request const& request) {{
+        Reply reply{{}};
+        {NAME}(&request, &reply);
+        return reply;
+    }}
+}};
+"""
+
+
+def _in_python(
+    device: Device | int, handler: Callable[[Any, Any], None], request: Codec, reply: Codec
+) -> tuple[str, list[bytes]]:
+    """The text around a function in Python, and what numba-cuda makes of that."""
+    capability = device if isinstance(device, int) else device.info.compute_capability
+    if capability is None:
+        raise UnsupportedError(
+            "compile_handler: the device is emulated: it calls functions in Python as they are"
+        )
+    return _CALLS_PYTHON, [lto_ir_of(handler, request, reply, capability)]
 
 
 class CompiledHandler:
@@ -156,7 +181,7 @@ class CompiledHandler:
 
 def compile_handler(
     device: Device | int,
-    text: str,
+    handler: str | Callable[[Any, Any], None],
     *,
     request: Any,
     reply: Any,
@@ -167,21 +192,27 @@ def compile_handler(
     compiler_options: Sequence[str] = (),
     headers: str | os.PathLike[str] = "",
     nvrtc: str | os.PathLike[str] = "",
+    nvjitlink: str | os.PathLike[str] = "",
     cache: str | os.PathLike[str] = "",
     keep: bool = True,
 ) -> CompiledHandler:
     """Compiles a handler for a GPU and loads it there, before the first kernel is started.
 
-    The text defines `struct Handler` with an operator() from a request to a reply. `Request` and
-    `Reply` are structs of the message types' members, unless the text defines them itself. `device`
-    is a GPU or a compute capability, as 90: then it is loaded by the kernel that takes it.
-    `before` is text that goes before, `compiler_options` are NVRTC's; `headers`, `nvrtc` and `cache`
-    are looked for where they are empty (docs/python.md).
+    A text defines `struct Handler` with an operator() from a request to a reply. `Request` and
+    `Reply` are structs of the message types' members, unless the text defines them itself. Of
+    Python it is a function `handler(request, reply)` that fills the reply, which numba-cuda
+    compiles. `device` is a GPU or a compute capability, as 90: then it is loaded by the kernel that
+    takes it. `before` is text that goes before, `compiler_options` are NVRTC's; `headers`, `nvrtc`,
+    `nvjitlink` and `cache` are looked for where they are empty (docs/python.md).
 
-    Raises CompileError for the text, UsageError for the types and while a kernel lives on the GPU,
-    UnsupportedError on the emulated device and where there is no NVRTC.
+    Raises CompileError for what does not compile, UsageError for the types and while a kernel lives
+    on the GPU, UnsupportedError on the emulated device and where there is no NVRTC, for Python no
+    numba-cuda or nvJitLink.
     """
     asks, answers = codec(request), codec(reply)
+    text, lto_ir = (
+        (handler, []) if isinstance(handler, str) else _in_python(device, handler, asks, answers)
+    )
     code = _compile_handler(
         device,
         text,
@@ -193,9 +224,11 @@ def compile_handler(
         [os.fspath(folder) for folder in include_folders],
         list(compiler_options),
         os.fspath(headers),
-        os.fspath(nvrtc) or _nvrtc_of_a_wheel(),
+        os.fspath(nvrtc) or _library_of_a_wheel("libnvrtc", "CARILLON_NVRTC"),
         os.fspath(cache),
         keep,
+        lto_ir,
+        os.fspath(nvjitlink) or _library_of_a_wheel("libnvJitLink", "CARILLON_NVJITLINK"),
     )
     return CompiledHandler(code, asks, answers)
 

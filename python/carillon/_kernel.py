@@ -12,53 +12,53 @@ from typing import Any
 from ._carillon import BytesKernel, Device, Server
 from ._client import Client
 from ._codec import Codec, codec
+from ._handler_python import by_bytes as fill_by_bytes
+from ._handler_python import fills_reply
 from ._handler_text import CompiledHandler, compile_handler
 from ._scoped import Scoped
-from .errors import Error, UnsupportedError, UsageError
+from .errors import Error, UsageError
 
 
 def _by_bytes(
-    handler: Callable[[Any], Any], request: Codec, reply: Codec
+    handler: Callable[..., Any], request: Codec, reply: Codec
 ) -> Callable[[bytes], bytes]:
     def serve(data: bytes) -> bytes:
         return reply.encode(handler(request.decode(data)))
 
-    return serve
+    return fill_by_bytes(handler, request, reply) if fills_reply(handler) else serve
 
 
 def _compiled(
-    device: Device, handler: Any, request: Any, reply: Any, names: dict[str, str]
+    device: Device, handler: Any, request: Any, reply: Any, names: dict[str, Any]
 ) -> CompiledHandler:
-    """The handler of a GPU's kernel. Raises UnsupportedError for what is none."""
+    """The handler of a GPU's kernel. Raises as compile_handler()."""
     if isinstance(handler, CompiledHandler):
         return handler
-    if isinstance(handler, str):
-        return compile_handler(device, handler, request=request, reply=reply, **names)
-    raise UnsupportedError(
-        "PersistentKernel: a handler on a GPU is text in CUDA C++, which NVRTC compiles"
-    )
+    return compile_handler(device, handler, request=request, reply=reply, **names)
 
 
 class PersistentKernel(Scoped):
     """A kernel that never stops, whose `handler` answers requests.
 
-    On the emulated device the handler is a callable from a request to a reply: every block is a
-    thread that calls it, several blocks at once. What it raises ends the kernel, and whoever waits
-    for it gets an Error with its text. On a GPU it is text in CUDA C++, or what compile_handler()
-    made of that; with several kernels that comes before the first is started.
+    On both kinds of device the handler may be a function `handler(request, reply)` of two records,
+    with the members of the message types, that fills the second one: on a GPU numba-cuda compiles
+    it. On a GPU it may be text in CUDA C++, too, or what compile_handler() made of either; with
+    several kernels that comes before the first is started. On the emulated device it may be any
+    callable from a request to a reply. There every block is a thread that calls it, several blocks
+    at once; what it raises ends the kernel, and whoever waits for it gets an Error with its text.
 
     `request` and `reply` are message types: a NumPy dtype, a dataclass, or a number of bytes; a
     compiled handler has its own. `shared`: its blocks are for clients of other processes, which
     serve() lets in.
 
-    Raises UnsupportedError for a callable on a GPU and for text on the emulated device, what
-    compile_handler() raises, UsageError for the types, ResidencyError, TimeoutError.
+    Raises UnsupportedError for text on the emulated device, what compile_handler() raises,
+    UsageError for the types, ResidencyError, TimeoutError.
     """
 
     def __init__(
         self,
         device: Device,
-        handler: Callable[[Any], Any] | str | CompiledHandler,
+        handler: Callable[..., Any] | str | CompiledHandler,
         *,
         request: Any = None,
         reply: Any = None,

@@ -76,7 +76,7 @@ class HandlerError(Error):
 
 
 class CompileError(Error):
-    """A handler's text does not compile."""
+    """A handler does not compile."""
 
     log: str = ""
     """The compiler's, with the lines of the text."""

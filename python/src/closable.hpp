@@ -36,4 +36,16 @@ class Closable {
     std::shared_ptr<T> object_;
 };
 
+// `with` closes it. `name`: what Python calls the class.
+template <class T>
+void close_with(nb::class_<T>& bound, std::string const& name) {
+    std::string const signature = "def __enter__(self) -> " + name;
+    bound
+        .def(
+            "__enter__", [](nb::object self) { return self; }, nb::sig(signature.c_str()))
+        .def(
+            "__exit__", [](T& self, nb::args const& /*error*/) { self.close(); },
+            nb::sig("def __exit__(self, *error: object) -> None"));
+}
+
 }  // namespace carillon::python

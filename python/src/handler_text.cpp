@@ -16,7 +16,8 @@ namespace {
 HandlerOptions handler_options(std::string before, std::vector<std::string> const& include_folders,
                                std::vector<std::string> compiler_options,
                                std::string const& headers, std::string const& nvrtc,
-                               std::string const& cache, bool keep) {
+                               std::string const& cache, bool keep,
+                               std::vector<nb::bytes> const& lto_ir, std::string const& nvjitlink) {
     HandlerOptions options;
     options.before = std::move(before);
     options.include_folders.assign(include_folders.begin(), include_folders.end());
@@ -25,6 +26,8 @@ HandlerOptions handler_options(std::string before, std::vector<std::string> cons
     options.nvrtc = nvrtc;
     options.cache = cache;
     options.keep = keep;
+    for (nb::bytes const& each : lto_ir) options.lto_ir.emplace_back(each.c_str(), each.size());
+    options.nvjitlink = nvjitlink;
     return options;
 }
 
@@ -35,9 +38,10 @@ CompiledHandler compile(Target const& target, std::string const& text, std::uint
                         std::vector<std::string> const& include_folders,
                         std::vector<std::string> const& compiler_options,
                         std::string const& headers, std::string const& nvrtc,
-                        std::string const& cache, bool keep) {
-    HandlerOptions const options =
-        handler_options(before, include_folders, compiler_options, headers, nvrtc, cache, keep);
+                        std::string const& cache, bool keep, std::vector<nb::bytes> const& lto_ir,
+                        std::string const& nvjitlink) {
+    HandlerOptions const options = handler_options(before, include_folders, compiler_options,
+                                                   headers, nvrtc, cache, keep, lto_ir, nvjitlink);
     nb::gil_scoped_release const others_run;
     return compile_handler(target, text, {request_bytes, request_name}, {reply_bytes, reply_name},
                            options);
@@ -49,7 +53,7 @@ void bind_compile(nb::module_& module) {
                nb::arg("request_bytes"), nb::arg("request_name"), nb::arg("reply_bytes"),
                nb::arg("reply_name"), nb::arg("before"), nb::arg("include_folders"),
                nb::arg("compiler_options"), nb::arg("headers"), nb::arg("nvrtc"), nb::arg("cache"),
-               nb::arg("keep"));
+               nb::arg("keep"), nb::arg("lto_ir"), nb::arg("nvjitlink"));
 }
 
 }  // namespace

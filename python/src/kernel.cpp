@@ -120,7 +120,10 @@ void open_server(ServerEnd* self, std::string const& path, std::string const& na
 }
 
 void bind_server(nb::module_& module) {
-    nb::class_<ServerEnd>(module, "Server", "Lets clients of other processes in to kernels.")
+    nb::class_<ServerEnd> server(module, "Server",
+                                 "Lets clients of other processes in to kernels.");
+    close_with(server, "Server");
+    server
         .def("__init__", open_server, nb::arg("path"), nb::kw_only(), nb::arg("name") = "kernel",
              nb::arg("mode") = 0600, nb::arg("users") = std::vector<std::uint32_t>(),
              nb::arg("groups") = std::vector<std::uint32_t>(),

@@ -203,7 +203,8 @@ void connect_to_store(OtherStore* self, std::string const& path, std::string con
 }
 
 template <class End>
-void bind_calls(nb::class_<End>& store) {
+void bind_calls(nb::class_<End>& store, char const* name) {
+    close_with(store, name);
     store
         .def("create", create<End>, nb::arg("bytes"), nb::arg("name") = "",
              "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
@@ -290,8 +291,9 @@ void bind_buffer_ends(nb::module_& module) {
 void bind_store(nb::module_& module) {
     bind_buffers(module);
     bind_buffer_ends(module);
-    nb::class_<StoreServing>(module, "StoreServer", "Lets other processes in to a store.")
-        .def("close", &StoreServing::close, "Clients find that their store has gone.");
+    nb::class_<StoreServing> server(module, "StoreServer", "Lets other processes in to a store.");
+    close_with(server, "StoreServer");
+    server.def("close", &StoreServing::close, "Clients find that their store has gone.");
     nb::class_<OwnStore> own(module, "BufferStore", "Buffers in a device's memory.");
     own.def("__init__", open_store, nb::arg("device"), nb::kw_only(),
             nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
@@ -301,13 +303,13 @@ void bind_store(nb::module_& module) {
             "one of 128 KiB and more to a GPU's memory, and from it. Raises UsageError.")
         .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
              nb::arg("mode") = 0600U, "Lets other processes in. Raises UsageError, SystemError.");
-    bind_calls(own);
+    bind_calls(own, "BufferStore");
     nb::class_<OtherStore> other(module, "StoreConnection", "A connection to another's store.");
     other.def("__init__", connect_to_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "",
               nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
               nb::arg("copy_threads") = 4U,
               "Raises SystemError where nobody listens at `path`, UsageError, TimeoutError.");
-    bind_calls(other);
+    bind_calls(other, "StoreConnection");
 }
 
 }  // namespace carillon::python

@@ -95,6 +95,15 @@ def test_a_kernel_of_this_process_is_not_served(
         kernel.serve(path)
 
 
+def test_with_closes_a_server(device: carillon.Device, path: pathlib.Path) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8, shared=True)
+    with kernel.serve(path) as server, carillon.connect(path) as owner:
+        assert server.path == str(path)
+        assert owner.client(8, 8).call(b"abcdefgh", 10.0) == b"ABCDEFGH"
+    with pytest.raises(carillon.UsageError, match="closed"):
+        kernel.add_to(server, "again")
+
+
 def test_server_goes_before_its_kernel(device: carillon.Device, path: pathlib.Path) -> None:
     kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8, shared=True)
     server = carillon.Server(os.fspath(path))

@@ -16,6 +16,7 @@ SAID = {
     "reprice": r"one call: 4810\.125\n1000 calls, the last: 4820\.115\nlater: 1\.5\n",
     "orders": r"100 fills, 12375\.0 in all\n",
     "handler_text": r"4810\.125 from text on the .*\n|not here: .*\n",
+    "handler_python": r"4810\.125 from Python on the .*\n|not here: .*\n",
     "views": r"1048576 bytes on \S+, 2 views\nMemory\.free: it has 2 views still\n",
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 import types
 from typing import Any
@@ -32,11 +33,15 @@ def test_open_failures() -> None:
         vkgdr.Vkgdr(-1)
     with pytest.raises(vkgdr.VkgdrError):
         vkgdr.Vkgdr(9999)
-    with pytest.raises(vkgdr.VkgdrError):  # no context here, nor perhaps a driver
-        vkgdr.Vkgdr.open_current_context()
     with pytest.raises(vkgdr.VkgdrError, match="no flags"):
         vkgdr.Vkgdr("emulated", 64)
     assert issubclass(vkgdr.VkgdrError, RuntimeError)
+
+
+def test_no_current_context() -> None:
+    program = "from carillon import vkgdr; vkgdr.Vkgdr.open_current_context()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 1 and "vkgdr.VkgdrError: " in ended.stderr
 
 
 def test_memory(opened: vkgdr.Vkgdr) -> None:

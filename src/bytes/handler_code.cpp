@@ -12,6 +12,7 @@
 #include "carillon/error.hpp"
 #include "carillon/launch.hpp"
 #include "nvrtc/handler_cache.hpp"
+#include "nvrtc/jit_link.hpp"
 #include "nvrtc/nvrtc.hpp"
 
 namespace carillon {
@@ -37,19 +38,35 @@ std::vector<std::string> compiler_options(HandlerOptions const& options, std::st
     std::vector<std::string> all{"-arch=" + arch, "-std=c++20", "-default-device",
                                  "-I" + headers.string()};
     for (auto const& folder : options.include_folders) all.push_back("-I" + folder.string());
+    if (!options.lto_ir.empty()) all.emplace_back("-dlto");
     all.insert(all.end(), options.compiler_options.begin(), options.compiler_options.end());
     return all;
 }
 
 // All that the machine code is made of. Where the headers lie is not: what is in them is.
-std::string cache_key(Nvrtc const& nvrtc, std::vector<std::string> const& words,
-                      std::filesystem::path const& headers, NvrtcProgram const& program) {
+std::string cache_key(Nvrtc const& nvrtc, HandlerOptions const& options,
+                      std::vector<std::string> const& words, std::filesystem::path const& headers,
+                      NvrtcProgram const& program) {
     std::string key =
         fmt::format("NVRTC {}\nheaders {:016x}\n", nvrtc.version(), hash_of_headers(headers));
     for (std::string const& each : words) {
         if (each != "-I" + headers.string()) key += each + '\n';
     }
+    for (std::string const& each : options.lto_ir) {
+        key += fmt::format("LTO-IR of {} bytes\n{}\n", each.size(), each);
+    }
     return key + '\n' + program.text;
+}
+
+Nvrtc::Compiled compile_and_link(Nvrtc const& nvrtc, HandlerOptions const& options,
+                                 std::string const& arch, NvrtcProgram const& program,
+                                 std::vector<std::string> const& words) {
+    auto code = nvrtc.compile(call_of_compiler, program, words);
+    if (options.lto_ir.empty()) return code;
+    std::vector<std::string> parts{code.cubin};
+    parts.insert(parts.end(), options.lto_ir.begin(), options.lto_ir.end());
+    code.cubin = link_parts(call_of_compiler, options.nvjitlink, arch, parts);
+    return code;
 }
 
 std::filesystem::path cache_folder(HandlerOptions const& options) {
@@ -64,19 +81,20 @@ std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view t
     (void)checked_shape(call_of_compiler, "reply", reply.bytes);
     Nvrtc const nvrtc(options.nvrtc);
     auto const headers = find_headers(call_of_compiler, options.headers);
-    auto const words = compiler_options(options, architecture(nvrtc, compute_capability), headers);
+    std::string const arch = architecture(nvrtc, compute_capability);
+    auto const words = compiler_options(options, arch, headers);
     auto const program = handler_source(options.before, text, request.bytes, reply.bytes);
     auto const made = [&](Nvrtc::Compiled code, bool cached) {
         return std::make_shared<HandlerCode>(request, reply, compute_capability,
                                              std::move(code.cubin), std::move(code.log), cached);
     };
     if (!options.include_folders.empty()) {
-        return made(nvrtc.compile(call_of_compiler, program, words), false);
+        return made(compile_and_link(nvrtc, options, arch, program, words), false);
     }
     HandlerCache const cache(cache_folder(options));
-    std::string const key = cache_key(nvrtc, words, headers, program);
+    std::string const key = cache_key(nvrtc, options, words, headers, program);
     if (auto found = cache.find(key)) return made(std::move(*found), true);
-    auto code = nvrtc.compile(call_of_compiler, program, words);
+    auto code = compile_and_link(nvrtc, options, arch, program, words);
     cache.keep(key, code);
     return made(std::move(code), false);
 }

@@ -23,7 +23,7 @@ HandlerError::HandlerError(std::string_view call, std::string_view command, std:
     : Error(call, fmt::format("the handler refused {} with code {}", command, code)), code_(code) {}
 
 CompileError::CompileError(std::string_view call, std::string_view log)
-    : Error(call, fmt::format("the handler's text does not compile:\n{}", log)), log_(log) {}
+    : Error(call, fmt::format("the handler does not compile:\n{}", log)), log_(log) {}
 
 std::string_view to_string(RefusalReason reason) {
     constexpr std::array<std::string_view, 11> names{

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvrtc/nvrtc.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdlib>
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string_view>
 
 #include "carillon/error.hpp"
+#include "nvrtc/toolkit_library.hpp"
 
 namespace carillon::detail {
 
@@ -21,41 +20,11 @@ using NvrtcHandle = void*;
 constexpr int nvrtc_success = 0;
 constexpr int nvrtc_compilation_failed = 6;
 
-constexpr std::string_view how_to_get_nvrtc =
+constexpr ToolkitLibrary nvrtc_library{
+    "libnvrtc.so", "CARILLON_NVRTC",
     "a handler's text is compiled by NVRTC of CUDA 12.4 or later: install the CUDA toolkit, or its "
     "Python wheel nvidia-cuda-nvrtc, and where it is not found set CARILLON_NVRTC to the path of "
-    "libnvrtc.so";
-
-// Where libnvrtc is looked for, the loader's folders first.
-std::vector<std::string> nvrtc_candidates() {
-    std::vector<std::string> found{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-    auto const add = [&](std::string const& toolkit) {
-        for (char const* folder : {"/lib64", "/lib"}) {
-            found.push_back(toolkit + folder + "/libnvrtc.so");
-        }
-    };
-    for (char const* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-        if (char const* const folder = std::getenv(variable); folder != nullptr) add(folder);
-    }
-    add("/usr/local/cuda");
-    return found;
-}
-
-void* open_nvrtc(std::filesystem::path const& chosen) {
-    std::vector<std::string> names{chosen.string()};
-    if (chosen.empty()) {
-        char const* const variable = std::getenv("CARILLON_NVRTC");
-        names = variable != nullptr && *variable != '\0' ? std::vector<std::string>{variable}
-                                                         : nvrtc_candidates();
-    }
-    std::string why;
-    for (std::string const& name : names) {
-        void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (library != nullptr) return library;
-        if (why.empty()) why = ::dlerror();
-    }
-    throw UnsupportedError("dlopen(libnvrtc)", fmt::format("{} ({})", how_to_get_nvrtc, why));
-}
+    "libnvrtc.so"};
 
 }  // namespace
 
@@ -70,6 +39,8 @@ void* open_nvrtc(std::filesystem::path const& chosen) {
     X(nvrtcCompileProgram, int(NvrtcHandle, int, char const* const*))                           \
     X(nvrtcGetCUBINSize, int(NvrtcHandle, std::size_t*))                                        \
     X(nvrtcGetCUBIN, int(NvrtcHandle, char*))                                                   \
+    X(nvrtcGetLTOIRSize, int(NvrtcHandle, std::size_t*))                                        \
+    X(nvrtcGetLTOIR, int(NvrtcHandle, char*))                                                   \
     X(nvrtcGetProgramLogSize, int(NvrtcHandle, std::size_t*))                                   \
     X(nvrtcGetProgramLog, int(NvrtcHandle, char*))
 
@@ -81,12 +52,7 @@ struct Nvrtc::Functions {
 #undef CARILLON_NVRTC_MEMBER
 
     explicit Functions(void* library) {
-#define CARILLON_NVRTC_LOOK_UP(function, ...)                                                   \
-    function = reinterpret_cast<decltype(function)>(::dlsym(library, #function));               \
-    if (function == nullptr) {                                                                  \
-        throw UnsupportedError("dlsym(" #function ")",                                          \
-                               fmt::format("NVRTC lacks this function; {}", how_to_get_nvrtc)); \
-    }
+#define CARILLON_NVRTC_LOOK_UP(name, ...) look_up(nvrtc_library, library, #name, name);
         CARILLON_NVRTC_FUNCTIONS(CARILLON_NVRTC_LOOK_UP)
 #undef CARILLON_NVRTC_LOOK_UP
     }
@@ -146,14 +112,22 @@ class OpenProgram {
         return text;
     }
     [[nodiscard]] std::string cubin() const {
-        std::size_t size = 0;
-        functions_.check(functions_.nvrtcGetCUBINSize(handle_, &size), "nvrtcGetCUBINSize");
-        std::string bytes(size, '\0');
-        functions_.check(functions_.nvrtcGetCUBIN(handle_, bytes.data()), "nvrtcGetCUBIN");
-        return bytes;
+        return output(functions_.nvrtcGetCUBINSize, functions_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+    }
+    [[nodiscard]] std::string lto_ir() const {
+        return output(functions_.nvrtcGetLTOIRSize, functions_.nvrtcGetLTOIR, "nvrtcGetLTOIR");
     }
 
    private:
+    [[nodiscard]] std::string output(int (*size_of)(NvrtcHandle, std::size_t*),
+                                     int (*get)(NvrtcHandle, char*), char const* call) const {
+        std::size_t size = 0;
+        functions_.check(size_of(handle_, &size), call);
+        std::string bytes(size, '\0');
+        functions_.check(get(handle_, bytes.data()), call);
+        return bytes;
+    }
+
     Functions const& functions_;
     NvrtcHandle handle_ = nullptr;
 };
@@ -161,11 +135,11 @@ class OpenProgram {
 }  // namespace
 
 Nvrtc::Nvrtc(std::filesystem::path const& library)
-    : functions_(Functions::of(open_nvrtc(library))) {
+    : functions_(Functions::of(open_library(nvrtc_library, library))) {
     functions_.check(functions_.nvrtcVersion(&major_, &minor_), "nvrtcVersion");
     if (major_ < 12 || (major_ == 12 && minor_ < 4)) {
-        throw UnsupportedError("nvrtcVersion",
-                               fmt::format("this is NVRTC {}; {}", version(), how_to_get_nvrtc));
+        throw UnsupportedError("nvrtcVersion", fmt::format("this is NVRTC {}; {}", version(),
+                                                           nvrtc_library.how_to_get));
     }
 }
 
@@ -185,7 +159,8 @@ Nvrtc::Compiled Nvrtc::compile(std::string_view call, NvrtcProgram const& progra
     int const result = open.compile(options);
     if (result == nvrtc_compilation_failed) throw CompileError(call, open.log());
     functions_.check(result, "nvrtcCompileProgram");
-    return {open.cubin(), open.log()};
+    bool const lto = std::find(options.begin(), options.end(), "-dlto") != options.end();
+    return {lto ? open.lto_ir() : open.cubin(), open.log()};
 }
 
 }  // namespace carillon::detail

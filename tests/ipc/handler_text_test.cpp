@@ -197,6 +197,33 @@ TEST_F(HandlerTextTest, textMayIncludeWhatIsInItsFolders) {
     CARILLON_EXPECT_ERROR(compiled(source, 4, 4), CompileError, "it is another");
 }
 
+// What another compiler has made of a language of its own is linked, and a part of the kernel.
+TEST_F(HandlerTextTest, functionsInLtoIrAreLinked) {
+    std::string const add_five =
+        detail::Nvrtc({})
+            .compile(
+                "test",
+                {"five", "extern \"C\" __device__ int add(int value) { return value + 5; }", {}},
+                {"-arch=sm_90", "-dlto"})
+            .cubin;
+    constexpr std::string_view source =
+        "extern \"C\" __device__ int add(int value);\n"
+        "struct Handler { int operator()(int value) { return add(value); } };\n";
+    options_.lto_ir = {add_five};
+    try {
+        EXPECT_FALSE(compiled(source, 4, 4).was_cached());
+    } catch (UnsupportedError const& error) {
+        GTEST_SKIP() << error.what();  // no nvJitLink
+    }
+    EXPECT_TRUE(compiled(source, 4, 4).was_cached());
+    options_.lto_ir = {"no LTO-IR"};
+    CARILLON_EXPECT_ERROR(compiled(source, 4, 4), CompileError, "nvJitLink");
+    options_.lto_ir = {add_five, add_five};
+    CARILLON_EXPECT_ERROR(compiled(source, 4, 4), CompileError, "add");
+    options_.nvjitlink = "/nowhere/libnvJitLink.so";
+    CARILLON_EXPECT_ERROR(compiled(source, 4, 4), UnsupportedError, "nvidia-nvjitlink");
+}
+
 TEST_F(HandlerTextTest, foldersWithoutHeadersAreRefused) {
     options_.headers = folder_.path();
     CARILLON_EXPECT_ERROR(compiled(reprice_text, 16, 16), UnsupportedError, "has no carillon/");

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers in Python that fill their reply in place: the same function on every device."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._codec import Codec
+from .errors import CompileError, UnsupportedError, UsageError
+
+NAME = "carillon_python_handler"
+"""What the function is called in machine code."""
+
+_CALL = "compile_handler"
+
+
+def fills_reply(handler: Any) -> bool:
+    """Whether it is a function of a request and a reply, rather than of a request alone."""
+    try:
+        parameters = inspect.signature(getattr(handler, "py_func", handler)).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [
+        each
+        for each in parameters
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        and each.default is each.empty
+    ]
+    return len(needed) == 2
+
+
+def record_dtype(name: str, message: Codec) -> np.dtype[Any]:
+    """The dtype with the message's members. Raises UsageError for a message type that has none."""
+    dtype: np.dtype[Any] | None = getattr(message, "dtype", None)
+    if dtype is None or dtype.names is None:
+        raise UsageError(
+            f"{_CALL}: {name} has no members: what a handler(request, reply) gets and fills is of a "
+            "structured dtype or a dataclass"
+        )
+    return dtype
+
+
+class Record:
+    """A scalar of NumPy's as Numba has it: what its members are called are attributes, also where
+    NumPy's scalars have one of that name."""
+
+    __slots__ = ("_scalar",)
+    _scalar: Any
+
+    def __init__(self, scalar: Any) -> None:
+        object.__setattr__(self, "_scalar", scalar)
+
+    def __getitem__(self, member: str) -> Any:
+        value = self._scalar[member]
+        return Record(value) if isinstance(value, np.void) and value.dtype.names else value
+
+    def __setitem__(self, member: str, value: Any) -> None:
+        self._scalar[member] = value._scalar if isinstance(value, Record) else value
+
+    def __getattr__(self, member: str) -> Any:
+        self._require(member)
+        return self[member]
+
+    def __setattr__(self, member: str, value: Any) -> None:
+        self._require(member)
+        self[member] = value
+
+    def _require(self, member: str) -> None:
+        if member not in self._scalar.dtype.names:
+            raise AttributeError(f"a message of {self._scalar.dtype} has no member {member!r}")
+
+
+def by_bytes(
+    handler: Callable[[Any, Any], None], request: Codec, reply: Codec
+) -> Callable[[bytes], bytes]:
+    """Calls it with what comes, and returns what it has filled. Raises UsageError for the types."""
+    asked, answered = record_dtype("Request", request), record_dtype("Reply", reply)
+    function = getattr(handler, "py_func", handler)  # of one that Numba has compiled
+
+    def fill(data: bytes) -> bytes:
+        room = np.zeros(1, answered)
+        function(Record(np.frombuffer(data, asked)[0]), Record(room[0]))
+        return room.tobytes()
+
+    return fill
+
+
+def _numba_type(name: str, message: Codec) -> Any:
+    """Numba's, aligned as C has it where the members lie so."""
+    from numba import from_dtype
+
+    dtype = record_dtype(name, message)
+    members: dict[str, Any] = dict(dtype.fields or {})
+    layout: Any = {
+        "names": list(members),
+        "formats": [member[0] for member in members.values()],
+        "offsets": [member[1] for member in members.values()],
+        "itemsize": dtype.itemsize,
+    }
+    try:
+        return from_dtype(np.dtype(layout, align=True))
+    except ValueError:
+        return from_dtype(np.dtype(layout))
+
+
+def lto_ir_of(
+    handler: Callable[[Any, Any], None], request: Codec, reply: Codec, compute_capability: int
+) -> bytes:
+    """What numba-cuda makes of it, for nvJitLink.
+
+    Raises CompileError with Numba's text, UsageError for what takes no reply and for the message
+    types, UnsupportedError where there is no numba-cuda or no NVVM.
+    """
+    if not fills_reply(handler):
+        raise UsageError(
+            f"{_CALL}: {handler!r} is not of two parameters: a handler in Python for a GPU is "
+            "handler(request, reply), which fills the reply"
+        )
+    try:
+        import numba_cuda  # noqa: F401
+        from numba import cuda, types
+        from numba.cuda.cudadrv.error import NvvmSupportError
+    except ImportError as error:
+        raise UnsupportedError(
+            f"{_CALL}: numba-cuda compiles handlers in Python for a GPU: pip install numba-cuda "
+            f"({error})"
+        ) from error
+    signature = types.void(_numba_type("Request", request), _numba_type("Reply", reply))
+    try:
+        code, _ = cuda.compile(
+            getattr(handler, "py_func", handler),
+            signature,
+            device=True,
+            abi="c",
+            abi_info={"abi_name": NAME},
+            output="ltoir",
+            cc=divmod(compute_capability, 10),
+        )
+    except NvvmSupportError as error:
+        raise UnsupportedError(f"{_CALL}: numba-cuda finds no NVVM: {error}") from error
+    except Exception as error:  # Numba's own, and KeyError for a member that is not there
+        raise _compile_error(f"{type(error).__name__}: {error}") from error
+    return bytes(code)
+
+
+def _compile_error(log: str) -> CompileError:
+    error = CompileError(f"{_CALL}: the handler does not compile:\n{log}")
+    error.call, error.log = _CALL, log
+    return error

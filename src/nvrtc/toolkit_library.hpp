@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace carillon::detail {
+
+// A library of the CUDA toolkit, found at run time.
+struct ToolkitLibrary {
+    std::string_view name;        // "libnvrtc.so"
+    char const* variable;         // of the environment, that may have its path
+    std::string_view how_to_get;  // for whoever has none
+};
+
+// Opens `chosen`, the file that the variable names, or what the loader, a toolkit of CUDA_HOME or
+// CUDA_PATH, or /usr/local/cuda has. It stays open. Throws UnsupportedError.
+[[nodiscard]] void* open_library(ToolkitLibrary const& library,
+                                 std::filesystem::path const& chosen);
+
+// A function of one. Throws UnsupportedError.
+[[nodiscard]] void* address_in(ToolkitLibrary const& library, void* handle, char const* name);
+
+template <class Function>
+void look_up(ToolkitLibrary const& library, void* handle, char const* name, Function*& function) {
+    function = reinterpret_cast<Function*>(address_in(library, handle, name));
+}
+
+}  // namespace carillon::detail
