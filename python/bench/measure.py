@@ -63,8 +63,12 @@ def copies(device: carillon.Device) -> dict[str, float]:
         view[:] = data
         memory.flush()
 
-    own = median_ns(by_view, 200)
-    other = median_ns(lambda: carillon.copy_to_device(memory, data), 200)
+    by_call = functools.partial(carillon.copy_to_device, memory, data)
+    python, cpp = [], []
+    for _ in range(ROUNDS):  # in turns, as the calls
+        python.append(median_ns(by_view, 50))
+        cpp.append(median_ns(by_call, 50))
+    own, other = statistics.median(python), statistics.median(cpp)
     return {"view_ns": own, "copy_to_device_ns": other, "python.view_over_copy": own / other}
 
 

@@ -107,13 +107,34 @@ def _numba_type(name: str, message: Codec) -> Any:
         return from_dtype(np.dtype(layout))
 
 
+def _nothing(request: Any, reply: Any) -> None:
+    """What Numba compiles unless it does not work at all."""
+
+
+def _compiled(handler: Callable[[Any, Any], None], types: list[Any], capability: int) -> bytes:
+    from numba import cuda
+    from numba import types as of
+
+    code, _ = cuda.compile(
+        handler,
+        of.void(*types),
+        device=True,
+        abi="c",
+        abi_info={"abi_name": NAME},
+        output="ltoir",
+        cc=divmod(capability, 10),
+    )
+    return bytes(code)
+
+
 def lto_ir_of(
     handler: Callable[[Any, Any], None], request: Codec, reply: Codec, compute_capability: int
 ) -> bytes:
     """What numba-cuda makes of it, for nvJitLink.
 
     Raises CompileError with Numba's text, UsageError for what takes no reply and for the message
-    types, UnsupportedError where there is no numba-cuda or no NVVM.
+    types, UnsupportedError where there is no numba-cuda, or one that compiles nothing: without
+    NVVM, or with a NumPy that it does not know.
     """
     if not fills_reply(handler):
         raise UsageError(
@@ -122,29 +143,22 @@ def lto_ir_of(
         )
     try:
         import numba_cuda  # noqa: F401
-        from numba import cuda, types
-        from numba.cuda.cudadrv.error import NvvmSupportError
     except ImportError as error:
         raise UnsupportedError(
             f"{_CALL}: numba-cuda compiles handlers in Python for a GPU: pip install numba-cuda "
             f"({error})"
         ) from error
-    signature = types.void(_numba_type("Request", request), _numba_type("Reply", reply))
+    types = [_numba_type("Request", request), _numba_type("Reply", reply)]
     try:
-        code, _ = cuda.compile(
-            getattr(handler, "py_func", handler),
-            signature,
-            device=True,
-            abi="c",
-            abi_info={"abi_name": NAME},
-            output="ltoir",
-            cc=divmod(compute_capability, 10),
-        )
-    except NvvmSupportError as error:
-        raise UnsupportedError(f"{_CALL}: numba-cuda finds no NVVM: {error}") from error
+        return _compiled(getattr(handler, "py_func", handler), types, compute_capability)
     except Exception as error:  # Numba's own, and KeyError for a member that is not there
+        try:
+            _compiled(_nothing, types, compute_capability)
+        except Exception as why:
+            raise UnsupportedError(
+                f"{_CALL}: numba-cuda compiles nothing here: {type(why).__name__}: {why}"
+            ) from why
         raise _compile_error(f"{type(error).__name__}: {error}") from error
-    return bytes(code)
 
 
 def _compile_error(log: str) -> CompileError:

@@ -130,6 +130,20 @@ def test_numbas_errors(tmp_path: pathlib.Path) -> None:
     assert "nothing" in caught.value.log and caught.value.call == "compile_handler"
 
 
+def test_a_numba_that_compiles_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    compiled(reprice, tmp_path)
+    from numba import cuda
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    monkeypatch.setattr(cuda, "compile", fails)
+    with pytest.raises(carillon.UnsupportedError, match="compiles nothing here: AttributeError"):
+        carillon.compile_handler(90, reprice, request=TICK, reply=QUOTE)
+
+
 def test_no_linker_says_what_to_install(tmp_path: pathlib.Path) -> None:
     compiled(reprice, tmp_path)
     with pytest.raises(carillon.UnsupportedError, match="nvidia-nvjitlink"):
