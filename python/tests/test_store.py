@@ -75,6 +75,18 @@ def test_refusals(store: carillon.BufferStore) -> None:
         store.list()
 
 
+def test_with_closes_stores(device: carillon.Device, tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "store.sock")
+    with carillon.BufferStore(device, bytes=1 << 20) as own, own.serve(path):
+        with carillon.connect_store(path) as other:
+            other.create(8, "kept").seal()
+        with pytest.raises(carillon.UsageError, match="closed"):
+            other.list()
+        assert [each.name for each in own.list()] == ["kept"]
+    with pytest.raises(carillon.UsageError, match="closed"):
+        own.list()
+
+
 def test_buffers_outlive_their_store(store: carillon.BufferStore) -> None:
     written = store.create(4)
     written.write(b"1234")
