@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ._carillon import Device
 from ._codec import Codec
 from .errors import CompileError, UnsupportedError, UsageError
 
-NAME = "carillon_python_handler"
-"""What the function is called in machine code."""
-
+_NAME = "carillon_python_handler"  # of the function, in LTO-IR
 _CALL = "compile_handler"
 
 
@@ -74,7 +73,7 @@ class Record:
             raise AttributeError(f"a message of {self._scalar.dtype} has no member {member!r}")
 
 
-def by_bytes(
+def fill_by_bytes(
     handler: Callable[[Any, Any], None], request: Codec, reply: Codec
 ) -> Callable[[bytes], bytes]:
     """Calls it with what comes, and returns what it has filled. Raises UsageError for the types."""
@@ -120,14 +119,14 @@ def _compiled(handler: Callable[[Any, Any], None], types: list[Any], capability:
         of.void(*types),
         device=True,
         abi="c",
-        abi_info={"abi_name": NAME},
+        abi_info={"abi_name": _NAME},
         output="ltoir",
         cc=divmod(capability, 10),
     )
     return bytes(code)
 
 
-def lto_ir_of(
+def _lto_ir_of(
     handler: Callable[[Any, Any], None], request: Codec, reply: Codec, compute_capability: int
 ) -> bytes:
     """What numba-cuda makes of it, for nvJitLink.
@@ -165,3 +164,30 @@ def _compile_error(log: str) -> CompileError:
     error = CompileError(f"{_CALL}: the handler does not compile:\n{log}")
     error.call, error.log = _CALL, log
     return error
+
+
+_CALLS_PYTHON = f"""
+extern "C" __device__ void* {_NAME}(Request const*, Reply*);
+struct Handler {{
+    Reply operator()(Request const& request) {{
+        Reply reply{{}};
+        {_NAME}(&request, &reply);
+        return reply;
+    }}
+}};
+"""
+
+
+def around_python(
+    device: Device | int, handler: Callable[[Any, Any], None], request: Codec, reply: Codec
+) -> tuple[str, list[bytes]]:
+    """The text around a function in Python, and what numba-cuda makes of the function.
+
+    Raises as compile_handler().
+    """
+    capability = device if isinstance(device, int) else device.info.compute_capability
+    if capability is None:
+        raise UnsupportedError(
+            "compile_handler: the device is emulated: it calls functions in Python as they are"
+        )
+    return _CALLS_PYTHON, [_lto_ir_of(handler, request, reply, capability)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers compiled for a GPU: text in CUDA C++, and functions in Python."""
+"""Handlers compiled for a GPU: text in CUDA C++, of one's own or around a function in Python."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from ._carillon import Device, HandlerCode, _compile_handler
 from ._codec import BytesCodec, Codec, codec
-from ._handler_python import NAME, lto_ir_of
-from .errors import UnsupportedError, UsageError
+from ._handler_python import around_python
+from .errors import UsageError
 
 _SCALARS = {
     "i1": "signed char",
@@ -120,30 +120,6 @@ def _library_of_a_wheel(name: str, variable: str) -> str:
     return max(found, default="", key=lambda file: int(file.rpartition(".")[2]))
 
 
-_CALLS_PYTHON = f"""
-extern "C" __device__ void* {NAME}(Request const*, Reply*);
-struct Handler {{
-    Reply operator()(Request const& request) {{
-        Reply reply{{}};
-        {NAME}(&request, &reply);
-        return reply;
-    }}
-}};
-"""
-
-
-def _in_python(
-    device: Device | int, handler: Callable[[Any, Any], None], request: Codec, reply: Codec
-) -> tuple[str, list[bytes]]:
-    """The text around a function in Python, and what numba-cuda makes of that."""
-    capability = device if isinstance(device, int) else device.info.compute_capability
-    if capability is None:
-        raise UnsupportedError(
-            "compile_handler: the device is emulated: it calls functions in Python as they are"
-        )
-    return _CALLS_PYTHON, [lto_ir_of(handler, request, reply, capability)]
-
-
 class CompiledHandler:
     """Machine code of a handler, for GPUs of one compute capability: what compile_handler()
     returns."""
@@ -210,9 +186,12 @@ def compile_handler(
     numba-cuda or nvJitLink.
     """
     asks, answers = codec(request), codec(reply)
-    text, lto_ir = (
-        (handler, []) if isinstance(handler, str) else _in_python(device, handler, asks, answers)
-    )
+    lto_ir: list[bytes] = []
+    if isinstance(handler, str):
+        text = handler
+    else:
+        text, lto_ir = around_python(device, handler, asks, answers)
+        nvjitlink = nvjitlink or _library_of_a_wheel("libnvJitLink", "CARILLON_NVJITLINK")
     code = _compile_handler(
         device,
         text,
@@ -228,7 +207,7 @@ def compile_handler(
         os.fspath(cache),
         keep,
         lto_ir,
-        os.fspath(nvjitlink) or _library_of_a_wheel("libnvJitLink", "CARILLON_NVJITLINK"),
+        os.fspath(nvjitlink),
     )
     return CompiledHandler(code, asks, answers)
 

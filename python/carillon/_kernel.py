@@ -12,8 +12,7 @@ from typing import Any
 from ._carillon import BytesKernel, Device, Server
 from ._client import Client
 from ._codec import Codec, codec
-from ._handler_python import by_bytes as fill_by_bytes
-from ._handler_python import fills_reply
+from ._handler_python import fill_by_bytes, fills_reply
 from ._handler_text import CompiledHandler, compile_handler
 from ._scoped import Scoped
 from .errors import Error, UsageError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share: everything runs on the emulated device."""
+"""What the tests share: all but test_..._cuda0 runs on the emulated device."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ import carillon
 @pytest.fixture(scope="session")
 def device() -> carillon.Device:
     return carillon.Device("emulated")
+
+
+@pytest.fixture
+def gpu() -> carillon.Device:
+    """The first GPU, where there is one."""
+    try:
+        return carillon.Device("cuda:0")
+    except (carillon.DeviceNotFoundError, carillon.UnsupportedError) as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

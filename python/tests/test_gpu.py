@@ -18,14 +18,6 @@ VALUES = np.arange(64 * 32, dtype=np.float32).reshape(SHAPE)
 
 
 @pytest.fixture
-def gpu() -> carillon.Device:
-    try:
-        return carillon.Device("cuda:0")
-    except (carillon.DeviceNotFoundError, carillon.UnsupportedError) as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture
 def on_gpu(gpu: carillon.Device) -> carillon.Memory:
     return gpu.allocate(VALUES.nbytes)
 

@@ -119,6 +119,9 @@ def test_numba_compiles_it(tmp_path: pathlib.Path) -> None:
     handler = compiled(reprice, tmp_path)
     assert handler.machine_code.startswith(b"\x7fELF") and handler.threads == 1
     assert b"carillon_channels" in handler.machine_code
+    assert (
+        b"carillon_python_handler" not in handler.machine_code
+    )  # a part of the kernel, not called
 
 
 def test_numbas_errors(tmp_path: pathlib.Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -33,14 +32,6 @@ def nvrtc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip(str(error))
     except carillon.CompileError:
         pass
-
-
-@pytest.fixture
-def gpu(nvrtc: None) -> Iterator[carillon.Device]:
-    try:
-        yield carillon.Device("cuda:0")
-    except carillon.DeviceNotFoundError as error:
-        pytest.skip(str(error))
 
 
 def test_compiles_for_a_gpu_that_is_not_here(nvrtc: None) -> None:
@@ -133,7 +124,7 @@ def test_emulated_device_takes_no_text(device: carillon.Device) -> None:
         carillon.PersistentKernel(device, REPRICE)
 
 
-def test_kernel_on_a_gpu_cuda0(gpu: carillon.Device) -> None:
+def test_kernel_on_a_gpu_cuda0(nvrtc: None, gpu: carillon.Device) -> None:
     with carillon.PersistentKernel(gpu, REPRICE, request=TICK, reply=QUOTE) as kernel:
         client = kernel.client()
         for i in range(10_000):
@@ -146,7 +137,9 @@ def test_kernel_on_a_gpu_cuda0(gpu: carillon.Device) -> None:
         assert kernel.state == "stopped"
 
 
-def test_two_kernels_on_a_gpu_cuda0(gpu: carillon.Device, tmp_path: pathlib.Path) -> None:
+def test_two_kernels_on_a_gpu_cuda0(
+    nvrtc: None, gpu: carillon.Device, tmp_path: pathlib.Path
+) -> None:
     add = carillon.compile_handler(
         gpu, "struct Handler { Reply operator()(Request r) { return r + 1; } };",
         request="<i4", reply="<i4",

@@ -31,7 +31,7 @@ class Nvrtc {
     // Throws CompileError, in the name of `call`, for a text that does not compile.
     struct Compiled {
         std::string cubin;  // with the option -dlto it is LTO-IR, for link_parts()
-        std::string log;  // warnings
+        std::string log;    // warnings
     };
     [[nodiscard]] Compiled compile(std::string_view call, NvrtcProgram const& program,
                                    std::vector<std::string> const& options) const;
