@@ -29,9 +29,11 @@ class ChannelMemory {
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
                   Sequence first = 1)
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}
-    // The same for larger ones: ChannelShape::of<Request, Reply>(capacity).
+    // The same for larger ones: ChannelShape::of<Request, Reply>(capacity). Request slots lie in
+    // pairs of pages, of which a block chooses the near ones, where one block serves them.
     ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                  Sequence first = 1, ChannelSharing sharing = ChannelSharing::none);
+                  Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
+                  ServedBy served_by = ServedBy::one_block);
 
     ChannelMemory(ChannelMemory const&) = delete;
     ChannelMemory& operator=(ChannelMemory const&) = delete;
@@ -49,6 +51,7 @@ class ChannelMemory {
     [[nodiscard]] std::uint32_t capacity() const { return shape_.capacity; }  // slots, each way
     [[nodiscard]] ChannelShape const& shape() const { return shape_; }
     [[nodiscard]] ChannelSharing sharing() const { return sharing_; }
+    [[nodiscard]] ServedBy served_by() const { return served_by_; }
     // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
@@ -62,6 +65,7 @@ class ChannelMemory {
     unsigned channels_;
     ChannelShape shape_;
     ChannelSharing sharing_;
+    ServedBy served_by_;
     bool in_pairs_;
     Sequence first_;
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged

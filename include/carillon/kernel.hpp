@@ -39,13 +39,15 @@ inline namespace CARILLON_TOOLCHAIN {
 // of them, which returns a reply, nothing, or an Outcome<Reply>. One that is overloaded or a
 // template otherwise declares `using Request` and `using Reply`.
 //
-// `Requests` says how requests reach the blocks: Channels, WatchedChannels, Pool or SharedChannels.
+// `Requests` says how requests reach the blocks: Channels, WatchedChannels or Pool, and from other
+// processes SharedChannels or SharedPool.
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
     using Route = detail::Route<Handler, Requests>;
     static constexpr bool pooled = std::same_as<Requests, Pool>;
     static constexpr bool one_channel = std::same_as<Requests, Channels>;
-    static constexpr bool shared = std::same_as<Requests, SharedChannels>;
+    static constexpr bool shared =
+        std::same_as<Requests, SharedChannels> || std::same_as<Requests, SharedPool>;
     static constexpr bool has_channels = !pooled && !shared;
 
    public:
@@ -77,7 +79,7 @@ class PersistentKernel {
                            handler) {}
 
     // One that was moved from has no channels, and all else but placement() throws UsageError.
-    // That of a pool, or of SharedChannels, is not assigned to.
+    // That of a pool, or of one whose clients are others' processes, is not assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
     PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
     PersistentKernel(PersistentKernel const&) = delete;
@@ -131,8 +133,8 @@ class PersistentKernel {
     }
 
     // What becomes of it, at any time and from any thread. A block of a pool counts as busy while
-    // any request is unanswered, one of SharedChannels while a client has it. Throws UsageError for
-    // a block that is not.
+    // any request is unanswered, one of SharedChannels while a client has it, one of a SharedPool
+    // while there is any. Throws UsageError for a block that is not.
     [[nodiscard]] KernelState state() const {
         return supervisor("PersistentKernel::state").state();
     }

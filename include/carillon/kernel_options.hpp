@@ -29,7 +29,7 @@ struct IdlePolicy {
 };
 
 struct KernelOptions {
-    // How many blocks serve. None: 1, and of a Pool what suits the device: one for each processor
+    // How many blocks serve. None: 1, and of a pool what suits the device: one for each processor
     // that the emulated device may use but the caller's, two at most; on a GPU one for each SM, 32
     // at most. Each has an SM to itself for as long as the kernel runs, or shares one. Of channels
     // as many as there are threads that ask at once. Of a pool so many that one is free when a
@@ -99,6 +99,13 @@ struct Pool {
 // block finishes the request that it is at and serves the next client; the handler's state stays
 // with the block.
 struct SharedChannels {};
+
+// All blocks for all clients of other processes, as a Pool: whichever is free takes the next
+// request, of whichever client, each of which has its turn. A client's end is a channel as any, in
+// memory of its own, which no other client has; its replies may come in any order.
+struct SharedPool {
+    unsigned clients = 16;  // that have a channel at the same time, at most; up to 64
+};
 
 // What a kernel is at.
 enum class KernelState : std::uint8_t {

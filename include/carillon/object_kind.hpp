@@ -8,7 +8,7 @@ namespace carillon {
 
 // What an owner can serve by a name (docs/ipc.md).
 enum class ObjectKind : std::uint8_t {
-    kernel,          // a kernel with SharedChannels
+    kernel,          // a kernel with SharedChannels or a SharedPool
     mailbox,         // a SharedMailbox
     ring_to_device,  // a SharedRing
     ring_to_host,

@@ -99,6 +99,7 @@ Attached describe(Leases const& leases, ChannelMemory const& memory, SharedFiles
     attached.shape = memory.shape();
     attached.first = table.first;
     attached.in_pairs = table.in_pairs;
+    attached.any_block = memory.served_by() == ServedBy::any_block;
     attached.blocks = leases.blocks()->channels();
     return attached;
 }
@@ -142,7 +143,13 @@ MappedChannel::MappedChannel(std::string_view call, ObjectKind kind, Attached co
 }
 
 ChannelView MappedChannel::view() const {
-    return table_of(attached_, device_.host_ptr(), host_ptr()).channel(0);
+    ChannelView view = table_of(attached_, device_.host_ptr(), host_ptr()).channel(0);
+    if (attached_.any_block) view.requests.credit = &counters()->taken;  // pool_places.hpp
+    return view;
+}
+
+ServedBy MappedChannel::served_by() const {
+    return attached_.any_block ? ServedBy::any_block : ServedBy::one_block;
 }
 
 CounterWords* MappedChannel::counters() const {

@@ -54,6 +54,7 @@ class MappedChannel {
 
     // As what it was asked for.
     [[nodiscard]] ChannelView view() const;
+    [[nodiscard]] ServedBy served_by() const;
     template <class Layout>
     [[nodiscard]] typename Layout::View view_of() const {
         return Layout::view(

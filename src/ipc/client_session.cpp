@@ -202,7 +202,8 @@ LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const&
     MappedChannel const& mapped = lease->mapped();
     ChannelView const view = mapped.view();
     CounterWords* const counters = mapped.counters();
-    return {leased(std::move(lease), view, options_.wait), counters};
+    ServedBy const served_by = mapped.served_by();
+    return {leased(std::move(lease), view, options_.wait), counters, served_by};
 }
 
 LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type,

@@ -83,6 +83,7 @@ void fields(Wire& wire, Attached& attached) {
     wire_number(wire, "first", attached.first, 1, Sequence{1} << 63);
     wire_number(wire, "blocks", attached.blocks, 1, most_places);
     wire_flag(wire, "in_pairs", attached.in_pairs);
+    wire_flag(wire, "any_block", attached.any_block);
     wire_flag(wire, "write_combining", attached.write_combining);
     wire_flag(wire, "read_back", attached.read_back);
     wire_flag(wire, "shares_processors", attached.shares_processors);

@@ -27,7 +27,7 @@
 
 namespace carillon::detail {
 
-inline constexpr std::uint16_t handshake_version = 3;
+inline constexpr std::uint16_t handshake_version = 4;
 inline constexpr std::size_t longest_name = 63;   // characters; names have one at least
 inline constexpr std::size_t longest_text = 255;  // the same, of texts for people
 inline constexpr std::size_t most_descriptors_of_attached = 2;
@@ -77,6 +77,7 @@ struct Attached {  // owner: lends it; with the descriptors of its device memory
     Sequence first = 1;
     std::uint32_t blocks = 1;  // of the kernel
     bool in_pairs = false;
+    bool any_block = false;  // serves it
     bool write_combining = false;
     bool read_back = false;
     bool shares_processors = false;

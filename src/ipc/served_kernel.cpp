@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "carillon/counters.hpp"
@@ -15,28 +16,40 @@ WireCounters to_wire(ChannelCounters const& counters) {
             counters.dropped,   counters.stalls,   counters.depth};
 }
 
-class ServedBlocks final : public ServedItem {
+class ServedPlaces final : public ServedItem {
    public:
-    ServedBlocks(std::string name, std::shared_ptr<Leases> leases)
+    ServedPlaces(std::string name, std::shared_ptr<Leases> leases)
         : ServedItem(std::move(name), ObjectKind::kernel, leases->types()),
           leases_(std::move(leases)) {}
 
-    unsigned places() const override { return kernel().blocks(); }
+    unsigned places() const override { return leases_->places(); }
     KernelState state(bool ask_device) const override {
         return ask_device ? kernel().state() : kernel().state_word().load();
     }
-    BlockActivity activity(unsigned block) const override {
-        return kernel().activity(block, leases_->lent(block));
+    // Of places at all blocks: of the one that is best off, since it serves them all.
+    BlockActivity activity(unsigned place) const override {
+        bool const lent = leases_->lent(place);
+        BlockActivity best = BlockActivity::ended;
+        for_each_server(place, [&](unsigned block) {
+            best = std::min(best, kernel().activity(block, lent));
+        });
+        return best;
     }
     bool emulated() const override { return leases_->device().info().emulated; }
-    void count(unsigned block, Seen& seen) const override {
-        Leases::Counters const counters = leases_->counters(block);
+    void count(unsigned place, Seen& seen) const override {
+        Leases::Counters const counters = leases_->counters(place);
         seen.counters = to_wire(counters.now);
         seen.gone = to_wire(counters.gone);
-        BlockBeats const beats = kernel().beats(block);
-        seen.beats = beats.seen;
+        // Of all that serve it together: the last one that was heard of.
+        auto youngest = std::chrono::nanoseconds::max();
+        seen.beats = 0;
+        for_each_server(place, [&](unsigned block) {
+            BlockBeats const beats = kernel().beats(block);
+            seen.beats += beats.seen;
+            youngest = std::min(youngest, std::chrono::nanoseconds(beats.age));
+        });
         seen.beat_age_ms = static_cast<std::uint64_t>(
-            std::chrono::duration_cast<std::chrono::milliseconds>(beats.age).count());
+            std::chrono::duration_cast<std::chrono::milliseconds>(youngest).count());
     }
     std::size_t bytes_of_place() const override {
         ChannelShape const& shape = leases_->shape();
@@ -53,9 +66,9 @@ class ServedBlocks final : public ServedItem {
         try {
             SharedFiles files;
             Attached const attached = describe(*leases_, *lent->memory, files);
-            return Loan{lent->block, attached, std::move(files)};
+            return Loan{lent->place, attached, std::move(files)};
         } catch (...) {
-            take_back(lent->block);
+            take_back(lent->place);
             throw;
         }
     }
@@ -65,12 +78,20 @@ class ServedBlocks final : public ServedItem {
     bool any_lent() const override { return leases_->count() != 0; }
     std::string why_full() const override {
         return fmt::format(
-            "all {} blocks of the kernel have clients, or are at the last requests of those that "
+            "all {} {} of the kernel have clients, or are at the last requests of those that "
             "went, or others' users have had all the memory there may be",
-            leases_->blocks()->channels());
+            leases_->places(), together() ? "places" : "blocks");
     }
 
    private:
+    // Whether all blocks serve each place.
+    [[nodiscard]] bool together() const { return leases_->served_by() == ServedBy::any_block; }
+    template <class Body>
+    void for_each_server(unsigned place, Body&& body) const {
+        if (!together()) return body(place);
+        for (unsigned block = 0; block < kernel().blocks(); ++block) body(block);
+    }
+
     [[nodiscard]] KernelSupervisor& kernel() const { return *leases_->kernel(); }
 
     std::string why_closed(KernelState state) const override {
@@ -97,7 +118,7 @@ class ServedBlocks final : public ServedItem {
 }  // namespace
 
 std::unique_ptr<ServedItem> serve_kernel(std::string name, std::shared_ptr<Leases> leases) {
-    return std::make_unique<ServedBlocks>(std::move(name), std::move(leases));
+    return std::make_unique<ServedPlaces>(std::move(name), std::move(leases));
 }
 
 }  // namespace carillon::detail

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/detail/host/leases.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/read_counters.hpp"
+#include "carillon/detail/protocol/pool_places.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -14,7 +18,7 @@ namespace {
 // of the next.
 constexpr Sequence between_leases = Sequence{1} << 21U;
 // What one user's clients leave is there for that user's only: so many channels' memory at most.
-constexpr std::size_t memories_of_a_block = 4;
+constexpr std::size_t memories_of_a_place = 4;
 
 // The kernel's options, looked at before memory is touched.
 unsigned checked_blocks(KernelOptions const& options) {
@@ -23,18 +27,44 @@ unsigned checked_blocks(KernelOptions const& options) {
     return blocks_of(options);
 }
 
+unsigned checked_places(SharedPool const& pool) {
+    if (pool.clients == 0 || pool.clients > most_pool_places) {
+        throw UsageError("PersistentKernel", fmt::format("SharedPool::clients is {}: 1 to {} are",
+                                                         pool.clients, most_pool_places));
+    }
+    return pool.clients;
+}
+
+// News are behind the lines of the places.
+std::size_t lease_bytes(unsigned places) { return (places + std::size_t{1}) * sizeof(LeaseLine); }
+
 }  // namespace
 
 Leases::Leases(Device const& device, KernelOptions const& options, ChannelShape const& shape,
                MessageTypes types)
+    : Leases(device, checked_blocks(options), ServedBy::one_block, blocks_of(options), shape,
+             std::move(types)) {}
+
+Leases::Leases(Device const& device, SharedPool const& pool, KernelOptions const& options,
+               ChannelShape const& shape, MessageTypes types)
+    : Leases(device, checked_places(pool), ServedBy::any_block, checked_blocks(options), shape,
+             std::move(types)) {}
+
+Leases::Leases(Device const& device, unsigned places, ServedBy served_by, unsigned blocks,
+               ChannelShape const& shape, MessageTypes types)
     : device_(device),
       shape_(shape),
       types_(std::move(types)),
-      blocks_(make_block_lines(device, checked_blocks(options))),
-      lines_(device.allocate(blocks_of(options) * sizeof(LeaseLine))),
-      status_(device.allocate_host(blocks_of(options) * sizeof(LeaseStatus))) {
+      served_by_(served_by),
+      places_(places),
+      blocks_(make_block_lines(device, blocks)),
+      lines_(device.allocate(lease_bytes(places))),
+      status_(device.allocate_host(std::size_t{places} *
+                                   (served_by == ServedBy::any_block ? blocks : 1) *
+                                   sizeof(LeaseStatus))) {
     LeaseTable const table = view(lines_.host_ptr(), status_.host_ptr());
-    for (unsigned i = 0; i < blocks_of(options); ++i) {
+    if (table.news != nullptr) news_.emplace(table.news, device.access(lines_));
+    for (unsigned i = 0; i < places; ++i) {
         slots_.push_back({Writer(table, i, HostCached(), device.access(lines_))});
         add_region(sharing_for(device));
     }
@@ -47,7 +77,21 @@ ChannelSharing Leases::sharing_for(Device const& device) {
 }
 
 LeaseTable Leases::view(void* lines, void* status) const {
-    return {static_cast<LeaseLine*>(lines), static_cast<LeaseStatus*>(status), shape_};
+    LeaseTable table{static_cast<LeaseLine*>(lines), static_cast<LeaseStatus*>(status), shape_};
+    if (served_by_ == ServedBy::any_block) {
+        table.servers = blocks_->channels();
+        table.news = &table.lines[places_].number;
+    }
+    return table;
+}
+
+void Leases::tell(Slot& slot, ChannelMemory const* begun) {
+    if (begun != nullptr) {
+        slot.writer.begin(begun->device_view());
+    } else {
+        slot.writer.end();
+    }
+    if (news_) news_->tell();
 }
 
 LeaseTable Leases::device_view() const { return view(lines_.device_ptr(), status_.device_ptr()); }
@@ -61,7 +105,7 @@ void Leases::collect() {
 }
 
 Leases::Region& Leases::add_region(ChannelSharing sharing) {
-    auto memory = std::make_shared<ChannelMemory>(device_, 1, shape_, 1, sharing);
+    auto memory = std::make_shared<ChannelMemory>(device_, 1, shape_, 1, sharing, served_by_);
     regions_.push_back(std::make_unique<Region>(Region{std::move(memory)}));
     return *regions_.back();
 }
@@ -75,7 +119,7 @@ Leases::Region* Leases::region_for(std::uint32_t user, ChannelSharing sharing) {
         if (!region->user) unused = region.get();
     }
     if (unused != nullptr) return unused;
-    if (regions_.size() >= memories_of_a_block * slots_.size()) return nullptr;
+    if (regions_.size() >= memories_of_a_place * slots_.size()) return nullptr;
     return &add_region(sharing);
 }
 
@@ -94,19 +138,19 @@ std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sha
     region->used = true;
     region->user = user;
     try {
-        slot->writer.begin(region->memory->device_view());
-    } catch (...) {  // memory that could not be flushed: the block may have heard of it
-        slot->writer.end();
+        tell(*slot, region->memory.get());
+    } catch (...) {  // memory that could not be flushed: a block may have heard of it
+        tell(*slot, nullptr);
         throw;
     }
     return Lent{static_cast<unsigned>(slot - slots_.begin()), region->memory};
 }
 
-void Leases::end(unsigned block) {
+void Leases::end(unsigned place) {
     std::lock_guard const lock(mutex_);
-    Slot& slot = slots_.at(block);
+    Slot& slot = slots_.at(place);
     if (slot.writer.leased()) slot.gone = with_gone(slot.gone, slot.region->memory->counters(0));
-    slot.writer.end();
+    tell(slot, nullptr);
     collect();
 }
 
@@ -116,22 +160,26 @@ bool Leases::any_ends() const {
         slots_, [](Slot const& slot) { return slot.region != nullptr && !slot.writer.leased(); });
 }
 
-Leases::Counters Leases::counters(unsigned block) const {
+Leases::Counters Leases::counters(unsigned place) const {
     std::lock_guard const lock(mutex_);
-    Slot const& slot = slots_.at(block);
+    Slot const& slot = slots_.at(place);
     if (!slot.writer.leased()) return {{}, slot.gone};
     return {slot.region->memory->counters(0), slot.gone};
 }
 
-void Leases::drained(unsigned block) {
+void Leases::drained(unsigned place) {
     std::lock_guard const lock(mutex_);
-    slots_.at(block).drained = true;
+    slots_.at(place).drained = true;
 }
 
-bool Leases::lent(unsigned block) const {
+bool Leases::lent(unsigned place) const {
     std::lock_guard const lock(mutex_);
-    Slot const& slot = slots_.at(block);
+    Slot const& slot = slots_.at(place);
     return slot.region != nullptr && !slot.writer.over();
+}
+
+bool Leases::outstanding(unsigned block) const {
+    return served_by_ == ServedBy::any_block ? count() != 0 : lent(block);
 }
 
 bool Leases::all_drained() const {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/machine/pause.hpp"
@@ -58,10 +59,16 @@ unsigned blocks_that_suit(Device const& device) {
 
 }  // namespace
 
+KernelOptions with_suiting_blocks(Device const& device, KernelOptions options) {
+    if (!options.blocks) options.blocks = std::max(1U, blocks_that_suit(device));
+    return options;
+}
+
 KernelOptions options_of_pool(Device const& device, Pool const& pool, KernelOptions options) {
     if (options.blocks) return options;
     std::uint32_t const stripes = pool.stripe == 0 ? 1 : options.capacity / pool.stripe;
-    options.blocks = std::max(1U, std::min(blocks_that_suit(device), stripes));
+    options = with_suiting_blocks(device, std::move(options));
+    options.blocks = std::max(1U, std::min(blocks_of(options), stripes));
     return options;
 }
 

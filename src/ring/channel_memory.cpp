@@ -78,12 +78,13 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
 }  // namespace
 
 ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                             Sequence first, ChannelSharing sharing)
+                             Sequence first, ChannelSharing sharing, ServedBy served_by)
     : channels_(channels),
       shape_(shape),
       sharing_(sharing),
+      served_by_(served_by),
       in_pairs_(device.info().memory_source != MemorySource::host &&
-                sharing != ChannelSharing::exported_from_host),
+                sharing != ChannelSharing::exported_from_host && served_by == ServedBy::one_block),
       first_((detail::check_first("ChannelMemory", first), first)),
       in_device_memory_(allocate_polled(device, bytes_in_device_memory(channels, shape), sharing)),
       in_host_memory_(allocate_answered(device, bytes_in_host_memory(channels, shape), sharing)) {
@@ -132,7 +133,7 @@ void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
 
 ChannelCounters ChannelMemory::counters(unsigned index) const {
     ChannelTable const table = host_view();
-    return detail::read_counters(table.channel(index).replies, *table.counters(index));
+    return detail::read_counters(table.channel(index).replies, *table.counters(index), served_by_);
 }
 
 ChannelTable ChannelMemory::host_view() const {

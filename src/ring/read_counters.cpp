@@ -30,9 +30,18 @@ Sequence last_answered(RingView const& replies, Sequence taken, std::uint32_t de
     return taken + there;
 }
 
+// The same of replies that come in any order: the last one ahead of the first that is not there. Of
+// many that nobody takes some are counted later.
+Sequence last_in_a_row(RingView const& replies, Sequence taken, std::uint32_t depth) {
+    constexpr std::uint32_t most = 4096;
+    std::uint32_t there = 0;
+    while (there < std::min(depth, most) && is_answered(replies, taken + there + 1)) ++there;
+    return taken + there;
+}
+
 }  // namespace
 
-ChannelCounters read_counters(RingView const& replies, CounterWords& words) {
+ChannelCounters read_counters(RingView const& replies, CounterWords& words, ServedBy served_by) {
     // In this order: no reply is taken whose request is not counted yet.
     Sequence const taken = CounterWords::load(words.taken);
     Sequence const submitted = CounterWords::load(words.submitted);
@@ -43,7 +52,10 @@ ChannelCounters read_counters(RingView const& replies, CounterWords& words) {
         std::clamp<std::int64_t>(under_way, 0, std::int64_t{replies.capacity}));
     counters.submitted = submitted - before;
     counters.taken = taken - before;
-    counters.answered = last_answered(replies, taken, counters.depth) - before;
+    bool const in_order = served_by == ServedBy::one_block;
+    counters.answered = (in_order ? last_answered(replies, taken, counters.depth)
+                                  : last_in_a_row(replies, taken, counters.depth)) -
+                        before;
     counters.stalls = CounterWords::load(words.stalls);
     counters.dropped = CounterWords::load(words.dropped);
     return counters;

@@ -26,8 +26,8 @@ class LeasesTest : public testing::Test {
     }
     // Its block leaves at once.
     void end(Leases::Lent const& lent) {
-        leases_.end(lent.block);
-        leave(lent.block);
+        leases_.end(lent.place);
+        leave(lent.place);
     }
     void leave(unsigned block) {
         LeaseReader<HostCached, HostMapped> const reader(leases_.device_view(), block);
@@ -68,18 +68,18 @@ TEST_F(LeasesTest, memoryThatAUserHasHadIsNeverAnothers) {
 TEST_F(LeasesTest, memoryThatItsBlockHasNotLeftIsNobodys) {
     auto const first = begin(1);
     ASSERT_TRUE(first);
-    leases().end(first->block);
+    leases().end(first->place);
     EXPECT_TRUE(leases().any_ends());
     EXPECT_FALSE(leases().all_drained());
     auto const second = begin(1);
     ASSERT_TRUE(second);
-    EXPECT_NE(second->block, first->block);
+    EXPECT_NE(second->place, first->place);
     EXPECT_NE(second->memory, first->memory);
     EXPECT_FALSE(begin(1));
-    leave(first->block);
+    leave(first->place);
     auto const third = begin(1);
     ASSERT_TRUE(third);
-    EXPECT_EQ(third->block, first->block);
+    EXPECT_EQ(third->place, first->place);
     EXPECT_EQ(third->memory, first->memory);
 }
 

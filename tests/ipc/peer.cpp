@@ -62,6 +62,54 @@ int call(Arguments const& arguments) {
     return 0;
 }
 
+// A row of requests at once, whose replies are taken from the last to the first.
+bool call_backwards(Counted& channel, std::uint64_t first) {
+    std::vector<Ticket> tickets;
+    for (std::uint64_t i = 0; i < 8; ++i) tickets.push_back(channel.submit({first + i}, long_enough));
+    bool right = true;
+    for (std::uint64_t i = tickets.size(); i-- > 0;) {
+        right = right && channel.wait(tickets[i], long_enough).twice == 2 * (first + i);
+    }
+    return right;
+}
+
+// PATH COUNT [wait]: so many calls, when it is told to, of a kernel any of whose blocks answers; and
+// as many requests in rows. 0: until it is killed.
+int call_any(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    say("attached");
+    if (arguments.size() > 2) (void)await_word();
+    std::uint64_t const count = std::stoull(arguments.at(1));
+    for (std::uint64_t i = 0; count == 0 || i < count; ++i) {
+        if (channel.call({i}, long_enough).twice != 2 * i) return 3;
+        if (i % 8 == 0 && !call_backwards(channel, 7 * i)) return 4;
+    }
+    say("right");
+    return 0;
+}
+
+// PATH: sends what there is room for, takes the replies when it is told to, and calls once more.
+int submit_and_take_later(Arguments const& arguments) {
+    Connection const owner(arguments.at(0), {.timeout = long_enough});
+    auto channel = owner.channel<Ask, Told>();
+    std::vector<Ticket> tickets;
+    while (auto const ticket = channel.try_submit({tickets.size()})) tickets.push_back(*ticket);
+    say("sent");
+    (void)await_word();
+    for (std::size_t i = 0; i < tickets.size(); ++i) {
+        if (channel.wait(tickets[i], long_enough).twice != 2 * i) return 3;
+    }
+    say("right");
+    try {
+        (void)channel.call({1}, long_enough);
+        say("answered");
+    } catch (StoppedError const& error) {
+        say(std::string("stopped: ") + error.what());
+    }
+    return 0;
+}
+
 // PATH: attaches, sends what there is room for, takes nothing, and waits.
 int leave_replies(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
@@ -341,6 +389,8 @@ int follow(Arguments const& arguments) {
 int main(int argc, char** argv) {
     std::map<std::string_view, int (*)(Arguments const&)> const roles{
         {"call", &call},
+        {"call-any", &call_any},
+        {"submit-and-take-later", &submit_and_take_later},
         {"leave-replies", &leave_replies},
         {"ask-twice", &ask_twice},
         {"want-others", &want_others},

@@ -33,6 +33,7 @@ struct LeasedEnd {
 };
 struct LeasedChannel : LeasedEnd<ChannelView> {
     CounterWords* counters;
+    ServedBy served_by;
 };
 
 // The end of an object may be of this process's own, or lent by another.

@@ -70,9 +70,9 @@ class alignas(64) ChannelTransport {
     ChannelTransport(LeasedChannel const& channel, Near near, Far far)
         : wait_(channel.wait),
           kernel_state_(&channel.lease->state_word()),
-          ends_(channel.view.requests, channel.view.replies, near, far, nullptr, channel.counters),
-          leased_replies_(channel.view.replies),
-          leased_counters_(channel.counters),
+          ends_(channel.view.requests, channel.view.replies, near, far, nullptr, channel.counters,
+                channel.served_by),
+          leased_{channel.view.replies, channel.counters, channel.served_by},
           peer_(channel.lease),
           asked_(channel.lease, [this] { return ends_.all_answered(); }) {}
 
@@ -148,11 +148,17 @@ class alignas(64) ChannelTransport {
     [[nodiscard]] std::uint32_t capacity() const { return ends_.capacity(); }
     [[nodiscard]] ChannelCounters counters() const {
         return memory_ ? memory_->counters(index_)
-                       : read_counters(*leased_replies_, *leased_counters_);
+                       : read_counters(leased_.replies, *leased_.counters, leased_.served_by);
     }
 
    private:
     using Ends = HostChannel<Request, Reply, Near, Far>;
+    // What is counted of.
+    struct Leased {
+        RingView replies;
+        CounterWords* counters;
+        ServedBy served_by;
+    };
 
     [[nodiscard]] static Ends make_ends(Device const& device, ChannelMemory const& memory,
                                         unsigned index, std::uint64_t* doorbell) {
@@ -173,8 +179,7 @@ class alignas(64) ChannelTransport {
     // What a call looks at ends with ends_.
     std::shared_ptr<ChannelMemory> memory_;  // none where the kernel is another process's
     unsigned index_ = 0;
-    std::optional<RingView> leased_replies_;  // of another process's kernel
-    CounterWords* leased_counters_ = nullptr;
+    Leased leased_{};  // of another process's kernel
     std::shared_ptr<ChannelPeer> peer_;
     mutable TakenOnce taken_;
     AnswersWatched asked_;  // goes first: it asks ends_

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/error.hpp"
@@ -20,13 +21,17 @@ template <class Request, class Reply, class Near, class Far>
 class HostChannel {
    public:
     // `doorbell`: where a block that watches many channels hears of a request; nullptr where it
-    // polls the ring itself. `counters`: where it counts; nullptr: where nobody looks.
+    // polls the ring itself. `counters`: where it counts; nullptr: where nobody looks. Of a channel
+    // that any block serves the credit of `requests` is counters->taken: a request whose reply has
+    // been taken was, too.
     HostChannel(RingView const& requests, RingView const& replies, Near near, Far far,
-                std::uint64_t* doorbell = nullptr, CounterWords* counters = nullptr)
+                std::uint64_t* doorbell = nullptr, CounterWords* counters = nullptr,
+                ServedBy served_by = ServedBy::one_block)
         : requests_(requests, far, near, TailDoorbell(doorbell)),
           counters_(counters == nullptr ? &own_counters_ : counters),
           replies_(replies, near, far),
-          kept_(requests.capacity) {
+          kept_(requests.capacity),
+          served_by_(served_by) {
         tell_submitted();
         tell_taken();
     }
@@ -87,11 +92,18 @@ class HostChannel {
         replies_.warm();
     }
 
-    // Whether the device has answered every request that was submitted; from any thread. It answers
-    // them in order, and the last reply stays where it is until another request has been submitted.
+    // Whether the device has answered every request that was submitted; from any thread. One block
+    // answers them in order, and the last reply stays where it is until another request has been
+    // submitted, as does one that was not taken.
     [[nodiscard]] bool all_answered() const {
         // Relaxed: it is compared with a tag, and needs no order with the line.
-        return replies_.holds(CounterWords::load(counters_->submitted));
+        Sequence const last = CounterWords::load(counters_->submitted);
+        if (served_by_ == ServedBy::any_block) {
+            for (Sequence i = CounterWords::load(counters_->taken) + 1; i < last; ++i) {
+                if (!replies_.holds(i)) return false;
+            }
+        }
+        return replies_.holds(last);
     }
 
     // The line in which the next reply will come.
@@ -223,6 +235,7 @@ class HostChannel {
     std::vector<Kept> kept_;
     Sequence stalled_ = 0;  // the last request that met a full ring
     CounterWords own_counters_{};
+    ServedBy served_by_;
 };
 
 }  // namespace carillon

@@ -21,13 +21,16 @@
 
 namespace carillon::detail {
 
-// Which client of another process has which block of a kernel, and by which memory. From any
-// thread.
+// Which client of another process has which place at a kernel, and by which memory: a block of its
+// own, or a place at all of them (SharedPool). From any thread.
 class Leases {
    public:
     // Throws UsageError for the options, and what Device::allocate throws.
     Leases(Device const& device, KernelOptions const& options, ChannelShape const& shape,
            MessageTypes types);
+    // The same for all blocks, as many as the options say, together.
+    Leases(Device const& device, SharedPool const& pool, KernelOptions const& options,
+           ChannelShape const& shape, MessageTypes types);
     Leases(Leases const&) = delete;
     Leases& operator=(Leases const&) = delete;
 
@@ -36,48 +39,56 @@ class Leases {
     [[nodiscard]] LeaseTable device_view() const;
     [[nodiscard]] MessageTypes const& types() const { return types_; }
     [[nodiscard]] ChannelShape const& shape() const { return shape_; }
+    [[nodiscard]] unsigned places() const { return static_cast<unsigned>(slots_.size()); }
+    [[nodiscard]] ServedBy served_by() const { return served_by_; }
     [[nodiscard]] Device const& device() const { return device_; }
 
     // The kernel that serves, once it runs.
     void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
     [[nodiscard]] std::shared_ptr<KernelSupervisor> const& kernel() const { return kernel_; }
 
-    // Lends a block that nobody has to a client of `user`: memory that another user's client has
-    // had is never lent, since it may be mapped there still. There is memory for each block from
-    // the beginning on; more is allocated beside the kernel. Nothing if every block is lent, or if
+    // Lends a place that nobody has to a client of `user`: memory that another user's client has
+    // had is never lent, since it may be mapped there still. There is memory for each place from
+    // the beginning on; more is allocated beside the kernel. Nothing if every place is lent, or if
     // other users have had too much memory. Throws what Device::allocate throws.
     struct Lent {
-        unsigned block;
+        unsigned place;
         std::shared_ptr<ChannelMemory> memory;
     };
     [[nodiscard]] std::optional<Lent> begin(std::uint32_t user, ChannelSharing sharing);
-    // Takes a block back; it is lent anew once it has left the memory. Throws VulkanError where
-    // that could not be told.
-    void end(unsigned block);
+    // Takes a place back; it is lent anew once all that serve it have left the memory. Throws
+    // VulkanError where that could not be told.
+    void end(unsigned place);
     // Where a client's rings are best: in the device's memory, if that has a descriptor.
     [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
-    // Whether a block is about to be free: its client has gone, and it is at that one's last
+    // Whether a place is about to be free: its client has gone, and a block is at that one's last
     // request.
     [[nodiscard]] bool any_ends() const;
     // Nothing more comes from its client: a drain does not wait for it.
-    void drained(unsigned block);
+    void drained(unsigned place);
 
-    // Whether a client has a block, or may have it in use still.
-    [[nodiscard]] bool lent(unsigned block) const;
-    // Whether no client awaits a reply, as far as is known: none has a block, or those that do have
+    // Whether a client has a place, or may have it in use still.
+    [[nodiscard]] bool lent(unsigned place) const;
+    // Whether a block has such a client, as far as is known.
+    [[nodiscard]] bool outstanding(unsigned block) const;
+    // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
     // said so.
     [[nodiscard]] bool all_drained() const;
-    // How many channels' memory there is, and how many blocks are lent.
+    // How many channels' memory there is, and how many places are lent.
     [[nodiscard]] std::size_t memories() const;
     [[nodiscard]] unsigned count() const;
-    // What the client that has a block counts, nothing where nobody has it; and those before it.
+    // What the client that has a place counts, nothing where nobody has it; and those before it.
     struct Counters {
         ChannelCounters now;
         ChannelCounters gone;
     };
-    [[nodiscard]] Counters counters(unsigned block) const;
+    [[nodiscard]] Counters counters(unsigned place) const;
 
    private:
+    // `blocks`: how many serve each place, or there is a place for each.
+    Leases(Device const& device, unsigned places, ServedBy served_by, unsigned blocks,
+           ChannelShape const& shape, MessageTypes types);
+
     using Writer = LeaseWriter<HostCached, HostMapped>;
     struct Region {
         std::shared_ptr<ChannelMemory> memory;
@@ -86,13 +97,15 @@ class Leases {
     };
     struct Slot {
         Writer writer;
-        Region* region = nullptr;  // that the block may be at
+        Region* region = nullptr;  // that a block may be at
         bool drained = false;
         ChannelCounters gone{};
     };
 
     [[nodiscard]] LeaseTable view(void* lines, void* status) const;
-    // Blocks that have left their memory give it back.
+    // Begins the lease of a place that is laid out, or ends it, and tells of it.
+    void tell(Slot& slot, ChannelMemory const* begun);
+    // Places whose memory all have left give it back.
     void collect();
     // One that is not used, or nullptr where there are as many as may be.
     [[nodiscard]] Region* region_for(std::uint32_t user, ChannelSharing sharing);
@@ -101,12 +114,15 @@ class Leases {
     Device device_;
     ChannelShape shape_;
     MessageTypes types_;
+    ServedBy served_by_;
+    unsigned places_;
     std::shared_ptr<ChannelMemory> blocks_;
-    Memory lines_;
+    Memory lines_;  // and behind them the news of them
     Memory status_;
     mutable std::mutex mutex_;
     std::vector<std::unique_ptr<Region>> regions_;
-    std::vector<Slot> slots_;  // of each block
+    std::vector<Slot> slots_;  // of each place
+    std::optional<LeaseNewsWriter<HostMapped>> news_;
     Sequence next_first_ = 1;
     std::shared_ptr<KernelSupervisor> kernel_;
 };

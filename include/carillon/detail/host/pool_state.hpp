@@ -27,7 +27,8 @@ struct alignas(64) ClientRecord {
     std::atomic<Sequence> claimed_before = 0;  // ProducerRecord::end, before it does
 };
 
-// The options with a number of blocks, where they say none: what suits the device.
+// The options with a number of blocks, where they say none: what suits the device, and a pool.
+[[nodiscard]] KernelOptions with_suiting_blocks(Device const& device, KernelOptions options);
 [[nodiscard]] KernelOptions options_of_pool(Device const& device, Pool const& pool,
                                             KernelOptions options);
 

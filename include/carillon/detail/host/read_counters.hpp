@@ -2,6 +2,7 @@
 #pragma once
 
 #include "carillon/counters.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 
@@ -9,8 +10,10 @@ namespace carillon::detail {
 
 // What has gone through the channel with this ring of replies, in host memory, and these words:
 // from any thread, and from any process that has that memory. Of a client that writes garbage
-// there it is garbage; a few lines are looked at, whatever they say.
-[[nodiscard]] ChannelCounters read_counters(RingView const& replies, CounterWords& words);
+// there it is garbage; a bounded number of lines is looked at, whatever they say. Where any block
+// serves, `answered` are those ahead of the first that is not, which replies behind it may be.
+[[nodiscard]] ChannelCounters read_counters(RingView const& replies, CounterWords& words,
+                                            ServedBy served_by = ServedBy::one_block);
 
 // Both together, as when the client of the second has gone: what was under way is dropped then.
 [[nodiscard]] ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone);

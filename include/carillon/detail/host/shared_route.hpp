@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that reach a block from another process.
+// Requests that reach blocks from other processes.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,12 @@
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/lease_body.hpp"
 #include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/kernel/shared_pool_body.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
@@ -21,47 +23,29 @@
 namespace carillon::detail {
 inline namespace CARILLON_TOOLCHAIN {
 
-// A Server may outlive the kernel: it has what it needs in common with it.
+// What both ways have in common. A Server may outlive the kernel: it has what it needs in common
+// with it.
 template <class Handler>
-class Route<Handler, SharedChannels> {
-    using Messages = MessagesOf<Handler>;
-    using Request = typename Messages::Request;
-    using Reply = typename Messages::Reply;
-
+class LeasedRoute {
    public:
-    using Client = ChannelClient<Messages>;
-
-    Route(Device const& device, SharedChannels const& /*requests*/, KernelOptions const& options)
-        : leases_(std::make_shared<Leases>(device, options,
-                                           ChannelShape::of<Request, Reply>(options.capacity),
-                                           MessageTypes::of<Messages>())) {}
+    using Client = ChannelClient<MessagesOf<Handler>>;
 
     // Moved, not assigned.
-    Route(Route&&) noexcept = default;
-    Route& operator=(Route&&) = delete;
-    Route(Route const&) = delete;
-    Route& operator=(Route const&) = delete;
-    ~Route() {
+    LeasedRoute(LeasedRoute&&) noexcept = default;
+    LeasedRoute& operator=(LeasedRoute&&) = delete;
+    LeasedRoute(LeasedRoute const&) = delete;
+    LeasedRoute& operator=(LeasedRoute const&) = delete;
+    ~LeasedRoute() {
         if (leases_ && leases_->kernel()) leases_->kernel()->end();
     }
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return leases_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
-    [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
+    // `options` as they were made, with the number of blocks.
+    [[nodiscard]] KernelOptions with_blocks(KernelOptions options) const {
+        options.blocks = blocks()->channels();
         return options;
     }
-
-    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handler const& handler) const {
-        using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
-        constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
-        return launch(
-            device, LaunchShape{blocks_of(options), threads},
-            Body{leases_->blocks()->device_view(), leases_->device_view(),
-                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                 device.oversubscribed(blocks_of(options)), blocks_of(options) >= many_blocks});
-    }
-
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,
                  std::shared_ptr<KernelSupervisor> kernel) {
         leases_->own(std::move(kernel));
@@ -69,10 +53,67 @@ class Route<Handler, SharedChannels> {
 
     [[nodiscard]] std::shared_ptr<Leases> const& leases() const { return leases_; }
     [[nodiscard]] bool all_answered() const { return leases_->all_drained(); }
-    [[nodiscard]] bool outstanding(unsigned block) const { return leases_->lent(block); }
+    [[nodiscard]] bool outstanding(unsigned block) const { return leases_->outstanding(block); }
+
+   protected:
+    using Request = typename MessagesOf<Handler>::Request;
+    using Reply = typename MessagesOf<Handler>::Reply;
+
+    explicit LeasedRoute(std::shared_ptr<Leases> leases) : leases_(std::move(leases)) {}
+
+    [[nodiscard]] static ChannelShape shape(KernelOptions const& options) {
+        return ChannelShape::of<Request, Reply>(options.capacity);
+    }
+    [[nodiscard]] static MessageTypes types() { return MessageTypes::of<MessagesOf<Handler>>(); }
 
    private:
     std::shared_ptr<Leases> leases_;
+};
+
+template <class Handler>
+class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
+    using Base = LeasedRoute<Handler>;
+    using Request = typename Base::Request;
+    using Reply = typename Base::Reply;
+
+   public:
+    Route(Device const& device, SharedChannels const& /*requests*/, KernelOptions const& options)
+        : Base(std::make_shared<Leases>(device, options, Base::shape(options), Base::types())) {}
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handler const& handler) const {
+        using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
+        constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
+        unsigned const blocks = blocks_of(options);
+        return launch(
+            device, LaunchShape{blocks, threads},
+            Body{this->blocks()->device_view(), this->leases()->device_view(),
+                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                 device.oversubscribed(blocks), blocks >= many_blocks});
+    }
+};
+
+template <class Handler>
+class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
+    using Base = LeasedRoute<Handler>;
+    using Request = typename Base::Request;
+    using Reply = typename Base::Reply;
+
+   public:
+    Route(Device const& device, SharedPool const& pool, KernelOptions const& options)
+        : Base(std::make_shared<Leases>(device, pool, with_suiting_blocks(device, options),
+                                        Base::shape(options), Base::types())) {}
+
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      Handler const& handler) const {
+        using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
+        unsigned const blocks = blocks_of(options);
+        Leases const& leases = *this->leases();
+        return launch(device, LaunchShape{blocks, threads_of<Handler>()},
+                      Body{this->blocks()->device_view(), leases.device_view(), leases.places(),
+                           FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                           device.oversubscribed(blocks), blocks >= many_blocks});
+    }
 };
 
 }  // namespace CARILLON_TOOLCHAIN

@@ -67,6 +67,10 @@ struct ChannelLocation {
 // How many channels one block can watch: 64 doorbells are what a warp reads with one load.
 inline constexpr unsigned doorbells_per_block = 64;
 
+// Who takes a channel's requests. Where it is whichever block is free, their replies come in any
+// order (pool_places.hpp).
+enum class ServedBy : std::uint8_t { one_block, any_block };
+
 // How large the rings of a channel are.
 struct ChannelShape {
     std::uint32_t capacity;           // slots, each way

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the owner of a kernel lends a block's attention: which channel it serves now. Channels that
-// clients of other processes have come and go while the kernel runs, each in memory of its own;
-// what says which one a block serves is in memory that no client has.
+// How the owner of a kernel lends its attention: which channel a block, or each of the blocks that
+// share places (pool_places.hpp), serves now. Channels that clients of other processes have come and
+// go while the kernel runs, each in memory of its own; what says which ones are served is in memory
+// that no client has.
 //
 //   owner: lay the channel out, empty; its place into the line; then an odd number
 //   block: sees the number, serves that channel
 //   owner: the next number, which is even: nobody has it
-//   block: stops serving, and says that it has seen that number; only then the memory is used anew
+//   block: stops serving, and says that it has seen that number; only then, when all that serve it
+//          have said so, the memory is used anew
 #pragma once
 
 #include <cstddef>
@@ -27,6 +29,9 @@ struct alignas(64) LeaseLine {
     std::uint64_t in_host_memory;
     Sequence first;
     std::uint64_t in_pairs;  // or 0
+    // Where several blocks serve it: the number of the last request that one of them has taken. The
+    // owner writes it with the place, they do while the number is odd.
+    Sequence taken;
 };
 
 // In host memory; the block writes, the owner reads.
@@ -34,23 +39,31 @@ struct alignas(64) LeaseStatus {
     std::uint64_t free;  // the last even number that it has seen: it serves nobody before
 };
 
-// Of all blocks, as one side sees them, and the shape of every channel. Trivially copyable.
+// All that is lent, as one side sees it, and the shape of every channel. Trivially copyable.
 struct LeaseTable {
-    LeaseLine* lines;
-    LeaseStatus* status;
+    LeaseLine* lines;     // of each place
+    LeaseStatus* status;  // of each place, of each block that serves it
     ChannelShape shape;
+    std::uint32_t servers = 1;  // how many blocks serve a place
+    // Where blocks look at all lines only when some number may be another: a word that is another
+    // value then. In device memory; the owner writes.
+    std::uint64_t* news = nullptr;
+
+    [[nodiscard]] CARILLON_HD LeaseStatus* status_of(unsigned place, unsigned server) const {
+        return status + std::size_t{place} * servers + server;
+    }
 };
 
 [[nodiscard]] CARILLON_HD constexpr bool is_leased(std::uint64_t number) { return number % 2 != 0; }
 
-// A block's end.
+// The end of a block, which of those that serve the place is number `server`.
 template <class Near, class Far>
 class LeaseReader {
    public:
-    CARILLON_HD LeaseReader(LeaseTable const& table, unsigned block, Near near = Near(),
-                            Far far = Far())
-        : line_(table.lines + block),
-          status_(table.status + block),
+    CARILLON_HD LeaseReader(LeaseTable const& table, unsigned place, Near near = Near(),
+                            Far far = Far(), unsigned server = 0)
+        : line_(table.lines + place),
+          status_(table.status_of(place, server)),
           shape_(table.shape),
           near_(near),
           far_(far) {}
@@ -74,6 +87,9 @@ class LeaseReader {
                 word(line_->in_pairs) != 0};
     }
 
+    // Which request of it was taken last, by whichever block: for claims (pool_places.hpp).
+    [[nodiscard]] CARILLON_HD Sequence* taken() const { return &line_->taken; }
+
     // T3, pairs with T4: whatever the block has written into the channel comes before, lest it be
     // found in what the memory is used for next.
     CARILLON_POLICY_CODE
@@ -85,44 +101,53 @@ class LeaseReader {
     }
 
    private:
-    LeaseLine const* line_;
+    LeaseLine* line_;
     LeaseStatus* status_;
     ChannelShape shape_;
     Near near_;
     Far far_;
 };
 
-// The owner's end of a block's line: one thread at a time.
+// The owner's end of a place's line: one thread at a time.
 template <class Near, class Far>
 class LeaseWriter {
    public:
-    LeaseWriter(LeaseTable const& table, unsigned block, Near near, Far far)
-        : line_(table.lines + block), status_(table.status + block), near_(near), far_(far) {}
+    LeaseWriter(LeaseTable const& table, unsigned place, Near near, Far far)
+        : line_(table.lines + place),
+          status_(table.status_of(place, 0)),
+          servers_(table.servers),
+          near_(near),
+          far_(far) {}
 
-    // Lends the block to a channel that is laid out: `place` at the device's addresses. Only when
-    // the lease before is over().
+    // Lends it to a channel that is laid out: `place` at the device's addresses. Only when the
+    // lease before is over().
     // T1, pairs with T2: the place, and the channel's empty rings, come before the number.
     void begin(ChannelTable const& place) {
         far_.store_word(&line_->in_device_memory, to_word(place.in_device_memory));
         far_.store_word(&line_->in_host_memory, to_word(place.in_host_memory));
         far_.store_word(&line_->first, place.first);
         far_.store_word(&line_->in_pairs, place.in_pairs ? 1 : 0);
+        far_.store_word(&line_->taken, place.first - 1);
         far_.commit(line_, sizeof(*line_));
         far_.release();
         tell(number_ + 1);
     }
-    // Takes the block back. It may be at a request still, until the lease is over().
+    // Takes it back. A block may be at a request of it still, until the lease is over().
     void end() {
         if (is_leased(number_)) tell(number_ + 1);
     }
 
-    // Whether somebody has the block.
+    // Whether somebody has it.
     [[nodiscard]] bool leased() const { return is_leased(number_); }
-    // Whether nobody has it, and the block touches the memory of none before.
-    // T4, pairs with T3: an acquire, without which what the block wrote last could come after what
+    // Whether nobody has it, and no block touches the memory of any before.
+    // T4, pairs with T3: an acquire, without which what a block wrote last could come after what
     // the memory is made for the next.
     [[nodiscard]] bool over() const {
-        return !leased() && near_.load_word(&status_->free) == number_;
+        if (leased()) return false;
+        for (std::uint32_t i = 0; i < servers_; ++i) {
+            if (near_.load_word(&status_[i].free) != number_) return false;
+        }
+        return true;
     }
 
    private:
@@ -137,9 +162,31 @@ class LeaseWriter {
 
     LeaseLine* line_;
     LeaseStatus const* status_;
+    std::uint32_t servers_;
     Near near_;
     Far far_;
     std::uint64_t number_ = 0;
+};
+
+// The owner's end of LeaseTable::news.
+template <class Far>
+class LeaseNewsWriter {
+   public:
+    LeaseNewsWriter(std::uint64_t* word, Far far) : word_(word), far_(far) {}
+
+    // Some number is another.
+    // T5, pairs with T6: the number comes before the news of it, or a block would look at the
+    // lines too early, and not again.
+    void tell() {
+        far_.release();
+        far_.store_word(word_, ++count_);
+        far_.commit(word_, sizeof(*word_));
+    }
+
+   private:
+    std::uint64_t* word_;
+    Far far_;
+    std::uint64_t count_ = 0;
 };
 
 }  // namespace carillon

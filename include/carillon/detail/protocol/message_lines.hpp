@@ -108,6 +108,12 @@ template <class T, NearAccess Near>
     }
 }
 
+// A tag of what load_message() has always loaded.
+template <class T>
+[[nodiscard]] CARILLON_HD constexpr Tag tag_in_sight(Packed<T> const& message) {
+    return lines_in(message)[awaited_line<T>].quads[0].tag();
+}
+
 // How many messages one thread loads at once where they come in a row: what fits into its
 // registers.
 template <class T, class Answer = T>

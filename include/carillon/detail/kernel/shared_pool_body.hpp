@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel whose blocks serve all clients of other processes together.
+#pragma once
+
+#include <new>
+#include <type_traits>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/channel_bodies.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/program.hpp"
+#include "carillon/detail/kernel/serve.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/protocol/pool_places.hpp"
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon::detail {
+
+template <class Handler, class Request, class Reply>
+struct SharedPoolBody {
+    ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
+    LeaseTable leases;
+    unsigned places;  // of the leases
+    Handler handler;
+    BlockLimits limits;
+    bool oversubscribed;
+    bool many;  // reply_far()
+
+    CARILLON_HD void operator()(unsigned block) const {
+        using Far = ReplyFar<Handler>;
+        using Places = PoolPlaces<Request, Reply, DeviceNear, Far, DeviceFar>;
+        using Taken = typename Places::Taken;
+        using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
+        Threads const threads;
+        Room<Places> own_room;
+        // The first thread's alone. On a GPU it would take local memory of every thread there is.
+        auto* const clients = reinterpret_cast<Places*>(block::shared(own_room).bytes);
+        if (is_leader(threads)) {
+            ::new (clients)
+                Places(leases, places, block, DeviceNear(), reply_far<Handler>(many), DeviceFar());
+        }
+        auto control = limits.control(blocks.channel(block), DeviceClock(oversubscribed));
+        Handler own = handler;
+        auto const take = [&](Taken& taken) { return clients->try_take(taken); };
+        auto const handle = [&](Taken const& taken) -> Reply {
+            return own(unpack<Request>(taken.message));
+        };
+        auto const answer = [&](Taken const& taken, Reply const& reply) {
+            clients->answer(taken, pack<Reply>(reply, 0), out_of_line_of<Handler>());
+            return true;
+        };
+        serve_by_turns<Taken>(control, threads, take, handle, answer);
+    }
+
+   private:
+    template <class Places>
+    struct Room {
+        alignas(Places) unsigned char bytes[sizeof(Places)];
+    };
+};
+// One thread's loads of a long message would take more registers than many threads leave each.
+template <class Handler, class Request, class Reply>
+inline constexpr unsigned most_threads_of<SharedPoolBody<Handler, Request, Reply>> =
+    threads_of<Handler>() == 1 ? 0 : threads_of<Handler>();
+
+}  // namespace carillon::detail

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels of clients of other processes that all blocks of a pool serve: whichever is free takes
+// the next request, of whichever client.
+//
+// A channel is that of one client, in memory of its own (lease.hpp), with the two rings that any
+// has. Request n is taken by the block that moves the lease's word `taken`, which no client has,
+// from n - 1 to n; its reply goes to slot n of the replies. So replies come in any order, and each
+// is where the client looks for it.
+//
+//     client: request n into its slot               block: all tags are n? then taken: n - 1 -> n
+//     client: polls slot n of the replies           the one that did it: handler; reply n
+//
+// No credit goes either way. A client sends request n only when it has taken reply n - capacity
+// (HostChannel); so the slots of both are free again then, and a block needs no room for a reply.
+// One that does not keep to that spoils its own messages, and nobody waits for it: a block looks
+// at a slot and goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/access/access.hpp"
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/protocol/message_lines.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
+
+namespace carillon {
+
+// How many clients a pool may have in other processes.
+inline constexpr unsigned most_pool_places = 64;
+
+// A request that a block has taken, and where its reply goes.
+template <class Request>
+struct PoolRequest {
+    Packed<Request> message;
+    Line* reply;
+    Tag number;
+    Tag previous;  // of what is in the reply's slot
+};
+
+// A block's end of all places, for one thread. Far: how it touches the replies. `sweeps_per_look`:
+// how often it looks what is lent.
+template <class Request, class Reply, ClaimAccess Near, FarAccess Far, FarAccess StatusFar = Far,
+          std::uint32_t sweeps_per_look = 16>
+class PoolPlaces {
+   public:
+    using Taken = PoolRequest<Request>;
+
+    CARILLON_HD PoolPlaces(LeaseTable const& leases, unsigned places, unsigned block,
+                           Near near = Near(), Far far = Far(), StatusFar status_far = StatusFar())
+        : leases_(leases),
+          places_(places),
+          block_(block),
+          near_(near),
+          far_(far),
+          status_far_(status_far) {
+        for (unsigned i = 0; i < most_pool_places; ++i) seen_[i] = 0;
+    }
+
+    // Takes a request of the next client that has one; or returns false at once where it found
+    // none. It looks at each client once, and begins behind the one that it served last.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_take(Taken& taken) {
+        bool const look = sweeps_++ % sweeps_per_look == 0;
+        if (look) look_at_leases();
+        for (std::uint32_t i = 0; i < served_; ++i) {
+            Channel& channel = channels_[turn_];
+            turn_ = turn_ + 1 < served_ ? turn_ + 1 : 0;
+            if (try_take(channel, taken, look)) return true;
+        }
+        return false;
+    }
+
+    // P1, pairs with C1: what the reply refers to is complete before it, if `data` says so; and it
+    // leaves now (H2), as its client waits.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void answer(Taken const& taken, Packed<Reply> const& reply, OutOfLine data) const {
+        if (data == OutOfLine::written) far_.release();
+        detail::store_message<Reply>(far_, taken.reply, with_tag(reply, taken.number),
+                                     taken.previous);
+        far_.commit(taken.reply, sizeof(Packed<Reply>));
+    }
+
+   private:
+    // Of one client.
+    struct Channel {
+        Sequence next;  // the request that this block awaits; others may have taken it
+        Line* slot;     // where it will be
+        Sequence* taken;
+        RingSlots requests;
+        RingSlots replies;
+        std::uint32_t place;
+    };
+
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool try_take(Channel& channel, Taken& taken, bool keep) {
+        Packed<Request> message;
+        Tag const awaited = tag_of(channel.next);
+        if (!detail::load_message<Request>(near_, channel.slot, awaited, message)) [[likely]] {
+            // Others are so far ahead that the slot has a later request.
+            Tag const there = detail::tag_in_sight<Request>(message);
+            if (static_cast<std::int32_t>(there - awaited) > 0) [[unlikely]]
+                move(channel, near_.load_word(channel.taken) + 1);
+            if (keep) detail::keep_message<Request>(near_, message);
+            return false;
+        }
+        // U1: all of the message has been loaded before it is claimed, since the claim depends on
+        // its tags. Once another block has claimed it the client may write there again, and what
+        // was loaded may be mixed; but then the claim fails.
+        Sequence const before = near_.compare_exchange(channel.taken, channel.next - 1,
+                                                       channel.next);
+        bool const mine = before == channel.next - 1;
+        if (mine) {
+            taken.message = message;
+            taken.reply = channel.replies.slot(channel.next);
+            taken.number = awaited;
+            taken.previous = tag_of(channel.next - channel.replies.capacity);
+        }
+        move(channel, mine ? channel.next + 1 : before + 1);
+        return mine;
+    }
+
+    CARILLON_HD static void move(Channel& channel, Sequence next) {
+        channel.next = next;
+        channel.slot = channel.requests.slot(next);
+    }
+
+    // T6, pairs with T5: the numbers are loaded behind the news of them.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void look_at_leases() {
+        std::uint64_t const news = near_.load_word(leases_.news);
+        if (news == news_) [[likely]]
+            return;
+        news_ = news;
+        CARILLON_SELDOM
+        for (unsigned place = 0; place < places_; ++place) {
+            LeaseReader<Near, StatusFar> const lease(leases_, place, near_, status_far_, block_);
+            std::uint64_t const number = lease.number();
+            if (number == seen_[place]) continue;
+            seen_[place] = number;
+            if (is_leased(number)) {
+                add(place, lease);
+            } else {
+                remove(place);
+                lease.report_free(number);
+            }
+        }
+    }
+
+    CARILLON_POLICY_CODE
+    template <class Lease>
+    CARILLON_HD void add(unsigned place, Lease const& lease) {
+        ChannelView const view = lease.place().channel(0);
+        Channel channel{0, nullptr, lease.taken(), view.requests, view.replies, place};
+        move(channel, near_.load_word(channel.taken) + 1);
+        channels_[served_++] = channel;
+    }
+
+    CARILLON_HD void remove(unsigned place) {
+        for (std::uint32_t i = 0; i < served_; ++i) {
+            if (channels_[i].place != place) continue;
+            channels_[i] = channels_[--served_];
+            if (turn_ >= served_) turn_ = 0;
+            return;
+        }
+    }
+
+    LeaseTable leases_;
+    unsigned places_;
+    unsigned block_;
+    Near near_;
+    Far far_;
+    StatusFar status_far_;
+    std::uint32_t sweeps_ = 0;
+    std::uint32_t served_ = 0;  // how many are lent, as far as is known
+    std::uint32_t turn_ = 0;    // whose turn it is
+    std::uint64_t news_ = 0;
+    std::uint64_t seen_[most_pool_places];  // each place's last number
+    Channel channels_[most_pool_places];    // those that are lent
+};
+
+}  // namespace carillon
