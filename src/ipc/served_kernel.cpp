@@ -30,9 +30,8 @@ class ServedPlaces final : public ServedItem {
     BlockActivity activity(unsigned place) const override {
         bool const lent = leases_->lent(place);
         BlockActivity best = BlockActivity::ended;
-        for_each_server(place, [&](unsigned block) {
-            best = std::min(best, kernel().activity(block, lent));
-        });
+        for_each_server(
+            place, [&](unsigned block) { best = std::min(best, kernel().activity(block, lent)); });
         return best;
     }
     bool emulated() const override { return leases_->device().info().emulated; }

@@ -62,7 +62,9 @@ Leases::Leases(Device const& device, unsigned places, ServedBy served_by, unsign
       status_(device.allocate_host(std::size_t{places} *
                                    (served_by == ServedBy::any_block ? blocks : 1) *
                                    sizeof(LeaseStatus))) {
-    LeaseTable const table = view(lines_.host_ptr(), status_.host_ptr());
+    if (served_by == ServedBy::any_block) claims_ = device.allocate(places * sizeof(LeaseClaim));
+    LeaseTable const table =
+        view(lines_.host_ptr(), status_.host_ptr(), claims_ ? claims_->host_ptr() : nullptr);
     if (table.news != nullptr) news_.emplace(table.news, device.access(lines_));
     for (unsigned i = 0; i < places; ++i) {
         slots_.push_back({Writer(table, i, HostCached(), device.access(lines_))});
@@ -76,11 +78,12 @@ ChannelSharing Leases::sharing_for(Device const& device) {
     return others_can_map ? ChannelSharing::exported : ChannelSharing::exported_from_host;
 }
 
-LeaseTable Leases::view(void* lines, void* status) const {
+LeaseTable Leases::view(void* lines, void* status, void* claims) const {
     LeaseTable table{static_cast<LeaseLine*>(lines), static_cast<LeaseStatus*>(status), shape_};
     if (served_by_ == ServedBy::any_block) {
         table.servers = blocks_->channels();
         table.news = &table.lines[places_].number;
+        table.claims = static_cast<LeaseClaim*>(claims);
     }
     return table;
 }
@@ -94,7 +97,10 @@ void Leases::tell(Slot& slot, ChannelMemory const* begun) {
     if (news_) news_->tell();
 }
 
-LeaseTable Leases::device_view() const { return view(lines_.device_ptr(), status_.device_ptr()); }
+LeaseTable Leases::device_view() const {
+    return view(lines_.device_ptr(), status_.device_ptr(),
+                claims_ ? claims_->device_ptr() : nullptr);
+}
 
 void Leases::collect() {
     for (Slot& slot : slots_) {

@@ -51,7 +51,7 @@ TEST_P(PoolsTest, anotherProcessIsAnsweredByAnyBlock) {
 }
 
 // So many attach, and then all call at once.
-void expect_clients_at_once(std::string const& path, unsigned clients, unsigned calls) {
+void expect_all_right(std::string const& path, unsigned clients, unsigned calls) {
     std::vector<Process> all;
     for (unsigned i = 0; i < clients; ++i) {
         all.emplace_back(Process({"call-any", path, std::to_string(calls), "wait"}));
@@ -64,19 +64,19 @@ void expect_clients_at_once(std::string const& path, unsigned clients, unsigned 
 TEST_P(PoolsTest, moreClientsThanBlocks) {
     auto const owned = kernel(2, 5);
     Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 5, 200);
+    expect_all_right(path(), 5, 200);
 }
 
 TEST_P(PoolsTest, sixtyFourAtOnceShareTwoBlocks) {
     auto const owned = kernel(2, 64);
     Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 64, 20);
+    expect_all_right(path(), 64, 20);
 }
 
 TEST_P(PoolsTest, oneBlockServesSeveral) {
     auto const owned = kernel(1, 3);
     Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 3, 200);
+    expect_all_right(path(), 3, 200);
 }
 
 TEST_P(PoolsTest, messagesOfSeveralLines) {
@@ -91,7 +91,7 @@ TEST_P(PoolsTest, messagesOfSeveralLines) {
 TEST_P(PoolsTest, handlerOfAWholeWarp) {
     auto const owned = kernel<WarpHandler>(2, 3);
     Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 3, 200);
+    expect_all_right(path(), 3, 200);
 }
 
 TEST_P(PoolsTest, commandsOfATableAndWhatIsRefused) {
@@ -185,7 +185,7 @@ TEST_P(PoolsTest, blocksAreChosenWhereNoneAreSaid) {
                                                               {.idle = IdlePolicy::park()});
     EXPECT_GE(owned.blocks(), 1U);
     Server const server = owned.serve(path());
-    expect_clients_at_once(path(), 2, 100);
+    expect_all_right(path(), 2, 100);
 }
 
 TEST(SharedPoolTest, hasOneTo64Places) {

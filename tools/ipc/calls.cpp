@@ -7,14 +7,14 @@
 #include "ipc/checked_client.hpp"
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
+#include "ipc/shared_kernel.hpp"
 #include "measure/turns.hpp"
 
 namespace carillon::tool {
 namespace {
 
-KernelOptions of_blocks(unsigned blocks) {
+KernelOptions limited() {
     KernelOptions options;
-    options.blocks = blocks;
     options.lifetime = std::chrono::minutes(10);  // whatever happens
     return options;
 }
@@ -22,8 +22,8 @@ KernelOptions of_blocks(unsigned blocks) {
 // A client in another process.
 class Caller {
    public:
-    Caller(std::filesystem::path const& path, std::uint64_t number)
-        : child_(start_peer({.role = "caller", .path = path, .number = number})) {
+    Caller(std::filesystem::path const& path, std::uint64_t number, Blocks blocks)
+        : child_(start_peer({.role = "caller", .path = path, .number = number, .blocks = blocks})) {
         child_.expect("attached");
     }
 
@@ -51,21 +51,17 @@ void warm_up(Caller& caller, std::uint32_t calls) {
     caller.await();
 }
 
-}  // namespace
-
-std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions const& options,
-                                           Progress const& progress) {
-    // As many blocks each: what a block does, and how a client waits, may depend on that.
-    constexpr unsigned blocks = 2;
-    PersistentKernel<IpcHandler> own(device, of_blocks(blocks));
-    PersistentKernel<IpcHandler, SharedChannels> const shared(device, of_blocks(blocks));
+// `own`: a client of a kernel that this process commands itself, which is as the shared one.
+template <class Client>
+std::vector<LatencySummary> time_beside(Client& own, SharedKernel const& shared,
+                                        IpcOptions const& options, Progress const& progress) {
     SocketFolder const folder;
     Server const server = shared.serve(folder.socket());
     Connection const connection = connect(folder.socket(), {.timeout = patience});
     auto channel = connection.channel<IpcHandler>();
-    CheckedClient in_process(own.channel(), 1);
-    CheckedClient connected(channel, 2);
-    Caller other(folder.socket(), 3);
+    CheckedClient in_process(own, 1, options.blocks);
+    CheckedClient connected(channel, 2, options.blocks);
+    Caller other(folder.socket(), 3, options.blocks);
 
     std::uint32_t const calls = options.calls / options.rounds;
     Samples samples[3];
@@ -86,13 +82,34 @@ std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions cons
             summarize("other-process", samples[2])};
 }
 
+}  // namespace
+
+std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions const& options,
+                                           Progress const& progress) {
+    // As many clients, and blocks, each: what a block does, and how a client waits, may depend on
+    // that.
+    constexpr unsigned clients = 2;
+    KernelOptions kernel_options = limited();
+    SharedKernel const shared(device, kernel_options, options.blocks, clients);
+    if (options.blocks == Blocks::shared) {
+        PersistentKernel<IpcHandler, Pool> const own(device, Pool{}, kernel_options);
+        auto client = own.client();
+        return time_beside(client, shared, options, progress);
+    }
+    kernel_options.blocks = clients;
+    PersistentKernel<IpcHandler> own(device, kernel_options);
+    return time_beside(own.channel(), shared, options, progress);
+}
+
 std::vector<LatencySummary> time_ipc_clients(Device const& device, IpcOptions const& options,
                                              Progress const& progress) {
-    PersistentKernel<IpcHandler, SharedChannels> const kernel(device, of_blocks(options.clients));
+    SharedKernel const kernel(device, limited(), options.blocks, options.clients);
     SocketFolder const folder;
     Server const server = kernel.serve(folder.socket());
     std::vector<Caller> callers;
-    for (unsigned i = 0; i < options.clients; ++i) callers.emplace_back(folder.socket(), i);
+    for (unsigned i = 0; i < options.clients; ++i) {
+        callers.emplace_back(folder.socket(), i, options.blocks);
+    }
 
     std::uint32_t const calls = options.calls / options.rounds;
     for (Caller& each : callers) warm_up(each, calls / 10 + 1);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device source: nvcc compiles it where there is one.
 #include <carillon/carillon.hpp>
 #include <random>
 #include <thread>
@@ -7,7 +6,7 @@
 
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
-#include "kernels/ipc.hpp"
+#include "ipc/shared_kernel.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -22,8 +21,10 @@ constexpr unsigned early_of = 4;
 // The owner, and its clients in other processes, which check each reply and say what is wrong.
 class Clients {
    public:
-    explicit Clients(Device const& device)
-        : kernel_(device, options()), server_(kernel_.serve(folder_.socket())) {}
+    Clients(Device const& device, Blocks blocks)
+        : blocks_(blocks),
+          kernel_(device, options(), blocks, processes),
+          server_(kernel_.serve(folder_.socket())) {}
 
     void start_all() {
         while (clients_.size() < processes) {
@@ -81,7 +82,6 @@ class Clients {
 
     static KernelOptions options() {
         KernelOptions options;
-        options.blocks = processes;
         options.idle = IdlePolicy::park();
         return options;
     }
@@ -90,8 +90,10 @@ class Clients {
     }
     // It attaches when it is told to.
     [[nodiscard]] Client start() {
-        Client client{start_peer(
-            {.role = "client", .path = folder_.socket(), .number = ++started_ & 0xffffU})};
+        Client client{start_peer({.role = "client",
+                                  .path = folder_.socket(),
+                                  .number = ++started_ & 0xffffU,
+                                  .blocks = blocks_})};
         client.child.expect("ready");
         return client;
     }
@@ -137,7 +139,8 @@ class Clients {
     }
 
     SocketFolder folder_;
-    PersistentKernel<IpcHandler, SharedChannels> kernel_;
+    Blocks blocks_;
+    SharedKernel kernel_;
     Server server_;
     std::vector<Client> clients_;
     std::vector<Client> waiting_;
@@ -196,7 +199,7 @@ void kill_one(Clients& clients, Fate& fate, ClientKills& result) {
 
 ClientKills kill_clients(Device const& device, IpcOptions const& options,
                          Progress const& progress) {
-    Clients clients(device);
+    Clients clients(device, options.blocks);
     clients.start_all();
     (void)clients.end_all();
     ClientKills result;

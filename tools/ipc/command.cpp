@@ -34,12 +34,15 @@ class IpcCommand final : public Command {
             .add_option("--owner-kills", options_.owner_kills,
                         "how often the process that owns the kernel is killed")
             ->check(CLI::Range(0U, 100'000'000U));
+        command_line.add_flag("--pool", pool_,
+                              "all blocks for all clients (SharedPool), instead of one for each");
         command_line.add_option("--seed", options_.seed,
                                 "of the moments of kills; without it another each time");
         add_options_of_peers(command_line);
     }
 
     void run() override {
+        options_.blocks = peer_.blocks = pool_ ? Blocks::shared : Blocks::one_each;
         if (!peer_.role.empty()) {
             peer_.device = common_.selector();
             return run_peer(peer_);
@@ -64,6 +67,7 @@ class IpcCommand final : public Command {
 
     CommonOptions common_;
     IpcOptions options_;
+    bool pool_ = false;
     Peer peer_;
 };
 

@@ -39,6 +39,7 @@ IpcReport run_ipc(Device const& device, IpcOptions const& options, Progress cons
     IpcReport report;
     report.seed = options.seed;
     report.client_count = options.clients;
+    report.blocks = options.blocks;
     report.calls = time_ipc_calls(device, options, stage(0));
     report.clients = time_ipc_clients(device, options, stage(1));
     for (bool const host_memory : {false, true}) {

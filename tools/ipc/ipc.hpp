@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "ipc/shared_kernel.hpp"
 #include "measure/latency.hpp"
 #include "measure/progress.hpp"
 
@@ -26,6 +27,7 @@ struct IpcOptions {
     std::uint32_t owner_kills = 0;
     std::uint64_t seed = 0;           // of the moments of kills
     std::string device = "emulated";  // for owners in processes of their own
+    Blocks blocks = Blocks::one_each;
 };
 
 // What one client's calls take while others do something.
@@ -90,6 +92,7 @@ struct IpcReport {
     OwnerKills owner_kills;
     std::uint64_t seed = 0;
     unsigned client_count = 0;
+    Blocks blocks = Blocks::one_each;
 };
 
 // The whole. Throws whatever the library throws, and Error for a wrong reply; what goes wrong with

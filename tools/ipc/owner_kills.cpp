@@ -47,6 +47,7 @@ class Owners {
         Child owner = start_peer({.role = "owner",
                                   .path = folder_.socket(),
                                   .number = ledger_clients,
+                                  .blocks = options_.blocks,
                                   .device = options_.device});
         owner.expect("serving");
         while (clients_.size() < ledger_clients) clients_.push_back(start_client());
@@ -74,8 +75,10 @@ class Owners {
 
    private:
     [[nodiscard]] Child start_client() {
-        return start_peer(
-            {.role = "ledger", .path = folder_.socket(), .number = ++started_ & 0xffffU});
+        return start_peer({.role = "ledger",
+                           .path = folder_.socket(),
+                           .number = ++started_ & 0xffffU,
+                           .blocks = options_.blocks});
     }
 
     IpcOptions const& options_;

@@ -33,7 +33,7 @@ Connection attach_to(Peer const& peer) {
 void run_caller(Peer const& peer, Talk& orders) {
     Connection const owner = attach_to(peer);
     auto channel = owner.channel<IpcHandler>();
-    CheckedClient client(channel, peer.number);
+    CheckedClient client(channel, peer.number, peer.blocks);
     orders.say("attached");
     std::map<std::string, Samples> samples;
     for (;;) {
@@ -58,7 +58,7 @@ void run_visit(Peer const& peer, Talk& orders) {
     (void)orders.line(longest_idle);
     Connection const owner = attach_to(peer);
     auto channel = owner.channel<IpcHandler>();
-    (void)CheckedClient(channel, peer.number).call();
+    (void)CheckedClient(channel, peer.number, peer.blocks).call();
     orders.say("attached");
     (void)orders.line(longest_idle);
 }
@@ -69,7 +69,7 @@ void run_client(Peer const& peer, Talk& orders) {
     (void)orders.line(longest_idle);
     Connection const owner = attach_to(peer);
     auto channel = owner.channel<IpcHandler>();
-    CheckedClient client(channel, peer.number);
+    CheckedClient client(channel, peer.number, peer.blocks);
     (void)client.call();
     orders.say("attached");
     for (;;) {
@@ -102,11 +102,13 @@ Connection await_owner(Peer const& peer) {
 bool run_ledger_at_one(Peer const& peer, Talk& orders) {
     Connection const owner = await_owner(peer);
     auto channel = owner.channel<IpcHandler>();
-    CheckedClient client(channel, peer.number);
+    CheckedClient client(channel, peer.number, peer.blocks);
     try {
         (void)client.call();
-        // Nothing that was sent to the owner before is served by this one.
-        if (client.count() != 1) throw Error("ipc", "a new owner has served requests before");
+        // Nothing that was sent to the owner before is served by this one: of a block that it has
+        // to itself.
+        if (peer.blocks == Blocks::one_each && client.count() != 1)
+            throw Error("ipc", "a new owner has served requests before");
         orders.say("attached");
         while (!orders.heard()) {
             for (unsigned i = 0; i < bursts_between_orders; ++i) client.burst(burst);
@@ -135,6 +137,7 @@ std::vector<std::string> arguments_of(Peer const& peer) {
                                        peer.path.string(), "--number", std::to_string(peer.number),
                                        "--device",         peer.device};
     if (peer.host_memory) arguments.emplace_back("--host-memory");
+    if (peer.blocks == Blocks::shared) arguments.emplace_back("--pool");
     return arguments;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ipc/child.hpp"
+#include "ipc/shared_kernel.hpp"
 
 namespace carillon::tool {
 
@@ -22,9 +23,10 @@ struct Peer {
     // of, and tells when it had it.
     std::string role;
     std::filesystem::path path;  // of the socket
-    std::uint64_t number = 0;    // of a client; of an owner how many blocks it has
+    std::uint64_t number = 0;    // of a client; of an owner how many clients it may have
     bool host_memory = false;
-    std::string device = "emulated";  // of an owner
+    Blocks blocks = Blocks::one_each;  // of the kernel
+    std::string device = "emulated";   // of an owner
 };
 
 // The arguments by which this program becomes that.

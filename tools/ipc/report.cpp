@@ -15,6 +15,10 @@ double ratio(LatencySummary const& of, LatencySummary const& over) {
 
 double microseconds(double nanoseconds) { return nanoseconds / 1000; }
 
+char const* kernel(Blocks blocks) {
+    return blocks == Blocks::shared ? "SharedPool" : "SharedChannels";
+}
+
 char const* rings(IpcStall const& stall) { return stall.host_memory ? "host" : "device"; }
 
 nlohmann::json to_json(IpcHeld const& held) {
@@ -122,6 +126,7 @@ nlohmann::json to_json(IpcReport const& report) {
     nlohmann::json json{{"results", rows},
                         {"call_over_in_process", ratio(report.calls.at(2), report.calls.at(0))},
                         {"clients", report.client_count},
+                        {"kernel", kernel(report.blocks)},
                         {"clients_over_1", ratio(report.clients.at(1), report.clients.at(0))},
                         {"seed", report.seed}};
     if (report.buffers.why_no_cuda_ipc.empty()) {
@@ -147,13 +152,14 @@ std::string ipc_text(IpcReport const& report) {
     rows.insert(rows.end(), report.clients.begin(), report.clients.end());
     return fmt::format(
         "calls, 48 bytes each way, from this process, by a connection to itself, and from another "
-        "process; and of one other process, and of {} at once\n{}"
+        "process; and of one other process, and of {} at once; the kernel is one of {}\n{}"
         "other process over in process, p50: {:.3f}; {} clients over one: {:.3f}\n{}{}"
         "seed {}\n{}{}",
-        report.client_count, latency_table(rows), ratio(report.calls.at(2), report.calls.at(0)),
-        report.client_count, ratio(report.clients.at(1), report.clients.at(0)),
-        stalls_table(report.stalls), buffers_text(report.buffers), report.seed,
-        kills_text(report.client_kills), kills_text(report.owner_kills));
+        report.client_count, kernel(report.blocks), latency_table(rows),
+        ratio(report.calls.at(2), report.calls.at(0)), report.client_count,
+        ratio(report.clients.at(1), report.clients.at(0)), stalls_table(report.stalls),
+        buffers_text(report.buffers), report.seed, kills_text(report.client_kills),
+        kills_text(report.owner_kills));
 }
 
 void require_sound(IpcReport const& report) {

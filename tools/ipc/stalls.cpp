@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device source: nvcc compiles it where there is one.
 #include <array>
 #include <atomic>
 #include <carillon/carillon.hpp>
@@ -9,6 +8,7 @@
 #include "ipc/checked_client.hpp"
 #include "ipc/ipc.hpp"
 #include "ipc/peer.hpp"
+#include "ipc/shared_kernel.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -21,8 +21,9 @@ constexpr std::size_t phases = 4;
 // A thread that calls all the time, and keeps what each call took by what went on meanwhile.
 class RestlessClient {
    public:
-    explicit RestlessClient(std::filesystem::path const& path)
-        : connection_(connect(path, {.timeout = patience})),
+    RestlessClient(std::filesystem::path const& path, Blocks blocks)
+        : blocks_(blocks),
+          connection_(connect(path, {.timeout = patience})),
           channel_(connection_.channel<IpcRequest, IpcReply>()),
           thread_([this](std::stop_token const& stop) { run(stop); }) {}
 
@@ -45,7 +46,7 @@ class RestlessClient {
    private:
     void run(std::stop_token const& stop) {
         try {
-            CheckedClient client(channel_, 1);
+            CheckedClient client(channel_, 1, blocks_);
             std::uint32_t seen = entered_;
             while (!stop.stop_requested()) {
                 Phase const before = phase_;
@@ -60,6 +61,7 @@ class RestlessClient {
         }
     }
 
+    Blocks blocks_;
     Connection connection_;
     Channel<IpcRequest, IpcReply> channel_;
     std::atomic<Phase> phase_ = Phase::unwatched;
@@ -91,16 +93,16 @@ void visit_once(RestlessClient& client, Peer const& visitor) {
 
 IpcStall measure_ipc_stall(Device const& device, IpcOptions const& options, bool host_memory,
                            Progress const& progress) {
-    KernelOptions kernel_options;
-    kernel_options.blocks = 2;
-    PersistentKernel<IpcHandler, SharedChannels> const kernel(device, kernel_options);
+    SharedKernel const kernel(device, {}, options.blocks, 2);
     SocketFolder const folder;
     Server const server = kernel.serve(folder.socket());
-    RestlessClient client(folder.socket());
+    RestlessClient client(folder.socket(), options.blocks);
     for (std::uint32_t i = 0; i < options.visits; ++i) {
-        visit_once(
-            client,
-            {.role = "visit", .path = folder.socket(), .number = 2, .host_memory = host_memory});
+        visit_once(client, {.role = "visit",
+                            .path = folder.socket(),
+                            .number = 2,
+                            .host_memory = host_memory,
+                            .blocks = options.blocks});
         progress(static_cast<double>(i + 1) / options.visits);
     }
     std::array<Samples, phases>& samples = client.end();

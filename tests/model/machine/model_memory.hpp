@@ -41,7 +41,7 @@ enum class QuadIs { one_access, two_accesses };
 struct Addresses {
     static constexpr std::size_t max_lines = 8;
     Line lines[max_lines]{};
-    alignas(128) Word words[64]{};
+    alignas(256) Word words[64]{};
 };
 
 class ModelMemory {

@@ -71,9 +71,10 @@ class MortalCpu : public RelacyCpu<WholeQuads> {
     }
 };
 
-class ClaimingGpu : public RelacyGpu<WholeQuads> {
+template <class Access>
+class ClaimingGpuOn : public RelacyGpu<Access> {
    public:
-    explicit ClaimingGpu(ModelMemory& memory) : RelacyGpu(memory), memory_(&memory) {}
+    explicit ClaimingGpuOn(ModelMemory& memory) : RelacyGpu<Access>(memory), memory_(&memory) {}
     [[nodiscard]] Word fetch_add(Word* to, Word addend) const {
         return memory_->at(to).fetch_add(addend, rl::mo_relaxed, RL_INFO);
     }
@@ -85,6 +86,7 @@ class ClaimingGpu : public RelacyGpu<WholeQuads> {
    private:
     ModelMemory* memory_;
 };
+using ClaimingGpu = ClaimingGpuOn<WholeQuads>;
 
 static_assert(CpuClaims<SharingCpu> && CpuMappedStores<MortalCpu> && GpuClaims<ClaimingGpu>);
 

@@ -102,7 +102,7 @@ class Leases {
         ChannelCounters gone{};
     };
 
-    [[nodiscard]] LeaseTable view(void* lines, void* status) const;
+    [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;
     // Begins the lease of a place that is laid out, or ends it, and tells of it.
     void tell(Slot& slot, ChannelMemory const* begun);
     // Places whose memory all have left give it back.
@@ -119,6 +119,7 @@ class Leases {
     std::shared_ptr<ChannelMemory> blocks_;
     Memory lines_;  // and behind them the news of them
     Memory status_;
+    std::optional<Memory> claims_;
     mutable std::mutex mutex_;
     std::vector<std::unique_ptr<Region>> regions_;
     std::vector<Slot> slots_;  // of each place

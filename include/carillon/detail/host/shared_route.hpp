@@ -85,11 +85,10 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
         using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
         constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
         unsigned const blocks = blocks_of(options);
-        return launch(
-            device, LaunchShape{blocks, threads},
-            Body{this->blocks()->device_view(), this->leases()->device_view(),
-                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                 device.oversubscribed(blocks), blocks >= many_blocks});
+        return launch(device, LaunchShape{blocks, threads},
+                      Body{this->blocks()->device_view(), this->leases()->device_view(),
+                           FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                           device.oversubscribed(blocks), blocks >= many_blocks});
     }
 };
 

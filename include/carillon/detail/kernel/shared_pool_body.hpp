@@ -32,7 +32,7 @@ struct SharedPoolBody {
 
     CARILLON_HD void operator()(unsigned block) const {
         using Far = ReplyFar<Handler>;
-        using Places = PoolPlaces<Request, Reply, DeviceNear, Far, DeviceFar>;
+        using Places = PoolPlaces<Request, Reply, DeviceNear, Far>;
         using Taken = typename Places::Taken;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         Threads const threads;
@@ -40,8 +40,7 @@ struct SharedPoolBody {
         // The first thread's alone. On a GPU it would take local memory of every thread there is.
         auto* const clients = reinterpret_cast<Places*>(block::shared(own_room).bytes);
         if (is_leader(threads)) {
-            ::new (clients)
-                Places(leases, places, block, DeviceNear(), reply_far<Handler>(many), DeviceFar());
+            ::new (clients) Places(leases, places, block, DeviceNear(), reply_far<Handler>(many));
         }
         auto control = limits.control(blocks.channel(block), DeviceClock(oversubscribed));
         Handler own = handler;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the owner of a kernel lends its attention: which channel a block, or each of the blocks that
-// share places (pool_places.hpp), serves now. Channels that clients of other processes have come and
-// go while the kernel runs, each in memory of its own; what says which ones are served is in memory
-// that no client has.
+// share places (pool_places.hpp), serves now. Channels that clients of other processes have come
+// and go while the kernel runs, each in memory of its own; what says which ones are served is in
+// memory that no client has.
 //
 //   owner: lay the channel out, empty; its place into the line; then an odd number
 //   block: sees the number, serves that channel
@@ -29,9 +29,13 @@ struct alignas(64) LeaseLine {
     std::uint64_t in_host_memory;
     Sequence first;
     std::uint64_t in_pairs;  // or 0
-    // Where several blocks serve it: the number of the last request that one of them has taken. The
-    // owner writes it with the place, they do while the number is odd.
-    Sequence taken;
+};
+
+// In device memory, of a place that several blocks serve. The owner writes it before the number,
+// they do while that is odd. Alone in an atom: on memory that is not coherent a flush of its
+// neighbours would undo what the blocks have written.
+struct alignas(256) LeaseClaim {
+    Sequence taken;  // the number of the last request that one of them has taken
 };
 
 // In host memory; the block writes, the owner reads.
@@ -48,6 +52,7 @@ struct LeaseTable {
     // Where blocks look at all lines only when some number may be another: a word that is another
     // value then. In device memory; the owner writes.
     std::uint64_t* news = nullptr;
+    LeaseClaim* claims = nullptr;  // of each place that several blocks serve
 
     [[nodiscard]] CARILLON_HD LeaseStatus* status_of(unsigned place, unsigned server) const {
         return status + std::size_t{place} * servers + server;
@@ -64,6 +69,7 @@ class LeaseReader {
                             Far far = Far(), unsigned server = 0)
         : line_(table.lines + place),
           status_(table.status_of(place, server)),
+          claim_(table.claims == nullptr ? nullptr : table.claims + place),
           shape_(table.shape),
           near_(near),
           far_(far) {}
@@ -88,7 +94,7 @@ class LeaseReader {
     }
 
     // Which request of it was taken last, by whichever block: for claims (pool_places.hpp).
-    [[nodiscard]] CARILLON_HD Sequence* taken() const { return &line_->taken; }
+    [[nodiscard]] CARILLON_HD Sequence* taken() const { return &claim_->taken; }
 
     // T3, pairs with T4: whatever the block has written into the channel comes before, lest it be
     // found in what the memory is used for next.
@@ -101,8 +107,9 @@ class LeaseReader {
     }
 
    private:
-    LeaseLine* line_;
+    LeaseLine const* line_;
     LeaseStatus* status_;
+    LeaseClaim* claim_;
     ChannelShape shape_;
     Near near_;
     Far far_;
@@ -115,6 +122,7 @@ class LeaseWriter {
     LeaseWriter(LeaseTable const& table, unsigned place, Near near, Far far)
         : line_(table.lines + place),
           status_(table.status_of(place, 0)),
+          claim_(table.claims == nullptr ? nullptr : table.claims + place),
           servers_(table.servers),
           near_(near),
           far_(far) {}
@@ -127,8 +135,11 @@ class LeaseWriter {
         far_.store_word(&line_->in_host_memory, to_word(place.in_host_memory));
         far_.store_word(&line_->first, place.first);
         far_.store_word(&line_->in_pairs, place.in_pairs ? 1 : 0);
-        far_.store_word(&line_->taken, place.first - 1);
         far_.commit(line_, sizeof(*line_));
+        if (claim_ != nullptr) {
+            far_.store_word(&claim_->taken, place.first - 1);
+            far_.commit(claim_, sizeof(*claim_));
+        }
         far_.release();
         tell(number_ + 1);
     }
@@ -162,6 +173,7 @@ class LeaseWriter {
 
     LeaseLine* line_;
     LeaseStatus const* status_;
+    LeaseClaim* claim_;
     std::uint32_t servers_;
     Near near_;
     Far far_;

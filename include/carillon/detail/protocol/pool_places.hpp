@@ -14,6 +14,10 @@
 // (HostChannel); so the slots of both are free again then, and a block needs no room for a reply.
 // One that does not keep to that spoils its own messages, and nobody waits for it: a block looks
 // at a slot and goes on.
+//
+// Blocks that looked at all clients in turn would do so in step, and each client would wait for
+// half a turn (on a GPU 8 clients took twice as long as one). So each client is *home* to as many
+// blocks as any, and a block looks at strangers now and then: whom its own have no time for.
 #pragma once
 
 #include <cstddef>
@@ -41,34 +45,42 @@ struct PoolRequest {
     Tag previous;  // of what is in the reply's slot
 };
 
-// A block's end of all places, for one thread. Far: how it touches the replies. `sweeps_per_look`:
-// how often it looks what is lent.
-template <class Request, class Reply, ClaimAccess Near, FarAccess Far, FarAccess StatusFar = Far,
-          std::uint32_t sweeps_per_look = 16>
+// How often a block looks: once in so many sweeps at a client that is not at home, and at what is
+// lent. Powers of two; tests have others.
+struct PoolSweeps {
+    std::uint32_t per_stranger = 16;
+    std::uint32_t per_look = 16;
+};
+
+// A block's end of all places, for one thread.
+template <class Request, class Reply, ClaimAccess Near, FarAccess Far, PoolSweeps sweeps = PoolSweeps{}>
 class PoolPlaces {
    public:
     using Taken = PoolRequest<Request>;
 
     CARILLON_HD PoolPlaces(LeaseTable const& leases, unsigned places, unsigned block,
-                           Near near = Near(), Far far = Far(), StatusFar status_far = StatusFar())
-        : leases_(leases),
-          places_(places),
-          block_(block),
-          near_(near),
-          far_(far),
-          status_far_(status_far) {
+                           Near near = Near(), Far far = Far())
+        : leases_(leases), places_(places), block_(block), near_(near), far_(far) {
         for (unsigned i = 0; i < most_pool_places; ++i) seen_[i] = 0;
     }
 
-    // Takes a request of the next client that has one; or returns false at once where it found
-    // none. It looks at each client once, and begins behind the one that it served last.
+    // Takes a request of a client that has one; or returns false at once where it found none. It
+    // looks at each that is at home once, and begins behind the one that it served last; before
+    // that now and then at a stranger, the next one each time.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_take(Taken& taken) {
-        bool const look = sweeps_++ % sweeps_per_look == 0;
+        std::uint32_t const sweep = sweeps_++;
+        bool const look = sweep % sweeps.per_look == 0;
         if (look) look_at_leases();
-        for (std::uint32_t i = 0; i < served_; ++i) {
-            Channel& channel = channels_[turn_];
-            turn_ = turn_ + 1 < served_ ? turn_ + 1 : 0;
+        if (homes_ < served_ && sweep % sweeps.per_stranger == 0) {
+            do stranger_ = stranger_ + 1 < served_ ? stranger_ + 1 : 0;
+            while (stranger_ % leases_.servers == first_home_);
+            if (try_take(channels_[stranger_], taken, look)) return true;
+        }
+        for (std::uint32_t i = 0; i < homes_; ++i) {
+            Channel& channel = channels_[home_];
+            home_ += leases_.servers;
+            if (home_ >= served_) home_ = first_home_;
             if (try_take(channel, taken, look)) return true;
         }
         return false;
@@ -110,8 +122,8 @@ class PoolPlaces {
         // U1: all of the message has been loaded before it is claimed, since the claim depends on
         // its tags. Once another block has claimed it the client may write there again, and what
         // was loaded may be mixed; but then the claim fails.
-        Sequence const before = near_.compare_exchange(channel.taken, channel.next - 1,
-                                                       channel.next);
+        Sequence const before =
+            near_.compare_exchange(channel.taken, channel.next - 1, channel.next);
         bool const mine = before == channel.next - 1;
         if (mine) {
             taken.message = message;
@@ -137,7 +149,7 @@ class PoolPlaces {
         news_ = news;
         CARILLON_SELDOM
         for (unsigned place = 0; place < places_; ++place) {
-            LeaseReader<Near, StatusFar> const lease(leases_, place, near_, status_far_, block_);
+            LeaseReader<Near, Far> const lease(leases_, place, near_, far_, block_);
             std::uint64_t const number = lease.number();
             if (number == seen_[place]) continue;
             seen_[place] = number;
@@ -148,6 +160,7 @@ class PoolPlaces {
                 lease.report_free(number);
             }
         }
+        find_homes();
     }
 
     CARILLON_POLICY_CODE
@@ -156,16 +169,27 @@ class PoolPlaces {
         ChannelView const view = lease.place().channel(0);
         Channel channel{0, nullptr, lease.taken(), view.requests, view.replies, place};
         move(channel, near_.load_word(channel.taken) + 1);
-        channels_[served_++] = channel;
+        // In the order of places, so that all blocks agree whose home is where.
+        std::uint32_t at = served_++;
+        for (; at != 0 && channels_[at - 1].place > place; --at) channels_[at] = channels_[at - 1];
+        channels_[at] = channel;
     }
 
     CARILLON_HD void remove(unsigned place) {
+        std::uint32_t kept = 0;
         for (std::uint32_t i = 0; i < served_; ++i) {
-            if (channels_[i].place != place) continue;
-            channels_[i] = channels_[--served_];
-            if (turn_ >= served_) turn_ = 0;
-            return;
+            if (channels_[i].place != place) channels_[kept++] = channels_[i];
         }
+        served_ = kept;
+    }
+
+    // Of fewer clients than blocks each is home to several, of more each block has several.
+    CARILLON_HD void find_homes() {
+        first_home_ =
+            served_ == 0 ? 0 : block_ % (served_ < leases_.servers ? served_ : leases_.servers);
+        homes_ = served_ == 0 ? 0 : 1 + (served_ - 1 - first_home_) / leases_.servers;
+        home_ = first_home_;
+        stranger_ = first_home_;
     }
 
     LeaseTable leases_;
@@ -173,10 +197,12 @@ class PoolPlaces {
     unsigned block_;
     Near near_;
     Far far_;
-    StatusFar status_far_;
     std::uint32_t sweeps_ = 0;
-    std::uint32_t served_ = 0;  // how many are lent, as far as is known
-    std::uint32_t turn_ = 0;    // whose turn it is
+    std::uint32_t served_ = 0;      // how many are lent, as far as is known
+    std::uint32_t homes_ = 0;       // how many of them are at home here,
+    std::uint32_t first_home_ = 0;  // the first one, every leases_.servers-th from there,
+    std::uint32_t home_ = 0;        // and whose turn it is
+    std::uint32_t stranger_ = 0;    // that was looked at last
     std::uint64_t news_ = 0;
     std::uint64_t seen_[most_pool_places];  // each place's last number
     Channel channels_[most_pool_places];    // those that are lent

@@ -62,7 +62,7 @@ struct RingSlots {
     std::uint32_t capacity;
     std::uint32_t lines_and_shift;  // a GPU would load 16 bits of a kernel's parameter, and wait
 
-    RingSlots() = default;  // not set
+    RingSlots() = default;                       // not set
     CARILLON_HD RingSlots(RingView const& view)  // NOLINT: a part of it
         : slots(view.slots),
           capacity(view.capacity),

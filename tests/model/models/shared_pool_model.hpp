@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of another process with a HostChannel and two blocks that share its requests, as
+// Relacy's threads. Its lease has begun (lease_model.hpp has how).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "carillon/detail/host/host_channel.hpp"
+#include "carillon/detail/protocol/pool_places.hpp"
+#include "model/machine/machines.hpp"
+#include "model/machine/relacy.hpp"
+#include "model/models/mpmc_ring_model.hpp"
+#include "model/models/ring_model.hpp"
+
+namespace carillon::test {
+
+// M: the host's policies, and what a quad is. Gpu: the blocks'.
+template <class M, class Gpu>
+class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu>, 3> {
+   public:
+    static constexpr unsigned depth_limit = 100000;
+    static constexpr std::uint32_t capacity = 2;
+    static constexpr std::uint32_t calls = 3;
+    // Over all executions of a search: blocks that were too late for a request.
+    inline static std::uint64_t served_by_second = 0;
+
+    void before() {
+        // What the owner has written.
+        Word* const lines = memory_.words();
+        auto* const lease = reinterpret_cast<LeaseLine*>(lines);
+        lease->number = 1;
+        lease->in_device_memory = reinterpret_cast<Word>(requests().slots);
+        lease->in_host_memory = reinterpret_cast<Word>(replies().slots);
+        lease->first = first;
+        lease->in_pairs = 0;
+        lines[news_at] = 1;
+        lines[taken_at] = first - 1;
+        format_ring(requests());
+        format_ring(replies());
+        memory_.begin(2 * capacity, words);
+    }
+
+    void thread(unsigned index) { index == 0 ? command() : serve(index); }
+
+   private:
+    using HostNear = typename M::HostNear;
+    using HostFar = typename M::HostFar;
+    using DeviceNear = BasicDeviceNear<Gpu>;
+    using DeviceFar = BasicDeviceFar<Gpu>;
+    static constexpr Sequence first = (Sequence{1} << 32) - 1;
+    // A lease's line, the news, the credit that the client returns, what was taken.
+    static constexpr unsigned news_at = sizeof(LeaseLine) / sizeof(Word);
+    static constexpr unsigned taken_at = sizeof(LeaseClaim) / sizeof(Word);
+    static constexpr unsigned words = taken_at + 1;
+    static_assert(news_at + 2 <= taken_at);
+
+    // What a client counts is its own.
+    struct NearWithCounters : HostNear {
+        explicit NearWithCounters(HostNear const& near, CounterWords* own)
+            : HostNear(near), counters(own) {}
+        CounterWords* counters;
+
+        [[nodiscard]] Word load_word(Word const* from) const {
+            if (from == &counters->taken) return counters->taken;
+            return HostNear::load_word(from);
+        }
+    };
+
+    [[nodiscard]] RingView requests() { return {memory_.lines(), &unused_, capacity, first}; }
+    [[nodiscard]] RingView replies() {
+        return {memory_.lines() + capacity, memory_.words() + news_at + 1, capacity, first};
+    }
+
+    void command() {
+        CounterWords counters = no_counts(first);
+        RingView asked = requests();
+        asked.credit = &counters.taken;
+        HostFar const far = M::template make<HostFar>(memory_);
+        HostChannel<Message, Message, NearWithCounters, HostFar> channel(
+            asked, replies(), NearWithCounters(M::template make<HostNear>(memory_), &counters), far,
+            nullptr, &counters, ServedBy::any_block);
+        std::uint32_t submitted = 0;
+        for (std::uint32_t answered = 0; answered != calls;) {
+            if (submitted != calls) {
+                asked_.at(submitted)(RL_INFO) = submitted;
+                while (channel.try_submit(Message::make(submitted), OutOfLine::written)) {
+                    if (++submitted == calls) break;
+                    asked_.at(submitted)(RL_INFO) = submitted;
+                }
+            }
+            Packed<Message> reply;
+            if (!channel.try_take(first + answered, reply)) {
+                rl::yield(1, RL_INFO);
+                continue;
+            }
+            RL_ASSERT(unpack<Message>(reply) == Message::make(100 + answered));
+            RL_ASSERT(told_.at(answered)(RL_INFO).load() == 100 + answered);
+            ++answered;
+        }
+        RL_ASSERT(channel.all_answered());
+    }
+
+    void serve(unsigned block) {
+        Gpu const gpu(memory_);
+        LeaseTable const table{reinterpret_cast<LeaseLine*>(memory_.words()),
+                               nullptr,
+                               ChannelShape{capacity},
+                               2,
+                               memory_.words() + news_at,
+                               reinterpret_cast<LeaseClaim*>(memory_.words() + taken_at)};
+        PoolPlaces<Message, Message, DeviceNear, DeviceFar, PoolSweeps{2, 1024}> clients(
+            table, 1, block - 1, DeviceNear(gpu), DeviceFar(gpu));
+        while (served_ != calls) {
+            PoolRequest<Message> taken;
+            if (!clients.try_take(taken)) {
+                rl::yield(1, RL_INFO);
+                continue;
+            }
+            auto const request = unpack<Message>(taken.message);
+            std::uint32_t const number = request.word[0];
+            RL_ASSERT(number < calls && request == Message::make(number));
+            RL_ASSERT(asked_.at(number)(RL_INFO).load() == number);
+            RL_ASSERT(++times_.at(number) == 1);
+            ++served_;
+            if (block == 2) ++served_by_second;
+            told_.at(number)(RL_INFO) = 100 + number;
+            clients.answer(taken, pack(Message::make(100 + number), 0), OutOfLine::written);
+        }
+    }
+
+    ModelMemory memory_{M::quad_is, M::quads};
+    Word unused_ = 0;
+    std::array<rl::var<std::uint32_t>, calls> asked_;
+    std::array<rl::var<std::uint32_t>, calls> told_;
+    // The model's own, known to all threads at once.
+    std::array<std::uint32_t, calls> times_{};
+    std::uint32_t served_ = 0;
+};
+
+}  // namespace carillon::test
