@@ -44,6 +44,7 @@ Row const rows[] = {
     {"FileDescriptor", kind<FileDescriptor>()},
     {"PersistentKernel", kind<PersistentKernel<Twice>>()},
     {"PersistentKernel<Handler, Pool>", kind<Pooled>()},
+    {"PersistentKernel<Handler, SharedPool>", kind<PersistentKernel<Twice, SharedPool>>()},
     {"PersistentKernel<Handler, SharedChannels>", kind<PersistentKernel<Twice, SharedChannels>>()},
     {"Server", kind<Server>()},
     {"Connection", kind<Connection>()},

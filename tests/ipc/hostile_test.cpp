@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "carillon/carillon.hpp"
@@ -30,8 +31,13 @@ std::vector<std::span<std::byte>> writable(detail::LeasedChannel const& channel)
     return {mapped.device_bytes(), mapped.host_bytes()};
 }
 
-class HostileTest : public testing::Test {
+// `Requests`: how the kernel serves.
+template <class Requests>
+class HostileTo : public testing::Test {
    protected:
+    // Whether a client's block counts its requests alone.
+    static constexpr bool one_each = std::is_same_v<Requests, SharedChannels>;
+
     [[nodiscard]] std::shared_ptr<detail::ClientSession> connect() const {
         return detail::ClientSession::connect(path_.get(), {.timeout = patience});
     }
@@ -47,7 +53,9 @@ class HostileTest : public testing::Test {
             harm(round);
             Told const told = other.call({round}, patience);
             ASSERT_EQ(told.twice, 2 * round);
-            ASSERT_EQ(told.served, ++served);
+            if (one_each) {
+                ASSERT_EQ(told.served, ++served);
+            }
         }
     }
     // The block that C had serves another one.
@@ -64,10 +72,18 @@ class HostileTest : public testing::Test {
    private:
     SocketPath path_;
     Device device_ = Device::open("emulated");
-    PersistentKernel<CountingHandler, SharedChannels> kernel_{
-        device_, {.blocks = 2, .capacity = 8, .idle = IdlePolicy::park()}};
+    PersistentKernel<CountingHandler, Requests> kernel_{
+        device_, requests(), {.blocks = 2, .capacity = 8, .idle = IdlePolicy::park()}};
     Server server_ = kernel_.serve(path_.get());
+
+    static Requests requests() {
+        Requests requests;
+        if constexpr (!one_each) requests.clients = 2;
+        return requests;
+    }
 };
+using HostileTest = HostileTo<SharedChannels>;
+using HostilePoolTest = HostileTo<SharedPool>;
 
 TEST_F(HostileTest, garbageInEveryWordOfItsMemory) {
     {
@@ -110,6 +126,39 @@ TEST_F(HostileTest, tagsOfRequestsThatWereNeverSent) {
             *ring.slot(ring.first + round) = line;
             *ring.slot(ring.first + round, ~PageWord{0}) = line;
         });
+    }
+    expect_served_next(0);
+}
+
+TEST_F(HostilePoolTest, garbageInEveryWordOfItsMemory) {
+    {
+        auto const session = connect();
+        detail::LeasedChannel const channel = attach(*session);
+        std::mt19937_64 random(2);
+        expect_others_unharmed([&](unsigned /*round*/) {
+            for (std::span<std::byte> const bytes : writable(channel)) {
+                std::size_t const words = bytes.size() / sizeof(std::uint64_t);
+                std::uint64_t const word = random();
+                std::memcpy(bytes.data() + random() % words * sizeof(word), &word, sizeof(word));
+            }
+        });
+    }
+    expect_served_next(0);
+}
+
+// As fast as it can, without a look at any reply.
+TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
+    {
+        auto const session = connect();
+        detail::LeasedChannel const leased = attach(*session);
+        RingView const& ring = leased.view.requests;
+        std::jthread const flood([&](std::stop_token const& stop) {
+            for (Sequence number = ring.first; !stop.stop_requested(); ++number) {
+                *ring.slot(number) = pack(Ask{number}, tag_of(number));
+                std::this_thread::yield();
+            }
+        });
+        expect_others_unharmed([](unsigned /*round*/) {});
     }
     expect_served_next(0);
 }

@@ -4,6 +4,7 @@
 #include <carillon/detail/kernel/channel_bodies.hpp>
 #include <carillon/detail/kernel/copy_blocks.hpp>
 #include <carillon/detail/kernel/pool_body.hpp>
+#include <carillon/detail/kernel/shared_pool_body.hpp>
 #include <carillon/detail/kernel/watch_body.hpp>
 
 namespace {
@@ -14,6 +15,7 @@ using carillon::Line;
 using carillon::detail::PoolBody;
 using carillon::detail::ServeBody;
 using carillon::detail::ServeTogetherBody;
+using carillon::detail::SharedPoolBody;
 using carillon::detail::WatchBody;
 
 struct Byte {
@@ -81,6 +83,8 @@ CARILLON_KERNEL(reprice, ServeBody<Reprice, Words<16>, std::uint64_t>)
 CARILLON_KERNEL(together, ServeTogetherBody<EchoOfManyThreads<Words<8>>, Words<8>, Words<8>>)
 CARILLON_KERNEL(pool, PoolBody<Reprice, Words<16>, std::uint64_t>)
 CARILLON_KERNEL(pool_together, PoolBody<EchoOfManyThreads<Words<8>>, Words<8>, Words<8>>)
+CARILLON_KERNEL(shared_pool, SharedPoolBody<Reprice, Words<16>, std::uint64_t>)
+CARILLON_KERNEL(shared_pool_48, SharedPoolBody<OneField, Words<48>, std::uint32_t>)
 CARILLON_KERNEL(watch, WatchBody<Reprice, Words<16>, std::uint64_t>)
 CARILLON_KERNEL(reader, carillon::detail::ReaderBody)
 

@@ -40,6 +40,8 @@ KERNELS = {
     "together": (8, 8),
     "pool": (16 + 8, 8),
     "pool_together": (8 + 8, 8),
+    "shared_pool": (16, 8),
+    "shared_pool_48": (48, 4),
     "watch": (16, 8),
     "reader": (24, None),  # its lanes share out what they store
     "own_ring": (24, None),

@@ -114,14 +114,15 @@ class PoolPlaces {
         if (!detail::load_message<Request>(near_, channel.slot, awaited, message)) [[likely]] {
             // Others are so far ahead that the slot has a later request.
             Tag const there = detail::tag_in_sight<Request>(message);
+            // Where they are is a hint: T7 decides.
             if (static_cast<std::int32_t>(there - awaited) > 0) [[unlikely]]
                 move(channel, near_.load_word(channel.taken) + 1);
             if (keep) detail::keep_message<Request>(near_, message);
             return false;
         }
-        // U1: all of the message has been loaded before it is claimed, since the claim depends on
-        // its tags. Once another block has claimed it the client may write there again, and what
-        // was loaded may be mixed; but then the claim fails.
+        // T7, pairs with P3: the claim depends on the loads that found every tag, so all of the
+        // message has been loaded before. Once another block has claimed it the client may write
+        // there again, and what was loaded may be mixed; but then the claim fails.
         Sequence const before =
             near_.compare_exchange(channel.taken, channel.next - 1, channel.next);
         bool const mine = before == channel.next - 1;
