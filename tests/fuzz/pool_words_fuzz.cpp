@@ -30,7 +30,7 @@ class SharedBlocks {
         while (!input_.empty()) {
             if (input_.below(2) == 0) garbage_.write(input_);
             if (input_.below(4) == 0) send_and_expect();
-            look(input_.below(pool_blocks));
+            look(static_cast<unsigned>(input_.below(pool_blocks)));
         }
         // It is left as any.
         writers_[0].end();
