@@ -8,6 +8,7 @@
 #include <string>
 
 #include "carillon/wait.hpp"
+#include "gil.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -85,7 +86,7 @@ nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     if (bound > longest_part) return call_in_parts(from, bound);
     nb::bytes reply = new_bytes(client().reply_bytes());
     {
-        nb::gil_scoped_release const others_run;
+        OthersRun const others_run;
         state_->client().call(from.bytes(), bytes_of(reply), bound);
     }
     return reply;
@@ -202,7 +203,7 @@ std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t 
     std::array<std::byte, message_bytes> reply;
     auto const room = std::span<std::byte>(reply).first(client().reply_bytes());
     std::vector<std::int64_t> took(count);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     for (std::int64_t& each : took) {
         auto const begin = Clock::now();
         state_->client().call(from.bytes(), room, std::chrono::seconds(1));
@@ -220,7 +221,7 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
     InCall const in(state_->busy(), "Client::time_rows");
     HostWait const wait(WaitStyle::pause);
     std::vector<std::int64_t> took(count);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     for (std::int64_t& each : took) {
         Tickets outstanding;
         Row row(state_->client(), from.bytes(), to.writable(), outstanding);

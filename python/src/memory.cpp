@@ -9,13 +9,14 @@
 #include "carillon/copy.hpp"
 #include "carillon/error.hpp"
 #include "dlpack.hpp"
+#include "gil.hpp"
 
 namespace carillon::python {
 namespace {
 
 // A driver may take long to let go of memory.
 void let_go(Memory* memory) {
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     delete memory;
 }
 
@@ -135,13 +136,13 @@ std::string memory_shown(SharedMemory const& self) {
 void to_device(SharedMemory const& to, nb::handle data, std::size_t offset) {
     auto const memory = to.share("copy_to_device");  // a view for as long as the copy takes
     HeldBytes const from(data, HeldBytes::Use::read);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     copy_to_device(*memory, offset, from.bytes());
 }
 void from_device(nb::handle out, SharedMemory const& from, std::size_t offset) {
     auto const memory = from.share("copy_from_device");
     HeldBytes const to(out, HeldBytes::Use::write);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     copy_from_device(to.writable(), *memory, offset);
 }
 
@@ -151,7 +152,7 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     if (to.bytes().size() != from.bytes().size()) {
         throw nb::value_error("buffers of different sizes");
     }
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
     X86::store_fence();
 }

@@ -16,6 +16,7 @@
 #include "carillon/log_reader.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "gil.hpp"
 #include "views.hpp"
 #include "waits.hpp"
 
@@ -34,7 +35,7 @@ BytesMailbox* lent_mailbox(ConnectionEnd const& connection, std::string const& o
                            std::string const& direction) {
     Direction const way = direction_of("Connection::mailbox", direction);
     auto const to = connection.get("Connection::mailbox");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new BytesMailbox(*to, object, BytesType{bytes, name}, way);
 }
 // Neither waits, so they are made with the GIL: one thread at a time. `End`: the host's or the
@@ -92,13 +93,13 @@ ChunkRingEnd* made_chunk_ring(Device const& device, std::size_t meta_bytes, std:
     ChunkRingOptions options;
     options.chunk_bytes = chunk_bytes;
     options.chunks = chunks;
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new ChunkRingEnd{BytesChunkRing(device, meta_bytes, options), {}};
 }
 ChunkRingEnd* lent_chunk_ring(ConnectionEnd const& connection, std::string const& object,
                               std::uint32_t meta_bytes, std::string const& name) {
     auto const to = connection.get("Connection::chunk_ring");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new ChunkRingEnd{BytesChunkRing(*to, object, BytesType{meta_bytes, name}), {}};
 }
 
@@ -145,7 +146,7 @@ struct LogEnd {
 
 LogEnd* lent_log(ConnectionEnd const& connection, std::string const& object) {
     auto const to = connection.get("Connection::log");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new LogEnd{to->log(object), {}};
 }
 std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
@@ -155,7 +156,7 @@ std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
         std::optional<LogRecord> found;
         {
-            nb::gil_scoped_release const others_run;
+            OthersRun const others_run;
             found = self.log.next(std::min(left, longest_part));
         }
         if (found || left <= longest_part) return found;

@@ -11,6 +11,7 @@
 #include "carillon/bytes.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "gil.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -26,14 +27,14 @@ RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& d
     RingOptions options;
     options.capacity = capacity;
     Direction const way = direction_of("Ring", direction);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new RingEnd{BytesRing(device, bytes, way, options), {}};
 }
 RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
                    std::string const& name, std::string const& direction) {
     Direction const way = direction_of("Connection::ring", direction);
     auto const to = connection.get("Connection::ring");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new RingEnd{BytesRing(*to, object, BytesType{bytes, name}, way), {}};
 }
 

@@ -18,6 +18,7 @@
 #include "bytes.hpp"
 #include "carillon/buffer_store.hpp"
 #include "closable.hpp"
+#include "gil.hpp"
 #include "views.hpp"
 #include "waits.hpp"
 
@@ -82,7 +83,7 @@ Buffer seal(WrittenBuffer& self) {
     MutableBuffer taken = std::move(buffer);  // no other thread finds it meanwhile
     self.buffer.reset();
     try {
-        nb::gil_scoped_release const others_run;
+        OthersRun const others_run;
         return taken.seal();
     } catch (...) {  // it can still be written
         self.buffer.emplace(std::move(taken));
@@ -94,12 +95,12 @@ void write(WrittenBuffer& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
     MutableBuffer& buffer = self.get("MutableBuffer::write");
     BeingWritten const not_sealed(self);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     buffer.write(from.bytes(), offset);
 }
 void read(Buffer const& self, nb::handle out, std::size_t offset) {
     HeldBytes const to(out, HeldBytes::Use::write);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     self.read(to.writable(), offset);
 }
 
@@ -113,7 +114,7 @@ using StoreServing = StoreEnd<StoreServer>;
 template <class End>
 WrittenBuffer* create(End const& self, std::size_t bytes, std::string const& name) {
     auto const store = self.get("BufferStore::create");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     auto made = std::make_unique<WrittenBuffer>();
     made->buffer.emplace(store->create(name, bytes));
     return made.release();
@@ -121,19 +122,19 @@ WrittenBuffer* create(End const& self, std::size_t bytes, std::string const& nam
 template <class End, class Key>
 Buffer get(End const& self, Key const& key) {
     auto const store = self.get("BufferStore::get");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return store->get(key);
 }
 template <class End, class Key>
 void remove(End const& self, Key const& key) {
     auto const store = self.get("BufferStore::remove");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     store->remove(key);
 }
 template <class End>
 std::vector<BufferInfo> list(End const& self) {
     auto const store = self.get("BufferStore::list");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return store->list();
 }
 // What tells of sealed buffers, or brings them. One thread at a time asks.
@@ -148,13 +149,13 @@ using BuffersEnd = SealedEnd<SealedBuffers>;
 template <class End>
 EventsEnd* sealed_events(End const& self) {
     auto const store = self.get("BufferStore::sealed_events");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new EventsEnd{store->sealed_events(), {}};
 }
 template <class End>
 BuffersEnd* sealed_buffers(End const& self) {
     auto const store = self.get("BufferStore::sealed_buffers");
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new BuffersEnd{store->sealed_buffers(), {}};
 }
 
@@ -168,7 +169,7 @@ auto next(End& self, double timeout) {
         auto const left = deadline.left();
         decltype(self.source.next(left)) found;
         {
-            nb::gil_scoped_release const others_run;
+            OthersRun const others_run;
             found = self.source.next(std::min(left, longest_part));
         }
         if (found || left <= longest_part) return found;
@@ -198,7 +199,7 @@ void connect_to_store(OtherStore* self, std::string const& path, std::string con
     options.name = name;
     options.timeout = duration("connect_store", timeout);
     options.host_memory = host_memory;
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     new (self) OtherStore("the store", StoreConnection(path, options));
 }
 

@@ -9,6 +9,7 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/error.hpp"
+#include "gil.hpp"
 
 namespace carillon::python {
 
@@ -36,7 +37,7 @@ void wait_in_parts(std::chrono::nanoseconds timeout, Wait const& wait) {
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
         try {
-            nanobind::gil_scoped_release const others_run;
+            OthersRun const others_run;
             return wait(std::min(left, longest_part));
         } catch (TimeoutError const&) {
             if (left <= longest_part) throw;
