@@ -352,18 +352,98 @@ def test_a_client_of_a_kernel_that_was_collected(device: carillon.Device) -> Non
         raw.call(b"a", 1.0)
 
 
+def run_to_its_end(program: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=timeout
+    )
+
+
 def test_a_kernel_left_running_at_exit() -> None:
-    program = (
+    done = run_to_its_end(
         "import carillon\n"
         "kernel = carillon.PersistentKernel(\n"
         "    carillon.Device('emulated'), lambda data: data.upper(), request=1, reply=1)\n"
         "client = kernel.client()\n"
         "print(client.call(b'a'))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "b'A'\n", "")
+
+
+AT_EXIT = """
+import sys, threading, time, carillon
+begun = threading.Event()
+def busy(data):
+    begun.set()
+    while True:
+        {body}
+kernel = carillon.PersistentKernel(carillon.Device("emulated"), busy, request=1, reply=1)
+client = kernel.client()
+client.submit(b"a")
+begun.wait()
+print("ends", flush=True)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "pass",
+        "time.sleep(.0001)",
+        "time.sleep(1000)",
+        "threading.Event().wait(.001)",
+        "client.counters; carillon.Ring(carillon.Device('emulated'), 8, 'to_host').try_pop()",
+        "try: time.sleep(.0001)\n        except BaseException: pass",
+    ],
+)
+def test_a_handler_that_is_busy_at_exit(body: str) -> None:
+    done = run_to_its_end(AT_EXIT.format(body=body), 30)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "ends\n", "")
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_requests_that_are_under_way_at_exit(blocks: int) -> None:
+    for _ in range(3):
+        done = run_to_its_end(
+            "import carillon\n"
+            "def client(block=0):\n"
+            "    global kernel\n"
+            f"    return carillon.PersistentKernel(carillon.Device('emulated'), bytes.upper,\n"
+            f"        request=1, reply=1, blocks={blocks}).client(block)\n"
+            f"clients = [client(block) for block in range({blocks})]\n"
+            "for each in clients:\n"
+            "    for _ in range(200): each.submit(b'a')\n"
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_thread_that_waits_at_exit() -> None:
+    done = run_to_its_end(
+        "import threading, time, carillon\n"
+        "ring = carillon.Ring(carillon.Device('emulated'), 8, 'to_host')\n"
+        "threading.Thread(target=lambda: ring.pop(600.0), daemon=True).start()\n"
+        "time.sleep(.1)\n"
+    )
+    assert done.returncode == 0 and "terminate" not in done.stderr
+
+
+def test_an_error_that_cannot_be_described(device: carillon.Device) -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    class Surrogate(Exception):
+        def __str__(self) -> str:
+            return "\udcff"
+
+    for error, text in ((Odd(), "the handler raised Odd: "), (Surrogate(), r"Surrogate: \\udcff")):
+
+        def fail(data: bytes, error: Exception = error) -> bytes:
+            raise error
+
+        kernel = carillon.PersistentKernel(device, fail, request=1, reply=1)
+        with pytest.raises(carillon.Error, match=text):
+            kernel.client().call(b"a", 10.0)
 
 
 def test_a_forked_child_gets_an_error(kernel: carillon.PersistentKernel) -> None:
