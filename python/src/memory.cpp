@@ -10,6 +10,7 @@
 #include "carillon/error.hpp"
 #include "dlpack.hpp"
 #include "gil.hpp"
+#include "views.hpp"
 
 namespace carillon::python {
 namespace {
@@ -23,6 +24,7 @@ void let_go(Memory* memory) {
 // The buffer protocol: a view has the memory until Python releases it.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     try {
+        if (!nb::inst_ready(self)) throw UsageError("Memory.__buffer__", "it was not made whole");
         auto& shared = *nb::inst_ptr<SharedMemory>(self);
         auto const& memory = shared.share("Memory.__buffer__");
         auto const size = static_cast<Py_ssize_t>(memory->size());
@@ -55,9 +57,12 @@ struct CountedView {
 CountedView counted_view(SharedMemory const& self) { return {self.share("Memory.array")}; }
 
 int get_counted_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
-    Memory const& memory = *nb::inst_ptr<CountedView>(self)->memory;
-    auto const size = static_cast<Py_ssize_t>(memory.size());
-    return PyBuffer_FillInfo(view, self, memory.host_ptr(), size, 0, flags);
+    auto const bytes = [&] {
+        Memory const& memory = *nb::inst_ptr<CountedView>(self)->memory;
+        auto* const first = static_cast<std::byte*>(memory.host_ptr());
+        return std::pair(nb::handle(self), std::span(first, memory.size()));
+    };
+    return fill_view(self, view, flags, ViewAccess::writable, bytes) ? 0 : -1;
 }
 
 PyType_Slot counted_slots[] = {

@@ -73,18 +73,13 @@ struct RawChunk {
 };
 
 int get_chunk(PyObject* self, Py_buffer* view, int flags) noexcept {
-    auto& end = *nb::inst_ptr<RawChunk>(self);
-    bool const there = fill_view(self, view, flags, ViewAccess::writable,
-                                 [&] { return end.get("Chunk.__buffer__").bytes(); });
-    if (there) ++end.views;
-    return there ? 0 : -1;
-}
-void release_chunk(PyObject* self, Py_buffer* /*view*/) noexcept {
-    --nb::inst_ptr<RawChunk>(self)->views;
+    constexpr char const* call = "Chunk.__buffer__";
+    auto const bytes = [](RawChunk& chunk) { return chunk.get(call).bytes(); };
+    return fill_open_view<RawChunk>(self, view, flags, call, bytes) ? 0 : -1;
 }
 PyType_Slot chunk_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_chunk)},
-    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_chunk)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_open_view)},
     {0, nullptr},
 };
 
@@ -232,6 +227,7 @@ void bind_log(nb::module_& module) {
 }  // namespace
 
 void bind_objects(nb::module_& module) {
+    nb::class_<OpenView>(module, "_OpenView", "What a writable view keeps.");
     bind_mailboxes(module);
     bind_chunk_rings(module);
     bind_log(module);

@@ -50,24 +50,20 @@ class BeingWritten {
 };
 
 int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
-    auto& end = *nb::inst_ptr<WrittenBuffer>(self);
-    bool const there = fill_view(self, view, flags, ViewAccess::writable, [&] {
-        return end.get("MutableBuffer.__buffer__").mutable_data();
-    });
-    if (there) ++end.views;
-    return there ? 0 : -1;
-}
-void release_written(PyObject* self, Py_buffer* /*view*/) noexcept {
-    --nb::inst_ptr<WrittenBuffer>(self)->views;
+    constexpr char const* call = "MutableBuffer.__buffer__";
+    auto const bytes = [](WrittenBuffer& buffer) { return buffer.get(call).mutable_data(); };
+    return fill_open_view<WrittenBuffer>(self, view, flags, call, bytes) ? 0 : -1;
 }
 // What is sealed stays as long as somebody has it: a view has this object.
 int get_sealed(PyObject* self, Py_buffer* view, int flags) noexcept {
-    auto const bytes = [&] { return nb::inst_ptr<Buffer>(self)->data(); };
+    auto const bytes = [&] {
+        return std::pair(nb::handle(self), nb::inst_ptr<Buffer>(self)->data());
+    };
     return fill_view(self, view, flags, ViewAccess::read_only, bytes) ? 0 : -1;
 }
 PyType_Slot written_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_written)},
-    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_written)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_open_view)},
     {0, nullptr},
 };
 PyType_Slot sealed_slots[] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from carillon import _carillon
 from carillon._carillon import _device_interface
 
 import carillon
@@ -207,6 +208,21 @@ def test_no_buffer_of_freed_memory(memory: carillon.Memory, use: Callable[[Any],
     memory.free()
     with pytest.raises((BufferError, carillon.UsageError), match="the memory was freed"):
         use(memory)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        _carillon.Memory,
+        _carillon._MemoryView,
+        _carillon.MutableBuffer,
+        _carillon.Buffer,
+        _carillon.RawChunk,
+    ],
+)
+def test_no_buffer_of_what_was_not_made(made: Any) -> None:
+    with pytest.raises((BufferError, TypeError)):
+        memoryview(made.__new__(made))
 
 
 def test_copies(memory: carillon.Memory) -> None:

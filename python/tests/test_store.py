@@ -9,12 +9,14 @@ P is the test and has the store, C is another process:
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import pathlib
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +49,36 @@ def test_write_seal_and_read(store: carillon.BufferStore) -> None:
     assert out.tolist() == [98.0, 99.0]
     with pytest.raises(carillon.UsageError):
         sealed.read(out, offset=785)
+
+
+def test_views_that_nobody_counts(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+    with store.serve(str(tmp_path / "store.sock")) as _:
+        other = carillon.connect_store(str(tmp_path / "store.sock"))
+        for each in (store, other):
+            written = each.create(8192)
+            with pytest.raises(BufferError, match="give it memoryview"):
+                np.ndarray(8192, "u1", written)  # type: ignore[call-overload]
+            views: list[Callable[[Any], Any]] = [
+                np.asarray,
+                memoryview,
+                (ctypes.c_ubyte * 8192).from_buffer,
+                lambda of: np.frombuffer(of, "u1"),
+                lambda of: np.ndarray(8192, "u1", memoryview(of)),
+            ]
+            for view in views:
+                array = view(written)
+                array[1] = 7
+                with pytest.raises(carillon.UsageError, match="views still"):
+                    written.seal()
+            with open("/dev/zero", "rb", buffering=0) as zeros:
+                assert zeros.readinto(memoryview(written)[:1]) == 1
+            del array
+            gc.collect()
+            sealed = written.seal()
+            array = np.ndarray(8192, "u1", sealed)  # type: ignore[call-overload]
+            del written, sealed
+            gc.collect()
+            assert array[:2].tolist() == [0, 7]
 
 
 def test_refusals(store: carillon.BufferStore) -> None:
