@@ -107,18 +107,26 @@ std::uintptr_t host_address(SharedMemory const& self) {
 std::uintptr_t device_address(SharedMemory const& self) {
     return reinterpret_cast<std::uintptr_t>(self.get("Memory.device_ptr").device_ptr());
 }
+std::uintptr_t lent_device_address(SharedMemory& self) {
+    return reinterpret_cast<std::uintptr_t>(self.lend("Memory.device_ptr").device_ptr());
+}
 
-std::size_t to_the_end(Memory const& memory, std::size_t offset, nb::object const& size) {
-    if (!size.is_none()) return nb::cast<std::size_t>(size);
-    return offset <= memory.size() ? memory.size() - offset : 0;
+// The bytes of `size`, or those to the end. Throws UsageError for what is no size.
+std::size_t to_the_end(char const* call, Memory const& memory, std::size_t offset,
+                       nb::object const& size) {
+    if (size.is_none()) return offset <= memory.size() ? memory.size() - offset : 0;
+    std::size_t bytes = 0;
+    if (nb::try_cast(size, bytes)) return bytes;
+    throw UsageError(
+        call, std::string("a size is a number from 0 on, or None, not ") + nb::repr(size).c_str());
 }
 void flush(SharedMemory const& self, std::size_t offset, nb::object const& size) {
     Memory const& memory = self.get("Memory.flush");
-    memory.flush(offset, to_the_end(memory, offset, size));
+    memory.flush(offset, to_the_end("Memory::flush", memory, offset, size));
 }
 void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& size) {
     Memory const& memory = self.get("Memory.invalidate");
-    memory.invalidate(offset, to_the_end(memory, offset, size));
+    memory.invalidate(offset, to_the_end("Memory::invalidate", memory, offset, size));
 }
 
 // An array of NumPy's over the mapped memory.
@@ -254,6 +262,7 @@ void bind_memory(nb::module_& module) {
              "without a shape. Raises UsageError for freed memory, ValueError for what does not "
              "fit.")
         .def("_view", counted_view)
+        .def_prop_ro("_lent_device_ptr", lent_device_address)
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Pushes what the CPU wrote to these bytes out to the device.\n\n"
              "Raises UsageError for a range outside the memory, VulkanError.")

@@ -149,7 +149,7 @@ def test_free_is_refused_while_a_view_lives(
     gc.collect()
     memory.free()
     memory.free()  # nothing happens
-    assert memory.freed
+    assert memory.freed and memory.views == 0
 
 
 @pytest.mark.parametrize("view", [np.asarray, np.from_dlpack, lambda memory: memory.array()])
@@ -261,6 +261,11 @@ def test_flush_and_invalidate(memory: carillon.Memory) -> None:
         memory.flush(4096, 1)
     with pytest.raises(carillon.UsageError, match="Memory::invalidate"):
         memory.invalidate(1, 4096)
+    for size in (-1, 1.5, "8", 1 << 70):
+        with pytest.raises(carillon.UsageError, match="Memory::flush: a size is"):
+            memory.flush(0, size)  # type: ignore[arg-type]
+        with pytest.raises(carillon.UsageError, match="Memory::invalidate: a size is"):
+            memory.invalidate(0, size)  # type: ignore[arg-type]
 
 
 def test_owner(device: carillon.Device, memory: carillon.Memory) -> None:
