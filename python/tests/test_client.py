@@ -92,6 +92,25 @@ def test_tickets(kernel: carillon.PersistentKernel) -> None:
     assert client.call((5.0, 7.0))["mid"] == 6.0
 
 
+def test_tickets_that_cannot_be_given_up(
+    device: carillon.Device, kernel: carillon.PersistentKernel
+) -> None:
+    client = kernel.client()
+    taken, abandoned = client.submit((1.0, 3.0)), client.submit((1.0, 3.0))
+    client.wait(taken)
+    client.abandon(abandoned)
+    other = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1).client()
+    foreign = other.submit(b"a")
+    for ticket, text in ((taken, "outstanding"), (abandoned, "outstanding"), (foreign, "another")):
+        with pytest.raises(carillon.UsageError, match=f"Client::abandon: .*{text}"):
+            client.abandon(ticket)
+        assert client.call((5.0, 7.0))["mid"] == 6.0
+    assert client.counters.dropped == 1
+    assert other.wait(foreign) == b"A"
+    for _ in range(100):  # over its capacity
+        client.abandon(client.submit((0.0, 0.0)))
+
+
 def test_rows(kernel: carillon.PersistentKernel) -> None:
     client = kernel.client()
     ticks = np.zeros(1000, TICK)
@@ -272,6 +291,44 @@ def test_asyncio_timeouts_and_cancelling(device: carillon.Device, gate: Gate) ->
         return await client.call_async(b"12345678", 10.0)
 
     assert asyncio.run(ask()) == b"12345678"
+
+
+def test_coroutines_that_are_closed(device: carillon.Device, gate: Gate) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
+    client = kernel.client()
+
+    async def close_two() -> None:
+        for _ in range(2):
+            call = client.call_async(bytes(8), 30.0)
+            call.send(None)  # sent; it looks for the reply now
+            call.close()
+
+    asyncio.run(close_two())
+    assert client.counters.submitted == 2
+    gate.opened.set()
+    assert client.call(b"12345678", 10.0) == b"12345678"
+
+
+def test_a_coroutine_that_goes_while_a_thread_calls(device: carillon.Device, gate: Gate) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
+    client = kernel.client()
+
+    async def begun() -> Any:
+        call = client.call_async(bytes(8), 30.0)
+        call.send(None)
+        return call
+
+    call = asyncio.run(begun())
+    thread = threading.Thread(target=client.call, args=(b"abcdefgh", 30.0))
+    thread.start()
+    while client.counters.submitted < 2:
+        pass
+    call.close()
+    gate.opened.set()
+    thread.join()
+    for _ in range(3):
+        assert client.call(b"12345678", 10.0) == b"12345678"
+    assert client.counters.depth == 0
 
 
 INTERRUPTED = """
