@@ -129,7 +129,9 @@ HandlerCode::HandlerCode(BytesType request_type, BytesType reply_type, int capab
       facts(facts_of(call_of_compiler, cubin)) {}
 
 std::shared_ptr<LoadedCode> HandlerCode::loaded_on(Backend const& backend) const {
-    return backend_.get() == &backend ? loaded_ : nullptr;
+    auto const found = std::ranges::find_if(
+        loaded_, [&](Loaded const& each) { return each.backend.get() == &backend; });
+    return found == loaded_.end() ? nullptr : found->code;
 }
 
 void HandlerCode::load(std::string_view call, Device const& device) {
@@ -142,20 +144,24 @@ void HandlerCode::load(std::string_view call, Device const& device) {
     }
     std::lock_guard const lock(mutex_);
     if (loaded_on(*backend) != nullptr) return;
-    loaded_ = backend->load(std::as_bytes(std::span(cubin)));
-    backend_ = backend;
+    auto code = backend->load(std::as_bytes(std::span(cubin)));
+    loaded_.push_back({backend, std::move(code)});
 }
 
 RunningKernel HandlerCode::start(Device const& device, unsigned blocks, TextKernel kernel,
                                  bool others) {
-    std::lock_guard const lock(mutex_);
+    std::shared_ptr<LoadedCode> loaded;
+    {
+        std::lock_guard const lock(mutex_);
+        loaded = loaded_on(*DeviceAccess::backend(device));
+    }
     constexpr std::array<char const*, 4> names{"carillon_channels", "carillon_channels_bounded",
                                                "carillon_leases", "carillon_leases_bounded"};
     Program program;
     program.argument = &kernel;
     program.threads = facts.threads;
-    program.loaded = loaded_->kernel(names.at((others ? 2U : 0U) + (facts.bounded ? 1U : 0U)));
-    program.code = loaded_;
+    program.loaded = loaded->kernel(names.at((others ? 2U : 0U) + (facts.bounded ? 1U : 0U)));
+    program.code = std::move(loaded);
     return Launcher::start(device, program, blocks);
 }
 
