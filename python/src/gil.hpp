@@ -8,6 +8,11 @@
 #include <nanobind/nanobind.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
 namespace carillon::python {
 
 // What `call` returns, which comes for the GIL: unless Python ends. Between the two there is
@@ -33,6 +38,35 @@ class OthersRun {
 
    private:
     PyThreadState* state_;
+};
+
+// Calls that Ctrl-C has ended for whoever waited for them, and that go on (elsewhere.hpp).
+inline std::atomic<unsigned> calls_given_up = 0;
+
+// An object that goes without the GIL: on its way it may wait for another process, or a lock that a
+// thread has which does; for a call that was given up nobody waits. Made and destroyed with the
+// GIL.
+template <class T>
+class Outside {
+   public:
+    Outside(T&& object) : object_(std::make_unique<T>(std::move(object))) {}  // NOLINT
+    Outside(Outside&&) noexcept = default;
+    Outside& operator=(Outside&&) = delete;
+    Outside(Outside const&) = delete;
+    Outside& operator=(Outside const&) = delete;
+    ~Outside() {
+        if (!object_) return;
+        OthersRun const others_run;
+        if (calls_given_up != 0) {
+            std::thread([object = std::move(object_)]() mutable { object.reset(); }).detach();
+        }
+        object_.reset();
+    }
+    [[nodiscard]] T& operator*() const { return *object_; }
+    [[nodiscard]] T* operator->() const { return object_.get(); }
+
+   private:
+    std::unique_ptr<T> object_;
 };
 
 }  // namespace carillon::python

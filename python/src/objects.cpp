@@ -16,6 +16,7 @@
 #include "carillon/log_reader.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "elsewhere.hpp"
 #include "gil.hpp"
 #include "views.hpp"
 #include "waits.hpp"
@@ -34,9 +35,11 @@ BytesMailbox* lent_mailbox(ConnectionEnd const& connection, std::string const& o
                            std::uint32_t bytes, std::string const& name,
                            std::string const& direction) {
     Direction const way = direction_of("Connection::mailbox", direction);
-    auto const to = connection.get("Connection::mailbox");
-    OthersRun const others_run;
-    return new BytesMailbox(*to, object, BytesType{bytes, name}, way);
+    BytesType const type{bytes, name};
+    return new BytesMailbox(
+        unless_interrupted([to = connection.get("Connection::mailbox"), object, type, way] {
+            return BytesMailbox(*to, object, type, way);
+        }));
 }
 // Neither waits, so they are made with the GIL: one thread at a time. `End`: the host's or the
 // device's.
@@ -93,9 +96,11 @@ ChunkRingEnd* made_chunk_ring(Device const& device, std::size_t meta_bytes, std:
 }
 ChunkRingEnd* lent_chunk_ring(ConnectionEnd const& connection, std::string const& object,
                               std::uint32_t meta_bytes, std::string const& name) {
-    auto const to = connection.get("Connection::chunk_ring");
-    OthersRun const others_run;
-    return new ChunkRingEnd{BytesChunkRing(*to, object, BytesType{meta_bytes, name}), {}};
+    BytesType const meta{meta_bytes, name};
+    auto const ask = [to = connection.get("Connection::chunk_ring"), object, meta] {
+        return BytesChunkRing(*to, object, meta);
+    };
+    return new ChunkRingEnd{unless_interrupted(ask), {}};
 }
 
 RawChunk* try_claim(ChunkRingEnd& self) {  // none: None
@@ -140,9 +145,10 @@ struct LogEnd {
 };
 
 LogEnd* lent_log(ConnectionEnd const& connection, std::string const& object) {
-    auto const to = connection.get("Connection::log");
-    OthersRun const others_run;
-    return new LogEnd{to->log(object), {}};
+    return new LogEnd{unless_interrupted([to = connection.get("Connection::log"), object] {
+                          return to->log(object);
+                      }),
+                      {}};
 }
 std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
     Deadline const deadline(duration("LogReader::next", timeout));

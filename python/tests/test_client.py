@@ -331,8 +331,24 @@ def test_a_coroutine_that_goes_while_a_thread_calls(device: carillon.Device, gat
     assert client.counters.depth == 0
 
 
+KERNEL_OWNER = """
+import sys, carillon
+kernel = carillon.PersistentKernel(
+    carillon.Device("emulated"), bytes.upper, request=8, reply=8, shared=True)
+server = kernel.serve(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+STORE_OWNER = """
+import sys, carillon
+store = carillon.BufferStore(carillon.Device("emulated"), bytes=1 << 20)
+server = store.serve(sys.argv[1])
+store.create(8, "there").seal()
+print(flush=True)
+sys.stdin.read()
+"""
 INTERRUPTED = """
-import os, signal, sys, threading, carillon
+import os, signal, subprocess, sys, tempfile, threading, carillon
 opened = threading.Event()
 def gate(data):
     opened.wait(60)
@@ -340,6 +356,19 @@ def gate(data):
 kernel = carillon.PersistentKernel(carillon.Device("emulated"), gate, request=8, reply=8, capacity=2)
 client, ring = kernel.client(), carillon.Ring(carillon.Device("emulated"), 8, "to_host")
 ticket = client.submit(bytes(8))
+def owned(program, folder=tempfile.TemporaryDirectory()):
+    path = os.path.join(folder.name, str(len(os.listdir(folder.name))))
+    owner = subprocess.Popen([sys.executable, "-c", program, path], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    owner.stdout.readline()
+    return path, owner
+kernel_path, kernel_owner = owned(sys.argv[1])
+store_path, store_owner = owned(sys.argv[2])
+owner = carillon.connect(kernel_path, timeout=600.0)
+store = carillon.connect_store(store_path, timeout=600.0)
+written, there = store.create(8), store.get("there")
+kernel_owner.send_signal(signal.SIGSTOP)
+store_owner.send_signal(signal.SIGSTOP)
 waits = {
     "call": lambda: client.call(bytes(8), 600.0),
     "wait": lambda: client.wait(ticket, 600.0),
@@ -348,6 +377,23 @@ waits = {
     "pop": lambda: ring.pop(600.0),
     "connect": lambda: carillon.connect("/tmp/nobody-listens-here", wait_for_owner=600.0),
     "drain": lambda: kernel.drain(600.0),
+    "connect_stopped": lambda: carillon.connect(kernel_path, timeout=600.0),
+    "connection_client": lambda: owner.client(8, 8),
+    "connection_ring": lambda: owner.ring("ring", 8),
+    "connection_mailbox": lambda: owner.mailbox("mailbox", 8),
+    "connection_chunk_ring": lambda: owner.chunk_ring("chunks"),
+    "connection_log": lambda: owner.log(),
+    "connection_status": lambda: owner.status(),
+    "connect_store": lambda: carillon.connect_store(store_path, timeout=600.0),
+    "seal": lambda: written.seal(),
+    "create": lambda: store.create(8),
+    "get": lambda: store.get("there"),
+    "get_by_id": lambda: store.get(1),
+    "remove": lambda: store.remove("there"),
+    "remove_by_id": lambda: store.remove(1),
+    "list": lambda: store.list(),
+    "sealed_events": lambda: store.sealed_events(),
+    "sealed_buffers": lambda: store.sealed_buffers(),
 }
 for name, wait in waits.items():
     threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -356,13 +402,35 @@ for name, wait in waits.items():
     except KeyboardInterrupt:
         print(name, flush=True)
 opened.set()
+try:
+    written.write(b"1")
+except carillon.UsageError as error:
+    print(error, file=sys.stderr)
+kernel_owner.kill()
+if sys.argv[3] == "killed":
+    store_owner.kill()
+    store_owner.wait()
+    while True:  # threads of calls that were given up end, and what they have goes
+        try:
+            store.list()
+        except carillon.OwnerGoneError:
+            break
+else:  # nobody waits for those calls at exit, nor for what they keep from going
+    print(store_owner.pid, file=sys.stderr)
 """
 
 
-def test_ctrl_c_ends_every_wait() -> None:
+@pytest.mark.parametrize("store_owner", ["killed", "stopped"])
+def test_ctrl_c_ends_every_wait(store_owner: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", INTERRUPTED, KERNEL_OWNER, STORE_OWNER, store_owner],
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
+    said = done.stderr.split("\n")
+    if store_owner == "stopped" and len(said) > 1:
+        os.kill(int(said[1]), signal.SIGKILL)
     assert done.stdout.split() == [
         "call",
         "wait",
@@ -371,8 +439,26 @@ def test_ctrl_c_ends_every_wait() -> None:
         "pop",
         "connect",
         "drain",
+        "connect_stopped",
+        "connection_client",
+        "connection_ring",
+        "connection_mailbox",
+        "connection_chunk_ring",
+        "connection_log",
+        "connection_status",
+        "connect_store",
+        "seal",
+        "create",
+        "get",
+        "get_by_id",
+        "remove",
+        "remove_by_id",
+        "list",
+        "sealed_events",
+        "sealed_buffers",
     ], done.stderr
     assert done.returncode == 0, done.stderr
+    assert said[0].startswith("MutableBuffer::write: its seal() was interrupted"), done.stderr
 
 
 def test_objects_go_in_any_order(device: carillon.Device) -> None:

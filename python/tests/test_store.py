@@ -13,8 +13,11 @@ import ctypes
 import gc
 import pathlib
 import select
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -176,6 +179,46 @@ def test_buffers_come_to_who_waits(store: carillon.BufferStore, tmp_path: pathli
     server.close()
     with pytest.raises(carillon.OwnerGoneError):
         there.next(10.0)
+
+
+OWNER = """
+import sys, carillon
+store = carillon.BufferStore(carillon.Device("emulated"), bytes=1 << 20)
+server = store.serve(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_others_run_while_something_goes(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "store.sock")
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", OWNER, path], **pipes) as owner:
+        owner.stdout.readline()
+        store = carillon.connect_store(path, timeout=2.0)
+        source = store.sealed_buffers()
+        store.create(8).seal()
+        kept = source.next(30.0)
+        assert kept is not None
+        owner.send_signal(signal.SIGSTOP)
+        times: list[float] = []
+        over = threading.Event()
+
+        def tick() -> None:
+            while not over.wait(0.001):
+                times.append(time.monotonic())
+
+        ticks = threading.Thread(target=tick)
+        ticks.start()
+        while not times:
+            pass
+        del source  # waits for the store, which does not answer
+        gc.collect()
+        times.append(time.monotonic())
+        over.set()
+        ticks.join()
+        owner.kill()
+    assert max(later - sooner for sooner, later in zip(times, times[1:])) < 1.0
 
 
 def test_nobody_listens(tmp_path: pathlib.Path) -> None:
