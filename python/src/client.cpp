@@ -24,11 +24,6 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
 }
 
-std::string cause_of(Error const& error) {
-    std::string const text = error.what();
-    return text.substr(std::min(text.size(), error.call().size() + 2));
-}
-
 // Both are whole messages, and as many. Throws UsageError.
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();

@@ -165,6 +165,16 @@ def test_dataclasses_that_are_no_types(device: carillon.Device) -> None:
         carillon.PersistentKernel(device, mid_of, request=Named, reply=MID)
 
 
+@pytest.mark.parametrize("scalar", [">u4", np.longdouble, "V8", "c8", "S4", "M8[s]"])
+def test_members_that_a_dataclass_cannot_have(device: carillon.Device, scalar: object) -> None:
+    made = dataclasses.make_dataclass("Made", [("member", Annotated[int, scalar])])
+    with pytest.raises(carillon.UsageError, match="Made.member is of .*anything else is a dtype"):
+        carillon.PersistentKernel(device, mid_of, request=made, reply=MID)
+    order = np.dtype([("size", ">u4")])
+    with carillon.PersistentKernel(device, lambda asked: asked, request=order, reply=order) as same:
+        assert same.client().call((7,))["size"] == 7
+
+
 def test_a_handler_that_cannot_be_called(device: carillon.Device) -> None:
     with pytest.raises(carillon.UsageError, match="cannot be called"):
         carillon.PersistentKernel(device, 3, request=8, reply=8)  # type: ignore[arg-type]
@@ -201,6 +211,25 @@ def test_drain(kernel: carillon.PersistentKernel) -> None:
     ticket = kernel.client().submit((1.0, 3.0))
     kernel.drain()
     assert kernel.client().wait(ticket)["mid"] == 2.0
+
+
+@pytest.mark.parametrize("timeout", [0.02, 0.3])
+def test_errors_tell_the_timeout_that_was_given(device: carillon.Device, timeout: float) -> None:
+    opened = threading.Event()
+
+    def wait(data: bytes) -> bytes:
+        opened.wait(30)
+        return data
+
+    kernel = carillon.PersistentKernel(device, wait, request=1, reply=1)
+    kernel.client().submit(b"a")
+    given = f"{int(timeout * 1e9)} ns"
+    with pytest.raises(carillon.TimeoutError, match=f"drain: requests are unanswered after {given}"):
+        kernel.drain(timeout)
+    with pytest.raises(carillon.TimeoutError, match=f"stop: the kernel .* within {given}; a handler"):
+        kernel.stop(timeout)
+    opened.set()
+    kernel.stop()
 
 
 class Gate:
