@@ -77,9 +77,9 @@ class CompiledHandler {
 // Compiles for a GPU and loads the machine code there, which can be done only while no kernel runs
 // on it: handlers come first, then kernels. From any thread. Throws CompileError for the text, also
 // where request or reply have other sizes there; UsageError for the sizes, for options that NVRTC
-// does not have, and while a kernel of Carillon's lives on the GPU; UnsupportedError on the emulated
-// device, where there is no NVRTC, no headers, no nvJitLink for LTO-IR, or an NVRTC that does not
-// know the GPU; CudaError, SystemError.
+// does not have, and while a kernel of Carillon's lives on the GPU; UnsupportedError on the
+// emulated device, where there is no NVRTC, no headers, no nvJitLink for LTO-IR, or an NVRTC that
+// does not know the GPU; CudaError, SystemError.
 [[nodiscard]] CompiledHandler compile_handler(Device const& device, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});

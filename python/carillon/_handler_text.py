@@ -182,8 +182,8 @@ def compile_handler(
     `nvjitlink` and `cache` are looked for where they are empty (docs/python.md).
 
     Raises CompileError for what does not compile, UsageError for the types, for options that NVRTC
-    does not have and while a kernel lives on the GPU, UnsupportedError on the emulated device and where there is no NVRTC, for Python no
-    numba-cuda or nvJitLink.
+    does not have and while a kernel lives on the GPU, UnsupportedError on the emulated device and
+    where there is no NVRTC, for Python no numba-cuda or nvJitLink.
     """
     asks, answers = codec(request), codec(reply)
     lto_ir: list[bytes] = []

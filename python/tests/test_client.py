@@ -224,9 +224,9 @@ def test_errors_tell_the_timeout_that_was_given(device: carillon.Device, timeout
     kernel = carillon.PersistentKernel(device, wait, request=1, reply=1)
     kernel.client().submit(b"a")
     given = f"{int(timeout * 1e9)} ns"
-    with pytest.raises(carillon.TimeoutError, match=f"drain: requests are unanswered after {given}"):
+    with pytest.raises(carillon.TimeoutError, match=f"drain: .* are unanswered after {given}"):
         kernel.drain(timeout)
-    with pytest.raises(carillon.TimeoutError, match=f"stop: the kernel .* within {given}; a handler"):
+    with pytest.raises(carillon.TimeoutError, match=f"stop: .* not ended within {given}; a"):
         kernel.stop(timeout)
     opened.set()
     kernel.stop()
@@ -382,7 +382,8 @@ opened = threading.Event()
 def gate(data):
     opened.wait(60)
     return data
-kernel = carillon.PersistentKernel(carillon.Device("emulated"), gate, request=8, reply=8, capacity=2)
+device = carillon.Device("emulated")
+kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
 client, ring = kernel.client(), carillon.Ring(carillon.Device("emulated"), 8, "to_host")
 ticket = client.submit(bytes(8))
 def owned(program, folder=tempfile.TemporaryDirectory()):

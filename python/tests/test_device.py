@@ -93,7 +93,7 @@ FAULT = """
 import carillon, numpy
 kernel = carillon.PersistentKernel(
     carillon.Device("cuda:0"),
-    "struct Handler { Reply operator()(Request asked) { if (asked == 7) __trap(); return asked; } };",
+    "struct Handler { Reply operator()(Request i) { if (i == 7) __trap(); return i; } };",
     request="<i4", reply="<i4")
 client = kernel.client()
 assert client.call(numpy.int32(6), 10.0) == 6
