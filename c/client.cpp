@@ -117,6 +117,14 @@ carillon_status carillon_client_take(carillon_client* client, carillon_ticket ti
     });
 }
 
+carillon_status carillon_client_abandon(carillon_client* client, carillon_ticket ticket) {
+    return c::guarded([&] {
+        c::checked("carillon_client_abandon", client, "client")
+            .client()
+            .abandon(carillon::Ticket(ticket.issuer, ticket.number));
+    });
+}
+
 carillon_status carillon_client_warm(carillon_client* client) {
     return c::guarded(
         [&] { c::checked("carillon_client_warm", client, "client").client().warm(); });

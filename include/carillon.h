@@ -278,6 +278,8 @@ carillon_status carillon_client_submit_n(carillon_client* client, void const* re
  * still good. */
 carillon_status carillon_client_take(carillon_client* client, carillon_ticket ticket, void* reply,
                                      size_t reply_bytes, int64_t timeout_ns);
+/* Gives the reply up: it is dropped when it comes. CARILLON_USAGE as carillon_client_take. */
+carillon_status carillon_client_abandon(carillon_client* client, carillon_ticket ticket);
 /* Brings near what a call needs: for the loop that waits for the next event. */
 carillon_status carillon_client_warm(carillon_client* client);
 
@@ -418,8 +420,8 @@ carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
 carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence);
 
 /* Buffers that processes share (docs/store.md): who makes one writes and seals it; then any may
- * read it. Of a store any thread; of a buffer that is written, and of what waits for them, one at a
- * time. */
+ * read it. Of a store and of a sealed buffer any thread; of a buffer up to and with
+ * carillon_buffer_seal, and of what waits for them, one at a time. */
 
 typedef struct carillon_store_options {
     size_t size;

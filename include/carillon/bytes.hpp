@@ -76,6 +76,7 @@ class BytesClient {
     void wait(Ticket const& ticket, std::span<std::byte> reply, std::chrono::nanoseconds timeout);
     // Into room for several replies: bytes of a multiple of reply_bytes(). Returns how many.
     [[nodiscard]] std::size_t try_take_n(Tickets& tickets, std::span<std::byte> replies);
+    void abandon(Ticket const& ticket);
 
     [[nodiscard]] bool all_answered() const;
     [[nodiscard]] ChannelCounters counters() const;

@@ -34,8 +34,8 @@ struct HandlerOptions {
     // Text that goes before the handler's, as the structs of its messages; its lines are not
     // counted.
     std::string before{};
-    // Folders of what the text includes. With any, nothing is kept between runs: what is in them is
-    // not known.
+    // Folders of what the text includes. With any, and where the text or the compiler options may
+    // include files otherwise, it is compiled each time: what is in them is not known.
     std::vector<std::filesystem::path> include_folders{};
     std::vector<std::string> compiler_options{};  // NVRTC's, as "--use_fast_math"
     // The folder with carillon/. Empty: $CARILLON_HEADERS, or where the library has been installed
@@ -76,9 +76,10 @@ class CompiledHandler {
 
 // Compiles for a GPU and loads the machine code there, which can be done only while no kernel runs
 // on it: handlers come first, then kernels. From any thread. Throws CompileError for the text, also
-// where request or reply have other sizes there; UsageError for the sizes, and while a kernel of
-// Carillon's lives on the GPU; UnsupportedError on the emulated device, where there is no NVRTC, no
-// headers, no nvJitLink for LTO-IR, or an NVRTC that does not know the GPU; CudaError, SystemError.
+// where request or reply have other sizes there; UsageError for the sizes, for options that NVRTC
+// does not have, and while a kernel of Carillon's lives on the GPU; UnsupportedError on the
+// emulated device, where there is no NVRTC, no headers, no nvJitLink for LTO-IR, or an NVRTC that
+// does not know the GPU; CudaError, SystemError.
 [[nodiscard]] CompiledHandler compile_handler(Device const& device, std::string_view text,
                                               BytesType const& request, BytesType const& reply,
                                               HandlerOptions const& options = {});

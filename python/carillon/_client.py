@@ -81,22 +81,25 @@ class Client:
         return self._reply.decode_many(room[: taken * self._reply.size])
 
     def abandon(self, ticket: Ticket) -> None:
-        """Gives a reply up: it is dropped when it comes."""
+        """Gives a reply up: it is dropped when it comes.
+
+        Raises UsageError for a ticket of another client, and of a reply that was taken or given up.
+        """
         self._raw.abandon(ticket)
 
     async def call_async(self, request: Any, timeout: float = 1.0) -> Any:
         """call() for asyncio: the event loop goes on meanwhile, and no thread is needed.
 
         It looks for the reply whenever the loop comes round, after a while every millisecond.
-        Cancelled, or after a TimeoutError, the reply is dropped when it comes.
+        Cancelled or closed, or after a TimeoutError, the reply is dropped when it comes.
         """
         data = self._request.encode(request)
         deadline = asyncio.get_running_loop().time() + timeout
         ticket = await self._look(lambda: self._raw.try_submit(data), deadline, sent=False)
         try:
             reply = await self._look(lambda: self._raw.try_take(ticket), deadline, sent=True)
-        except (TimeoutError, asyncio.CancelledError):
-            self._raw.abandon(ticket)
+        except BaseException:  # GeneratorExit too: of a coroutine that is closed
+            self._raw._give_up(ticket)
             raise
         return self._reply.decode(reply)
 

@@ -110,10 +110,11 @@ def _member(owner: type, name: str, hint: Any) -> str:
         dtype = np.dtype(_SCALARS.get(hint, hint))
     except TypeError:
         dtype = np.dtype(object)
-    if dtype.kind not in "iuf?b":
+    if not dtype.isnative or dtype.str[1:] not in _STRUCT_CODES:
         raise UsageError(
             f"message type: {owner.__name__}.{name} is of {hint!r}; members are int, float, bool "
-            'or scalars of NumPy\'s, or Annotated[int, "u4"]; anything else is a dtype'
+            "or scalars of NumPy's, of at most 8 bytes and in this machine's order, or "
+            'Annotated[int, "u4"]; anything else is a dtype'
         )
     return str(dtype.str)
 

@@ -181,9 +181,9 @@ def compile_handler(
     takes it. `before` is text that goes before, `compiler_options` are NVRTC's; `headers`, `nvrtc`,
     `nvjitlink` and `cache` are looked for where they are empty (docs/python.md).
 
-    Raises CompileError for what does not compile, UsageError for the types and while a kernel lives
-    on the GPU, UnsupportedError on the emulated device and where there is no NVRTC, for Python no
-    numba-cuda or nvJitLink.
+    Raises CompileError for what does not compile, UsageError for the types, for options that NVRTC
+    does not have and while a kernel lives on the GPU, UnsupportedError on the emulated device and
+    where there is no NVRTC, for Python no numba-cuda or nvJitLink.
     """
     asks, answers = codec(request), codec(reply)
     lto_ir: list[bytes] = []

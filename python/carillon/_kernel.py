@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ._carillon import BytesKernel, Device, Server
+from ._carillon import BytesKernel, Device, Server, _close_handlers
 from ._client import Client
 from ._codec import Codec, codec
 from ._handler_python import fill_by_bytes, fills_reply
@@ -87,7 +88,7 @@ class PersistentKernel(Scoped):
                 capacity,
                 shared,
             )
-        _kernels.add(self)
+        _kernels.add(self._raw)
 
     def client(self, block: int = 0) -> Client:
         """The client of a block; every one of the same block shares its channel."""
@@ -133,17 +134,22 @@ class PersistentKernel(Scoped):
         self.stop()
 
 
-_kernels: weakref.WeakSet[PersistentKernel] = weakref.WeakSet()
+_kernels: weakref.WeakSet[BytesKernel] = weakref.WeakSet()  # clients keep them, too
+_AT_EXIT = 1.0  # seconds, for all of them
 
 
 @atexit.register
 def _stop_all() -> None:
     """A handler cannot be called once the interpreter ends."""
-    for kernel in list(_kernels):
-        try:
-            kernel.stop(1.0)
-        except Error:
-            pass
+    kernels = list(_kernels)
+    deadline = time.monotonic() + _AT_EXIT
+    for wait in (False, True):  # all are told before any is waited for
+        for kernel in kernels:
+            try:
+                kernel.stop(max(deadline - time.monotonic(), 0.0) if wait else 0.0)
+            except Error:
+                pass
+    _close_handlers()
 
 
 __all__ = ["PersistentKernel", "Server"]

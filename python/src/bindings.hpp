@@ -9,7 +9,7 @@ namespace carillon::python {
 namespace nb = nanobind;
 
 // Python gets an exception of carillon.errors for each error of this library, with its text.
-void bind_errors();
+void bind_errors(nb::module_& module);
 void bind_device(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_dlpack(nb::module_& module);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "carillon/wait.hpp"
+#include "gil.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -21,11 +22,6 @@ nb::bytes new_bytes(std::size_t size) {
 }
 std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
-}
-
-std::string cause_of(Error const& error) {
-    std::string const text = error.what();
-    return text.substr(std::min(text.size(), error.call().size() + 2));
 }
 
 // Both are whole messages, and as many. Throws UsageError.
@@ -69,23 +65,32 @@ class Row {
 
 }  // namespace
 
-void ClientState::drop_abandoned() {
-    if (abandoned_.empty()) return;
-    std::array<std::byte, message_bytes> dropped;
-    BytesClient& from = client();
-    auto const room = std::span<std::byte>(dropped).first(from.reply_bytes());
-    std::erase_if(abandoned_, [&](Ticket const& each) { return from.try_take(each, room); });
+void ClientState::drop(Ticket const& ticket) noexcept {
+    try {
+        client().abandon(ticket);
+    } catch (Error const&) {  // it was taken, or all has ended
+    }
+}
+
+void ClientState::drop_given_up() noexcept {
+    for (Ticket const& each : given_up_) drop(each);
+    given_up_.clear();
+}
+
+void ClientState::give_up(Ticket const& ticket) {
+    given_up_.push_back(ticket);
+    if (!busy_.busy) drop_given_up();
 }
 
 nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     auto const bound = duration("Client::call", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
     InCall const in(state_->busy(), "Client::call");
-    state_->drop_abandoned();
+    state_->drop_given_up();
     if (bound > longest_part) return call_in_parts(from, bound);
     nb::bytes reply = new_bytes(client().reply_bytes());
     {
-        nb::gil_scoped_release const others_run;
+        OthersRun const others_run;
         state_->client().call(from.bytes(), bytes_of(reply), bound);
     }
     return reply;
@@ -101,10 +106,10 @@ nb::bytes ClientEnd::call_in_parts(HeldBytes const& request, std::chrono::nanose
         wait_in_parts(deadline.left(),
                       [&](auto part) { client.wait(*ticket, bytes_of(reply), part); });
     } catch (TimeoutError const& error) {
-        if (ticket) state_->abandon(*ticket);
+        if (ticket) state_->drop(*ticket);
         throw TimeoutError("Client::call", cause_of(error), ticket.has_value());
     } catch (nb::python_error const&) {  // Ctrl-C
-        if (ticket) state_->abandon(*ticket);
+        if (ticket) state_->drop(*ticket);
         throw;
     }
     return reply;
@@ -116,12 +121,12 @@ void ClientEnd::call_many(nb::handle requests, nb::handle replies, double timeou
     HeldBytes const to(replies, HeldBytes::Use::write);
     check_many(client(), from.bytes().size(), to.bytes().size());
     InCall const in(state_->busy(), "Client::call_many");
-    state_->drop_abandoned();
+    state_->drop_given_up();
     Tickets outstanding;
     try {
         exchange(from, to, outstanding, bound);
     } catch (...) {
-        for (std::size_t i = 0; i < outstanding.size(); ++i) state_->abandon(outstanding[i]);
+        for (std::size_t i = 0; i < outstanding.size(); ++i) state_->drop(outstanding[i]);
         throw;
     }
 }
@@ -141,7 +146,7 @@ Ticket ClientEnd::submit(nb::handle request, double timeout) {
     auto const bound = duration("Client::submit", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
     InCall const in(state_->busy(), "Client::submit");
-    state_->drop_abandoned();
+    state_->drop_given_up();
     std::optional<Ticket> ticket;
     wait_in_parts(bound, [&](auto part) { ticket = state_->client().submit(from.bytes(), part); });
     return *ticket;
@@ -150,14 +155,14 @@ Ticket ClientEnd::submit(nb::handle request, double timeout) {
 std::optional<Ticket> ClientEnd::try_submit(nb::handle request) {
     HeldBytes const from(request, HeldBytes::Use::read);
     InCall const in(state_->busy(), "Client::try_submit");
-    state_->drop_abandoned();
+    state_->drop_given_up();
     return state_->client().try_submit(from.bytes());
 }
 
 Tickets ClientEnd::try_submit_n(nb::handle requests) {
     HeldBytes const from(requests, HeldBytes::Use::read);
     InCall const in(state_->busy(), "Client::try_submit_n");
-    state_->drop_abandoned();
+    state_->drop_given_up();
     return state_->client().try_submit_n(from.bytes());
 }
 
@@ -186,8 +191,7 @@ std::size_t ClientEnd::try_take_n(Tickets& tickets, nb::handle replies) {
 
 void ClientEnd::abandon(Ticket const& ticket) {
     InCall const in(state_->busy(), "Client::abandon");
-    state_->abandon(ticket);
-    state_->drop_abandoned();
+    state_->client().abandon(ticket);
 }
 
 void ClientEnd::warm() {
@@ -202,7 +206,7 @@ std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t 
     std::array<std::byte, message_bytes> reply;
     auto const room = std::span<std::byte>(reply).first(client().reply_bytes());
     std::vector<std::int64_t> took(count);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     for (std::int64_t& each : took) {
         auto const begin = Clock::now();
         state_->client().call(from.bytes(), room, std::chrono::seconds(1));
@@ -220,7 +224,7 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
     InCall const in(state_->busy(), "Client::time_rows");
     HostWait const wait(WaitStyle::pause);
     std::vector<std::int64_t> took(count);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     for (std::int64_t& each : took) {
         Tickets outstanding;
         Row row(state_->client(), from.bytes(), to.writable(), outstanding);
@@ -265,6 +269,7 @@ void bind_client(nb::module_& module) {
              nb::sig("def try_take(self, ticket: Ticket) -> bytes | None"))
         .def("try_take_n", &ClientEnd::try_take_n, nb::arg("tickets"), nb::arg("replies"))
         .def("abandon", &ClientEnd::abandon, nb::arg("ticket"))
+        .def("_give_up", &ClientEnd::give_up, nb::arg("ticket"))
         .def("warm", &ClientEnd::warm)
         .def("_time_calls", &ClientEnd::time_calls, nb::arg("request"), nb::arg("count"))
         .def("_time_rows", &ClientEnd::time_rows, nb::arg("requests"), nb::arg("replies"),

@@ -16,7 +16,7 @@
 
 namespace carillon::python {
 
-// A client, and which requests nobody waits for any more.
+// A client, and which requests nobody waits for any more that it was not told of yet.
 class ClientState {
    public:
     explicit ClientState(BytesClient&& client) : own_(std::move(client)), client_(&*own_) {}
@@ -29,14 +29,16 @@ class ClientState {
     }
     void close() { client_ = nullptr; }
     [[nodiscard]] Busy& busy() { return busy_; }
-    // Drops the replies, of those that have come, that nobody waits for.
-    void drop_abandoned();
-    void abandon(Ticket const& ticket) { abandoned_.push_back(ticket); }
+    // Within a call: nobody waits for this reply, if one is outstanding; nor for those of before.
+    void drop(Ticket const& ticket) noexcept;
+    void drop_given_up() noexcept;
+    // The same of any thread: where another one is in a call, with the next call.
+    void give_up(Ticket const& ticket);
 
    private:
     std::optional<BytesClient> own_;
     BytesClient* client_;
-    std::vector<Ticket> abandoned_;
+    std::vector<Ticket> given_up_;
     Busy busy_;
 };
 
@@ -55,6 +57,8 @@ class ClientEnd {
     [[nodiscard]] nb::object try_take(Ticket const& ticket);  // None while it has not come
     [[nodiscard]] std::size_t try_take_n(Tickets& tickets, nb::handle replies);
     void abandon(Ticket const& ticket);
+    // The same of a ticket that may be good for nothing, and while another thread is in a call.
+    void give_up(Ticket const& ticket) { state_->give_up(ticket); }
     void warm();
     // How long each of `count` calls takes in C++, in ns: for python/bench/measure.py.
     [[nodiscard]] std::vector<std::int64_t> time_calls(nb::handle request, std::size_t count);

@@ -7,6 +7,7 @@
 
 #include "bindings.hpp"
 #include "carillon/error.hpp"
+#include "gil.hpp"
 
 namespace carillon::python {
 
@@ -22,7 +23,7 @@ class Closable {
 
     void close() {
         std::shared_ptr<T> last = std::move(object_);
-        nb::gil_scoped_release const others_run;
+        OthersRun const others_run;
         last.reset();
     }
     // Throws UsageError once it was closed.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client.hpp"
+#include "elsewhere.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -19,23 +20,25 @@ void connect_to(ConnectionEnd* self, std::string const& path, std::string const&
     options.timeout = duration("connect", timeout);
     options.wait_for_owner = duration("connect", wait_for_owner);
     options.host_memory = host_memory;
-    nb::gil_scoped_release const others_run;
-    new (self) ConnectionEnd("the connection", Connection(path, options));
+    new (self)
+        ConnectionEnd("the connection",
+                      unless_interrupted([path, options] { return Connection(path, options); }));
 }
 
 ClientEnd client_of(ConnectionEnd const& self, std::uint32_t request_bytes,
                     std::string const& request_name, std::uint32_t reply_bytes,
                     std::string const& reply_name, std::string const& object) {
-    auto const to = self.get("Connection::client");
-    nb::gil_scoped_release const others_run;
-    return ClientEnd(std::make_shared<ClientState>(BytesClient(
-        *to, BytesType{request_bytes, request_name}, BytesType{reply_bytes, reply_name}, object)));
+    BytesType const request{request_bytes, request_name};
+    BytesType const reply{reply_bytes, reply_name};
+    return ClientEnd(std::make_shared<ClientState>(
+        unless_interrupted([to = self.get("Connection::client"), request, reply, object] {
+            return BytesClient(*to, request, reply, object);
+        })));
 }
 
 std::vector<ServedObject> status(ConnectionEnd const& self) {
-    auto const to = self.get("Connection::status");
-    nb::gil_scoped_release const others_run;
-    return to->status().objects;
+    return unless_interrupted(
+        [to = self.get("Connection::status")] { return to->status().objects; });
 }
 
 double seconds(std::chrono::nanoseconds time) {

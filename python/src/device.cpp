@@ -9,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "carillon/error.hpp"
+#include "gil.hpp"
 #include "memory.hpp"
 
 namespace carillon::python {
@@ -26,12 +27,12 @@ void open(Device* self, std::string const& selector, std::string const& memory,
           bool require_coherent, bool force_non_coherent, bool force_read_back) {
     DeviceOptions const options{memory_of(memory), require_coherent, force_non_coherent,
                                 force_read_back};
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     new (self) Device(Device::open(selector, options));
 }
 
 std::vector<DeviceInfo> devices() {
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return Device::list();
 }
 
@@ -39,7 +40,7 @@ using Allocate = Memory (Device::*)(std::size_t) const;
 
 template <Allocate allocate>
 SharedMemory* allocated(Device const& device, std::size_t size) {
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new SharedMemory(device, (device.*allocate)(size));
 }
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string.h>
+
+#include <cerrno>
+#include <exception>
+#include <map>
 #include <string>
 
 #include "bindings.hpp"
@@ -101,8 +106,51 @@ void translate(std::exception_ptr const& error, void* /*payload*/) {
     }
 }
 
+// One of each, for the tests: some come of a GPU alone, or of another machine.
+std::map<std::string, std::exception_ptr> samples() {
+    constexpr char const* call = "the call";
+    constexpr char const* cause = "the cause";
+    using std::make_exception_ptr;
+    return {
+        {"Error", make_exception_ptr(Error(call, cause))},
+        {"UsageError", make_exception_ptr(UsageError(call, cause))},
+        {"ForkError", make_exception_ptr(ForkError(call, cause))},
+        {"DeviceNotFoundError", make_exception_ptr(DeviceNotFoundError(call, cause))},
+        {"UnsupportedError", make_exception_ptr(UnsupportedError(call, cause))},
+        {"OutOfMemoryError", make_exception_ptr(OutOfMemoryError(call, cause))},
+        {"ResidencyError", make_exception_ptr(ResidencyError(call, 8, 7))},
+        {"TimeoutError", make_exception_ptr(TimeoutError(call, cause, true))},
+        {"StoppedError", make_exception_ptr(StoppedError(call, cause))},
+        {"OwnerGoneError", make_exception_ptr(OwnerGoneError(call, cause))},
+        {"RefusedError", make_exception_ptr(RefusedError(call, RefusalReason::full, cause))},
+        {"HandlerError", make_exception_ptr(HandlerError(call, "a command", 9))},
+        {"CompileError", make_exception_ptr(CompileError(call, "handler(1): error"))},
+        {"FormatError", make_exception_ptr(FormatError(call, cause))},
+        {"ProtocolError", make_exception_ptr(ProtocolError(call, cause))},
+        {"CodedError", make_exception_ptr(CodedError(call, 3, "A_NAME"))},
+        {"SystemError", make_exception_ptr(SystemError(call, ENOENT))},
+        {"CudaError", make_exception_ptr(CudaError(call, 201, "CUDA_ERROR_INVALID_CONTEXT"))},
+        {"DeviceFaultError",
+         make_exception_ptr(DeviceFaultError(call, 700, "CUDA_ERROR_ILLEGAL_ADDRESS"))},
+        {"VulkanError", make_exception_ptr(VulkanError(call, -4, "VK_ERROR_DEVICE_LOST"))},
+    };
+}
+void throw_sample(std::string const& name) { std::rethrow_exception(samples().at(name)); }
+std::string text_of_sample(std::string const& name) {
+    try {
+        throw_sample(name);
+    } catch (Error const& error) {
+        return error.what();
+    }
+    return {};
+}
+
 }  // namespace
 
-void bind_errors() { nb::register_exception_translator(translate); }
+void bind_errors(nb::module_& module) {
+    nb::register_exception_translator(translate);
+    module.def("_throw_sample", throw_sample, nb::arg("name"));
+    module.def("_text_of_sample", text_of_sample, nb::arg("name"));
+}
 
 }  // namespace carillon::python

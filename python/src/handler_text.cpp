@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 
 namespace carillon::python {
 namespace {
@@ -42,7 +43,7 @@ CompiledHandler compile(Target const& target, std::string const& text, std::uint
                         std::string const& nvjitlink) {
     HandlerOptions const options = handler_options(before, include_folders, compiler_options,
                                                    headers, nvrtc, cache, keep, lto_ir, nvjitlink);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return compile_handler(target, text, {request_bytes, request_name}, {reply_bytes, reply_name},
                            options);
 }

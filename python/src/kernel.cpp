@@ -4,50 +4,146 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <cstring>
+#include <exception>
 #include <string>
+#include <thread>
 
+#include "carillon/detail/host/deadline.hpp"
 #include "closable.hpp"
+#include "gil.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
 namespace {
 
-// "ValueError: the text", as the last line of a traceback.
-std::string described(nb::python_error const& error) {
-    return nb::cast<std::string>(error.type().attr("__name__")) + ": " +
-           nb::cast<std::string>(nb::str(error.value()));
-}
-
-void answer(Handler const& handler, void const* request, void* reply) {
-    nb::object const said = handler.call(nb::bytes(request, handler.request_bytes));
-    HeldBytes const bytes(said, HeldBytes::Use::read);
-    if (bytes.bytes().size() != handler.reply_bytes) {
-        throw UsageError("PersistentKernel",
-                         "the handler returned " + std::to_string(bytes.bytes().size()) +
-                             " bytes; a reply has " + std::to_string(handler.reply_bytes));
-    }
-    std::memcpy(reply, bytes.bytes().data(), handler.reply_bytes);
-}
-
-struct Inside {
-    explicit Inside(Handler& entered) : handler(entered) { ++handler.inside; }
-    ~Inside() { --handler.inside; }
-    Inside(Inside const&) = delete;
-    Inside& operator=(Inside const&) = delete;
-
-    Handler& handler;
+// Whether Python still calls handlers: not once it ends. It closes with the GIL, when no thread is
+// on its way to that.
+struct Gate {
+    std::atomic<bool> closed = false;
+    std::atomic<unsigned> coming = 0;
+    std::atomic<unsigned> inside = 0;
 };
+Gate gate;
+
+// In UTF-8, or empty: what Python has for that raises something itself. Clears that.
+std::string text_of(PyObject* object) {
+    std::string text;
+    PyObject* const shown = object == nullptr ? nullptr : PyObject_Str(object);
+    PyObject* const bytes =
+        shown == nullptr ? nullptr : PyUnicode_AsEncodedString(shown, "utf-8", "backslashreplace");
+    char const* const chars = bytes == nullptr ? nullptr : PyBytes_AsString(bytes);
+    if (chars != nullptr) text = chars;
+    Py_XDECREF(bytes);
+    Py_XDECREF(shown);
+    PyErr_Clear();
+    return text;
+}
+
+// What Python has raised, which is cleared: a new reference.
+PyObject* raised() {
+#if PY_VERSION_HEX >= 0x030c0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+#endif
+}
+
+// "ValueError: the text", as the last line of a traceback, of what Python has raised.
+std::string described() {
+    PyObject* const error = raised();
+    PyObject* const name = PyObject_GetAttrString((PyObject*)Py_TYPE(error), "__name__");
+    std::string text = text_of(name) + ": " + text_of(error);
+    Py_XDECREF(name);
+    Py_XDECREF(error);
+    PyErr_Clear();
+    return text;
+}
+
+// Puts what the handler returned into `reply`. Returns what is wrong with it.
+std::exception_ptr copy_reply(PyObject* said, Handler const& handler, void* reply) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(said, &view, PyBUF_C_CONTIGUOUS) != 0) return {};
+    auto const size = static_cast<std::size_t>(view.len);
+    bool const fits = size == handler.reply_bytes;
+    if (fits) std::memcpy(reply, view.buf, size);
+    PyBuffer_Release(&view);
+    if (fits) return {};
+    return std::make_exception_ptr(UsageError(
+        "PersistentKernel", "the handler returned " + std::to_string(size) +
+                                " bytes; a reply has " + std::to_string(handler.reply_bytes)));
+}
+
+// With the GIL. Returns what went wrong; Python has no error then.
+std::exception_ptr answer(Handler const& handler, void const* request, void* reply) {
+    PyObject* const asked = PyBytes_FromStringAndSize(
+        static_cast<char const*>(request), static_cast<Py_ssize_t>(handler.request_bytes));
+    PyObject* const said = asked == nullptr
+                               ? nullptr
+                               : PyObject_CallFunctionObjArgs(handler.call.ptr(), asked, nullptr);
+    Py_XDECREF(asked);
+    std::exception_ptr failure;
+    if (said != nullptr) failure = copy_reply(said, handler, reply);
+    if (PyErr_Occurred() != nullptr) {
+        failure =
+            std::make_exception_ptr(Error("PersistentKernel", "the handler raised " + described()));
+    }
+    Py_XDECREF(said);
+    return failure;
+}
+
+std::exception_ptr python_ends() {
+    return std::make_exception_ptr(
+        StoppedError("PersistentKernel", "Python ends, and calls no handler any more"));
+}
+
+// Python may end the thread in any of its calls: no object here lets go of Python's as it goes.
+std::exception_ptr answer_with_gil(Handler& handler, void const* request, void* reply) {
+    ++gate.coming;
+    if (gate.closed) {
+        --gate.coming;
+        return python_ends();
+    }
+    ++handler.inside;
+    ++gate.inside;
+    PyGILState_STATE const held = PyGILState_Ensure();
+    --gate.coming;
+    std::exception_ptr failure;
+    try {
+        failure = gate.closed ? python_ends() : answer(handler, request, reply);
+    } catch (std::exception const&) {  // no memory left
+        failure = std::current_exception();
+    }
+    PyGILState_Release(held);
+    --gate.inside;
+    --handler.inside;
+    return failure;
+}
 
 // In a block's thread. What Python raises ends the kernel, as what a handler in C++ throws does.
 void serve_by(void* user, void const* request, void* reply) {
-    Inside const inside(*static_cast<Handler*>(user));
-    nb::gil_scoped_acquire const held;
-    try {
-        answer(inside.handler, request, reply);
-    } catch (nb::python_error const& error) {
-        throw Error("PersistentKernel", "the handler raised " + described(error));
+    auto& handler = *static_cast<Handler*>(user);
+    auto const failure = or_stay([&] { return answer_with_gil(handler, request, reply); });
+    if (failure) std::rethrow_exception(failure);
+}
+
+// Python ends: handlers are called no more, but those that are under way.
+void close_gate() {
+    gate.closed = true;
+    Deadline const deadline(std::chrono::seconds(1));
+    OthersRun const others_run;
+    while (gate.coming != 0 && !deadline.passed()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    if (gate.inside != 0) nb::set_leak_warnings(false);  // what they have stays
 }
 
 KernelEnd* made_kernel(Device const& device, nb::object handler, std::uint32_t request_bytes,
@@ -115,7 +211,7 @@ void open_server(ServerEnd* self, std::string const& path, std::string const& na
                  std::vector<std::uint32_t> const& users,
                  std::vector<std::uint32_t> const& groups) {
     auto const options = serve_options(name, mode, users, groups);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     new (self) ServerEnd("the server", Server(path, options));
 }
 
@@ -146,14 +242,14 @@ KernelEnd::KernelEnd(Device const& device, BytesType const& request, BytesType c
     if (!PyCallable_Check(handler_->call.ptr())) {
         throw UsageError("PersistentKernel", "the handler cannot be called");
     }
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     kernel_.emplace(device, request, reply, serve_by, handler_.get(), options, clients);
     clients_.resize(clients == BytesClients::of_others ? 0 : kernel_->blocks());
 }
 
 KernelEnd::KernelEnd(Device const& device, CompiledHandler const& handler,
                      KernelOptions const& options, BytesClients clients) {
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     kernel_.emplace(device, handler, options, clients);
     clients_.resize(clients == BytesClients::of_others ? 0 : kernel_->blocks());
 }
@@ -164,8 +260,12 @@ void KernelEnd::close() {
     for (auto const& each : clients_) {
         if (each) each->close();
     }
+    // One that did not return when Python began to end will not later.
+    if (kernel_ && handler_ && handler_->inside != 0 && gate.closed) {
+        (void)new BytesKernel(std::move(*kernel_));
+    }
     {
-        nb::gil_scoped_release const others_run;
+        OthersRun const others_run;
         kernel_.reset();
     }
     if (handler_ && handler_->inside != 0) (void)handler_.release();
@@ -186,7 +286,7 @@ ClientEnd KernelEnd::client(unsigned block) {
 
 void bind_kernel(nb::module_& module) {
     nb::class_<KernelEnd>(module, "BytesKernel", nb::type_slots(collected_slots),
-                          "A kernel whose messages are bytes.")
+                          nb::is_weak_referenceable(), "A kernel whose messages are bytes.")
         .def(nb::new_(&made_text_kernel), nb::arg("device"), nb::arg("handler"), nb::arg("blocks"),
              nb::arg("capacity"), nb::arg("shared"))
         .def(nb::new_(&made_kernel), nb::arg("device"), nb::arg("handler"),
@@ -207,6 +307,7 @@ void bind_kernel(nb::module_& module) {
             return self.kernel("PersistentKernel::running").running();
         });
     bind_server(module);
+    module.def("_close_handlers", close_gate);
 }
 
 }  // namespace carillon::python

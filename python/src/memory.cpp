@@ -9,19 +9,22 @@
 #include "carillon/copy.hpp"
 #include "carillon/error.hpp"
 #include "dlpack.hpp"
+#include "gil.hpp"
+#include "views.hpp"
 
 namespace carillon::python {
 namespace {
 
 // A driver may take long to let go of memory.
 void let_go(Memory* memory) {
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     delete memory;
 }
 
 // The buffer protocol: a view has the memory until Python releases it.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     try {
+        if (!nb::inst_ready(self)) throw UsageError("Memory.__buffer__", "it was not made whole");
         auto& shared = *nb::inst_ptr<SharedMemory>(self);
         auto const& memory = shared.share("Memory.__buffer__");
         auto const size = static_cast<Py_ssize_t>(memory->size());
@@ -54,9 +57,12 @@ struct CountedView {
 CountedView counted_view(SharedMemory const& self) { return {self.share("Memory.array")}; }
 
 int get_counted_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
-    Memory const& memory = *nb::inst_ptr<CountedView>(self)->memory;
-    auto const size = static_cast<Py_ssize_t>(memory.size());
-    return PyBuffer_FillInfo(view, self, memory.host_ptr(), size, 0, flags);
+    auto const bytes = [&] {
+        Memory const& memory = *nb::inst_ptr<CountedView>(self)->memory;
+        auto* const first = static_cast<std::byte*>(memory.host_ptr());
+        return std::pair(nb::handle(self), std::span(first, memory.size()));
+    };
+    return fill_view(self, view, flags, ViewAccess::writable, bytes) ? 0 : -1;
 }
 
 PyType_Slot counted_slots[] = {
@@ -101,18 +107,26 @@ std::uintptr_t host_address(SharedMemory const& self) {
 std::uintptr_t device_address(SharedMemory const& self) {
     return reinterpret_cast<std::uintptr_t>(self.get("Memory.device_ptr").device_ptr());
 }
+std::uintptr_t lent_device_address(SharedMemory& self) {
+    return reinterpret_cast<std::uintptr_t>(self.lend("Memory.device_ptr").device_ptr());
+}
 
-std::size_t to_the_end(Memory const& memory, std::size_t offset, nb::object const& size) {
-    if (!size.is_none()) return nb::cast<std::size_t>(size);
-    return offset <= memory.size() ? memory.size() - offset : 0;
+// The bytes of `size`, or those to the end. Throws UsageError for what is no size.
+std::size_t to_the_end(char const* call, Memory const& memory, std::size_t offset,
+                       nb::object const& size) {
+    if (size.is_none()) return offset <= memory.size() ? memory.size() - offset : 0;
+    std::size_t bytes = 0;
+    if (nb::try_cast(size, bytes)) return bytes;
+    throw UsageError(
+        call, std::string("a size is a number from 0 on, or None, not ") + nb::repr(size).c_str());
 }
 void flush(SharedMemory const& self, std::size_t offset, nb::object const& size) {
     Memory const& memory = self.get("Memory.flush");
-    memory.flush(offset, to_the_end(memory, offset, size));
+    memory.flush(offset, to_the_end("Memory::flush", memory, offset, size));
 }
 void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& size) {
     Memory const& memory = self.get("Memory.invalidate");
-    memory.invalidate(offset, to_the_end(memory, offset, size));
+    memory.invalidate(offset, to_the_end("Memory::invalidate", memory, offset, size));
 }
 
 // An array of NumPy's over the mapped memory.
@@ -135,13 +149,13 @@ std::string memory_shown(SharedMemory const& self) {
 void to_device(SharedMemory const& to, nb::handle data, std::size_t offset) {
     auto const memory = to.share("copy_to_device");  // a view for as long as the copy takes
     HeldBytes const from(data, HeldBytes::Use::read);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     copy_to_device(*memory, offset, from.bytes());
 }
 void from_device(nb::handle out, SharedMemory const& from, std::size_t offset) {
     auto const memory = from.share("copy_from_device");
     HeldBytes const to(out, HeldBytes::Use::write);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     copy_from_device(to.writable(), *memory, offset);
 }
 
@@ -151,7 +165,7 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     if (to.bytes().size() != from.bytes().size()) {
         throw nb::value_error("buffers of different sizes");
     }
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
     X86::store_fence();
 }
@@ -248,6 +262,7 @@ void bind_memory(nb::module_& module) {
              "without a shape. Raises UsageError for freed memory, ValueError for what does not "
              "fit.")
         .def("_view", counted_view)
+        .def_prop_ro("_lent_device_ptr", lent_device_address)
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Pushes what the CPU wrote to these bytes out to the device.\n\n"
              "Raises UsageError for a range outside the memory, VulkanError.")

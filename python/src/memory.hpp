@@ -25,7 +25,7 @@ class SharedMemory {
 
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] bool freed() const { return freed_; }
-    [[nodiscard]] long views() const { return memory_.use_count() - 1; }
+    [[nodiscard]] long views() const { return memory_ ? memory_.use_count() - 1 : 0; }
     // Throws UsageError while there are views. Nothing happens the second time.
     void free();
 

@@ -4,7 +4,7 @@
 NB_MODULE(_carillon, module) {
     module.doc() = "What carillon's Python package has of the C++ library.";
     module.attr("_version") = CARILLON_VERSION;
-    carillon::python::bind_errors();
+    carillon::python::bind_errors(module);
     carillon::python::bind_device(module);
     carillon::python::bind_memory(module);
     carillon::python::bind_dlpack(module);

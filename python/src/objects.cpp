@@ -16,6 +16,8 @@
 #include "carillon/log_reader.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "elsewhere.hpp"
+#include "gil.hpp"
 #include "views.hpp"
 #include "waits.hpp"
 
@@ -33,9 +35,11 @@ BytesMailbox* lent_mailbox(ConnectionEnd const& connection, std::string const& o
                            std::uint32_t bytes, std::string const& name,
                            std::string const& direction) {
     Direction const way = direction_of("Connection::mailbox", direction);
-    auto const to = connection.get("Connection::mailbox");
-    nb::gil_scoped_release const others_run;
-    return new BytesMailbox(*to, object, BytesType{bytes, name}, way);
+    BytesType const type{bytes, name};
+    return new BytesMailbox(
+        unless_interrupted([to = connection.get("Connection::mailbox"), object, type, way] {
+            return BytesMailbox(*to, object, type, way);
+        }));
 }
 // Neither waits, so they are made with the GIL: one thread at a time. `End`: the host's or the
 // device's.
@@ -72,18 +76,13 @@ struct RawChunk {
 };
 
 int get_chunk(PyObject* self, Py_buffer* view, int flags) noexcept {
-    auto& end = *nb::inst_ptr<RawChunk>(self);
-    bool const there = fill_view(self, view, flags, ViewAccess::writable,
-                                 [&] { return end.get("Chunk.__buffer__").bytes(); });
-    if (there) ++end.views;
-    return there ? 0 : -1;
-}
-void release_chunk(PyObject* self, Py_buffer* /*view*/) noexcept {
-    --nb::inst_ptr<RawChunk>(self)->views;
+    constexpr char const* call = "Chunk.__buffer__";
+    auto const bytes = [](RawChunk& chunk) { return chunk.get(call).bytes(); };
+    return fill_open_view<RawChunk>(self, view, flags, call, bytes) ? 0 : -1;
 }
 PyType_Slot chunk_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_chunk)},
-    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_chunk)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_open_view)},
     {0, nullptr},
 };
 
@@ -92,14 +91,16 @@ ChunkRingEnd* made_chunk_ring(Device const& device, std::size_t meta_bytes, std:
     ChunkRingOptions options;
     options.chunk_bytes = chunk_bytes;
     options.chunks = chunks;
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new ChunkRingEnd{BytesChunkRing(device, meta_bytes, options), {}};
 }
 ChunkRingEnd* lent_chunk_ring(ConnectionEnd const& connection, std::string const& object,
                               std::uint32_t meta_bytes, std::string const& name) {
-    auto const to = connection.get("Connection::chunk_ring");
-    nb::gil_scoped_release const others_run;
-    return new ChunkRingEnd{BytesChunkRing(*to, object, BytesType{meta_bytes, name}), {}};
+    BytesType const meta{meta_bytes, name};
+    auto const ask = [to = connection.get("Connection::chunk_ring"), object, meta] {
+        return BytesChunkRing(*to, object, meta);
+    };
+    return new ChunkRingEnd{unless_interrupted(ask), {}};
 }
 
 RawChunk* try_claim(ChunkRingEnd& self) {  // none: None
@@ -144,9 +145,10 @@ struct LogEnd {
 };
 
 LogEnd* lent_log(ConnectionEnd const& connection, std::string const& object) {
-    auto const to = connection.get("Connection::log");
-    nb::gil_scoped_release const others_run;
-    return new LogEnd{to->log(object), {}};
+    return new LogEnd{unless_interrupted([to = connection.get("Connection::log"), object] {
+                          return to->log(object);
+                      }),
+                      {}};
 }
 std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
     Deadline const deadline(duration("LogReader::next", timeout));
@@ -155,7 +157,7 @@ std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
         std::optional<LogRecord> found;
         {
-            nb::gil_scoped_release const others_run;
+            OthersRun const others_run;
             found = self.log.next(std::min(left, longest_part));
         }
         if (found || left <= longest_part) return found;
@@ -231,6 +233,7 @@ void bind_log(nb::module_& module) {
 }  // namespace
 
 void bind_objects(nb::module_& module) {
+    nb::class_<OpenView>(module, "_OpenView", "What a writable view keeps.");
     bind_mailboxes(module);
     bind_chunk_rings(module);
     bind_log(module);

@@ -11,6 +11,8 @@
 #include "carillon/bytes.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "elsewhere.hpp"
+#include "gil.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -26,15 +28,17 @@ RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& d
     RingOptions options;
     options.capacity = capacity;
     Direction const way = direction_of("Ring", direction);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     return new RingEnd{BytesRing(device, bytes, way, options), {}};
 }
 RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
                    std::string const& name, std::string const& direction) {
     Direction const way = direction_of("Connection::ring", direction);
-    auto const to = connection.get("Connection::ring");
-    nb::gil_scoped_release const others_run;
-    return new RingEnd{BytesRing(*to, object, BytesType{bytes, name}, way), {}};
+    BytesType const type{bytes, name};
+    auto const ask = [to = connection.get("Connection::ring"), object, type, way] {
+        return BytesRing(*to, object, type, way);
+    };
+    return new RingEnd{unless_interrupted(ask), {}};
 }
 
 bool try_push(RingEnd& self, nb::handle message) {

@@ -18,6 +18,8 @@
 #include "bytes.hpp"
 #include "carillon/buffer_store.hpp"
 #include "closable.hpp"
+#include "elsewhere.hpp"
+#include "gil.hpp"
 #include "views.hpp"
 #include "waits.hpp"
 
@@ -27,14 +29,18 @@ namespace {
 // A buffer that is written, until it is sealed. Views of it end before that: once it is sealed
 // nobody may write it.
 struct WrittenBuffer {
-    std::optional<MutableBuffer> buffer;
+    std::optional<Outside<MutableBuffer>> buffer;
     unsigned views = 0;
+    bool of_another = false;  // process's store
+    char const* why_none = "the buffer was sealed";
 
     [[nodiscard]] MutableBuffer& get(char const* call) {
-        if (!buffer) throw UsageError(call, "the buffer was sealed");
-        return *buffer;
+        if (!buffer) throw UsageError(call, why_none);
+        return **buffer;
     }
 };
+// One that can be read.
+using SealedBufferEnd = Outside<Buffer>;
 
 // As a view: another thread that seals the buffer meanwhile is refused.
 class BeingWritten {
@@ -49,24 +55,20 @@ class BeingWritten {
 };
 
 int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
-    auto& end = *nb::inst_ptr<WrittenBuffer>(self);
-    bool const there = fill_view(self, view, flags, ViewAccess::writable, [&] {
-        return end.get("MutableBuffer.__buffer__").mutable_data();
-    });
-    if (there) ++end.views;
-    return there ? 0 : -1;
-}
-void release_written(PyObject* self, Py_buffer* /*view*/) noexcept {
-    --nb::inst_ptr<WrittenBuffer>(self)->views;
+    constexpr char const* call = "MutableBuffer.__buffer__";
+    auto const bytes = [](WrittenBuffer& buffer) { return buffer.get(call).mutable_data(); };
+    return fill_open_view<WrittenBuffer>(self, view, flags, call, bytes) ? 0 : -1;
 }
 // What is sealed stays as long as somebody has it: a view has this object.
 int get_sealed(PyObject* self, Py_buffer* view, int flags) noexcept {
-    auto const bytes = [&] { return nb::inst_ptr<Buffer>(self)->data(); };
+    auto const bytes = [&] {
+        return std::pair(nb::handle(self), (*nb::inst_ptr<SealedBufferEnd>(self))->data());
+    };
     return fill_view(self, view, flags, ViewAccess::read_only, bytes) ? 0 : -1;
 }
 PyType_Slot written_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_written)},
-    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_written)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_open_view)},
     {0, nullptr},
 };
 PyType_Slot sealed_slots[] = {
@@ -74,18 +76,25 @@ PyType_Slot sealed_slots[] = {
     {0, nullptr},
 };
 
-Buffer seal(WrittenBuffer& self) {
+SealedBufferEnd seal(WrittenBuffer& self) {
     MutableBuffer& buffer = self.get("MutableBuffer::seal");
     if (self.views != 0) {
         throw UsageError("MutableBuffer::seal", "it has views still, or another thread writes it");
     }
-    MutableBuffer taken = std::move(buffer);  // no other thread finds it meanwhile
+    // No other thread finds it meanwhile.
+    auto taken = std::make_shared<MutableBuffer>(std::move(buffer));
     self.buffer.reset();
     try {
-        nb::gil_scoped_release const others_run;
-        return taken.seal();
+        if (self.of_another) return unless_interrupted([taken] { return taken->seal(); });
+        OthersRun const others_run;
+        return taken->seal();
+    } catch (nb::python_error const&) {
+        self.why_none = "its seal() was interrupted: it may be sealed, or has gone";
+        OthersRun const others_run;
+        taken.reset();
+        throw;
     } catch (...) {  // it can still be written
-        self.buffer.emplace(std::move(taken));
+        self.buffer.emplace(std::move(*taken));
         throw;
     }
 }
@@ -94,13 +103,13 @@ void write(WrittenBuffer& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
     MutableBuffer& buffer = self.get("MutableBuffer::write");
     BeingWritten const not_sealed(self);
-    nb::gil_scoped_release const others_run;
+    OthersRun const others_run;
     buffer.write(from.bytes(), offset);
 }
-void read(Buffer const& self, nb::handle out, std::size_t offset) {
+void read(SealedBufferEnd const& self, nb::handle out, std::size_t offset) {
     HeldBytes const to(out, HeldBytes::Use::write);
-    nb::gil_scoped_release const others_run;
-    self.read(to.writable(), offset);
+    OthersRun const others_run;
+    self->read(to.writable(), offset);
 }
 
 // A store of this process, or a connection to another's: the same calls.
@@ -110,36 +119,43 @@ using OwnStore = StoreEnd<BufferStore>;
 using OtherStore = StoreEnd<StoreConnection>;
 using StoreServing = StoreEnd<StoreServer>;
 
+// What `ask` returns, which gets the store that `self` is: of this process's, which does not wait.
+template <class Ask>
+auto asked(OwnStore const& self, char const* call, Ask const& ask) {
+    auto const store = self.get(call);
+    OthersRun const others_run;
+    return ask(*store);
+}
+template <class Ask>
+auto asked(OtherStore const& self, char const* call, Ask const& ask) {
+    return unless_interrupted([store = self.get(call), ask] { return ask(*store); });
+}
+
 template <class End>
 WrittenBuffer* create(End const& self, std::size_t bytes, std::string const& name) {
-    auto const store = self.get("BufferStore::create");
-    nb::gil_scoped_release const others_run;
     auto made = std::make_unique<WrittenBuffer>();
-    made->buffer.emplace(store->create(name, bytes));
+    made->of_another = std::is_same_v<End, OtherStore>;
+    made->buffer.emplace(asked(self, "BufferStore::create", [bytes, name](auto const& store) {
+        return store.create(name, bytes);
+    }));
     return made.release();
 }
 template <class End, class Key>
-Buffer get(End const& self, Key const& key) {
-    auto const store = self.get("BufferStore::get");
-    nb::gil_scoped_release const others_run;
-    return store->get(key);
+SealedBufferEnd get(End const& self, Key const& key) {
+    return asked(self, "BufferStore::get", [key](auto const& store) { return store.get(key); });
 }
 template <class End, class Key>
 void remove(End const& self, Key const& key) {
-    auto const store = self.get("BufferStore::remove");
-    nb::gil_scoped_release const others_run;
-    store->remove(key);
+    asked(self, "BufferStore::remove", [key](auto const& store) { store.remove(key); });
 }
 template <class End>
 std::vector<BufferInfo> list(End const& self) {
-    auto const store = self.get("BufferStore::list");
-    nb::gil_scoped_release const others_run;
-    return store->list();
+    return asked(self, "BufferStore::list", [](auto const& store) { return store.list(); });
 }
 // What tells of sealed buffers, or brings them. One thread at a time asks.
 template <class Source>
 struct SealedEnd {
-    Source source;
+    Outside<Source> source;
     Busy busy;
 };
 using EventsEnd = SealedEnd<SealedEvents>;
@@ -147,33 +163,40 @@ using BuffersEnd = SealedEnd<SealedBuffers>;
 
 template <class End>
 EventsEnd* sealed_events(End const& self) {
-    auto const store = self.get("BufferStore::sealed_events");
-    nb::gil_scoped_release const others_run;
-    return new EventsEnd{store->sealed_events(), {}};
+    return new EventsEnd{asked(self, "BufferStore::sealed_events",
+                               [](auto const& store) { return store.sealed_events(); }),
+                         {}};
 }
 template <class End>
 BuffersEnd* sealed_buffers(End const& self) {
-    auto const store = self.get("BufferStore::sealed_buffers");
-    nb::gil_scoped_release const others_run;
-    return new BuffersEnd{store->sealed_buffers(), {}};
+    return new BuffersEnd{asked(self, "BufferStore::sealed_buffers",
+                                [](auto const& store) { return store.sealed_buffers(); }),
+                          {}};
 }
 
+// What has come until `timeout` is over, or none.
 template <class End>
-auto next(End& self, double timeout) {
-    constexpr char const* call =
-        std::is_same_v<End, EventsEnd> ? "SealedEvents::next" : "SealedBuffers::next";
+auto next_of(End& self, char const* call, double timeout) {
     Deadline const deadline(duration(call, timeout));
     InCall const in(self.busy, call);
     for (;;) {
         auto const left = deadline.left();
-        decltype(self.source.next(left)) found;
+        decltype(self.source->next(left)) found;
         {
-            nb::gil_scoped_release const others_run;
-            found = self.source.next(std::min(left, longest_part));
+            OthersRun const others_run;
+            found = self.source->next(std::min(left, longest_part));
         }
         if (found || left <= longest_part) return found;
         raise_signals();
     }
+}
+std::optional<SealedBuffer> next_event(EventsEnd& self, double timeout) {
+    return next_of(self, "SealedEvents::next", timeout);
+}
+std::optional<SealedBufferEnd> next_buffer(BuffersEnd& self, double timeout) {
+    auto found = next_of(self, "SealedBuffers::next", timeout);
+    if (!found) return {};
+    return SealedBufferEnd(std::move(*found));
 }
 
 void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigned buffers,
@@ -198,8 +221,9 @@ void connect_to_store(OtherStore* self, std::string const& path, std::string con
     options.name = name;
     options.timeout = duration("connect_store", timeout);
     options.host_memory = host_memory;
-    nb::gil_scoped_release const others_run;
-    new (self) OtherStore("the store", StoreConnection(path, options));
+    new (self)
+        OtherStore("the store",
+                   unless_interrupted([path, options] { return StoreConnection(path, options); }));
 }
 
 template <class End>
@@ -239,35 +263,40 @@ void bind_buffers(nb::module_& module) {
         .def_ro("missed", &SealedBuffer::missed, "So many before it were not told.");
     nb::class_<EventsEnd>(module, "SealedEvents", "Tells of buffers that are sealed.")
         .def(
-            "fileno", [](EventsEnd const& self) { return self.source.descriptor(); },
+            "fileno", [](EventsEnd const& self) { return self.source->descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
-        .def("next", next<EventsEnd>, nb::arg("timeout") = 0.0,
+        .def("next", next_event, nb::arg("timeout") = 0.0,
              "The next one, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
     nb::class_<BuffersEnd>(module, "SealedBuffers", "Gets buffers that are sealed.")
         .def(
-            "fileno", [](BuffersEnd const& self) { return self.source.descriptor(); },
+            "fileno", [](BuffersEnd const& self) { return self.source->descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
         .def(
-            "next", next<BuffersEnd>, nb::arg("timeout") = 0.0,
+            "next", next_buffer, nb::arg("timeout") = 0.0,
             "The next Buffer, as get() returns it, if it comes within `timeout` seconds, or None.\n"
             "Raises OwnerGoneError, and what get() raises.")
         .def_prop_ro(
-            "missed", [](BuffersEnd const& self) { return self.source.missed(); },
+            "missed", [](BuffersEnd const& self) { return self.source->missed(); },
             "How many were passed over: removed before they could be got, or too many came.");
 }
 
 void bind_buffer_ends(nb::module_& module) {
-    nb::class_<Buffer>(module, "Buffer", nb::type_slots(sealed_slots),
-                       "A sealed buffer: its bytes are a read-only buffer of Python's, as\n"
-                       "numpy.asarray(buffer). Views keep it.")
-        .def_prop_ro("id", &Buffer::id)
-        .def_prop_ro("name", &Buffer::name)
-        .def_prop_ro("size", &Buffer::size, "Bytes.")
-        .def("__len__", &Buffer::size)
-        .def_prop_ro("is_cpu", &Buffer::is_cpu, "Whether it is memory of the host's.")
+    nb::class_<SealedBufferEnd>(
+        module, "Buffer", nb::type_slots(sealed_slots),
+        "A sealed buffer: its bytes are a read-only buffer of Python's, as\n"
+        "numpy.asarray(buffer). Views keep it.")
+        .def_prop_ro("id", [](SealedBufferEnd const& self) { return self->id(); })
+        .def_prop_ro("name", [](SealedBufferEnd const& self) { return self->name(); })
         .def_prop_ro(
-            "device_ptr",
-            [](Buffer const& self) { return reinterpret_cast<std::uintptr_t>(self.device_ptr()); })
+            "size", [](SealedBufferEnd const& self) { return self->size(); }, "Bytes.")
+        .def("__len__", [](SealedBufferEnd const& self) { return self->size(); })
+        .def_prop_ro(
+            "is_cpu", [](SealedBufferEnd const& self) { return self->is_cpu(); },
+            "Whether it is memory of the host's.")
+        .def_prop_ro("device_ptr",
+                     [](SealedBufferEnd const& self) {
+                         return reinterpret_cast<std::uintptr_t>(self->device_ptr());
+                     })
         .def("read", read, nb::arg("out"), nb::arg("offset") = 0,
              "Fills `out`, a writable buffer, from byte `offset` on. Raises UsageError.");
     nb::class_<WrittenBuffer>(module, "MutableBuffer", nb::type_slots(written_slots),

@@ -7,27 +7,77 @@
 #include <cstddef>
 #include <exception>
 #include <span>
+#include <utility>
+
+#include "carillon/error.hpp"
 
 namespace carillon::python {
 
 enum class ViewAccess { writable, read_only };
 
-// A view of the bytes that `bytes` returns, which keeps `self`; false where there is none, with
-// Python's error set. What `bytes` throws becomes a BufferError.
+// Fills `view` with the bytes that `bytes` returns of `self`; false where there are none, with
+// Python's error set. What `bytes` throws becomes a BufferError. It returns first what keeps them.
 template <class Bytes>
 [[nodiscard]] bool fill_view(PyObject* self, Py_buffer* view, int flags, ViewAccess access,
                              Bytes&& bytes) noexcept {
+    view->obj = nullptr;
     try {
-        auto const there = bytes();
+        if (!nanobind::inst_ready(self)) throw UsageError("__buffer__", "it was not made whole");
+        auto const [keeper, there] = bytes();
         auto* const first = const_cast<std::byte*>(there.data());
         auto const size = static_cast<Py_ssize_t>(there.size());
         int const read_only = access == ViewAccess::read_only ? 1 : 0;
-        return PyBuffer_FillInfo(view, self, first, size, read_only, flags) == 0;
+        return PyBuffer_FillInfo(view, keeper.ptr(), first, size, read_only, flags) == 0;
+    } catch (nanobind::python_error& error) {
+        error.restore();
     } catch (std::exception const& error) {
         PyErr_SetString(PyExc_BufferError, error.what());
-        view->obj = nullptr;
-        return false;
     }
+    return false;
 }
+
+// What a writable view keeps in place of the object whose bytes it is of: views are counted by it,
+// and arrays that were made of a view and keep no more than this.
+class OpenView {
+   public:
+    // `views`: of `owner`.
+    OpenView(nanobind::handle owner, unsigned& views)
+        : owner_(nanobind::borrow(owner)), views_(&views) {
+        ++views;
+    }
+    OpenView(OpenView&& other) noexcept
+        : owner_(std::move(other.owner_)), views_(std::exchange(other.views_, nullptr)) {}
+    OpenView(OpenView const&) = delete;
+    OpenView& operator=(OpenView const&) = delete;
+    OpenView& operator=(OpenView&&) = delete;
+    ~OpenView() {
+        if (views_ != nullptr) --*views_;
+    }
+
+   private:
+    nanobind::object owner_;
+    unsigned* views_;
+};
+
+// The same of what nobody may write later: `Owner` has `views`. Throws UsageError for
+// numpy.ndarray(buffer=...), which lets go of the view at once and keeps address and object.
+template <class Owner, class Bytes>
+[[nodiscard]] bool fill_open_view(PyObject* self, Py_buffer* view, int flags, char const* call,
+                                  Bytes&& bytes) noexcept {
+    return fill_view(self, view, flags, ViewAccess::writable, [&] {
+        auto& owner = *nanobind::inst_ptr<Owner>(self);
+        std::span<std::byte> const there = bytes(owner);
+        if ((flags & ~PyBUF_WRITABLE) == PyBUF_ANY_CONTIGUOUS) {
+            throw UsageError(
+                call,
+                "who asks so keeps the address and no view, as numpy.ndarray(buffer=...)"
+                " does: give it memoryview(...), or take numpy.asarray(...)");
+        }
+        return std::pair(nanobind::cast(OpenView(self, owner.views)), there);
+    });
+}
+
+// For Py_bf_releasebuffer beside it: numpy.frombuffer() keeps a view only of what has one.
+inline void release_open_view(PyObject* /*self*/, Py_buffer* /*view*/) noexcept {}
 
 }  // namespace carillon::python

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <string>
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/error.hpp"
+#include "gil.hpp"
 
 namespace carillon::python {
 
@@ -28,6 +31,25 @@ inline void raise_signals() {
     if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
 
+// The text of an error without its call.
+[[nodiscard]] inline std::string cause_of(Error const& error) {
+    std::string const text = error.what();
+    return text.substr(std::min(text.size(), error.call().size() + 2));
+}
+
+// The error of a wait whose last part is over, with the time that was given in place of the part's.
+[[nodiscard]] inline TimeoutError over(TimeoutError const& of_part,
+                                       std::chrono::nanoseconds timeout) {
+    std::string cause = cause_of(of_part);
+    std::size_t const end = cause.find(" ns");
+    if (end != cause.npos) {
+        std::size_t const before = cause.find_last_not_of("0123456789", end - 1);
+        std::size_t const begin = before == cause.npos ? 0 : before + 1;
+        cause.replace(begin, end - begin, std::to_string(timeout.count()));
+    }
+    return {of_part.call(), cause, of_part.sent()};
+}
+
 // Calls `wait(part)` with parts of `timeout` until it ends otherwise than by a TimeoutError, or the
 // time is over.
 template <class Wait>
@@ -36,10 +58,10 @@ void wait_in_parts(std::chrono::nanoseconds timeout, Wait const& wait) {
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
         try {
-            nanobind::gil_scoped_release const others_run;
+            OthersRun const others_run;
             return wait(std::min(left, longest_part));
-        } catch (TimeoutError const&) {
-            if (left <= longest_part) throw;
+        } catch (TimeoutError const& error) {
+            if (left <= longest_part) throw over(error, timeout);
         }
         raise_signals();
     }

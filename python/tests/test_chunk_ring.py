@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,6 +66,19 @@ def test_views(device: carillon.Device) -> None:
     del view
     gc.collect()
     assert kernel.try_take() is None  # given up
+
+
+def test_views_that_nobody_counts(device: carillon.Device) -> None:
+    ring = carillon.ChunkRing(device, chunk_bytes=64, chunks=2)
+    raw: Any = ring.claim()._raw
+    with pytest.raises(BufferError, match="give it memoryview"):
+        np.ndarray(64, "u1", raw)
+    array = np.ndarray(64, "u1", memoryview(raw))
+    with pytest.raises(carillon.UsageError, match="views still"):
+        raw.commit(64, b"")
+    del array
+    gc.collect()
+    raw.commit(64, b"")
 
 
 def test_refusals(device: carillon.Device) -> None:

@@ -92,6 +92,25 @@ def test_tickets(kernel: carillon.PersistentKernel) -> None:
     assert client.call((5.0, 7.0))["mid"] == 6.0
 
 
+def test_tickets_that_cannot_be_given_up(
+    device: carillon.Device, kernel: carillon.PersistentKernel
+) -> None:
+    client = kernel.client()
+    taken, abandoned = client.submit((1.0, 3.0)), client.submit((1.0, 3.0))
+    client.wait(taken)
+    client.abandon(abandoned)
+    other = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1).client()
+    foreign = other.submit(b"a")
+    for ticket, text in ((taken, "outstanding"), (abandoned, "outstanding"), (foreign, "another")):
+        with pytest.raises(carillon.UsageError, match=f"Client::abandon: .*{text}"):
+            client.abandon(ticket)
+        assert client.call((5.0, 7.0))["mid"] == 6.0
+    assert client.counters.dropped == 1
+    assert other.wait(foreign) == b"A"
+    for _ in range(100):  # over its capacity
+        client.abandon(client.submit((0.0, 0.0)))
+
+
 def test_rows(kernel: carillon.PersistentKernel) -> None:
     client = kernel.client()
     ticks = np.zeros(1000, TICK)
@@ -146,6 +165,16 @@ def test_dataclasses_that_are_no_types(device: carillon.Device) -> None:
         carillon.PersistentKernel(device, mid_of, request=Named, reply=MID)
 
 
+@pytest.mark.parametrize("scalar", [">u4", np.longdouble, "V8", "c8", "S4", "M8[s]"])
+def test_members_that_a_dataclass_cannot_have(device: carillon.Device, scalar: object) -> None:
+    made = dataclasses.make_dataclass("Made", [("member", Annotated[int, scalar])])
+    with pytest.raises(carillon.UsageError, match="Made.member is of .*anything else is a dtype"):
+        carillon.PersistentKernel(device, mid_of, request=made, reply=MID)
+    order = np.dtype([("size", ">u4")])
+    with carillon.PersistentKernel(device, lambda asked: asked, request=order, reply=order) as same:
+        assert same.client().call((7,))["size"] == 7
+
+
 def test_a_handler_that_cannot_be_called(device: carillon.Device) -> None:
     with pytest.raises(carillon.UsageError, match="cannot be called"):
         carillon.PersistentKernel(device, 3, request=8, reply=8)  # type: ignore[arg-type]
@@ -182,6 +211,25 @@ def test_drain(kernel: carillon.PersistentKernel) -> None:
     ticket = kernel.client().submit((1.0, 3.0))
     kernel.drain()
     assert kernel.client().wait(ticket)["mid"] == 2.0
+
+
+@pytest.mark.parametrize("timeout", [0.02, 0.3])
+def test_errors_tell_the_timeout_that_was_given(device: carillon.Device, timeout: float) -> None:
+    opened = threading.Event()
+
+    def wait(data: bytes) -> bytes:
+        opened.wait(30)
+        return data
+
+    kernel = carillon.PersistentKernel(device, wait, request=1, reply=1)
+    kernel.client().submit(b"a")
+    given = f"{int(timeout * 1e9)} ns"
+    with pytest.raises(carillon.TimeoutError, match=f"drain: .* are unanswered after {given}"):
+        kernel.drain(timeout)
+    with pytest.raises(carillon.TimeoutError, match=f"stop: .* not ended within {given}; a"):
+        kernel.stop(timeout)
+    opened.set()
+    kernel.stop()
 
 
 class Gate:
@@ -274,15 +322,83 @@ def test_asyncio_timeouts_and_cancelling(device: carillon.Device, gate: Gate) ->
     assert asyncio.run(ask()) == b"12345678"
 
 
+def test_coroutines_that_are_closed(device: carillon.Device, gate: Gate) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
+    client = kernel.client()
+
+    async def close_two() -> None:
+        for _ in range(2):
+            call = client.call_async(bytes(8), 30.0)
+            call.send(None)  # sent; it looks for the reply now
+            call.close()
+
+    asyncio.run(close_two())
+    assert client.counters.submitted == 2
+    gate.opened.set()
+    assert client.call(b"12345678", 10.0) == b"12345678"
+
+
+def test_a_coroutine_that_goes_while_a_thread_calls(device: carillon.Device, gate: Gate) -> None:
+    kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
+    client = kernel.client()
+
+    async def begun() -> Any:
+        call = client.call_async(bytes(8), 30.0)
+        call.send(None)
+        return call
+
+    call = asyncio.run(begun())
+    thread = threading.Thread(target=client.call, args=(b"abcdefgh", 30.0))
+    thread.start()
+    while client.counters.submitted < 2:
+        pass
+    call.close()
+    gate.opened.set()
+    thread.join()
+    for _ in range(3):
+        assert client.call(b"12345678", 10.0) == b"12345678"
+    assert client.counters.depth == 0
+
+
+KERNEL_OWNER = """
+import sys, carillon
+kernel = carillon.PersistentKernel(
+    carillon.Device("emulated"), bytes.upper, request=8, reply=8, shared=True)
+server = kernel.serve(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+STORE_OWNER = """
+import sys, carillon
+store = carillon.BufferStore(carillon.Device("emulated"), bytes=1 << 20)
+server = store.serve(sys.argv[1])
+store.create(8, "there").seal()
+print(flush=True)
+sys.stdin.read()
+"""
 INTERRUPTED = """
-import os, signal, sys, threading, carillon
+import os, signal, subprocess, sys, tempfile, threading, carillon
 opened = threading.Event()
 def gate(data):
     opened.wait(60)
     return data
-kernel = carillon.PersistentKernel(carillon.Device("emulated"), gate, request=8, reply=8, capacity=2)
+device = carillon.Device("emulated")
+kernel = carillon.PersistentKernel(device, gate, request=8, reply=8, capacity=2)
 client, ring = kernel.client(), carillon.Ring(carillon.Device("emulated"), 8, "to_host")
 ticket = client.submit(bytes(8))
+def owned(program, folder=tempfile.TemporaryDirectory()):
+    path = os.path.join(folder.name, str(len(os.listdir(folder.name))))
+    owner = subprocess.Popen([sys.executable, "-c", program, path], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    owner.stdout.readline()
+    return path, owner
+kernel_path, kernel_owner = owned(sys.argv[1])
+store_path, store_owner = owned(sys.argv[2])
+owner = carillon.connect(kernel_path, timeout=600.0)
+store = carillon.connect_store(store_path, timeout=600.0)
+written, there = store.create(8), store.get("there")
+kernel_owner.send_signal(signal.SIGSTOP)
+store_owner.send_signal(signal.SIGSTOP)
 waits = {
     "call": lambda: client.call(bytes(8), 600.0),
     "wait": lambda: client.wait(ticket, 600.0),
@@ -291,6 +407,23 @@ waits = {
     "pop": lambda: ring.pop(600.0),
     "connect": lambda: carillon.connect("/tmp/nobody-listens-here", wait_for_owner=600.0),
     "drain": lambda: kernel.drain(600.0),
+    "connect_stopped": lambda: carillon.connect(kernel_path, timeout=600.0),
+    "connection_client": lambda: owner.client(8, 8),
+    "connection_ring": lambda: owner.ring("ring", 8),
+    "connection_mailbox": lambda: owner.mailbox("mailbox", 8),
+    "connection_chunk_ring": lambda: owner.chunk_ring("chunks"),
+    "connection_log": lambda: owner.log(),
+    "connection_status": lambda: owner.status(),
+    "connect_store": lambda: carillon.connect_store(store_path, timeout=600.0),
+    "seal": lambda: written.seal(),
+    "create": lambda: store.create(8),
+    "get": lambda: store.get("there"),
+    "get_by_id": lambda: store.get(1),
+    "remove": lambda: store.remove("there"),
+    "remove_by_id": lambda: store.remove(1),
+    "list": lambda: store.list(),
+    "sealed_events": lambda: store.sealed_events(),
+    "sealed_buffers": lambda: store.sealed_buffers(),
 }
 for name, wait in waits.items():
     threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -299,13 +432,35 @@ for name, wait in waits.items():
     except KeyboardInterrupt:
         print(name, flush=True)
 opened.set()
+try:
+    written.write(b"1")
+except carillon.UsageError as error:
+    print(error, file=sys.stderr)
+kernel_owner.kill()
+if sys.argv[3] == "killed":
+    store_owner.kill()
+    store_owner.wait()
+    while True:  # threads of calls that were given up end, and what they have goes
+        try:
+            store.list()
+        except carillon.OwnerGoneError:
+            break
+else:  # nobody waits for those calls at exit, nor for what they keep from going
+    print(store_owner.pid, file=sys.stderr)
 """
 
 
-def test_ctrl_c_ends_every_wait() -> None:
+@pytest.mark.parametrize("store_owner", ["killed", "stopped"])
+def test_ctrl_c_ends_every_wait(store_owner: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", INTERRUPTED, KERNEL_OWNER, STORE_OWNER, store_owner],
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
+    said = done.stderr.split("\n")
+    if store_owner == "stopped" and len(said) > 1:
+        os.kill(int(said[1]), signal.SIGKILL)
     assert done.stdout.split() == [
         "call",
         "wait",
@@ -314,8 +469,26 @@ def test_ctrl_c_ends_every_wait() -> None:
         "pop",
         "connect",
         "drain",
+        "connect_stopped",
+        "connection_client",
+        "connection_ring",
+        "connection_mailbox",
+        "connection_chunk_ring",
+        "connection_log",
+        "connection_status",
+        "connect_store",
+        "seal",
+        "create",
+        "get",
+        "get_by_id",
+        "remove",
+        "remove_by_id",
+        "list",
+        "sealed_events",
+        "sealed_buffers",
     ], done.stderr
     assert done.returncode == 0, done.stderr
+    assert said[0].startswith("MutableBuffer::write: its seal() was interrupted"), done.stderr
 
 
 def test_objects_go_in_any_order(device: carillon.Device) -> None:
@@ -352,18 +525,98 @@ def test_a_client_of_a_kernel_that_was_collected(device: carillon.Device) -> Non
         raw.call(b"a", 1.0)
 
 
+def run_to_its_end(program: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=timeout
+    )
+
+
 def test_a_kernel_left_running_at_exit() -> None:
-    program = (
+    done = run_to_its_end(
         "import carillon\n"
         "kernel = carillon.PersistentKernel(\n"
         "    carillon.Device('emulated'), lambda data: data.upper(), request=1, reply=1)\n"
         "client = kernel.client()\n"
         "print(client.call(b'a'))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "b'A'\n", "")
+
+
+AT_EXIT = """
+import sys, threading, time, carillon
+begun = threading.Event()
+def busy(data):
+    begun.set()
+    while True:
+        {body}
+kernel = carillon.PersistentKernel(carillon.Device("emulated"), busy, request=1, reply=1)
+client = kernel.client()
+client.submit(b"a")
+begun.wait()
+print("ends", flush=True)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "pass",
+        "time.sleep(.0001)",
+        "time.sleep(1000)",
+        "threading.Event().wait(.001)",
+        "client.counters; carillon.Ring(carillon.Device('emulated'), 8, 'to_host').try_pop()",
+        "try: time.sleep(.0001)\n        except BaseException: pass",
+    ],
+)
+def test_a_handler_that_is_busy_at_exit(body: str) -> None:
+    done = run_to_its_end(AT_EXIT.format(body=body), 30)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "ends\n", "")
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_requests_that_are_under_way_at_exit(blocks: int) -> None:
+    for _ in range(3):
+        done = run_to_its_end(
+            "import carillon\n"
+            "def client(block=0):\n"
+            "    global kernel\n"
+            f"    return carillon.PersistentKernel(carillon.Device('emulated'), bytes.upper,\n"
+            f"        request=1, reply=1, blocks={blocks}).client(block)\n"
+            f"clients = [client(block) for block in range({blocks})]\n"
+            "for each in clients:\n"
+            "    for _ in range(200): each.submit(b'a')\n"
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_thread_that_waits_at_exit() -> None:
+    done = run_to_its_end(
+        "import threading, time, carillon\n"
+        "ring = carillon.Ring(carillon.Device('emulated'), 8, 'to_host')\n"
+        "threading.Thread(target=lambda: ring.pop(600.0), daemon=True).start()\n"
+        "time.sleep(.1)\n"
+    )
+    assert done.returncode == 0 and "terminate" not in done.stderr
+
+
+def test_an_error_that_cannot_be_described(device: carillon.Device) -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    class Surrogate(Exception):
+        def __str__(self) -> str:
+            return "\udcff"
+
+    for error, text in ((Odd(), "the handler raised Odd: "), (Surrogate(), r"Surrogate: \\udcff")):
+
+        def fail(data: bytes, error: Exception = error) -> bytes:
+            raise error
+
+        kernel = carillon.PersistentKernel(device, fail, request=1, reply=1)
+        with pytest.raises(carillon.Error, match=text):
+            kernel.client().call(b"a", 10.0)
 
 
 def test_a_forked_child_gets_an_error(kernel: carillon.PersistentKernel) -> None:

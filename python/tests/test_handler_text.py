@@ -42,6 +42,63 @@ def test_compiles_for_a_gpu_that_is_not_here(nvrtc: None) -> None:
     assert again.was_cached and again.machine_code == handler.machine_code
 
 
+@pytest.mark.parametrize("way", ["folder", "option", "absolute", "spliced", "beside", "has"])
+def test_what_is_included_is_not_taken_for_known(
+    nvrtc: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    header = tmp_path / "mine" / "add.h"
+    header.parent.mkdir()
+    name = {"absolute": f'"{header}"', "beside": '"add.h"'}.get(way, "<add.h>")
+    include = {"spliced": "#\\\ninc\\\nlude"}.get(way, "#include")
+    monkeypatch.chdir(header.parent)
+    options: dict[str, Any] = {"compiler_options": [f"-I{header.parent}"]}
+    if way in ("absolute", "beside"):
+        options = {}
+    if way == "folder":
+        options = {"include_folders": [header.parent]}
+    text = f"""{include} {name}
+    struct Handler {{ Reply operator()(Request asked) {{ return asked + ADD; }} }};"""
+    if way == "has":
+        text = f"""
+        #if __has_include("{header}")
+        #define ADD 2
+        #else
+        #define ADD 1
+        #endif
+        struct Handler {{ Reply operator()(Request asked) {{ return asked + ADD; }} }};"""
+        options = {}
+
+    def compiled() -> carillon.CompiledHandler:
+        return carillon.compile_handler(90, text, request="<i4", reply="<i4", **options)
+
+    if way != "has":
+        header.write_text("#define ADD 1\n")
+    first = compiled()
+    header.write_text("#define ADD 2\n")
+    second = compiled()
+    assert not second.was_cached and second.machine_code != first.machine_code
+
+
+def test_what_the_library_has_is_kept(nvrtc: None) -> None:
+    text = "#include <cstdint>\n # include <carillon/commands.hpp>\n" + REPRICE
+    options: dict[str, Any] = {"compiler_options": ["--use_fast_math", "-DX=1"]}
+    for cached in (False, True):
+        handler = carillon.compile_handler(90, text, request=TICK, reply=QUOTE, **options)
+        assert handler.was_cached == cached
+
+
+def test_texts_and_options_that_are_none(nvrtc: None) -> None:
+    def refused(match: str, text: str = REPRICE, **options: Any) -> None:
+        with pytest.raises(carillon.UsageError, match=match) as caught:
+            carillon.compile_handler(90, text, request=TICK, reply=QUOTE, **options)
+        assert caught.value.call == "compile_handler"
+
+    refused("the handler's text has a byte 0", REPRICE + "\0")
+    refused("the text before the handler has a byte 0", before="\0")
+    refused("a compiler option has a byte 0", compiler_options=["-DX\0"])
+    refused("does not take these compiler options.*nonsense", compiler_options=["--nonsense"])
+
+
 def test_errors_have_the_lines_of_the_text(nvrtc: None) -> None:
     with pytest.raises(carillon.CompileError, match="does not compile") as caught:
         carillon.compile_handler(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from carillon import _carillon
 from carillon._carillon import _device_interface
 
 import carillon
@@ -148,7 +149,7 @@ def test_free_is_refused_while_a_view_lives(
     gc.collect()
     memory.free()
     memory.free()  # nothing happens
-    assert memory.freed
+    assert memory.freed and memory.views == 0
 
 
 @pytest.mark.parametrize("view", [np.asarray, np.from_dlpack, lambda memory: memory.array()])
@@ -209,6 +210,21 @@ def test_no_buffer_of_freed_memory(memory: carillon.Memory, use: Callable[[Any],
         use(memory)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        _carillon.Memory,
+        _carillon._MemoryView,
+        _carillon.MutableBuffer,
+        _carillon.Buffer,
+        _carillon.RawChunk,
+    ],
+)
+def test_no_buffer_of_what_was_not_made(made: Any) -> None:
+    with pytest.raises((BufferError, TypeError)):
+        memoryview(made.__new__(made))
+
+
 def test_copies(memory: carillon.Memory) -> None:
     sent = np.random.default_rng(1).integers(0, 256, 1001, np.uint8)
     carillon.copy_to_device(memory, sent, offset=3)
@@ -245,6 +261,11 @@ def test_flush_and_invalidate(memory: carillon.Memory) -> None:
         memory.flush(4096, 1)
     with pytest.raises(carillon.UsageError, match="Memory::invalidate"):
         memory.invalidate(1, 4096)
+    for size in (-1, 1.5, "8", 1 << 70):
+        with pytest.raises(carillon.UsageError, match="Memory::flush: a size is"):
+            memory.flush(0, size)  # type: ignore[arg-type]
+        with pytest.raises(carillon.UsageError, match="Memory::invalidate: a size is"):
+            memory.invalidate(0, size)  # type: ignore[arg-type]
 
 
 def test_owner(device: carillon.Device, memory: carillon.Memory) -> None:

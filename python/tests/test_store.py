@@ -9,12 +9,17 @@ P is the test and has the store, C is another process:
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import pathlib
 import select
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +52,36 @@ def test_write_seal_and_read(store: carillon.BufferStore) -> None:
     assert out.tolist() == [98.0, 99.0]
     with pytest.raises(carillon.UsageError):
         sealed.read(out, offset=785)
+
+
+def test_views_that_nobody_counts(store: carillon.BufferStore, tmp_path: pathlib.Path) -> None:
+    with store.serve(str(tmp_path / "store.sock")) as _:
+        other = carillon.connect_store(str(tmp_path / "store.sock"))
+        for each in (store, other):
+            written = each.create(8192)
+            with pytest.raises(BufferError, match="give it memoryview"):
+                np.ndarray(8192, "u1", written)  # type: ignore[call-overload]
+            views: list[Callable[[Any], Any]] = [
+                np.asarray,
+                memoryview,
+                (ctypes.c_ubyte * 8192).from_buffer,
+                lambda of: np.frombuffer(of, "u1"),
+                lambda of: np.ndarray(8192, "u1", memoryview(of)),
+            ]
+            for view in views:
+                array = view(written)
+                array[1] = 7
+                with pytest.raises(carillon.UsageError, match="views still"):
+                    written.seal()
+            with open("/dev/zero", "rb", buffering=0) as zeros:
+                assert zeros.readinto(memoryview(written)[:1]) == 1
+            del array
+            gc.collect()
+            sealed = written.seal()
+            array = np.ndarray(8192, "u1", sealed)  # type: ignore[call-overload]
+            del written, sealed
+            gc.collect()
+            assert array[:2].tolist() == [0, 7]
 
 
 def test_refusals(store: carillon.BufferStore) -> None:
@@ -144,6 +179,46 @@ def test_buffers_come_to_who_waits(store: carillon.BufferStore, tmp_path: pathli
     server.close()
     with pytest.raises(carillon.OwnerGoneError):
         there.next(10.0)
+
+
+OWNER = """
+import sys, carillon
+store = carillon.BufferStore(carillon.Device("emulated"), bytes=1 << 20)
+server = store.serve(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_others_run_while_something_goes(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "store.sock")
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", OWNER, path], **pipes) as owner:
+        owner.stdout.readline()
+        store = carillon.connect_store(path, timeout=2.0)
+        source = store.sealed_buffers()
+        store.create(8).seal()
+        kept = source.next(30.0)
+        assert kept is not None
+        owner.send_signal(signal.SIGSTOP)
+        times: list[float] = []
+        over = threading.Event()
+
+        def tick() -> None:
+            while not over.wait(0.001):
+                times.append(time.monotonic())
+
+        ticks = threading.Thread(target=tick)
+        ticks.start()
+        while not times:
+            pass
+        del source  # waits for the store, which does not answer
+        gc.collect()
+        times.append(time.monotonic())
+        over.set()
+        ticks.join()
+        owner.kill()
+    assert max(later - sooner for sooner, later in zip(times, times[1:])) < 1.0
 
 
 def test_nobody_listens(tmp_path: pathlib.Path) -> None:

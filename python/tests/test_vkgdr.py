@@ -106,6 +106,12 @@ def test_memcpy_stream(opened: vkgdr.Vkgdr) -> None:
         vkgdr.memcpy_stream(b"12", b"34")
 
 
+def is_mapped(address: int) -> bool:
+    with open("/proc/self/maps") as maps:
+        ranges = [line.split()[0].split("-") for line in maps]
+    return any(int(first, 16) <= address < int(end, 16) for first, end in ranges)
+
+
 class FakeContext:
     """pycuda's, of which the test says whether there is one."""
 
@@ -132,8 +138,16 @@ def test_memory_for_pycuda(monkeypatch: pytest.MonkeyPatch, opened: vkgdr.Vkgdr)
     monkeypatch.setattr(FakeContext, "current", object())
     memory = module.Memory(opened, 64)
     assert memory.get_pointer() == memory.device_ptr and memory.initialised
-    assert len(np.asarray(memory)) == 64
     memory.free()
+    with pytest.raises(vkgdr.VkgdrError, match="freed"):
+        memory.get_pointer()
+    kept = module.Memory(opened, 1 << 20)  # as GPUArray(gpudata=...) does
+    pointer = kept.get_pointer()
+    kept.free()
+    assert is_mapped(pointer)
+    del kept
+    assert not is_mapped(pointer)
+    assert len(np.asarray(module.Memory(opened, 64))) == 64
     sys.modules.pop("carillon.vkgdr.pycuda")
 
 
@@ -150,4 +164,11 @@ def test_memory_for_cupy(monkeypatch: pytest.MonkeyPatch, opened: vkgdr.Vkgdr) -
     with pytest.raises(ValueError, match="do not fit"):
         memory.array("f8", (9,))
     assert not hasattr(memory, "__cuda_array_interface__")  # of the emulated device
+    memory.free()
+    assert is_mapped(pointer[0][0])
+    del memory, pointer
+    unused = module.Memory(opened, 1 << 20)
+    address = unused.device_ptr
+    unused.free()
+    assert not is_mapped(address)
     sys.modules.pop("carillon.vkgdr.cupy")

@@ -144,6 +144,10 @@ std::size_t BytesClient::try_take_n(Tickets& tickets, std::span<std::byte> repli
     return taken;
 }
 
+void BytesClient::abandon(Ticket const& ticket) {
+    channel("BytesClient::abandon").ends().abandon(ticket);
+}
+
 bool BytesClient::all_answered() const {
     return channel("BytesClient::all_answered").ends().all_answered();
 }

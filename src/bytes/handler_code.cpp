@@ -21,6 +21,19 @@ namespace {
 
 constexpr std::string_view call_of_compiler = "compile_handler";
 
+// Throws UsageError for what ends before its end to NVRTC.
+void require_no_zero(std::string_view what, std::string_view text) {
+    if (text.find('\0') == text.npos) return;
+    throw UsageError(call_of_compiler, fmt::format("{} has a byte 0 in it", what));
+}
+void require_texts(std::string_view text, HandlerOptions const& options) {
+    require_no_zero("the handler's text", text);
+    require_no_zero("the text before the handler", options.before);
+    for (std::string const& each : options.compiler_options) {
+        require_no_zero("a compiler option", each);
+    }
+}
+
 // Throws UnsupportedError unless there is one for such a GPU.
 std::string architecture(Nvrtc const& nvrtc, int compute_capability) {
     auto const all = nvrtc.architectures();
@@ -70,7 +83,7 @@ Nvrtc::Compiled compile_and_link(Nvrtc const& nvrtc, HandlerOptions const& optio
 }
 
 std::filesystem::path cache_folder(HandlerOptions const& options) {
-    if (!options.keep || !options.include_folders.empty()) return {};
+    if (!options.keep) return {};
     return options.cache.empty() ? HandlerCache::own_folder() : options.cache;
 }
 
@@ -79,6 +92,7 @@ std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view t
                                       HandlerOptions const& options) {
     (void)checked_shape(call_of_compiler, "request", request.bytes);
     (void)checked_shape(call_of_compiler, "reply", reply.bytes);
+    require_texts(text, options);
     Nvrtc const nvrtc(options.nvrtc);
     auto const headers = find_headers(call_of_compiler, options.headers);
     std::string const arch = architecture(nvrtc, compute_capability);
@@ -88,7 +102,10 @@ std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view t
         return std::make_shared<HandlerCode>(request, reply, compute_capability,
                                              std::move(code.cubin), std::move(code.log), cached);
     };
-    if (!options.include_folders.empty()) {
+    bool const all_known =
+        options.include_folders.empty() &&
+        !may_include_others(fmt::format("{}\n{}", options.before, text), options.compiler_options);
+    if (!all_known) {
         return made(compile_and_link(nvrtc, options, arch, program, words), false);
     }
     HandlerCache const cache(cache_folder(options));
@@ -112,7 +129,9 @@ HandlerCode::HandlerCode(BytesType request_type, BytesType reply_type, int capab
       facts(facts_of(call_of_compiler, cubin)) {}
 
 std::shared_ptr<LoadedCode> HandlerCode::loaded_on(Backend const& backend) const {
-    return backend_.get() == &backend ? loaded_ : nullptr;
+    auto const found = std::ranges::find_if(
+        loaded_, [&](Loaded const& each) { return each.backend.get() == &backend; });
+    return found == loaded_.end() ? nullptr : found->code;
 }
 
 void HandlerCode::load(std::string_view call, Device const& device) {
@@ -125,20 +144,24 @@ void HandlerCode::load(std::string_view call, Device const& device) {
     }
     std::lock_guard const lock(mutex_);
     if (loaded_on(*backend) != nullptr) return;
-    loaded_ = backend->load(std::as_bytes(std::span(cubin)));
-    backend_ = backend;
+    auto code = backend->load(std::as_bytes(std::span(cubin)));
+    loaded_.push_back({backend, std::move(code)});
 }
 
 RunningKernel HandlerCode::start(Device const& device, unsigned blocks, TextKernel kernel,
                                  bool others) {
-    std::lock_guard const lock(mutex_);
+    std::shared_ptr<LoadedCode> loaded;
+    {
+        std::lock_guard const lock(mutex_);
+        loaded = loaded_on(*DeviceAccess::backend(device));
+    }
     constexpr std::array<char const*, 4> names{"carillon_channels", "carillon_channels_bounded",
                                                "carillon_leases", "carillon_leases_bounded"};
     Program program;
     program.argument = &kernel;
     program.threads = facts.threads;
-    program.loaded = loaded_->kernel(names.at((others ? 2U : 0U) + (facts.bounded ? 1U : 0U)));
-    program.code = loaded_;
+    program.loaded = loaded->kernel(names.at((others ? 2U : 0U) + (facts.bounded ? 1U : 0U)));
+    program.code = std::move(loaded);
     return Launcher::start(device, program, blocks);
 }
 

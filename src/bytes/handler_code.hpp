@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "carillon/bytes.hpp"
 #include "carillon/detail/kernel/program.hpp"
@@ -44,11 +45,16 @@ class HandlerCode {
     TextKernelFacts const facts;
 
    private:
+    // nullptr: not yet. With the mutex held.
     [[nodiscard]] std::shared_ptr<LoadedCode> loaded_on(Backend const& backend) const;
 
+    struct Loaded {
+        std::shared_ptr<Backend> backend;
+        std::shared_ptr<LoadedCode> code;
+    };
+
     mutable std::mutex mutex_;
-    std::shared_ptr<Backend> backend_;  // of the device that it was loaded on last
-    std::shared_ptr<LoadedCode> loaded_;
+    std::vector<Loaded> loaded_;  // of each device that it was loaded on
 };
 
 }  // namespace carillon::detail

@@ -105,6 +105,53 @@ std::vector<fs::path> headers_in(fs::path const& folder) try {
     throw SystemError(fmt::format("list {}", folder.string()), error.code().value());
 }
 
+// The text as it is once lines that end in a backslash go on in the next.
+std::string spliced(std::string_view text) {
+    std::string whole;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        std::string_view const rest = text.substr(i);
+        if (rest.starts_with("\\\n") || rest.starts_with("\\\r\n")) {
+            i += rest[1] == '\n' ? 1 : 2;
+        } else {
+            whole += text[i];
+        }
+    }
+    return whole;
+}
+
+std::string_view after_blanks(std::string_view text) {
+    return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
+// Of a line: an #include of what is known.
+bool includes_known(std::string_view line) {
+    line = after_blanks(line);
+    if (!line.starts_with('#')) return false;
+    line = after_blanks(line.substr(1));
+    constexpr std::string_view word = "include";
+    if (!line.starts_with(word)) return false;
+    line = after_blanks(line.substr(word.size()));
+    if (!line.starts_with('<') && !line.starts_with('"')) return false;
+    std::string_view const name = line.substr(1, line.find_first_of(">\"", 1) - 1);
+    // One in the folder of the program would come before what stands for it.
+    bool const of_standard =
+        line.starts_with('<') &&
+        std::find(std_headers.begin(), std_headers.end(), name) != std_headers.end();
+    bool const of_library = name.starts_with("carillon/") && name.find("..") == name.npos;
+    return of_library || of_standard;
+}
+
+// Of a line: a directive that may look at files.
+bool may_read_files(std::string_view line) {
+    auto const has = [&](std::string_view part) { return line.find(part) != line.npos; };
+    if (has("__has_")) return true;
+    std::size_t const mark = std::min(line.find('#'), line.find("%:"));
+    if (mark == line.npos) return false;
+    // A comment there may end on another line, before the directive's name.
+    bool const hidden = after_blanks(line.substr(mark + 1)).starts_with("/*");
+    return hidden || ((has("include") || has("embed")) && !includes_known(line));
+}
+
 }  // namespace
 
 fs::path find_headers(std::string_view call, fs::path const& chosen) {
@@ -145,6 +192,23 @@ NvrtcProgram handler_source(std::string_view before, std::string_view text,
         program.headers.emplace_back(each, "#include \"carillon/detail/wire/nvrtc_std.hpp\"\n");
     }
     return program;
+}
+
+bool may_include_others(std::string_view text, std::vector<std::string> const& options) {
+    constexpr std::array<std::string_view, 7> words{"-I",   "-inc",  "--inc", "--pre-include",
+                                                    "-opt", "--opt", "@"};
+    for (std::string const& each : options) {
+        bool const reads = std::any_of(words.begin(), words.end(),
+                                       [&](auto word) { return each.starts_with(word); });
+        if (reads || each.find("pch") != std::string::npos) return true;
+    }
+    std::string const whole = spliced(text);
+    for (std::string_view rest = whole; !rest.empty();) {
+        std::size_t const end = rest.find('\n');
+        if (may_read_files(rest.substr(0, end))) return true;
+        rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+    }
+    return false;
 }
 
 TextKernelFacts facts_of(std::string_view call, std::string_view cubin) {

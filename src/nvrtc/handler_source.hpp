@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "nvrtc/nvrtc.hpp"
 
@@ -22,6 +23,12 @@ namespace carillon::detail {
 // `before` goes before the text, whose lines are counted from 1 as those of "handler".
 [[nodiscard]] NvrtcProgram handler_source(std::string_view before, std::string_view text,
                                           std::uint32_t request_bytes, std::uint32_t reply_bytes);
+
+// Whether a text that is compiled with these options may include files beside the library's own and
+// those that stand for standard headers: then what is in them is not known here. It may say so of
+// one that does not.
+[[nodiscard]] bool may_include_others(std::string_view text,
+                                      std::vector<std::string> const& options);
 
 // What the kernels of a handler say of themselves.
 struct TextKernelFacts {

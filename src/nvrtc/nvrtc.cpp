@@ -18,6 +18,7 @@ namespace {
 // As nvrtc.h has them, which is not needed for building.
 using NvrtcHandle = void*;
 constexpr int nvrtc_success = 0;
+constexpr int nvrtc_invalid_option = 5;
 constexpr int nvrtc_compilation_failed = 6;
 
 constexpr ToolkitLibrary nvrtc_library{
@@ -158,6 +159,10 @@ Nvrtc::Compiled Nvrtc::compile(std::string_view call, NvrtcProgram const& progra
     OpenProgram const open(functions_, program);
     int const result = open.compile(options);
     if (result == nvrtc_compilation_failed) throw CompileError(call, open.log());
+    if (result == nvrtc_invalid_option) {
+        throw UsageError(call, fmt::format("NVRTC {} does not take these compiler options: {}",
+                                           version(), open.log()));
+    }
     functions_.check(result, "nvrtcCompileProgram");
     bool const lto = std::find(options.begin(), options.end(), "-dlto") != options.end();
     return {lto ? open.lto_ir() : open.cubin(), open.log()};

@@ -28,7 +28,8 @@ class Nvrtc {
     // Compute capabilities, as 90, that it makes machine code for.
     [[nodiscard]] std::vector<int> architectures() const;
 
-    // Throws CompileError, in the name of `call`, for a text that does not compile.
+    // Throws, in the name of `call`, CompileError for a text that does not compile and UsageError
+    // for options that NVRTC does not have.
     struct Compiled {
         std::string cubin;  // with the option -dlto it is LTO-IR, for link_parts()
         std::string log;    // warnings

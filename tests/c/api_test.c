@@ -169,6 +169,16 @@ static void kernel_answers(carillon_device* device) {
     carillon_client_info old = {.size = offsetof(carillon_client_info, submitted)};
     EXPECT_OK(carillon_client_get_info(client, &old)); /* of an older header */
     EXPECT(old.capacity == 8 && old.submitted == 0);
+    EXPECT_OK(carillon_client_submit(client, &asked, sizeof(asked), patience, 0, &second));
+    EXPECT_OK(carillon_client_abandon(client, second));
+    EXPECT_ERROR(carillon_client_abandon(client, second), CARILLON_USAGE,
+                 "no reply is outstanding");
+    second.issuer += 1;
+    EXPECT_ERROR(carillon_client_abandon(client, second), CARILLON_USAGE, "another client's");
+    EXPECT_OK(
+        carillon_client_call(client, &asked, sizeof(asked), &answer, sizeof(answer), patience, 0));
+    EXPECT_OK(carillon_client_get_info(client, &info));
+    EXPECT(info.submitted == 112 && info.dropped == 1 && info.depth == 0);
     EXPECT_OK(carillon_kernel_drain(kernel, patience));
     EXPECT_ERROR(carillon_client_call(client, &asked, 8, &answer, sizeof(answer), patience, 0),
                  CARILLON_STOPPED, "");

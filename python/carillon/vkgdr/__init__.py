@@ -120,6 +120,10 @@ class RawMemory:
         """Where CUDA finds it."""
         return int(self._get("device_ptr"))
 
+    def _lent_device_ptr(self) -> int:
+        """The same for who keeps this object with it: the memory stays as long, freed or not."""
+        return int(self._get("_lent_device_ptr"))
+
     def __len__(self) -> int:
         """Its size in bytes."""
         return int(self._get("size"))

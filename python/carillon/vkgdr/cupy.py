@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Memory(RawMemory):
-    """RawMemory that CuPy takes for its own. Arrays keep it."""
+    """RawMemory that CuPy takes for its own. Arrays keep it, freed or not."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -27,7 +27,7 @@ class Memory(RawMemory):
     @property
     def pointer(self) -> Any:
         """A cupy.cuda.MemoryPointer to its first byte."""
-        memory = cupy.cuda.UnownedMemory(self.device_ptr, len(self), self)
+        memory = cupy.cuda.UnownedMemory(self._lent_device_ptr(), len(self), self)
         return cupy.cuda.MemoryPointer(memory, 0)
 
     def array(self, dtype: DTypeLike = np.uint8, shape: Sequence[int] | None = None) -> Any:

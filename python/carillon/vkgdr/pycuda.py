@@ -23,8 +23,8 @@ class Memory(pycuda.driver.PointerHolderBase, RawMemory):  # type: ignore[misc]
         pycuda.driver.PointerHolderBase.__init__(self)
 
     def get_pointer(self) -> int:
-        """Where CUDA finds it."""
-        return self.device_ptr
+        """Where CUDA finds it, for who keeps this object: it stays as long, freed or not."""
+        return self._lent_device_ptr()
 
 
 __all__ = ["Memory"]

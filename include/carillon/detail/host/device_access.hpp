@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "carillon/device.hpp"
 
@@ -11,6 +12,9 @@ namespace carillon::detail {
 struct DeviceAccess {
     [[nodiscard]] static std::shared_ptr<Backend> const& backend(Device const& device) {
         return device.backend_;
+    }
+    [[nodiscard]] static Device device(std::shared_ptr<Backend> backend) {
+        return Device(std::move(backend));
     }
 };
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elsewhere.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+#include <vector>
+
+namespace carillon::python {
+
+// What helper and thread share.
+struct Helper::Work {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::function<void()> job;
+    bool ends = false;
+
+    static void run(std::shared_ptr<Work> const& work) {
+        std::unique_lock lock(work->mutex);
+        for (;;) {
+            work->changed.wait(lock, [&] { return work->job != nullptr || work->ends; });
+            if (work->job == nullptr) return;
+            auto const job = std::exchange(work->job, nullptr);
+            lock.unlock();
+            job();
+            lock.lock();
+        }
+    }
+};
+
+namespace {
+
+// Those that have nothing to do. Never deleted: their threads are there until the process ends. A
+// child that was forked has none of them.
+template <class Work>
+struct Idle {
+    std::vector<std::shared_ptr<Work>> all;
+    pid_t process = ::getpid();
+
+    static Idle& get() {
+        static auto* idle = new Idle;
+        if (idle->process != ::getpid()) idle = new Idle;
+        return *idle;
+    }
+};
+
+// Signals are for other threads.
+class NoSignals {
+   public:
+    NoSignals() {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    }
+    NoSignals(NoSignals const&) = delete;
+    NoSignals& operator=(NoSignals const&) = delete;
+    ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+   private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
+bool signals_come_here() { return ::gettid() == ::getpid(); }
+
+Helper::Helper() {
+    auto& idle = Idle<Work>::get().all;
+    if (!idle.empty()) {
+        work_ = std::move(idle.back());
+        idle.pop_back();
+        return;
+    }
+    work_ = std::make_shared<Work>();
+    NoSignals const none;
+    std::thread([work = work_] { Work::run(work); }).detach();
+}
+
+Helper::~Helper() {
+    if (!busy_) {
+        Idle<Work>::get().all.push_back(std::move(work_));
+        return;
+    }
+    std::lock_guard const lock(work_->mutex);
+    work_->ends = true;
+    work_->changed.notify_all();
+}
+
+void Helper::start(std::function<void()> job) {
+    busy_ = true;
+    std::lock_guard const lock(work_->mutex);
+    work_->job = std::move(job);
+    work_->changed.notify_all();
+}
+
+}  // namespace carillon::python
