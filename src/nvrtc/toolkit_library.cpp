@@ -13,14 +13,18 @@
 namespace carillon::detail {
 namespace {
 
-// Its paths, the loader's folders first.
+// Its paths, the loader's folders first. A toolkit of wheels has no name without a version.
 std::vector<std::string> paths_of(std::string_view name) {
     std::vector<std::string> found;
-    for (char const* version : {".13", ".12", ""})
-        found.push_back(fmt::format("{}{}", name, version));
+    auto const add_in = [&](std::string const& folder) {
+        for (char const* version : {".13", ".12", ""}) {
+            found.push_back(fmt::format("{}{}{}", folder, name, version));
+        }
+    };
+    add_in("");
     auto const add = [&](std::string_view toolkit) {
         for (char const* folder : {"lib64", "lib"}) {
-            found.push_back(fmt::format("{}/{}/{}", toolkit, folder, name));
+            add_in(fmt::format("{}/{}/", toolkit, folder));
         }
     };
     for (char const* variable : {"CUDA_HOME", "CUDA_PATH"}) {
