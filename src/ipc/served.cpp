@@ -18,6 +18,20 @@ std::string_view to_string(ObjectKind kind) {
 
 namespace detail {
 
+namespace {
+
+WireCounters to_wire(ChannelCounters const& counters) {
+    return {counters.submitted, counters.answered, counters.taken,
+            counters.dropped,   counters.stalls,   counters.depth};
+}
+
+}  // namespace
+
+void ServedItem::show(LeasedCounters const& counters, Seen& seen) {
+    seen.counters = to_wire(counters.now);
+    seen.gone = to_wire(counters.gone);
+}
+
 std::optional<std::string> ServedItem::closed() const {
     if (told_ != KernelState::running) return text_;
     KernelState const state = this->state(false);

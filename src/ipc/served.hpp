@@ -50,8 +50,8 @@ class ServedItem {
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
     [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
     [[nodiscard]] virtual bool emulated() const = 0;  // its device
-    // What has gone through a place, and how often it was heard of: of kernels alone.
-    virtual void count(unsigned /*place*/, Seen& /*seen*/) const {}
+    // What has gone through a place; of kernels, how often it was heard of, too.
+    virtual void count(unsigned place, Seen& seen) const = 0;
     // How many bytes a client gets that has a place.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
     // And how many descriptors.
@@ -71,6 +71,9 @@ class ServedItem {
     [[nodiscard]] virtual bool any_lent() const = 0;
     // Why nothing can be lent now.
     [[nodiscard]] virtual std::string why_full() const = 0;
+
+   protected:
+    static void show(LeasedCounters const& counters, Seen& seen);
 
    private:
     // Why it takes no more requests.

@@ -4,17 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "carillon/counters.hpp"
 #include "carillon/error.hpp"
 #include "ipc/served.hpp"
 
 namespace carillon::detail {
 namespace {
-
-WireCounters to_wire(ChannelCounters const& counters) {
-    return {counters.submitted, counters.answered, counters.taken,
-            counters.dropped,   counters.stalls,   counters.depth};
-}
 
 class ServedPlaces final : public ServedItem {
    public:
@@ -36,9 +30,7 @@ class ServedPlaces final : public ServedItem {
     }
     bool emulated() const override { return leases_->device().info().emulated; }
     void count(unsigned place, Seen& seen) const override {
-        Leases::Counters const counters = leases_->counters(place);
-        seen.counters = to_wire(counters.now);
-        seen.gone = to_wire(counters.gone);
+        show(leases_->counters(place), seen);
         // Of all that serve it together: the last one that was heard of.
         auto youngest = std::chrono::nanoseconds::max();
         seen.beats = 0;

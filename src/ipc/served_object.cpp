@@ -21,6 +21,7 @@ class ServedObjectEnd final : public ServedItem {
         return object_->lent() ? BlockActivity::busy : BlockActivity::idle;
     }
     bool emulated() const override { return object_->device().info().emulated; }
+    void count(unsigned /*place*/, Seen& seen) const override { show(object_->counters(), seen); }
     std::size_t bytes_of_place() const override { return object_->bytes(); }
 
     unsigned descriptors_of_place() const override { return object_->descriptors(); }

@@ -24,6 +24,10 @@ class ServedPublished final : public ServedItem {
         return lent_.at(place) ? BlockActivity::busy : BlockActivity::idle;
     }
     bool emulated() const override { return object_->device().info().emulated; }
+    // What its owner has published is counted once, whoever reads it.
+    void count(unsigned place, Seen& seen) const override {
+        if (place == 0) show({{.submitted = object_->published()}, {}}, seen);
+    }
     std::size_t bytes_of_place() const override { return object_->bytes(); }
     unsigned descriptors_of_place() const override { return 1; }
 

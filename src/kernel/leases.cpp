@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "carillon/detail/host/checks.hpp"
-#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/error.hpp"
 
@@ -166,7 +165,7 @@ bool Leases::any_ends() const {
         slots_, [](Slot const& slot) { return slot.region != nullptr && !slot.writer.leased(); });
 }
 
-Leases::Counters Leases::counters(unsigned place) const {
+LeasedCounters Leases::counters(unsigned place) const {
     std::lock_guard const lock(mutex_);
     Slot const& slot = slots_.at(place);
     if (!slot.writer.leased()) return {{}, slot.gone};

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "carillon/detail/access/host_cached.hpp"
 #include "os/shared_memory.hpp"
 
 namespace carillon::detail {
@@ -45,6 +46,10 @@ MailboxView PublishedObject::view_at(void* begin) const {
 
 MailboxView PublishedObject::host_view() const { return view_at(memory_->bytes().data()); }
 MailboxView PublishedObject::device_view() const { return view_at(registered_.device_ptr()); }
+
+std::uint64_t PublishedObject::published() const {
+    return HostCached().load_word(host_view().newest) - (first_ - 1);
+}
 
 FileDescriptor PublishedObject::export_fd() const { return memory_->file().duplicate(); }
 

@@ -118,12 +118,51 @@ ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing shari
         for (Writer& writer : writers_) writer.end();
         throw;
     }
+    current_ = memory;
     return memory;
 }
 
 void SharedObject::end() {
     std::lock_guard const lock(mutex_);
+    if (current_ != nullptr) gone_ = with_gone(gone_, count());
+    current_ = nullptr;
     for (Writer& writer : writers_) writer.end();
+}
+
+ChannelCounters SharedObject::count() const {
+    HostCached const in_device(current_->device.range_sync());
+    HostCached const in_host;
+    ChannelTable const at = current_->host_view();
+    Sequence const before = current_->first - 1;
+    ChannelCounters counters;
+    auto const count_ring = [&](RingView const& ring, HostCached const& slots,
+                                HostCached const& credit) {
+        Sequence const taken = credit.load_word(ring.credit);
+        Sequence const pushed = last_arrived(slots, ring, taken);
+        counters.submitted = pushed - before;
+        counters.answered = counters.taken = taken - before;
+        counters.depth = static_cast<std::uint32_t>(pushed - taken);
+    };
+    switch (kind_) {
+        case ObjectKind::ring_to_device:
+            count_ring(RingToDeviceLayout::view(shape_, at), in_device, in_host);
+            break;
+        case ObjectKind::ring_to_host:
+            count_ring(RingToHostLayout::view(shape_, at), in_host, in_device);
+            break;
+        case ObjectKind::chunk_ring:
+            count_ring(ChunkRingLayout::view(shape_, at).ring, in_device, in_host);
+            break;
+        default:
+            counters.submitted =
+                in_device.load_word(MailboxLayout::view(shape_, at).newest) - before;
+    }
+    return counters;
+}
+
+LeasedCounters SharedObject::counters() const {
+    std::lock_guard const lock(mutex_);
+    return {current_ == nullptr ? ChannelCounters{} : count(), gone_};
 }
 
 bool SharedObject::lent() const {

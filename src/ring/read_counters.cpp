@@ -10,18 +10,19 @@
 namespace carillon::detail {
 namespace {
 
-bool is_answered(RingView const& replies, Sequence number) {
-    std::uint64_t const* const word = &replies.slot(number)->quads[0].high;
-    return Quad{0, HostCached().load_word(word)}.tag() == tag_of(number);
+bool is_there(HostCached const& near, RingView const& ring, Sequence number) {
+    std::uint64_t const* const word = &ring.slot(number)->quads[0].high;
+    return Quad{0, near.load_word(word)}.tag() == tag_of(number);
 }
 
-// The last one of `depth` replies behind number `taken` that is in its slot. They come in order,
+// The last one of `depth` messages behind number `taken` that is in its slot. They come in order,
 // and the slots of most are not looked at: their lines stay with whoever has them.
-Sequence last_answered(RingView const& replies, Sequence taken, std::uint32_t depth) {
+Sequence last_of(HostCached const& near, RingView const& ring, Sequence taken,
+                 std::uint32_t depth) {
     std::uint32_t there = 0;
     for (std::uint32_t most = depth; there < most;) {
         std::uint32_t const middle = there + (most - there + 1) / 2;
-        if (is_answered(replies, taken + middle)) {
+        if (is_there(near, ring, taken + middle)) {
             there = middle;
         } else {
             most = middle - 1;
@@ -35,7 +36,8 @@ Sequence last_answered(RingView const& replies, Sequence taken, std::uint32_t de
 Sequence last_in_a_row(RingView const& replies, Sequence taken, std::uint32_t depth) {
     constexpr std::uint32_t most = 4096;
     std::uint32_t there = 0;
-    while (there < std::min(depth, most) && is_answered(replies, taken + there + 1)) ++there;
+    while (there < std::min(depth, most) && is_there(HostCached(), replies, taken + there + 1))
+        ++there;
     return taken + there;
 }
 
@@ -53,12 +55,16 @@ ChannelCounters read_counters(RingView const& replies, CounterWords& words, Serv
     counters.submitted = submitted - before;
     counters.taken = taken - before;
     bool const in_order = served_by == ServedBy::one_block;
-    counters.answered = (in_order ? last_answered(replies, taken, counters.depth)
+    counters.answered = (in_order ? last_of(HostCached(), replies, taken, counters.depth)
                                   : last_in_a_row(replies, taken, counters.depth)) -
                         before;
     counters.stalls = CounterWords::load(words.stalls);
     counters.dropped = CounterWords::load(words.dropped);
     return counters;
+}
+
+Sequence last_arrived(HostCached const& near, RingView const& ring, Sequence taken) {
+    return last_of(near, ring, taken, ring.capacity);
 }
 
 ChannelCounters with_gone(ChannelCounters sum, ChannelCounters const& gone) {

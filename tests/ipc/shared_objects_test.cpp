@@ -202,6 +202,58 @@ TEST_P(SharedObjectsTest, ringToTheHostHasNoRoomWithoutAClient) {
     EXPECT_EQ(ring.pop(patience).value, 4U);
 }
 
+// What has gone through what is served first, as its owner shows it.
+ServedBlock seen_by(Connection const& watcher) {
+    return watcher.status().objects.at(0).blocks.at(0);
+}
+
+TEST_P(SharedObjectsTest, whatGoesThroughARingIsCounted) {
+    SharedRing<Ask, Direction::to_device> const shared(device(), {.capacity = 8});
+    server().share("orders", shared);
+    auto end = shared.device_handle();
+    Connection const watcher = connect();
+    {
+        Connection const owner = connect();
+        auto ring = owner.ring<Ask, Direction::to_device>("orders");
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            ring.push({i}, patience);
+            EXPECT_EQ(next_message(end), i);
+        }
+        for (std::uint64_t i = 0; i < 3; ++i) ring.push({i}, patience);
+        ServedBlock const seen = seen_by(watcher);
+        EXPECT_EQ(seen.counters.submitted, 23U);
+        EXPECT_LE(seen.counters.taken, 20U);
+        EXPECT_GE(seen.counters.taken, 18U) << "but for what is returned in batches";
+        EXPECT_EQ(seen.counters.depth, seen.counters.submitted - seen.counters.taken);
+        EXPECT_EQ(seen.gone.submitted, 0U);
+    }
+    await_clients(1);
+    ServedBlock const seen = seen_by(watcher);
+    EXPECT_EQ(seen.counters.submitted, 0U);
+    EXPECT_EQ(seen.gone.submitted, 23U);
+    EXPECT_EQ(seen.gone.taken + seen.gone.dropped, 23U);
+}
+
+TEST_P(SharedObjectsTest, whatGoesToTheHostAndHowOftenAMailboxIsSetAreCounted) {
+    SharedRing<Ask, Direction::to_host> const fills(device(), {.capacity = 8});
+    server().share("fills", fills);
+    auto end = fills.device_handle();
+    SharedMailbox<Gains> const shared(device());
+    server().share("gains", shared);
+    Connection const owner = connect();
+    auto ring = owner.ring<Ask, Direction::to_host>("fills");
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        EXPECT_TRUE(eventually([&] { return end.try_push({i}); }));
+    }
+    EXPECT_EQ(ring.pop(patience).value, 0U);
+    ServedBlock const seen = seen_by(owner);
+    EXPECT_EQ(seen.counters.submitted, 5U);
+    EXPECT_LE(seen.counters.taken, 1U);
+    auto mailbox = owner.mailbox<Gains>("gains");
+    for (std::uint64_t i = 0; i < 7; ++i) mailbox.set(gains(i));
+    EXPECT_EQ(owner.status().objects.at(1).blocks.at(0).counters.submitted, 7U);
+}
+
 constexpr std::size_t chunk_bytes = 1000;
 using Chunks = SharedChunkRing<std::uint64_t>;
 

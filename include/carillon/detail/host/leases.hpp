@@ -14,6 +14,7 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
@@ -78,11 +79,7 @@ class Leases {
     [[nodiscard]] std::size_t memories() const;
     [[nodiscard]] unsigned count() const;
     // What the client that has a place counts, nothing where nobody has it; and those before it.
-    struct Counters {
-        ChannelCounters now;
-        ChannelCounters gone;
-    };
-    [[nodiscard]] Counters counters(unsigned place) const;
+    [[nodiscard]] LeasedCounters counters(unsigned place) const;
 
    private:
     // `blocks`: how many serve each place, or there is a place for each.

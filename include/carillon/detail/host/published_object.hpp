@@ -37,6 +37,8 @@ class PublishedObject {
     // At the addresses of either side; the device's only where it writes.
     [[nodiscard]] MailboxView host_view() const;
     [[nodiscard]] MailboxView device_view() const;
+    // How often a value was set, or how many messages there were.
+    [[nodiscard]] std::uint64_t published() const;
     // Another descriptor, by which nobody can write. Throws SystemError.
     [[nodiscard]] FileDescriptor export_fd() const;
 

@@ -14,6 +14,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
@@ -80,6 +81,10 @@ class SharedObject {
     // Whether a client has it; and whether the device may look into a former one's memory still.
     [[nodiscard]] bool lent() const;
     [[nodiscard]] bool ends() const;
+    // What has gone through it: of a mailbox how often it was set; of a ring, and of chunks, what
+    // was pushed and what its consumer has said that it has taken, which it does in batches. Looks
+    // at a few lines and words of either memory, of which the ends hear nothing.
+    [[nodiscard]] LeasedCounters counters() const;
 
    private:
     using Writer = LeaseWriter<HostCached, HostMapped>;
@@ -89,6 +94,7 @@ class SharedObject {
     [[nodiscard]] ObjectMemory* memory_for(std::uint32_t user, ChannelSharing sharing);
     ObjectMemory& add_memory(ChannelSharing sharing);
     void lay_out(ObjectMemory& memory);
+    [[nodiscard]] ChannelCounters count() const;
 
     Device device_;
     ObjectKind kind_;
@@ -102,6 +108,8 @@ class SharedObject {
     std::vector<TakenOnce> taken_;
     std::vector<std::unique_ptr<ObjectMemory>> memories_;
     Sequence next_first_;
+    ObjectMemory const* current_ = nullptr;  // that a client has
+    ChannelCounters gone_{};
 };
 
 }  // namespace carillon::detail
