@@ -180,16 +180,17 @@ class SealedBuffers {
     SealedBuffers& operator=(SealedBuffers const&) = delete;
     ~SealedBuffers();
 
-    // As SealedEvents'.
+    // For poll(): readable when next() has something to say, or to do for those that were let go,
+    // and returns none. It stays this object's.
     [[nodiscard]] int descriptor() const;
     // The next one, if it comes within `timeout`. Of another process's store those that come while
     // next() is not called are held for it, as many as a connection may hold
     // (StoreServeOptions::buffers_per_connection); of this process's none are. Throws
     // OwnerGoneError when the store has gone, and what get() throws where the buffer's memory
-    // cannot be mapped: that one is lost.
+    // cannot be mapped: that one is lost, and counted.
     [[nodiscard]] std::optional<Buffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
-    // How many were passed over: removed before they could be got, or too many came.
+    // How many were passed over: removed before they could be got, not mapped, or too many came.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:

@@ -222,6 +222,16 @@ void BufferTable::keep(std::shared_ptr<StoreMemory> const& memory) noexcept {
     }
 }
 
+std::shared_ptr<StoreMemory> BufferTable::memory_of(BufferUser const& who, std::uint64_t id) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = entries_.find(id);
+    if (found != entries_.end() && found->second.holders.contains(who.number)) {
+        return found->second.memory;
+    }
+    throw Refusal{RefusalReason::unknown_object,
+                  fmt::format("the connection holds no buffer of the number {}", id)};
+}
+
 bool BufferTable::tell(BufferUser const& who, StoreMemory& memory) {
     std::lock_guard const lock(mutex_);
     bool const first = memory.tell(who.number, who.user);

@@ -36,7 +36,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
     // Of a connection that has nothing else to do: what next_lent() is to find from now on.
     void watch(char const* call, store::SealedNews news);
-    [[nodiscard]] int descriptor() const { return link_.fd(); }
+    [[nodiscard]] int descriptor();
     // What it lends next, if it comes in time; `missed` becomes larger by what it did not.
     [[nodiscard]] std::shared_ptr<BufferHold> next_lent(char const* call, Deadline const& deadline,
                                                         std::uint64_t& missed);
@@ -60,11 +60,14 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
                                                       Deadline const& deadline);
     [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, StoreAnswer& answer,
                                                       bool sealed);
+    // Asks for the descriptor of its memory where that is not mapped here, nor came.
+    void require_shown(char const* call, StoreAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);
+    [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory);
     [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, store::Lent const& lent,
                                                   FileDescriptor fd) const;
     // Of memory that only this client gets; 0: there is none.
-    void make_ready(std::uint64_t spare) const;
+    void make_ready(std::uint64_t spare);
     // What no buffer has, beyond what is kept.
     void unmap_unused() noexcept;
 

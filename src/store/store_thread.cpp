@@ -164,6 +164,8 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
             answer(session, id, *next);
         } else if (auto const* watch = std::get_if<store::Watch>(&message)) {
             answer(session, id, *watch);
+        } else if (auto const* show = std::get_if<store::Show>(&message)) {
+            answer(session, id, *show);
         } else {
             throw ProtocolError(store_call, "a message that only a store sends");
         }
@@ -205,6 +207,17 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Watch const&
     session.news = watch.news;
     session.next_sealed = table_->sealed_so_far();
     send(session, id, store::Done{});
+}
+
+void StoreThread::answer(Session& session, std::uint32_t id, store::Show const& show) {
+    auto const memory = table_->memory_of(session.who, show.buffer);
+    try {
+        FileDescriptor const shown = memory->export_fd();
+        (void)table_->tell(session.who, *memory);
+        send(session, id, store::Shown{memory->number()}, {shown.get()});
+    } catch (Error const& error) {  // no descriptor is left
+        throw Refusal{RefusalReason::other, error.what()};
+    }
 }
 
 void StoreThread::lend(Session& session, std::uint32_t id, LentBuffer const& lent) {

@@ -65,7 +65,8 @@ int call(Arguments const& arguments) {
 // A row of requests at once, whose replies are taken from the last to the first.
 bool call_backwards(Counted& channel, std::uint64_t first) {
     std::vector<Ticket> tickets;
-    for (std::uint64_t i = 0; i < 8; ++i) tickets.push_back(channel.submit({first + i}, long_enough));
+    for (std::uint64_t i = 0; i < 8; ++i)
+        tickets.push_back(channel.submit({first + i}, long_enough));
     bool right = true;
     for (std::uint64_t i = tickets.size(); i-- > 0;) {
         right = right && channel.wait(tickets[i], long_enough).twice == 2 * (first + i);
@@ -73,8 +74,8 @@ bool call_backwards(Counted& channel, std::uint64_t first) {
     return right;
 }
 
-// PATH COUNT [wait]: so many calls, when it is told to, of a kernel any of whose blocks answers; and
-// as many requests in rows. 0: until it is killed.
+// PATH COUNT [wait]: so many calls, when it is told to, of a kernel any of whose blocks answers;
+// and as many requests in rows. 0: until it is killed.
 int call_any(Arguments const& arguments) {
     Connection const owner(arguments.at(0), {.timeout = long_enough});
     auto channel = owner.channel<Ask, Told>();
@@ -331,10 +332,13 @@ int store_be_another(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: has a store until its input ends.
+// PATH [BYTES HOLDS DEVICE]: has a store until its input ends.
 int store_own(Arguments const& arguments) {
-    BufferStore const store(Device::open("emulated"), {.bytes = 1 << 20});
-    StoreServer const server = store.serve(arguments.at(0), {.buffers_per_connection = 1000});
+    bool const as_told = arguments.size() > 1;
+    std::size_t const bytes = as_told ? std::stoull(arguments.at(1)) : 1 << 20;
+    unsigned const holds = as_told ? static_cast<unsigned>(std::stoul(arguments.at(2))) : 1000;
+    BufferStore const store(Device::open(as_told ? arguments.at(3) : "emulated"), {.bytes = bytes});
+    StoreServer const server = store.serve(arguments.at(0), {.buffers_per_connection = holds});
     say("serving");
     while (await_word()) {
     }
