@@ -96,7 +96,9 @@ class MutableBuffer {
     // From now on nobody writes it, and others may get it; all that this process has written is in
     // the memory when this returns. Pointers to it are void. Throws RefusedError where it was
     // removed meanwhile, or another process still could write it (docs/store.md says where that can
-    // be known); it stays mutable then. Throws OwnerGoneError, TimeoutError.
+    // be known); it stays mutable then. Throws OwnerGoneError, TimeoutError: nobody knows then
+    // whether it is sealed, or will be, and it may not be written (UsageError) but where the system
+    // keeps the two apart. seal() again finds out.
     [[nodiscard]] Buffer seal();
 
    private:

@@ -49,7 +49,8 @@ class BufferAccess {
 
     // For holds.
     [[nodiscard]] virtual CopyTeam& team() = 0;
-    // `meanwhile` is done while the store seals it.
+    // `meanwhile` is done while the store seals it. RefusedError: it is not sealed, for certain; it
+    // may be after any other. Its maker may ask again.
     virtual void seal(std::uint64_t id, std::function<void()> const& meanwhile) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
 };
@@ -81,14 +82,16 @@ class BufferHold {
     void read(std::span<std::byte> to, std::size_t offset) const {
         view_->read(store_->team(), to.data(), offset, to.size());
     }
-    // Throws UsageError where a seal() that failed has left it without.
+    // Throws UsageError where a seal() that failed has left it without, or may have sealed it.
     [[nodiscard]] std::byte* host(char const* call) const;
-    // Throws UnsupportedError where it has none.
+    // The same; UnsupportedError where it has none.
     [[nodiscard]] void* device_ptr(char const* call) const;
     void seal();
     void require_own(char const* call) const { mark_.require_own(call); }
 
    private:
+    void require_settled(char const* call) const;
+
     ProcessMark mark_;
     std::shared_ptr<BufferAccess> store_;
     std::uint64_t id_;
@@ -96,6 +99,7 @@ class BufferHold {
     std::size_t size_;
     bool of_host_;
     std::shared_ptr<BufferView> view_;
+    bool may_be_sealed_ = false;  // seal() was not answered, and nothing else keeps it from writing
 };
 
 template <class... Arguments>

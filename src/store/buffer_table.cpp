@@ -130,16 +130,21 @@ LentBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
 
 void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but) {
     std::lock_guard const lock(mutex_);
+    auto const before = entries_.find(id);
+    bool const again = before != entries_.end() && before->second.info.sealed &&
+                       before->second.maker == by.number &&
+                       before->second.holders.contains(by.number);
+    if (again) return;  // it has not heard the answer
     Entry& entry = find({id})->second;
     if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
         throw Refusal{RefusalReason::not_allowed,
-                      fmt::format("the buffer number {} is sealed by who makes it, once", id)};
+                      fmt::format("the buffer number {} is sealed by who makes it", id)};
     }
     if (!entry.memory->seal()) {
         throw Refusal{RefusalReason::other, "a process has the buffer mapped for writing still"};
     }
-    entry.info.sealed = true;
     sealed_.push_back({id, entry.info.name, entry.info.size});
+    entry.info.sealed = true;
     ++sealed_end_;
     if (sealed_.size() > most_known_sealed) sealed_.pop_front();
     for (Wakeup const* each : followers_) {

@@ -37,6 +37,8 @@ class StoreLink {
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] int fd() const { return socket_.fd(); }
+    // Whether the store has, or has closed the connection.
+    [[nodiscard]] bool gone() const { return !gone_.empty(); }
     // For whoever polls before receive(): readable when there is something to receive, or room for
     // what is to be told. Its first call throws SystemError.
     [[nodiscard]] int descriptor();

@@ -243,8 +243,13 @@ void StoreSession::unmap_unused() noexcept {
 void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
     constexpr char const* call = "MutableBuffer::seal";
     std::lock_guard const lock(mutex_);
-    require_answer<store::Done>(
-        call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
+    try {
+        require_answer<store::Done>(
+            call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
+    } catch (RefusedError const& error) {
+        if (link_.gone()) throw OwnerGoneError(call, error.what());  // not the buffer is refused
+        throw;
+    }
 }
 
 void StoreSession::release(std::uint64_t id) noexcept {

@@ -146,5 +146,61 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
     EXPECT_EQ(there.missed(), 0U);
 }
 
+// 1. P stops, and C hears nothing of its seal(). 2. Nothing is written any more that may be sealed.
+// 3. P goes on, and seals it, or cannot since C writes it. 4. C finds out.
+TEST_P(StoppedStoreTest, bufferThatMayBeSealedIsNotWritten) {
+    start();
+    StoreConnection const other = connect();
+    StoreConnection const client = connect({.timeout = 100ms});
+    MutableBuffer made = client.create("late", some_bytes);
+    made.write(std::vector(some_bytes, std::byte{1}));
+    stop();
+    CARILLON_EXPECT_ERROR((void)made.seal(), TimeoutError, "not answered");
+    std::vector const more(some_bytes, std::byte{2});
+    if (shows_memory_once()) {
+        CARILLON_EXPECT_ERROR(made.write(more), UsageError, "MutableBuffer::write: the store may");
+        CARILLON_EXPECT_ERROR((void)made.mutable_data(), UsageError, "may have sealed");
+        CARILLON_EXPECT_ERROR((void)made.device_ptr(), UsageError, "may have sealed");
+        CARILLON_EXPECT_ERROR(HostMirror{made}, UsageError, "may have sealed");
+    } else {
+        made.write(more);
+    }
+    go_on();
+    std::optional<Buffer> got;
+    if (shows_memory_once()) {
+        ASSERT_TRUE(eventually([&] {
+            try {
+                got = other.get("late");
+            } catch (RefusedError const& error) {
+                EXPECT_EQ(error.reason(), RefusalReason::not_sealed);
+            }
+            return got.has_value();
+        }));
+        CARILLON_EXPECT_ERROR(made.write(more), UsageError, "may have sealed");
+        other.remove("late");  // that it has been does not matter to its maker
+    }
+    std::optional<Buffer> sealed;
+    ASSERT_TRUE(eventually([&] {
+        try {
+            sealed = made.seal();
+        } catch (TimeoutError const&) {  // this machine is busy
+        }
+        return sealed.has_value();
+    }));
+    auto const content = shows_memory_once() ? std::byte{1} : std::byte{2};
+    EXPECT_EQ(last_byte(got ? *got : other.get("late")), content);
+    EXPECT_EQ(last_byte(*sealed), content);
+}
+
+TEST_P(StoppedStoreTest, bufferWhoseSealIsRefusedIsWritten) {
+    start();
+    StoreConnection const client = connect();
+    MutableBuffer made = client.create("gone", some_bytes);
+    connect().remove("gone");
+    CARILLON_EXPECT_ERROR((void)made.seal(), RefusedError, "no buffer");
+    made.write(std::vector(some_bytes, std::byte{1}));
+    EXPECT_EQ(HostMirror(made).data().back(), std::byte{1});
+}
+
 }  // namespace
 }  // namespace carillon::test
