@@ -94,7 +94,9 @@ void ServerThread::serve(std::stop_token const& stop) {
         } catch (std::exception const&) {  // no memory: the next turn does what this one has not
             std::this_thread::sleep_for(look_period);
         }
+        reception_.say_lines();
     }
+    reception_.say_lines(true);
 }
 
 std::chrono::milliseconds ServerThread::period() const {
@@ -192,7 +194,6 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
 
 void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello) {
     if (!session.name.empty()) throw ProtocolError(call, "a client says hello once");
-    reception_.require_allowed(session);
     session.name = hello.name;
     send(session, id,
          Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(), options_.name});

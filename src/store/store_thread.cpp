@@ -79,7 +79,9 @@ void StoreThread::serve(std::stop_token const& stop) {
         } catch (std::exception const&) {  // no memory: the next turn does what this one has not
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
+        reception_.say_lines();
     }
+    reception_.say_lines(true);
     std::lock_guard const lock(mutex_);
     for (auto const& session : sessions_) table_->leave(session->who.number);
     sessions_.clear();
@@ -175,7 +177,6 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
 }
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Hello const& hello) {
-    reception_.require_allowed(session);
     session.name = hello.name;
     send(session, id,
          store::Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(),

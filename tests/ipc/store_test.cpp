@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -437,6 +438,52 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
     EXPECT_NE(client.line().find("not allowed"), std::string::npos);
     EXPECT_EQ(client.status(), 0);
     EXPECT_EQ(store().list().size(), 1U);
+}
+
+TEST_F(StoreTest, usersThatMayNotFillNothing) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
+    StoreServer const server = serve({.mode = 0666, .users = {1}, .connections = 1});
+    Process many({"crowd", path(), "65534", "20"});
+    EXPECT_EQ(many.line(), "refused");
+    EXPECT_TRUE(connect().list().empty());
+    many.close_input();
+    EXPECT_EQ(many.status(), 0);
+}
+
+// What the server calls may call it.
+TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    std::optional<StoreServer> server;
+    server.emplace(serve({.log = [&](std::string const& line) {
+        EXPECT_LE(server->clients().size(), 1U);
+        std::lock_guard const lock(mutex);
+        lines.push_back(line);
+    }}));
+    {
+        StoreConnection const client(path(), {.name = "a reader", .timeout = patience});
+        MutableBuffer const open = client.create("open", 1);
+        EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
+        EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
+        EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
+        EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 20); }), RefusalReason::full);
+    }
+    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    EXPECT_TRUE(stranger.send("test", std::vector<std::byte>(64)));
+    EXPECT_TRUE(eventually([&] {
+        std::lock_guard const lock(mutex);
+        return lines.size() == 5;
+    }));
+    server.reset();
+    std::string const who = "a reader, process " + std::to_string(::getpid()) + " of user ";
+    char const* const why[] = {"refused (unknown object): there is no buffer \"none\" here",
+                               "refused (not sealed): ", "refused (name taken): ",
+                               "refused (full): ", "refused (bad message): "};
+    for (unsigned i = 0; i < 5; ++i) {
+        EXPECT_NE(lines[i].find(i < 4 ? who : "somebody, process "), std::string::npos) << lines[i];
+        EXPECT_NE(lines[i].find(why[i]), std::string::npos) << lines[i];
+    }
 }
 
 TEST_F(StoreTest, sealingIsTold) {
