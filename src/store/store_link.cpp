@@ -172,8 +172,7 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
     if (message == nullptr) return {};
     StoreAnswer answer;
     answer.descriptor_lost = message->descriptors_lost;
-    auto decoded =
-        store::decode(message->bytes, answer.descriptor_lost ? 1 : message->descriptors.size());
+    auto decoded = decode(call, *message);
     answer.message = std::move(decoded.message);
     if (!message->descriptors.empty()) answer.descriptor = std::move(message->descriptors[0]);
     auto const* refused = std::get_if<store::Refused>(&answer.message);
@@ -182,6 +181,17 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
         throw RefusedError(call, refused->reason, refused->text);
     }
     return std::pair(decoded.id, std::move(answer));
+}
+
+// Of another version: it refuses, in words of its own.
+store::Decoded StoreLink::decode(std::string_view call, SocketMessage const& message) {
+    try {
+        return store::decode(message.bytes,
+                             message.descriptors_lost ? 1 : message.descriptors.size());
+    } catch (VersionError const& error) {
+        gone_ = cause_of(error);
+        throw RefusedError(call, RefusalReason::version, gone_);
+    }
 }
 
 bool StoreLink::await(Deadline const& deadline, bool untold) const {

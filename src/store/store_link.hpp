@@ -73,6 +73,8 @@ class StoreLink {
     // The next message, if it is there.
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive_now(
         std::string_view call);
+    // Throws RefusedError for another version.
+    [[nodiscard]] store::Decoded decode(std::string_view call, SocketMessage const& message);
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> take_kept();
     // Until there may be something to receive, or room if there is `untold`; whether the store's
     // process has ended.

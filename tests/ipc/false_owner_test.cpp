@@ -13,33 +13,16 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "ipc/false_owner.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/process.hpp"
-#include "os/unix_listener.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Who connects is handed to `serve`, one after another, for as long as this object is there.
-class FalseOwner {
-   public:
-    using Serve = std::function<void(detail::UnixSocket const&)>;
-    FalseOwner(std::string const& path, Serve serve)
-        : listener_("test", path, 0600), thread_([this, serve](std::stop_token const& stop) {
-              while (!stop.stop_requested()) {
-                  if (auto const client = listener_.accept()) serve(*client);
-                  std::this_thread::yield();
-              }
-          }) {}
-
-   private:
-    detail::UnixListener listener_;
-    std::jthread thread_;
-};
 
 // The next message of a client.
 detail::Decoded next_of(detail::UnixSocket const& client) {
@@ -56,13 +39,6 @@ detail::Decoded next_of(detail::UnixSocket const& client) {
 void say_welcome(detail::UnixSocket const& client) {
     detail::Welcome const welcome{1, 1, "kernel"};
     EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, welcome)));
-}
-
-// As a process of the next version of the handshake would send it.
-std::vector<std::byte> of_next_version(std::vector<std::byte> message) {
-    std::uint16_t const version = detail::handshake_version + 1;
-    std::memcpy(message.data() + sizeof(std::uint32_t), &version, sizeof(version));
-    return message;
 }
 
 RefusalReason refusal(std::function<void()> const& call) {
@@ -103,7 +79,8 @@ TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         (void)next_of(client);
         detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        EXPECT_TRUE(client.send("test", of_next_version(detail::encode(0, refused))));
+        EXPECT_TRUE(client.send(
+            "test", of_next_version<detail::handshake_version>(detail::encode(0, refused))));
     });
     EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
