@@ -40,4 +40,9 @@ bool ClientLease::newly_drained() {
     return told_ = true;
 }
 
+void ClientLease::tell_again() {
+    std::lock_guard const lock(mutex_);
+    told_ = false;
+}
+
 }  // namespace carillon::detail

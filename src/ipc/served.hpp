@@ -42,9 +42,10 @@ class ServedItem {
     }
     // Why it takes no clients; nothing if it does.
     [[nodiscard]] std::optional<std::string> closed() const;
-    // Looks what it is at: whether that is news. Its own end is seen only where the device is
-    // asked.
+    // Looks what it is at: whether that is news, which it stays until all have heard it. Its own
+    // end is seen only where the device is asked.
     [[nodiscard]] bool look(bool ask_device);
+    void all_heard() { news_ = false; }
 
     [[nodiscard]] virtual unsigned places() const = 0;
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
@@ -81,6 +82,7 @@ class ServedItem {
     MessageTypes types_;
     KernelState told_ = KernelState::running;
     std::string text_;
+    bool news_ = false;
 };
 
 // The blocks of a kernel.

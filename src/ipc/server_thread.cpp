@@ -163,6 +163,7 @@ void ServerThread::tell_state(bool ask_device) {
         for (auto const& session : sessions_) {
             if (!session->name.empty()) send(*session, 0, notice);
         }
+        object->all_heard();
     }
 }
 

@@ -44,7 +44,7 @@ BufferHold::~BufferHold() {
     } catch (std::exception const&) {  // it is not mapped then
     }
     view_.reset();
-    store_->release(id_);
+    if (store_) store_->release(id_);
 }
 
 void BufferHold::require_settled(char const* call) const {

@@ -58,16 +58,13 @@ class BufferAccess {
 // A buffer that this process has; given back at its end.
 class BufferHold {
    public:
-    BufferHold(std::shared_ptr<BufferAccess> store, std::uint64_t id, std::string name,
-               std::size_t size, bool of_host, std::shared_ptr<BufferView> view)
-        : store_(std::move(store)),
-          id_(id),
-          name_(std::move(name)),
-          size_(size),
-          of_host_(of_host),
-          view_(std::move(view)) {}
+    BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host,
+               std::shared_ptr<BufferView> view)
+        : id_(id), name_(std::move(name)), size_(size), of_host_(of_host), view_(std::move(view)) {}
     // Not in a child that was forked (make_hold).
     ~BufferHold();
+    // Not before it is sure to be: whoever makes it gives the buffer back otherwise.
+    void keep_for(std::shared_ptr<BufferAccess> store) noexcept { store_ = std::move(store); }
     BufferHold(BufferHold const&) = delete;
     BufferHold& operator=(BufferHold const&) = delete;
 
@@ -103,8 +100,12 @@ class BufferHold {
 };
 
 template <class... Arguments>
-[[nodiscard]] std::shared_ptr<BufferHold> make_hold(Arguments&&... arguments) {
-    return {new BufferHold(std::forward<Arguments>(arguments)...), DeleteOwn()};
+[[nodiscard]] std::shared_ptr<BufferHold> make_hold(std::shared_ptr<BufferAccess> store,
+                                                    Arguments&&... arguments) {
+    std::shared_ptr<BufferHold> hold(new BufferHold(std::forward<Arguments>(arguments)...),
+                                     DeleteOwn());
+    hold->keep_for(std::move(store));
+    return hold;
 }
 
 // For poll(): at most a while, and at least until the time is up.

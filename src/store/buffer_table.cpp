@@ -43,11 +43,19 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
     Entry entry{{id, name, bytes, size, false, host_memory, 0, by.process, by.user},
                 std::move(memory),
                 by.number};
-    auto const at = entries_.emplace(id, std::move(entry)).first;
+    LentBuffer lent = hold(entry, by.number);
+    // Nothing is there of one for which no memory is left.
+    std::size_t& bytes_of_user = bytes_of_[by.user];
     if (!name.empty()) names_[name] = id;
+    try {
+        entries_.emplace(id, std::move(entry));
+    } catch (...) {
+        names_.erase(name);
+        throw;
+    }
     bytes_ += size;
-    bytes_of_[by.user] += size;
-    return hold(at->second, by.number);
+    bytes_of_user += size;
+    return lent;
 }
 
 void BufferTable::require_room(BufferUser const& by, std::string const& name,
@@ -102,8 +110,10 @@ void BufferTable::make_room(std::size_t size) {
 }
 
 LentBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
+    LentBuffer lent{info_of(entry), entry.memory};
     ++entry.holders[by];
-    return {info_of(entry), entry.memory};
+    ++lent.info.holders;
+    return lent;
 }
 
 BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {

@@ -101,7 +101,7 @@ class BufferTable {
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
     void make_room(std::size_t size);
-    [[nodiscard]] LentBuffer hold(Entry& entry, HolderNumber by);
+    [[nodiscard]] static LentBuffer hold(Entry& entry, HolderNumber by);
     void take_from_all(Entry& entry) noexcept;
     void drop_unheld(Entries::iterator at) noexcept;
     // False: it had none.

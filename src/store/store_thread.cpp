@@ -284,22 +284,20 @@ void StoreThread::require_hold(Session const& session) const {
 // As many as there is room for in its socket; the others then.
 void StoreThread::tell_sealed(Session& session) {
     session.waits_for_room = false;
-    while (session.news != store::SealedNews::none && !session.over) {
-        std::uint64_t after = session.next_sealed;
-        auto const found = table_->sealed(after);
-        if (!found) return;
-        bool const lent = session.news == store::SealedNews::buffers;
-        if (lent && session.holds >= options_.buffers_per_connection) return;
-        try {
+    try {
+        while (session.news != store::SealedNews::none && !session.over) {
+            std::uint64_t after = session.next_sealed;
+            auto const found = table_->sealed(after);
+            if (!found) return;
+            bool const lent = session.news == store::SealedNews::buffers;
+            if (lent && session.holds >= options_.buffers_per_connection) return;
             session.over = !(lent ? lend_sealed(session, *found) : tell(session, *found));
-        } catch (SystemError const& error) {
-            session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
-            session.over = !session.waits_for_room;
-            return;
-        } catch (std::bad_alloc const&) {  // in another turn
-            return;
+            session.next_sealed = after;
         }
-        session.next_sealed = after;
+    } catch (SystemError const& error) {
+        session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
+        session.over = !session.waits_for_room;
+    } catch (std::bad_alloc const&) {  // in another turn
     }
 }
 
