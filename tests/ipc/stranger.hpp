@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "carillon/detail/host/message_types.hpp"
 #include "carillon/error.hpp"
 #include "ipc/messages.hpp"
 #include "os/unix_socket.hpp"
@@ -17,6 +18,10 @@ namespace carillon::test {
 
 inline detail::UnixSocket stranger_at(std::string const& path) {
     return detail::connect_unix("test", path, patience);
+}
+
+inline detail::WireType wire_type(detail::MessageType const& type) {
+    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
 }
 
 // False: it has been dropped.
