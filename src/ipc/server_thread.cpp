@@ -179,7 +179,7 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
         } else if (auto const* look = std::get_if<Look>(&message)) {
             answer(session, id, *look);
         } else if (auto const* mapped = std::get_if<Mapped>(&message)) {
-            if (!mapped->mapped) end_lease(session, mapped->lease);
+            if (!mapped->mapped) end_unmapped(session, *mapped);
         } else if (auto const* detach = std::get_if<Detach>(&message)) {
             end_lease(session, detach->lease);
         } else if (auto const* drained = std::get_if<Drained>(&message)) {
@@ -191,6 +191,14 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
     } catch (Refusal const& refusal) {
         refuse(session, id, refusal);
     }
+}
+
+void ServerThread::end_unmapped(Session& session, Mapped const& mapped) {
+    auto const found = session.leases.find(mapped.lease);
+    if (found == session.leases.end()) return;
+    reception_.log(session, fmt::format("could not map \"{}\": {}", found->second.object->name(),
+                                        mapped.text));
+    end_lease(session, mapped.lease);
 }
 
 void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello) {

@@ -94,6 +94,8 @@ class ServerThread {
     void require_within_limits(Session const& session, ServedItem const& next) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
+    // What it was lent is of no use to it.
+    void end_unmapped(Session& session, Mapped const& mapped);
     static void give_back(Held const& held) noexcept;
 
     ProcessMark mark_;

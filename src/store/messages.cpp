@@ -14,7 +14,7 @@ constexpr std::uint32_t most_processes = std::numeric_limits<std::int32_t>::max(
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> store_kinds{
     "Hello", "Welcome", "Create", "Get",   "Lent",   "Seal",    "Release", "Forget", "Remove",
-    "Done",  "Next",    "Listed", "Watch", "Sealed", "Refused", "Show",    "Shown"};
+    "Done",  "Next",    "Listed", "Watch", "Sealed", "Refused", "Show",    "Shown",  "Unmapped"};
 constexpr Protocol store_protocol{"store's messages", 0x54535243, store_version, store_kinds};
 
 template <class Wire>
@@ -144,6 +144,12 @@ void fields(Wire& wire, Show& show) {
 template <class Wire>
 void fields(Wire& wire, Shown& shown) {
     wire_number(wire, "memory", shown.memory, 1, most_numbers);
+}
+
+template <class Wire>
+void fields(Wire& wire, Unmapped& unmapped) {
+    wire_number(wire, "buffer", unmapped.buffer, 1, most_numbers);
+    wire_text(wire, "text", unmapped.text, longest_text);
 }
 
 constexpr auto fields_of = [](auto& wire, auto& message) { fields(wire, message); };

@@ -120,9 +120,14 @@ struct Shown {  // store: to Show, with the descriptor
     std::uint64_t memory = 0;
     bool operator==(Shown const&) const = default;
 };
+struct Unmapped {  // client: instead of Release, where it could make nothing of it
+    std::uint64_t buffer = 0;
+    std::string text;  // why
+    bool operator==(Unmapped const&) const = default;
+};
 
 using Message = std::variant<Hello, Welcome, Create, Get, Lent, Seal, Release, Forget, Remove, Done,
-                             Next, Listed, Watch, Sealed, Refused, Show, Shown>;
+                             Next, Listed, Watch, Sealed, Refused, Show, Shown, Unmapped>;
 
 // As those of ipc/messages.hpp.
 [[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message);

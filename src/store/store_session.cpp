@@ -115,10 +115,12 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
     store::Create create{name, bytes, options_.host_memory};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
     std::string why;
+    bool never = false;
     try {
         return ask_for(create_call, create, deadline);
     } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
         why = error.what();
+        never = true;
     } catch (VulkanError const& error) {
         why = error.what();
     }
@@ -126,6 +128,7 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
     create.host_memory = true;
     auto hold = ask_for(create_call, create, deadline);
     why_host_memory_ = why;
+    options_.host_memory = never;  // nor the next time
     return hold;
 }
 
@@ -157,9 +160,18 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer&
         auto hold = make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
                               std::move(view));
         return hold;
-    } catch (...) {
-        link_.tell(store::Release{lent.buffer});
+    } catch (std::exception const& error) {
+        tell_unmapped(lent.buffer, error);
         throw;
+    }
+}
+
+// Whose words may be too long for what memory is left.
+void StoreSession::tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept {
+    try {
+        link_.tell(store::Unmapped{buffer, error.what()});
+    } catch (std::bad_alloc const&) {
+        link_.tell(store::Release{buffer});
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <list>
 #include <memory>
@@ -60,6 +61,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
                                                       Deadline const& deadline);
     [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, StoreAnswer& answer,
                                                       bool sealed);
+    void tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept;
     // Asks for the descriptor of its memory where that is not mapped here, nor came.
     void require_shown(char const* call, StoreAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);

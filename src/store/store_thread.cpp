@@ -157,6 +157,11 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
             send(session, id, store::Done{});
         } else if (auto const* release = std::get_if<store::Release>(&message)) {
             if (table_->release(session.who.number, release->buffer)) --session.holds;
+        } else if (auto const* unmapped = std::get_if<store::Unmapped>(&message)) {
+            if (!table_->release(session.who.number, unmapped->buffer)) return;
+            --session.holds;
+            reception_.log(session, fmt::format("could not map the buffer number {}: {}",
+                                                unmapped->buffer, unmapped->text));
         } else if (auto const* forget = std::get_if<store::Forget>(&message)) {
             table_->forget(session.who.number, forget->memory);
         } else if (auto const* remove = std::get_if<store::Remove>(&message)) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -239,6 +240,34 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
     EXPECT_NE(lines[0].find(who), std::string::npos) << lines[0];
     EXPECT_NE(lines[0].find("there is no \"quotes\" here"), std::string::npos) << lines[0];
     EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
+}
+
+// 1. C cannot map what it is lent, and says why. 2. P has a line of that, and the block back.
+TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
+    std::vector<std::string> lines;
+    {
+        Server const server =
+            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
+        Connection const watcher = connect();
+        detail::UnixSocket const blind = stranger_at(path());
+        EXPECT_TRUE(say(blind, detail::Hello{"blind"}));
+        auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
+        detail::Attach const attach{"kernel", ObjectKind::kernel, wire_type(types.request),
+                                    wire_type(types.reply), true};
+        EXPECT_TRUE(say(blind, attach, 7));
+        auto const taken = [&] {
+            auto const blocks = watcher.status().objects.at(0).blocks;
+            return std::ranges::count(blocks, "blind", &ServedBlock::client);
+        };
+        EXPECT_TRUE(eventually([&] { return taken() == 1; }));
+        EXPECT_TRUE(say(blind, detail::Mapped{1, false, "no such\nGPU"}));
+        EXPECT_TRUE(say(blind, detail::Mapped{1, false, "once more"}));
+        EXPECT_TRUE(eventually([&] { return taken() == 0; }));
+    }
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
+    EXPECT_NE(lines[0].find("could not map \"kernel\": no such GPU"), std::string::npos)
+        << lines[0];
 }
 
 TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {

@@ -386,6 +386,30 @@ TEST_F(StoreTest, strangersAreToldAndDropped) {
     EXPECT_TRUE(other.list().empty());
 }
 
+// 1. C cannot map a buffer that it has made, and says why. 2. P has a line of that, and the buffer
+// is gone.
+TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
+    std::vector<std::string> lines;
+    {
+        StoreServer const server =
+            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
+        detail::UnixSocket const blind = detail::connect_unix("test", path(), patience);
+        auto const say = [&](messages::Message const& message) {
+            EXPECT_TRUE(blind.send("test", messages::encode(1, message)));
+        };
+        say(messages::Hello{"blind"});
+        say(messages::Create{"a", 100, false});
+        EXPECT_TRUE(eventually([&] { return store().list().size() == 1; }));
+        for (unsigned i = 0; i < 2; ++i) {
+            say(messages::Unmapped{store().list().empty() ? 1 : store().list()[0].id, "no GPU"});
+            EXPECT_TRUE(eventually([&] { return store().list().empty(); }));
+        }
+    }
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
+    EXPECT_NE(lines[0].find("could not map the buffer number 1: no GPU"), std::string::npos);
+}
+
 // What is not theirs they neither seal, nor give back; what is nobody's they may name all day.
 TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
     StoreServer const server = serve();

@@ -76,7 +76,8 @@ std::vector<Message> all_messages() {
             Sealed{7, "prices", 1000, 2},
             Refused{RefusalReason::name_taken, "there is one"},
             Show{7},
-            Shown{9}};
+            Shown{9},
+            Unmapped{7, "no memory"}};
 }
 
 TEST(StoreMessagesTest, eachComesAsItWasSent) {
@@ -107,7 +108,7 @@ TEST(StoreMessagesTest, ofAnotherProgramOrVersion) {
     CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{4}), 0), VersionError,
                           "version 4");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{0}), "kind");
-    expect_refused(with(Hello{"a"}, 6, std::uint16_t{18}), "kind");
+    expect_refused(with(Hello{"a"}, 6, std::uint16_t{19}), "kind");
     expect_refused(hello, "descriptors: 1", 1);
 }
 
@@ -123,6 +124,8 @@ TEST(StoreMessagesTest, membersThatCannotBe) {
     expect_refused(with(Watch{}, head, std::uint8_t{3}), "news");
     expect_refused(with(Show{1}, head, std::uint64_t{0}), "buffer");
     expect_refused(with(Shown{1}, head, std::uint64_t{0}), "memory", 1);
+    expect_refused(with(Unmapped{1, "a"}, head, std::uint64_t{0}), "buffer");
+    expect_refused(with(Unmapped{1, "a"}, head + 8, '\n'), "control character");
     expect_refused(encode(1, Shown{9}), "descriptors: 0 came with it, not 1");
     Lent lent = a_lent();
     lent.memory_bytes = 999;
