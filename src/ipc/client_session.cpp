@@ -406,6 +406,13 @@ void ClientSession::handle(SocketMessage received) {
         }
         return;
     }
+    if (auto const* ended = std::get_if<Ended>(&decoded.message)) {
+        auto const found = leases_.find(ended->lease);
+        if (found == leases_.end()) return;
+        found->second->end(fmt::format("the owner has ended the channel: {}", ended->text));
+        leases_.erase(found);
+        return;
+    }
     auto const awaited = awaited_.find(decoded.id);
     if (awaited != awaited_.end()) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};

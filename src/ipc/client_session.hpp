@@ -145,15 +145,18 @@ class ClientLease final : public ChannelLease {
     [[nodiscard]] bool newly_drained();
     // It could not be told.
     void tell_again();
+    // The owner has taken it back.
+    void end(std::string why);
 
    private:
     std::shared_ptr<ClientSession> session_;
     std::string object_;
     std::uint32_t number_;
     MappedChannel mapped_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::function<bool()> answered_;
     bool told_ = false;
+    std::string ended_;  // why the owner has taken it back; empty while it has not
 };
 
 }  // namespace carillon::detail

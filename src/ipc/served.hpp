@@ -53,6 +53,9 @@ class ServedItem {
     [[nodiscard]] virtual bool emulated() const = 0;  // its device
     // What has gone through a place, and how often it was heard of: of kernels alone.
     virtual void count(unsigned /*place*/, Seen& /*seen*/) const {}
+    // Looks at what the client of a place counts: what is wrong with it, for people; nullptr:
+    // nothing, or it counts nothing.
+    [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
     // How many bytes a client gets that has a place.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
     // And how many descriptors.

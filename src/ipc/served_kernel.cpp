@@ -30,9 +30,8 @@ class ServedPlaces final : public ServedItem {
     BlockActivity activity(unsigned place) const override {
         bool const lent = leases_->lent(place);
         BlockActivity best = BlockActivity::ended;
-        for_each_server(place, [&](unsigned block) {
-            best = std::min(best, kernel().activity(block, lent));
-        });
+        for_each_server(
+            place, [&](unsigned block) { best = std::min(best, kernel().activity(block, lent)); });
         return best;
     }
     bool emulated() const override { return leases_->device().info().emulated; }
@@ -50,6 +49,9 @@ class ServedPlaces final : public ServedItem {
         });
         seen.beat_age_ms = static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::milliseconds>(youngest).count());
+    }
+    char const* look_at_counters(unsigned place) override {
+        return leases_->look_at_counters(place);
     }
     std::size_t bytes_of_place() const override {
         ChannelShape const& shape = leases_->shape();

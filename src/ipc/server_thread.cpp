@@ -18,6 +18,8 @@ constexpr char const* call = "Server";
 constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
 constexpr std::chrono::milliseconds idle_period{200};
+// How often what clients count is looked at: each look costs them a miss at their next store there.
+constexpr std::chrono::milliseconds counters_period{50};
 // Whether it has ended by itself the driver is asked, which may take a lock: once in so many turns.
 constexpr unsigned turns_before_asking = 10;
 
@@ -120,6 +122,7 @@ void ServerThread::take_turn(unsigned turn) {
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
+    look_at_counters();
     drop_over();  // whoever asks now may have what they had
     for (auto const& session : sessions_) lend_to(*session);
 }
@@ -164,6 +167,23 @@ void ServerThread::tell_state(bool ask_device) {
             if (!session->name.empty()) send(*session, 0, notice);
         }
         object->all_heard();
+    }
+}
+
+void ServerThread::look_at_counters() {
+    auto const now = Clock::now();
+    if (now - looked_at_counters_ < counters_period) return;
+    looked_at_counters_ = now;
+    for (auto const& session : sessions_) {
+        for (auto each = session->leases.begin(); each != session->leases.end();) {
+            auto const& [lease, held] = *each++;
+            char const* const wrong = held.object->look_at_counters(held.place);
+            if (wrong == nullptr) continue;
+            reception_.log(*session, fmt::format("has lost its place at \"{}\": {}",
+                                                 held.object->name(), wrong));
+            send(*session, 0, Ended{lease, wrong});
+            end_lease(*session, lease);
+        }
     }
 }
 
