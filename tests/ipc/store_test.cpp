@@ -19,6 +19,7 @@
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/process.hpp"
+#include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "store/messages.hpp"
 #include "support/expect_error.hpp"
@@ -383,6 +384,24 @@ TEST_F(StoreTest, strangersAreToldAndDropped) {
     EXPECT_EQ(says(hello), RefusalReason::version);
     hello.pop_back();
     EXPECT_EQ(says(hello), RefusalReason::version);
+    for (bool const is_known : {false, true}) {
+        detail::UnixSocket const wordy = detail::connect_unix("test", path(), patience);
+        if (is_known) {
+            EXPECT_TRUE(wordy.send("test", messages::encode(1, messages::Hello{"wordy"})));
+        }
+        EXPECT_TRUE(say_too_much(wordy));
+        std::optional<RefusalReason> reason;
+        EXPECT_TRUE(eventually([&] {
+            auto const received = wordy.receive("test", 0);
+            if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
+                auto const decoded = messages::decode(message->bytes, 0).message;
+                if (auto const* refused = std::get_if<messages::Refused>(&decoded))
+                    reason = refused->reason;
+            }
+            return std::holds_alternative<detail::PeerClosed>(received);
+        }));
+        EXPECT_EQ(reason, RefusalReason::bad_message);
+    }
     EXPECT_TRUE(other.list().empty());
 }
 

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/error.hpp"
@@ -28,6 +31,12 @@ inline detail::WireType wire_type(detail::MessageType const& type) {
 inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,
                 std::uint32_t id = 1) {
     return stranger.send("test", detail::encode(id, message));
+}
+
+// More than a message may have.
+inline bool say_too_much(detail::UnixSocket const& stranger) {
+    std::vector<std::byte> const bytes(detail::most_socket_bytes + 1);
+    return ::send(stranger.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
 }
 
 // What it is told before it is dropped, which it is.

@@ -88,6 +88,14 @@ TEST_F(StrangersTest, oneThatSendsHalfAMessage) {
     EXPECT_EQ(last_words(half), RefusalReason::bad_message);
 }
 
+TEST_F(StrangersTest, oneThatSendsMoreThanAMessage) {
+    for (bool const is_known : {false, true}) {
+        detail::UnixSocket const wordy = is_known ? known() : stranger();
+        EXPECT_TRUE(say_too_much(wordy));
+        EXPECT_EQ(last_words(wordy), RefusalReason::bad_message);
+    }
+}
+
 TEST_F(StrangersTest, oneThatSendsDescriptors) {
     detail::UnixSocket const generous = stranger();
     std::vector<int> const descriptors{0, 0};
