@@ -112,15 +112,14 @@ std::string StoreSession::why_host_memory() const {
 std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
     std::lock_guard const lock(mutex_);
     Deadline const deadline(options_.timeout);
-    store::Create create{name, bytes, options_.host_memory};
+    store::Create create{name, bytes, options_.host_memory || never_mapped_};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
     std::string why;
-    bool never = false;
     try {
         return ask_for(create_call, create, deadline);
     } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
         why = error.what();
-        never = true;
+        never_mapped_ = true;
     } catch (VulkanError const& error) {
         why = error.what();
     }
@@ -128,7 +127,6 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
     create.host_memory = true;
     auto hold = ask_for(create_call, create, deadline);
     why_host_memory_ = why;
-    options_.host_memory = never;  // nor the next time
     return hold;
 }
 

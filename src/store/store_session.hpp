@@ -80,6 +80,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     StoreLink link_;
     std::list<Mapped> mapped_;  // goes before the link: others may make buffers there then
     std::string why_host_memory_;
+    bool never_mapped_ = false;  // the GPU's memory, here: it need not be asked for again
     bool across_a_bus_ = false;  // the last memory that was lent
     std::shared_ptr<CopyTeam> team_;
 };
