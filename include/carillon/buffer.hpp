@@ -96,7 +96,9 @@ class MutableBuffer {
     // From now on nobody writes it, and others may get it; all that this process has written is in
     // the memory when this returns. Pointers to it are void. Throws RefusedError where it was
     // removed meanwhile, or another process still could write it (docs/store.md says where that can
-    // be known); it stays mutable then. Throws OwnerGoneError, TimeoutError.
+    // be known); it stays mutable then. Throws OwnerGoneError, TimeoutError: nobody knows then
+    // whether it is sealed, or will be, and it may not be written (UsageError) but where the system
+    // keeps the two apart. seal() again finds out.
     [[nodiscard]] Buffer seal();
 
    private:
@@ -180,16 +182,17 @@ class SealedBuffers {
     SealedBuffers& operator=(SealedBuffers const&) = delete;
     ~SealedBuffers();
 
-    // As SealedEvents'.
+    // For poll(): readable when next() has something to say, or to do for those that were let go,
+    // and returns none. It stays this object's.
     [[nodiscard]] int descriptor() const;
     // The next one, if it comes within `timeout`. Of another process's store those that come while
     // next() is not called are held for it, as many as a connection may hold
     // (StoreServeOptions::buffers_per_connection); of this process's none are. Throws
     // OwnerGoneError when the store has gone, and what get() throws where the buffer's memory
-    // cannot be mapped: that one is lost.
+    // cannot be mapped: that one is lost, and counted.
     [[nodiscard]] std::optional<Buffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
-    // How many were passed over: removed before they could be got, or too many came.
+    // How many were passed over: removed before they could be got, not mapped, or too many came.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:

@@ -51,8 +51,9 @@ struct StoreServeOptions {
     // For so long after a message the server's thread looks for the next one before it sleeps: a
     // thread that has to be woken answers later. Not where there are two processors or fewer.
     std::chrono::nanoseconds spin = std::chrono::microseconds(200);
-    // Called from the server's thread with a line for people: whom it refused or dropped, and why.
-    // What it throws is dropped. None: the line goes to stderr.
+    // Called from the server's thread with a line for people: whom it refused or dropped, and why;
+    // of one user so many a second, and how many more. It may call the server, but not end it. What
+    // it throws is dropped. None: the line goes to stderr.
     std::function<void(std::string const& line)> log{};
 };
 

@@ -72,7 +72,8 @@ class TimeoutError : public Error {
     bool sent_;
 };
 
-// The kernel was stopped, or ended by itself; no command can reach it any more.
+// The kernel was stopped, or ended by itself, or its owner has ended the channel; no command can
+// reach it any more.
 class StoppedError : public Error {
     using Error::Error;
 };

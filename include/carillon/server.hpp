@@ -37,8 +37,9 @@ struct ServeOptions {
     unsigned channels_per_connection = 8;
     std::size_t bytes_per_connection = std::size_t{1} << 30U;
     unsigned descriptors_per_connection = 64;
-    // Called from the server's thread with a line for people: whom it refused or dropped, and why.
-    // What it throws is dropped. None: the line goes to stderr.
+    // Called from the server's thread with a line for people: whom it refused or dropped, and why;
+    // of one user so many a second, and how many more. It may call the server, but not end it. What
+    // it throws is dropped. None: the line goes to stderr.
     std::function<void(std::string const& line)> log{};
 };
 

@@ -21,6 +21,10 @@ ClientLease::~ClientLease() { session_->detach(*this); }
 
 void ClientLease::require_open(std::string_view call) const {
     if (state_word() == KernelState::running) return;
+    {
+        std::lock_guard const lock(mutex_);
+        if (!ended_.empty()) throw StoppedError(call, ended_);
+    }
     session_->require_open(call, object_);
 }
 
@@ -38,6 +42,17 @@ bool ClientLease::newly_drained() {
     std::lock_guard const lock(mutex_);
     if (told_ || (answered_ && !answered_())) return false;
     return told_ = true;
+}
+
+void ClientLease::end(std::string why) {
+    std::lock_guard const lock(mutex_);
+    ended_ = std::move(why);
+    set(KernelState::failed);
+}
+
+void ClientLease::tell_again() {
+    std::lock_guard const lock(mutex_);
+    told_ = false;
 }
 
 }  // namespace carillon::detail

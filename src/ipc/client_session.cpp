@@ -20,6 +20,7 @@ namespace carillon::detail {
 namespace {
 
 constexpr char const* connect_call = "Connection";
+constexpr char const* no_memory = "no memory left";  // as long as a text may be that takes none
 
 constexpr char const* call_of(ObjectKind kind) {
     switch (kind) {
@@ -352,6 +353,14 @@ void ClientSession::require_open(std::string_view call, std::string const& objec
 }
 
 void ClientSession::read(std::stop_token const& stop) {
+    try {
+        read_until_gone(stop);
+    } catch (std::exception const&) {
+        lose_owner(no_memory);
+    }
+}
+
+void ClientSession::read_until_gone(std::stop_token const& stop) {
     auto period = quiet_period;
     while (!stop.stop_requested()) {
         std::array<::pollfd, 3> watched{
@@ -378,7 +387,7 @@ bool ClientSession::receive_all() {
             lose_owner(fmt::format("the owner of the kernel talks nonsense: {}", error.what()));
             return false;
         } catch (std::exception const&) {
-            lose_owner("no memory left");  // as long as a text may be that takes none
+            lose_owner(no_memory);
             return false;
         }
     }
@@ -395,6 +404,13 @@ void ClientSession::handle(SocketMessage received) {
         for (auto const& [number, lease] : leases_) {
             if (lease->object() == notice->object) lease->set(notice->state);
         }
+        return;
+    }
+    if (auto const* ended = std::get_if<Ended>(&decoded.message)) {
+        auto const found = leases_.find(ended->lease);
+        if (found == leases_.end()) return;
+        found->second->end(fmt::format("the owner has ended the channel: {}", ended->text));
+        leases_.erase(found);
         return;
     }
     auto const awaited = awaited_.find(decoded.id);
@@ -414,9 +430,13 @@ void ClientSession::be_refused(Refused refused) {
     answered_.notify_all();
 }
 
-void ClientSession::lose_owner(std::string why) {
+void ClientSession::lose_owner(std::string why) noexcept {
     std::lock_guard const lock(mutex_);
-    if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
+    try {
+        if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
+    } catch (std::bad_alloc const&) {
+        gone_ = no_memory;
+    }
     // What the kernel was at last stays said: one that was stopped has no owner any more either.
     for (auto const& [number, lease] : leases_) {
         KernelState const state = state_of(lease->object());
@@ -437,7 +457,11 @@ bool ClientSession::tell_drained() {
     for (auto const& [number, lease] : leases_) {
         if (state_of(lease->object()) != KernelState::draining) continue;
         drains = true;
-        if (lease->newly_drained()) (void)send(Drained{number});
+        try {
+            if (lease->newly_drained() && !send(Drained{number})) lease->tell_again();
+        } catch (std::exception const&) {  // no memory
+            lease->tell_again();
+        }
     }
     return drains;
 }

@@ -94,11 +94,12 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     void adopt(ClientLease& lease);
 
     void read(std::stop_token const& stop);
+    void read_until_gone(std::stop_token const& stop);
     // False when the owner has gone.
     [[nodiscard]] bool receive_all();
     void handle(SocketMessage received);
     void be_refused(Refused refused);
-    void lose_owner(std::string why);
+    void lose_owner(std::string why) noexcept;
     [[nodiscard]] KernelState state_of(std::string const& object) const;  // with the lock
     // Whether a kernel drains: then it is told of the channels in which all is answered.
     bool tell_drained();
@@ -142,15 +143,20 @@ class ClientLease final : public ChannelLease {
     void set(KernelState state) { own_state() = state; }
     // Whether to tell that all is answered: once, if that is so.
     [[nodiscard]] bool newly_drained();
+    // It could not be told.
+    void tell_again();
+    // The owner has taken it back.
+    void end(std::string why);
 
    private:
     std::shared_ptr<ClientSession> session_;
     std::string object_;
     std::uint32_t number_;
     MappedChannel mapped_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::function<bool()> answered_;
     bool told_ = false;
+    std::string ended_;  // why the owner has taken it back; empty while it has not
 };
 
 }  // namespace carillon::detail

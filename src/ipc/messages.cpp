@@ -26,7 +26,7 @@ static_assert(most_lines * mailbox_bytes_per_line >= largest_mailbox_value);
 // As the variant has them: kind 1 is the first.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
     "Hello",  "Welcome", "Attach",  "Attached", "Mapped", "Refused",
-    "Detach", "Notice",  "Drained", "Look",     "Seen"};
+    "Detach", "Notice",  "Drained", "Look",     "Seen",   "Ended"};
 constexpr Protocol handshake{"handshake", 0x4e4c5243, handshake_version, kinds};  // "CRLN"
 
 template <class Wire>
@@ -153,6 +153,12 @@ void fields(Wire& wire, Seen& seen) {
     wire.raw("beats", seen.beats);
     wire_number(wire, "beat_age_ms", seen.beat_age_ms, 0, most_milliseconds);
     wire_flag(wire, "emulated", seen.emulated);
+}
+
+template <class Wire>
+void fields(Wire& wire, Ended& ended) {
+    wire_number(wire, "lease", ended.lease, 1, most_leases);
+    wire_text(wire, "text", ended.text, longest_text);
 }
 
 constexpr auto fields_of = [](auto& wire, auto& message) { fields(wire, message); };

@@ -143,8 +143,14 @@ struct Seen {                   // owner: to Look
     bool operator==(Seen const&) const = default;
 };
 
+struct Ended {  // owner: has taken a lease back
+    std::uint32_t lease = 0;
+    std::string text;  // why
+    bool operator==(Ended const&) const = default;
+};
+
 using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, Detach, Notice,
-                             Drained, Look, Seen>;
+                             Drained, Look, Seen, Ended>;
 
 // Throws UsageError, in the name of `call`, for what is no name; `what` is it the name of.
 void require_name(std::string_view call, std::string_view what, std::string_view name);

@@ -21,6 +21,9 @@ constexpr std::chrono::seconds longest_silence{5};
 // Of one client at a time; then it is another's turn.
 constexpr unsigned messages_in_a_turn = 16;
 constexpr unsigned connections_in_a_turn = 16;
+// Of one user: it could fill a disk otherwise.
+constexpr unsigned lines_in_a_while = 32;
+constexpr std::chrono::seconds a_while{1};
 
 std::uint64_t new_instance() {
     std::random_device random;
@@ -84,6 +87,11 @@ void Reception::accept_all(::pollfd const& listened,
 std::optional<Refusal> Reception::admit(Visitor& visitor, std::size_t there) const {
     try {
         visitor.peer = visitor.socket.peer(call_);
+        if (!is_allowed(visitor)) {
+            return Refusal{
+                RefusalReason::not_allowed,
+                fmt::format("the user {} is not among those that may attach", visitor.peer.uid)};
+        }
         if (there >= rules_.connections) {
             return Refusal{RefusalReason::full,
                            fmt::format("there are {} connections already ({}::connections)", there,
@@ -96,22 +104,19 @@ std::optional<Refusal> Reception::admit(Visitor& visitor, std::size_t there) con
     return {};
 }
 
-void Reception::require_allowed(Visitor const& visitor) const {
-    if (rules_.users.empty() && rules_.groups.empty()) return;
+bool Reception::is_allowed(Visitor const& visitor) const {
+    if (rules_.users.empty() && rules_.groups.empty()) return true;
     PeerCredentials const& peer = visitor.peer;
-    if (peer.uid == ::geteuid() || std::ranges::count(rules_.users, peer.uid) != 0) return;
+    if (peer.uid == ::geteuid() || std::ranges::count(rules_.users, peer.uid) != 0) return true;
     std::vector<gid_t> groups = visitor.socket.peer_groups(call_);
     groups.push_back(peer.gid);
-    for (gid_t const group : groups) {
-        if (std::ranges::count(rules_.groups, group) != 0) return;
-    }
-    throw Refusal{RefusalReason::not_allowed,
-                  fmt::format("the user {} is not among those that may attach", peer.uid)};
+    return std::ranges::any_of(
+        groups, [&](gid_t group) { return std::ranges::count(rules_.groups, group) != 0; });
 }
 
 void Reception::receive_from(Visitor& visitor,
                              std::function<void(SocketMessage const&)> const& handle,
-                             std::function<void(Refusal)> const& refuse) const {
+                             std::function<void(Refusal)> const& refuse) {
     auto const end = [&](RefusalReason reason, std::string text) {
         refuse({reason, std::move(text)});
         visitor.over = true;
@@ -137,7 +142,7 @@ void Reception::receive_from(Visitor& visitor,
 }
 
 void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded,
-                     std::span<int const> descriptors) const {
+                     std::span<int const> descriptors) {
     try {
         if (!visitor.socket.send(call_, encoded(), descriptors)) visitor.over = true;
     } catch (std::exception const& error) {  // or no memory
@@ -147,23 +152,59 @@ void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> c
     }
 }
 
-bool Reception::has_gone(Visitor const& visitor) const {
+bool Reception::has_gone(Visitor const& visitor) {
     bool const stranger =
         visitor.name.empty() && std::chrono::steady_clock::now() - visitor.came > longest_silence;
     if (stranger) log(visitor, "dropped, since it has not said who it is");
     return visitor.over || visitor.ended || stranger;
 }
 
-void Reception::log_refused(Visitor const& visitor, Refusal const& refusal) const {
-    log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
+void Reception::log_refused(Visitor const& visitor, Refusal const& refusal) noexcept {
+    try {
+        log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
+    } catch (std::exception const&) {  // the line is lost
+    }
 }
 
-void Reception::log(Visitor const& visitor, std::string_view what) const noexcept {
+void Reception::log(Visitor const& visitor, std::string_view what) noexcept {
     try {
-        std::string const line =
-            fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
-                        visitor.name.empty() ? "somebody" : visitor.name, visitor.peer.pid,
-                        visitor.peer.uid, what);
+        auto const now = std::chrono::steady_clock::now();
+        Told& told = told_.try_emplace(visitor.peer.uid, Told{now}).first->second;
+        if (told.lines == lines_in_a_while) {
+            ++told.left_out;
+            return;
+        }
+        lines_.push_back(fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
+                                     visitor.name.empty() ? "somebody" : visitor.name,
+                                     visitor.peer.pid, visitor.peer.uid, what));
+        ++told.lines;
+    } catch (...) {  // the line is lost
+    }
+}
+
+void Reception::say_lines(bool all) noexcept {
+    for (std::string const& line : std::exchange(lines_, {})) say(line);
+    if (told_.empty()) return;
+    auto const now = std::chrono::steady_clock::now();
+    for (auto each = told_.begin(); each != told_.end();) {
+        auto const& [user, told] = *each;
+        if (!all && now - told.since < a_while) {
+            ++each;
+            continue;
+        }
+        if (told.left_out != 0) {
+            try {
+                say(fmt::format("carillon: {}: {} lines more of user {}, which are left out",
+                                path_.string(), told.left_out, user));
+            } catch (...) {
+            }
+        }
+        each = told_.erase(each);
+    }
+}
+
+void Reception::say(std::string const& line) const noexcept {
+    try {
         if (rules_.log) {
             rules_.log(line);
         } else {

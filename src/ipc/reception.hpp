@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,7 +48,7 @@ struct ReceptionRules {
     std::function<void(std::string const&)> log;
 };
 
-// Of one thread, but for its path and instance. None of its calls waits.
+// Of one thread, but for its path and instance. None of its calls waits, but for the program.
 class Reception {
    public:
     // Throws UsageError for rules that make no sense, and as UnixListener does.
@@ -68,32 +69,48 @@ class Reception {
     void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
     // Why it may not stay, where so many are there already; nothing if it may.
     [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor, std::size_t there) const;
-    // Throws Refusal unless its user, or a group of it, is among those of the rules.
-    void require_allowed(Visitor const& visitor) const;
 
     // Hands on what it has sent, some messages at a time, where it was heard. What `handle` throws
     // ends the visit, and `refuse` is to say so.
     void receive_from(Visitor& visitor, std::function<void(SocketMessage const&)> const& handle,
-                      std::function<void(Refusal)> const& refuse) const;
+                      std::function<void(Refusal)> const& refuse);
     // Whoever cannot be sent to is over.
     void send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded,
-              std::span<int const> descriptors) const;
+              std::span<int const> descriptors);
 
     // Whether it is over, its process has ended, or it has not said who it is for too long.
-    [[nodiscard]] bool has_gone(Visitor const& visitor) const;
+    [[nodiscard]] bool has_gone(Visitor const& visitor);
 
-    void log(Visitor const& visitor, std::string_view what) const noexcept;
-    void log_refused(Visitor const& visitor, Refusal const& refusal) const;
+    // A line for people, which say_lines() says: of one user so many in a while, and then how many
+    // were left out.
+    void log(Visitor const& visitor, std::string_view what) noexcept;
+    void log_refused(Visitor const& visitor, Refusal const& refusal) noexcept;
+    // Calls the program, which may call the server: without the server's lock. `all`: of those that
+    // were left out in a while that is not over, too.
+    void say_lines(bool all = false) noexcept;
     // Nobody is let in any more; the path is free.
     void close() { listener_.reset(); }
 
    private:
+    // Of one user.
+    struct Told {
+        std::chrono::steady_clock::time_point since;
+        unsigned lines = 0;
+        std::uint64_t left_out = 0;
+    };
+
+    // Whether its user, or a group of it, is among those of the rules.
+    [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
+    void say(std::string const& line) const noexcept;
+
     std::string call_;
     std::filesystem::path path_;
     ReceptionRules rules_;
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;
     bool deaf_ = false;  // the listener is not looked at
+    std::vector<std::string> lines_;
+    std::map<std::uint32_t, Told> told_;  // users
 };
 
 }  // namespace carillon::detail

@@ -40,12 +40,12 @@ std::optional<std::string> ServedItem::closed() const {
 }
 
 bool ServedItem::look(bool ask_device) {
-    if (ended()) return false;
+    if (ended()) return news_;
     KernelState const state = this->state(ask_device);
-    if (state == told_) return false;
+    if (state == told_) return news_;
     text_ = why_closed(state);
     told_ = state;
-    return true;
+    return news_ = true;
 }
 
 }  // namespace detail

@@ -42,9 +42,10 @@ class ServedItem {
     }
     // Why it takes no clients; nothing if it does.
     [[nodiscard]] std::optional<std::string> closed() const;
-    // Looks what it is at: whether that is news. Its own end is seen only where the device is
-    // asked.
+    // Looks what it is at: whether that is news, which it stays until all have heard it. Its own
+    // end is seen only where the device is asked.
     [[nodiscard]] bool look(bool ask_device);
+    void all_heard() { news_ = false; }
 
     [[nodiscard]] virtual unsigned places() const = 0;
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
@@ -52,6 +53,9 @@ class ServedItem {
     [[nodiscard]] virtual bool emulated() const = 0;  // its device
     // What has gone through a place; of kernels, how often it was heard of, too.
     virtual void count(unsigned place, Seen& seen) const = 0;
+    // Looks at what the client of a place counts: what is wrong with it, for people; nullptr:
+    // nothing, or it counts nothing.
+    [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
     // How many bytes a client gets that has a place.
     [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
     // And how many descriptors.
@@ -84,6 +88,7 @@ class ServedItem {
     MessageTypes types_;
     KernelState told_ = KernelState::running;
     std::string text_;
+    bool news_ = false;
 };
 
 // The blocks of a kernel.

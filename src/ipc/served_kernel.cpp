@@ -42,6 +42,9 @@ class ServedPlaces final : public ServedItem {
         seen.beat_age_ms = static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::milliseconds>(youngest).count());
     }
+    char const* look_at_counters(unsigned place) override {
+        return leases_->look_at_counters(place);
+    }
     std::size_t bytes_of_place() const override {
         ChannelShape const& shape = leases_->shape();
         return ChannelTable::doorbells_end(1, shape) + ChannelTable::host_bytes(shape);

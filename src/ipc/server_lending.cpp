@@ -2,6 +2,8 @@
 // Which client gets a place of an object, and when it is another's.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -104,15 +106,20 @@ void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach)
     session.asks.push_back({id, &object, attach.host_memory, Clock::now()});
 }
 
+// In their order, of one object; nobody waits for a place of another.
 void ServerThread::lend_to(Session& session) {
-    while (!session.asks.empty()) {
-        Ask const& ask = session.asks.front();
+    auto const waits_for = [&](auto before, ServedItem const* object) {
+        return std::any_of(session.asks.begin(), before,
+                           [&](Ask const& each) { return each.object == object; });
+    };
+    for (auto ask = session.asks.begin(); ask != session.asks.end();) {
+        bool answered = true;
         try {
-            if (!lend(session, ask)) return;
+            answered = !waits_for(ask, ask->object) && lend(session, *ask);
         } catch (Refusal const& refusal) {
-            refuse(session, ask.id, refusal);
+            refuse(session, ask->id, refusal);
         }
-        session.asks.pop_front();
+        ask = answered ? session.asks.erase(ask) : std::next(ask);
     }
 }
 

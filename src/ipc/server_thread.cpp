@@ -18,6 +18,8 @@ constexpr char const* call = "Server";
 constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds end_period{1};  // while a block is about to be free
 constexpr std::chrono::milliseconds idle_period{200};
+// How often what clients count is looked at: each look costs them a miss at their next store there.
+constexpr std::chrono::milliseconds counters_period{50};
 // Whether it has ended by itself the driver is asked, which may take a lock: once in so many turns.
 constexpr unsigned turns_before_asking = 10;
 
@@ -94,7 +96,9 @@ void ServerThread::serve(std::stop_token const& stop) {
         } catch (std::exception const&) {  // no memory: the next turn does what this one has not
             std::this_thread::sleep_for(look_period);
         }
+        reception_.say_lines();
     }
+    reception_.say_lines(true);
 }
 
 std::chrono::milliseconds ServerThread::period() const {
@@ -118,6 +122,7 @@ void ServerThread::take_turn(unsigned turn) {
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
+    look_at_counters();
     drop_over();  // whoever asks now may have what they had
     for (auto const& session : sessions_) lend_to(*session);
 }
@@ -161,6 +166,24 @@ void ServerThread::tell_state(bool ask_device) {
         for (auto const& session : sessions_) {
             if (!session->name.empty()) send(*session, 0, notice);
         }
+        object->all_heard();
+    }
+}
+
+void ServerThread::look_at_counters() {
+    auto const now = Clock::now();
+    if (now - looked_at_counters_ < counters_period) return;
+    looked_at_counters_ = now;
+    for (auto const& session : sessions_) {
+        for (auto each = session->leases.begin(); each != session->leases.end();) {
+            auto const& [lease, held] = *each++;
+            char const* const wrong = held.object->look_at_counters(held.place);
+            if (wrong == nullptr) continue;
+            reception_.log(*session, fmt::format("has lost its place at \"{}\": {}",
+                                                 held.object->name(), wrong));
+            send(*session, 0, Ended{lease, wrong});
+            end_lease(*session, lease);
+        }
     }
 }
 
@@ -176,7 +199,7 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
         } else if (auto const* look = std::get_if<Look>(&message)) {
             answer(session, id, *look);
         } else if (auto const* mapped = std::get_if<Mapped>(&message)) {
-            if (!mapped->mapped) end_lease(session, mapped->lease);
+            if (!mapped->mapped) end_unmapped(session, *mapped);
         } else if (auto const* detach = std::get_if<Detach>(&message)) {
             end_lease(session, detach->lease);
         } else if (auto const* drained = std::get_if<Drained>(&message)) {
@@ -190,9 +213,16 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
     }
 }
 
+void ServerThread::end_unmapped(Session& session, Mapped const& mapped) {
+    auto const found = session.leases.find(mapped.lease);
+    if (found == session.leases.end()) return;
+    reception_.log(session, fmt::format("could not map \"{}\": {}", found->second.object->name(),
+                                        mapped.text));
+    end_lease(session, mapped.lease);
+}
+
 void ServerThread::answer(Session& session, std::uint32_t id, Hello const& hello) {
     if (!session.name.empty()) throw ProtocolError(call, "a client says hello once");
-    reception_.require_allowed(session);
     session.name = hello.name;
     send(session, id,
          Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(), options_.name});

@@ -79,6 +79,8 @@ class ServerThread {
     void drop_over();
     void lend_to(Session& session);
     void tell_state(bool ask_device);
+    // Whose words no client of the library's writes has its lease no more.
+    void look_at_counters();
 
     void handle(Session& session, std::uint32_t id, Message const& message);
     void answer(Session& session, std::uint32_t id, Hello const& hello);
@@ -94,6 +96,8 @@ class ServerThread {
     void require_within_limits(Session const& session, ServedItem const& next) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
+    // What it was lent is of no use to it.
+    void end_unmapped(Session& session, Mapped const& mapped);
     static void give_back(Held const& held) noexcept;
 
     ProcessMark mark_;
@@ -104,6 +108,7 @@ class ServerThread {
     std::vector<std::unique_ptr<ServedItem>> objects_;  // never fewer
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
+    Clock::time_point looked_at_counters_{};
     std::jthread thread_;
 };
 

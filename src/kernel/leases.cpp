@@ -137,6 +137,7 @@ std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sha
     Region* const region = region_for(user, sharing);
     if (region == nullptr) return {};
     region->memory->reset(next_first_);
+    slot->watch.begin(next_first_);
     next_first_ += between_leases;
     slot->region = region;
     slot->drained = false;
@@ -170,6 +171,13 @@ LeasedCounters Leases::counters(unsigned place) const {
     Slot const& slot = slots_.at(place);
     if (!slot.writer.leased()) return {{}, slot.gone};
     return {slot.region->memory->counters(0), slot.gone};
+}
+
+char const* Leases::look_at_counters(unsigned place) {
+    std::lock_guard const lock(mutex_);
+    Slot& slot = slots_.at(place);
+    if (!slot.writer.leased()) return nullptr;
+    return slot.watch.look(*slot.region->memory->host_view().counters(0), shape_.capacity);
 }
 
 void Leases::drained(unsigned place) {

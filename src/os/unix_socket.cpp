@@ -31,6 +31,11 @@ struct Control {
         header.msg_controllen = size_for(descriptors);
         header.msg_control = descriptors == 0 ? nullptr : bytes.data();
     }
+    // For so many that are to come: the space behind an odd number would have room for one more.
+    void expect(::msghdr& header, std::size_t descriptors) {
+        attach(header, descriptors);
+        if (descriptors != 0) header.msg_controllen = CMSG_LEN(descriptors * sizeof(int));
+    }
 };
 
 [[noreturn]] void fail_socket(std::string_view call, std::string_view what,
@@ -80,7 +85,8 @@ void check_received(std::string_view call, int flags, SocketMessage& message,
                                               "bytes",
                                               most_socket_bytes));
     }
-    if ((flags & MSG_CTRUNC) == 0) return;
+    bool const more = message.descriptors.size() > descriptors_expected;
+    if ((flags & MSG_CTRUNC) == 0 && !more) return;
     // There was room for more: what is missing could not be opened.
     if (message.descriptors.size() < descriptors_expected) {
         message.descriptors.clear();
@@ -172,7 +178,7 @@ Received UnixSocket::receive(std::string_view call, std::size_t descriptors_expe
     header.msg_iov = &part;
     header.msg_iovlen = 1;
     descriptors_expected = std::min(descriptors_expected, most_socket_descriptors);
-    control.attach(header, descriptors_expected);
+    control.expect(header, descriptors_expected);
     SocketMessage message;
     message.descriptors.reserve(most_socket_descriptors);
     ssize_t const received = receive_into(fd_.get(), header);

@@ -87,7 +87,9 @@ HostMirror::HostMirror(MutableBuffer& buffer, MirrorOptions const& options)
     : bytes_(buffer.size()), to_(options.write_back ? &buffer : nullptr) {
     if (!options.read) return;
     constexpr char const* call = "HostMirror";
-    buffer.hold(call).read(bytes_, 0);
+    detail::BufferHold const& held = buffer.hold(call);
+    (void)held.host(call);
+    held.read(bytes_, 0);
 }
 
 HostMirror::HostMirror(Buffer const& buffer) : bytes_(buffer.size()) { buffer.read(bytes_); }

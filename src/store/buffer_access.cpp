@@ -44,17 +44,26 @@ BufferHold::~BufferHold() {
     } catch (std::exception const&) {  // it is not mapped then
     }
     view_.reset();
-    store_->release(id_);
+    if (store_) store_->release(id_);
+}
+
+void BufferHold::require_settled(char const* call) const {
+    if (!may_be_sealed_) return;
+    throw UsageError(call,
+                     "the store may have sealed the buffer, since its seal() had no answer: seal() "
+                     "again finds out");
 }
 
 std::byte* BufferHold::host(char const* call) const {
+    require_settled(call);
     if (std::byte* const there = view_->host()) return there;
     throw UsageError(call,
                      "the buffer is not mapped any more, since its seal() has failed when the "
-                     "store may have sealed it");
+                     "store may have sealed it: seal() again finds out");
 }
 
 void* BufferHold::device_ptr(char const* call) const {
+    require_settled(call);
     if (void* const there = view_->device()) return there;
     throw UnsupportedError(call, of_host_ ? "the buffer is in memory of the host's, which the "
                                             "store's device does not address"
@@ -62,21 +71,33 @@ void* BufferHold::device_ptr(char const* call) const {
                                             "has it: StoreConnectOptions::device is none of it");
 }
 
-// Nothing of this process can write it afterwards; nor before, where the system seals it.
+// Nothing of this process can write it afterwards; nor before, where the system seals it. Without
+// an answer it may be sealed, or be sealed yet: what the system seals it keeps from whoever has it
+// mapped for writing, of the rest nothing is written any more.
 void BufferHold::seal() {
     view_->settle(size_);
-    if (view_->sealed_by_system()) view_->use_for(BufferUse::none);
-    try {
-        store_->seal(id_, [&] {
-            if (!view_->sealed_by_system()) view_->use_for(BufferUse::reading);
-        });
-    } catch (...) {
+    bool const by_system = view_->sealed_by_system();
+    if (by_system) view_->use_for(BufferUse::none);
+    auto const write_again = [&] {
         try {
             view_->use_for(BufferUse::writing);
         } catch (SystemError const&) {  // the store has sealed it, and its answer was not heard
         }
+    };
+    try {
+        store_->seal(id_, [&] {
+            if (!by_system) view_->use_for(BufferUse::reading);
+        });
+    } catch (RefusedError const&) {
+        may_be_sealed_ = false;
+        write_again();
+        throw;
+    } catch (...) {
+        may_be_sealed_ = !by_system;
+        if (by_system) write_again();
         throw;
     }
+    may_be_sealed_ = false;
     view_->use_for(BufferUse::reading);
 }
 

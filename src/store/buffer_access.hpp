@@ -49,7 +49,8 @@ class BufferAccess {
 
     // For holds.
     [[nodiscard]] virtual CopyTeam& team() = 0;
-    // `meanwhile` is done while the store seals it.
+    // `meanwhile` is done while the store seals it. RefusedError: it is not sealed, for certain; it
+    // may be after any other. Its maker may ask again.
     virtual void seal(std::uint64_t id, std::function<void()> const& meanwhile) = 0;
     virtual void release(std::uint64_t id) noexcept = 0;
 };
@@ -57,16 +58,13 @@ class BufferAccess {
 // A buffer that this process has; given back at its end.
 class BufferHold {
    public:
-    BufferHold(std::shared_ptr<BufferAccess> store, std::uint64_t id, std::string name,
-               std::size_t size, bool of_host, std::shared_ptr<BufferView> view)
-        : store_(std::move(store)),
-          id_(id),
-          name_(std::move(name)),
-          size_(size),
-          of_host_(of_host),
-          view_(std::move(view)) {}
+    BufferHold(std::uint64_t id, std::string name, std::size_t size, bool of_host,
+               std::shared_ptr<BufferView> view)
+        : id_(id), name_(std::move(name)), size_(size), of_host_(of_host), view_(std::move(view)) {}
     // Not in a child that was forked (make_hold).
     ~BufferHold();
+    // Not before it is sure to be: whoever makes it gives the buffer back otherwise.
+    void keep_for(std::shared_ptr<BufferAccess> store) noexcept { store_ = std::move(store); }
     BufferHold(BufferHold const&) = delete;
     BufferHold& operator=(BufferHold const&) = delete;
 
@@ -81,14 +79,16 @@ class BufferHold {
     void read(std::span<std::byte> to, std::size_t offset) const {
         view_->read(store_->team(), to.data(), offset, to.size());
     }
-    // Throws UsageError where a seal() that failed has left it without.
+    // Throws UsageError where a seal() that failed has left it without, or may have sealed it.
     [[nodiscard]] std::byte* host(char const* call) const;
-    // Throws UnsupportedError where it has none.
+    // The same; UnsupportedError where it has none.
     [[nodiscard]] void* device_ptr(char const* call) const;
     void seal();
     void require_own(char const* call) const { mark_.require_own(call); }
 
    private:
+    void require_settled(char const* call) const;
+
     ProcessMark mark_;
     std::shared_ptr<BufferAccess> store_;
     std::uint64_t id_;
@@ -96,11 +96,16 @@ class BufferHold {
     std::size_t size_;
     bool of_host_;
     std::shared_ptr<BufferView> view_;
+    bool may_be_sealed_ = false;  // seal() was not answered, and nothing else keeps it from writing
 };
 
 template <class... Arguments>
-[[nodiscard]] std::shared_ptr<BufferHold> make_hold(Arguments&&... arguments) {
-    return {new BufferHold(std::forward<Arguments>(arguments)...), DeleteOwn()};
+[[nodiscard]] std::shared_ptr<BufferHold> make_hold(std::shared_ptr<BufferAccess> store,
+                                                    Arguments&&... arguments) {
+    std::shared_ptr<BufferHold> hold(new BufferHold(std::forward<Arguments>(arguments)...),
+                                     DeleteOwn());
+    hold->keep_for(std::move(store));
+    return hold;
 }
 
 // For poll(): at most a while, and at least until the time is up.

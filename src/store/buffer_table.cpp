@@ -43,11 +43,19 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
     Entry entry{{id, name, bytes, size, false, host_memory, 0, by.process, by.user},
                 std::move(memory),
                 by.number};
-    auto const at = entries_.emplace(id, std::move(entry)).first;
+    LentBuffer lent = hold(entry, by.number);
+    // Nothing is there of one for which no memory is left.
+    std::size_t& bytes_of_user = bytes_of_[by.user];
     if (!name.empty()) names_[name] = id;
+    try {
+        entries_.emplace(id, std::move(entry));
+    } catch (...) {
+        names_.erase(name);
+        throw;
+    }
     bytes_ += size;
-    bytes_of_[by.user] += size;
-    return hold(at->second, by.number);
+    bytes_of_user += size;
+    return lent;
 }
 
 void BufferTable::require_room(BufferUser const& by, std::string const& name,
@@ -102,8 +110,10 @@ void BufferTable::make_room(std::size_t size) {
 }
 
 LentBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
+    LentBuffer lent{info_of(entry), entry.memory};
     ++entry.holders[by];
-    return {info_of(entry), entry.memory};
+    ++lent.info.holders;
+    return lent;
 }
 
 BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
@@ -130,16 +140,21 @@ LentBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
 
 void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but) {
     std::lock_guard const lock(mutex_);
+    auto const before = entries_.find(id);
+    bool const again = before != entries_.end() && before->second.info.sealed &&
+                       before->second.maker == by.number &&
+                       before->second.holders.contains(by.number);
+    if (again) return;  // it has not heard the answer
     Entry& entry = find({id})->second;
     if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
         throw Refusal{RefusalReason::not_allowed,
-                      fmt::format("the buffer number {} is sealed by who makes it, once", id)};
+                      fmt::format("the buffer number {} is sealed by who makes it", id)};
     }
     if (!entry.memory->seal()) {
         throw Refusal{RefusalReason::other, "a process has the buffer mapped for writing still"};
     }
-    entry.info.sealed = true;
     sealed_.push_back({id, entry.info.name, entry.info.size});
+    entry.info.sealed = true;
     ++sealed_end_;
     if (sealed_.size() > most_known_sealed) sealed_.pop_front();
     for (Wakeup const* each : followers_) {
@@ -220,6 +235,16 @@ void BufferTable::keep(std::shared_ptr<StoreMemory> const& memory) noexcept {
         kept_bytes_ -= kept_.front()->size();
         kept_.pop_front();
     }
+}
+
+std::shared_ptr<StoreMemory> BufferTable::memory_of(BufferUser const& who, std::uint64_t id) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = entries_.find(id);
+    if (found != entries_.end() && found->second.holders.contains(who.number)) {
+        return found->second.memory;
+    }
+    throw Refusal{RefusalReason::unknown_object,
+                  fmt::format("the connection holds no buffer of the number {}", id)};
 }
 
 bool BufferTable::tell(BufferUser const& who, StoreMemory& memory) {

@@ -62,6 +62,9 @@ class BufferTable {
     bool release(HolderNumber by, std::uint64_t id) noexcept;
     // All that it has.
     void leave(HolderNumber who) noexcept;
+    // Of a buffer that it holds. Throws Refusal.
+    [[nodiscard]] std::shared_ptr<StoreMemory> memory_of(BufferUser const& who,
+                                                         std::uint64_t id) const;
     // Whether it has to be given a descriptor of that memory; and that it has none any more.
     [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory);
     void forget(HolderNumber who, std::uint64_t memory);
@@ -98,7 +101,7 @@ class BufferTable {
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
     void make_room(std::size_t size);
-    [[nodiscard]] LentBuffer hold(Entry& entry, HolderNumber by);
+    [[nodiscard]] static LentBuffer hold(Entry& entry, HolderNumber by);
     void take_from_all(Entry& entry) noexcept;
     void drop_unheld(Entries::iterator at) noexcept;
     // False: it had none.

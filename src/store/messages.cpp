@@ -13,8 +13,8 @@ constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 constexpr std::uint32_t most_processes = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> store_kinds{
-    "Hello",  "Welcome", "Create", "Get",    "Lent",  "Seal",   "Release", "Forget",
-    "Remove", "Done",    "Next",   "Listed", "Watch", "Sealed", "Refused"};
+    "Hello", "Welcome", "Create", "Get",   "Lent",   "Seal",    "Release", "Forget", "Remove",
+    "Done",  "Next",    "Listed", "Watch", "Sealed", "Refused", "Show",    "Shown",  "Unmapped"};
 constexpr Protocol store_protocol{"store's messages", 0x54535243, store_version, store_kinds};
 
 template <class Wire>
@@ -136,6 +136,22 @@ void fields(Wire& wire, Refused& refused) {
     wire_text(wire, "text", refused.text, longest_text);
 }
 
+template <class Wire>
+void fields(Wire& wire, Show& show) {
+    wire_number(wire, "buffer", show.buffer, 1, most_numbers);
+}
+
+template <class Wire>
+void fields(Wire& wire, Shown& shown) {
+    wire_number(wire, "memory", shown.memory, 1, most_numbers);
+}
+
+template <class Wire>
+void fields(Wire& wire, Unmapped& unmapped) {
+    wire_number(wire, "buffer", unmapped.buffer, 1, most_numbers);
+    wire_text(wire, "text", unmapped.text, longest_text);
+}
+
 constexpr auto fields_of = [](auto& wire, auto& message) { fields(wire, message); };
 
 }  // namespace
@@ -149,8 +165,9 @@ Decoded decode(std::span<std::byte const> bytes, std::size_t descriptors) {
     Decoded decoded{header.id, {}};
     decode_frame(store_protocol, header, bytes, decoded.message, fields_of);
     auto const* lent = std::get_if<Lent>(&decoded.message);
-    require_descriptors(store_protocol, header, descriptors,
-                        lent != nullptr && lent->descriptor ? 1 : 0);
+    bool const with_one =
+        (lent != nullptr && lent->descriptor) || std::holds_alternative<Shown>(decoded.message);
+    require_descriptors(store_protocol, header, descriptors, with_one ? 1 : 0);
     return decoded;
 }
 

@@ -19,7 +19,7 @@
 
 namespace carillon::detail::store {
 
-inline constexpr std::uint16_t store_version = 2;
+inline constexpr std::uint16_t store_version = 3;
 
 struct Hello {  // client: the first
     std::string name;
@@ -54,7 +54,7 @@ struct Lent {  // store: to Create and Get, and after Watch, with the descriptor
     bool write_combining = false;
     std::uint64_t memory = 0;  // its number: others' buffers may have it later
     std::uint64_t memory_bytes = 0;
-    bool descriptor = false;   // false: this client has had it
+    bool descriptor = false;   // false: this client has had it, and has not said Forget since
     std::uint64_t missed = 0;  // after Watch: so many before it were not lent
     bool operator==(Lent const&) const = default;
 };
@@ -112,9 +112,22 @@ struct Refused {  // store: instead of an answer; with id 0 of the connection
     std::string text;
     bool operator==(Refused const&) const = default;
 };
+struct Show {  // client: holds a buffer, and has no descriptor of its memory any more
+    std::uint64_t buffer = 0;
+    bool operator==(Show const&) const = default;
+};
+struct Shown {  // store: to Show, with the descriptor
+    std::uint64_t memory = 0;
+    bool operator==(Shown const&) const = default;
+};
+struct Unmapped {  // client: instead of Release, where it could make nothing of it
+    std::uint64_t buffer = 0;
+    std::string text;  // why
+    bool operator==(Unmapped const&) const = default;
+};
 
 using Message = std::variant<Hello, Welcome, Create, Get, Lent, Seal, Release, Forget, Remove, Done,
-                             Next, Listed, Watch, Sealed, Refused>;
+                             Next, Listed, Watch, Sealed, Refused, Show, Shown, Unmapped>;
 
 // As those of ipc/messages.hpp.
 [[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message);
@@ -122,7 +135,8 @@ struct Decoded {
     std::uint32_t id = 0;
     Message message;
 };
-// `descriptors`: how many came with it, which is what Lent says, and 0 with any other.
+// `descriptors`: how many came with it, which is what Lent says, 1 with Shown, and 0 with any
+// other.
 [[nodiscard]] Decoded decode(std::span<std::byte const> bytes, std::size_t descriptors);
 
 }  // namespace carillon::detail::store

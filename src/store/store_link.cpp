@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include <array>
 #include <cerrno>
@@ -53,7 +54,8 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
     std::uint32_t const id = ++last_id_;
     send(call, store::encode(id, question), deadline);
     meanwhile();
-    while (auto came = receive(call, deadline)) {
+    auto const alone = [](auto const& there) { return there(); };
+    while (auto came = receive(call, deadline, alone, false)) {
         auto& [of, answer] = *came;
         if (of == id) {
             if (auto const* refused = std::get_if<store::Refused>(&answer.message)) {
@@ -61,21 +63,74 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
             }
             return std::move(answer);
         }
-        // Of what was given up: it is of no use to anyone now.
-        if (auto const* lent = std::get_if<store::Lent>(&answer.message)) {
-            tell(store::Release{lent->buffer});
-            if (lent->descriptor) tell(store::Forget{lent->memory});
+        if (of == 0 && std::holds_alternative<store::Lent>(answer.message)) {
+            kept_.push_back(std::move(answer));
+            watch_room();
+        } else {
+            give_back(answer);  // of what was given up: it is of no use to anyone now
         }
     }
     throw TimeoutError(call, "the store has not answered within the time given");
 }
 
+void StoreLink::give_back(StoreAnswer const& answer) noexcept {
+    auto const* lent = std::get_if<store::Lent>(&answer.message);
+    if (lent == nullptr) return;
+    tell(store::Release{lent->buffer});
+    if (lent->descriptor) tell(store::Forget{lent->memory});
+}
+
+void StoreLink::give_back_kept() noexcept {
+    for (StoreAnswer const& each : kept_) give_back(each);
+    kept_.clear();
+    watch_room();
+}
+
+std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::take_kept() {
+    if (kept_.empty()) return {};
+    StoreAnswer first = std::move(kept_.front());
+    kept_.pop_front();
+    watch_room();
+    return std::pair(0U, std::move(first));
+}
+
 void StoreLink::tell(store::Message const& message) noexcept {
     try {
         auto bytes = store::encode(0, message);
+        flush();
         if (!untold_.empty() || !try_send(link_call, bytes)) untold_.push_back(std::move(bytes));
     } catch (std::exception const&) {  // it sees the connection close, in the end
     }
+    watch_room();
+}
+
+void StoreLink::flush() {
+    if (untold_.empty()) return;
+    while (!untold_.empty() && try_send(link_call, untold_.front())) untold_.pop_front();
+    watch_room();
+}
+
+int StoreLink::descriptor() {
+    if (watched_.get() >= 0) return watched_.get();
+    FileDescriptor made(::epoll_create1(EPOLL_CLOEXEC));
+    ::epoll_event event{};
+    event.events = EPOLLIN;
+    if (made.get() < 0 || ::epoll_ctl(made.get(), EPOLL_CTL_ADD, socket_.fd(), &event) != 0) {
+        throw SystemError(fmt::format("{}: epoll", link_call), errno);
+    }
+    watched_ = std::move(made);
+    watch_room();
+    return watched_.get();
+}
+
+// Of what is kept nobody is woken otherwise, and room there is nearly always.
+void StoreLink::watch_room() noexcept {
+    bool const wanted = !untold_.empty() || !kept_.empty();
+    if (watched_.get() < 0 || watches_room_ == wanted) return;
+    watches_room_ = wanted;
+    ::epoll_event event{};
+    event.events = watches_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    (void)::epoll_ctl(watched_.get(), EPOLL_CTL_MOD, socket_.fd(), &event);
 }
 
 bool StoreLink::try_send(std::string_view call, std::vector<std::byte> const& bytes) {
@@ -98,11 +153,13 @@ void StoreLink::send(std::string_view call, std::vector<std::byte> bytes,
         }
         if (deadline.passed()) {
             untold_.pop_back();  // the question, which nobody waits for
+            watch_room();
             throw TimeoutError(call, "the store does not read what it is sent");
         }
         ::pollfd room{socket_.fd(), POLLOUT, 0};
         (void)::poll(&room, 1, poll_period(deadline));
     }
+    watch_room();
 }
 
 std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std::string_view call) {
@@ -115,8 +172,7 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
     if (message == nullptr) return {};
     StoreAnswer answer;
     answer.descriptor_lost = message->descriptors_lost;
-    bool const any = answer.descriptor_lost || !message->descriptors.empty();
-    auto decoded = store::decode(message->bytes, any ? 1 : 0);
+    auto decoded = decode(call, *message);
     answer.message = std::move(decoded.message);
     if (!message->descriptors.empty()) answer.descriptor = std::move(message->descriptors[0]);
     auto const* refused = std::get_if<store::Refused>(&answer.message);
@@ -127,8 +183,20 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
     return std::pair(decoded.id, std::move(answer));
 }
 
-bool StoreLink::await(Deadline const& deadline) const {
-    std::array<::pollfd, 2> watched{{{socket_.fd(), POLLIN, 0}, {stores_end_.get(), POLLIN, 0}}};
+// Of another version: it refuses, in words of its own.
+store::Decoded StoreLink::decode(std::string_view call, SocketMessage const& message) {
+    try {
+        return store::decode(message.bytes,
+                             message.descriptors_lost ? 1 : message.descriptors.size());
+    } catch (VersionError const& error) {
+        gone_ = cause_of(error);
+        throw RefusedError(call, RefusalReason::version, gone_);
+    }
+}
+
+bool StoreLink::await(Deadline const& deadline, bool untold) const {
+    auto const socket = static_cast<short>(untold ? POLLIN | POLLOUT : POLLIN);
+    std::array<::pollfd, 2> watched{{{socket_.fd(), socket, 0}, {stores_end_.get(), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), poll_period(deadline));
     return watched[1].revents != 0;
 }

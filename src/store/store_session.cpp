@@ -112,13 +112,14 @@ std::string StoreSession::why_host_memory() const {
 std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
     std::lock_guard const lock(mutex_);
     Deadline const deadline(options_.timeout);
-    store::Create create{name, bytes, options_.host_memory};
+    store::Create create{name, bytes, options_.host_memory || never_mapped_};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
     std::string why;
     try {
         return ask_for(create_call, create, deadline);
     } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
         why = error.what();
+        never_mapped_ = true;
     } catch (VulkanError const& error) {
         why = error.what();
     }
@@ -149,6 +150,7 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer&
         if (lent.sealed != sealed) {
             throw ProtocolError(call, "a new buffer is sealed, or one that is got is not");
         }
+        require_shown(call, answer);
         auto view = view_of(call, answer);
         view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
         across_a_bus_ = view->write_combining();
@@ -156,16 +158,43 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer&
         auto hold = make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
                               std::move(view));
         return hold;
-    } catch (...) {
-        link_.tell(store::Release{lent.buffer});
+    } catch (std::exception const& error) {
+        tell_unmapped(lent.buffer, error);
         throw;
     }
 }
 
+// Whose words may be too long for what memory is left.
+void StoreSession::tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept {
+    try {
+        link_.tell(store::Unmapped{buffer, error.what()});
+    } catch (std::bad_alloc const&) {
+        link_.tell(store::Release{buffer});
+    }
+}
+
+std::list<StoreSession::Mapped>::iterator StoreSession::find(std::uint64_t memory) {
+    return std::ranges::find(mapped_, memory, [](Mapped const& each) { return each.memory; });
+}
+
+// The store had shown it, and had not heard yet that it is not mapped here: it was forgotten while
+// this was on its way, or came with what was given up.
+void StoreSession::require_shown(char const* call, StoreAnswer& answer) {
+    auto& lent = std::get<store::Lent>(answer.message);
+    if (lent.descriptor || find(lent.memory) != mapped_.end()) return;
+    StoreAnswer shown = link_.ask(call, store::Show{lent.buffer}, Deadline(options_.timeout));
+    require_answer<store::Shown>(call, shown);
+    if (std::get<store::Shown>(shown.message).memory != lent.memory) {
+        throw ProtocolError(call, "the store shows another memory than the buffer's");
+    }
+    lent.descriptor = true;
+    answer.descriptor = std::move(shown.descriptor);
+    answer.descriptor_lost = shown.descriptor_lost;
+}
+
 std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer& answer) {
     auto const& lent = std::get<store::Lent>(answer.message);
-    auto const known =
-        std::ranges::find(mapped_, lent.memory, [](Mapped const& each) { return each.memory; });
+    auto const known = find(lent.memory);
     if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory_bytes) {
         mapped_.splice(mapped_.end(), mapped_, known);
         return known->view;
@@ -174,8 +203,8 @@ std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer&
         if (answer.descriptor_lost) {
             throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
         }
-        if (!lent.descriptor || known != mapped_.end()) {
-            throw ProtocolError(call, "the store gives a memory that it has not shown, or twice");
+        if (known != mapped_.end()) {
+            throw ProtocolError(call, "the store shows a memory twice, or says another size of it");
         }
         auto view = map(call, lent, std::move(answer.descriptor));
         if (lent.source != MemorySource::vulkan) return view;  // no other buffer ever has it
@@ -224,8 +253,13 @@ void StoreSession::unmap_unused() noexcept {
 void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
     constexpr char const* call = "MutableBuffer::seal";
     std::lock_guard const lock(mutex_);
-    require_answer<store::Done>(
-        call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
+    try {
+        require_answer<store::Done>(
+            call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
+    } catch (RefusedError const& error) {
+        if (link_.gone()) throw OwnerGoneError(call, error.what());  // not the buffer is refused
+        throw;
+    }
 }
 
 void StoreSession::release(std::uint64_t id) noexcept {
@@ -245,9 +279,8 @@ void StoreSession::remove(BufferKey const& key) {
 
 // Nobody else makes a buffer there, so that create() finds its pages writable: changing that takes
 // longer than asking for the buffer does.
-void StoreSession::make_ready(std::uint64_t spare) const {
-    auto const mapped =
-        std::ranges::find(mapped_, spare, [](Mapped const& each) { return each.memory; });
+void StoreSession::make_ready(std::uint64_t spare) {
+    auto const mapped = find(spare);
     if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
     mapped->view->use_for(BufferUse::writing);
 }
@@ -282,6 +315,12 @@ void StoreSession::watch(char const* call, store::SealedNews news) {
     std::lock_guard const lock(mutex_);
     require_answer<store::Done>(call,
                                 link_.ask(call, store::Watch{news}, Deadline(options_.timeout)));
+    if (news == store::SealedNews::none) link_.give_back_kept();
+}
+
+int StoreSession::descriptor() {
+    std::lock_guard const lock(mutex_);
+    return link_.descriptor();
 }
 
 // Who waits holds no lock: other threads may release what they have got.
@@ -294,7 +333,12 @@ std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline c
     if (!came) return {};
     std::lock_guard const alone(mutex_);
     if (auto const* lent = std::get_if<store::Lent>(&came->second.message)) missed += lent->missed;
-    return hold_of(call, came->second, true);
+    try {
+        return hold_of(call, came->second, true);
+    } catch (...) {
+        ++missed;
+        throw;
+    }
 }
 
 }  // namespace carillon::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <list>
 #include <memory>
@@ -36,7 +37,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
     // Of a connection that has nothing else to do: what next_lent() is to find from now on.
     void watch(char const* call, store::SealedNews news);
-    [[nodiscard]] int descriptor() const { return link_.fd(); }
+    [[nodiscard]] int descriptor();
     // What it lends next, if it comes in time; `missed` becomes larger by what it did not.
     [[nodiscard]] std::shared_ptr<BufferHold> next_lent(char const* call, Deadline const& deadline,
                                                         std::uint64_t& missed);
@@ -60,11 +61,15 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
                                                       Deadline const& deadline);
     [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, StoreAnswer& answer,
                                                       bool sealed);
+    void tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept;
+    // Asks for the descriptor of its memory where that is not mapped here, nor came.
+    void require_shown(char const* call, StoreAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);
+    [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory);
     [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, store::Lent const& lent,
                                                   FileDescriptor fd) const;
     // Of memory that only this client gets; 0: there is none.
-    void make_ready(std::uint64_t spare) const;
+    void make_ready(std::uint64_t spare);
     // What no buffer has, beyond what is kept.
     void unmap_unused() noexcept;
 
@@ -75,6 +80,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     StoreLink link_;
     std::list<Mapped> mapped_;  // goes before the link: others may make buffers there then
     std::string why_host_memory_;
+    bool never_mapped_ = false;  // the GPU's memory, here: it need not be asked for again
     bool across_a_bus_ = false;  // the last memory that was lent
     std::shared_ptr<CopyTeam> team_;
 };

@@ -79,7 +79,9 @@ void StoreThread::serve(std::stop_token const& stop) {
         } catch (std::exception const&) {  // no memory: the next turn does what this one has not
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
+        reception_.say_lines();
     }
+    reception_.say_lines(true);
     std::lock_guard const lock(mutex_);
     for (auto const& session : sessions_) table_->leave(session->who.number);
     sessions_.clear();
@@ -155,6 +157,11 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
             send(session, id, store::Done{});
         } else if (auto const* release = std::get_if<store::Release>(&message)) {
             if (table_->release(session.who.number, release->buffer)) --session.holds;
+        } else if (auto const* unmapped = std::get_if<store::Unmapped>(&message)) {
+            if (!table_->release(session.who.number, unmapped->buffer)) return;
+            --session.holds;
+            reception_.log(session, fmt::format("could not map the buffer number {}: {}",
+                                                unmapped->buffer, unmapped->text));
         } else if (auto const* forget = std::get_if<store::Forget>(&message)) {
             table_->forget(session.who.number, forget->memory);
         } else if (auto const* remove = std::get_if<store::Remove>(&message)) {
@@ -164,6 +171,8 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
             answer(session, id, *next);
         } else if (auto const* watch = std::get_if<store::Watch>(&message)) {
             answer(session, id, *watch);
+        } else if (auto const* show = std::get_if<store::Show>(&message)) {
+            answer(session, id, *show);
         } else {
             throw ProtocolError(store_call, "a message that only a store sends");
         }
@@ -173,7 +182,6 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
 }
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Hello const& hello) {
-    reception_.require_allowed(session);
     session.name = hello.name;
     send(session, id,
          store::Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(),
@@ -205,6 +213,17 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Watch const&
     session.news = watch.news;
     session.next_sealed = table_->sealed_so_far();
     send(session, id, store::Done{});
+}
+
+void StoreThread::answer(Session& session, std::uint32_t id, store::Show const& show) {
+    auto const memory = table_->memory_of(session.who, show.buffer);
+    try {
+        FileDescriptor const shown = memory->export_fd();
+        (void)table_->tell(session.who, *memory);
+        send(session, id, store::Shown{memory->number()}, {shown.get()});
+    } catch (Error const& error) {  // no descriptor is left
+        throw Refusal{RefusalReason::other, error.what()};
+    }
 }
 
 void StoreThread::lend(Session& session, std::uint32_t id, LentBuffer const& lent) {
@@ -270,22 +289,20 @@ void StoreThread::require_hold(Session const& session) const {
 // As many as there is room for in its socket; the others then.
 void StoreThread::tell_sealed(Session& session) {
     session.waits_for_room = false;
-    while (session.news != store::SealedNews::none && !session.over) {
-        std::uint64_t after = session.next_sealed;
-        auto const found = table_->sealed(after);
-        if (!found) return;
-        bool const lent = session.news == store::SealedNews::buffers;
-        if (lent && session.holds >= options_.buffers_per_connection) return;
-        try {
+    try {
+        while (session.news != store::SealedNews::none && !session.over) {
+            std::uint64_t after = session.next_sealed;
+            auto const found = table_->sealed(after);
+            if (!found) return;
+            bool const lent = session.news == store::SealedNews::buffers;
+            if (lent && session.holds >= options_.buffers_per_connection) return;
             session.over = !(lent ? lend_sealed(session, *found) : tell(session, *found));
-        } catch (SystemError const& error) {
-            session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
-            session.over = !session.waits_for_room;
-            return;
-        } catch (std::bad_alloc const&) {  // in another turn
-            return;
+            session.next_sealed = after;
         }
-        session.next_sealed = after;
+    } catch (SystemError const& error) {
+        session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
+        session.over = !session.waits_for_room;
+    } catch (std::bad_alloc const&) {  // in another turn
     }
 }
 

@@ -66,6 +66,7 @@ class StoreThread {
     void answer(Session& session, std::uint32_t id, store::Get const& get);
     void answer(Session& session, std::uint32_t id, store::Next const& next);
     void answer(Session& session, std::uint32_t id, store::Watch const& watch);
+    void answer(Session& session, std::uint32_t id, store::Show const& show);
     void lend(Session& session, std::uint32_t id, LentBuffer const& lent);
     // What is said of a buffer that a session holds; it holds none if this throws.
     struct Lending {

@@ -10,36 +10,22 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "ipc/false_owner.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/process.hpp"
-#include "os/unix_listener.hpp"
+#include "os/shared_memory.hpp"
 #include "support/expect_error.hpp"
+#include "support/held.hpp"
 
 namespace carillon::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Who connects is handed to `serve`, one after another, for as long as this object is there.
-class FalseOwner {
-   public:
-    using Serve = std::function<void(detail::UnixSocket const&)>;
-    FalseOwner(std::string const& path, Serve serve)
-        : listener_("test", path, 0600), thread_([this, serve](std::stop_token const& stop) {
-              while (!stop.stop_requested()) {
-                  if (auto const client = listener_.accept()) serve(*client);
-                  std::this_thread::yield();
-              }
-          }) {}
-
-   private:
-    detail::UnixListener listener_;
-    std::jthread thread_;
-};
 
 // The next message of a client.
 detail::Decoded next_of(detail::UnixSocket const& client) {
@@ -56,13 +42,6 @@ detail::Decoded next_of(detail::UnixSocket const& client) {
 void say_welcome(detail::UnixSocket const& client) {
     detail::Welcome const welcome{1, 1, "kernel"};
     EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, welcome)));
-}
-
-// As a process of the next version of the handshake would send it.
-std::vector<std::byte> of_next_version(std::vector<std::byte> message) {
-    std::uint16_t const version = detail::handshake_version + 1;
-    std::memcpy(message.data() + sizeof(std::uint32_t), &version, sizeof(version));
-    return message;
 }
 
 RefusalReason refusal(std::function<void()> const& call) {
@@ -103,7 +82,8 @@ TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         (void)next_of(client);
         detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        EXPECT_TRUE(client.send("test", of_next_version(detail::encode(0, refused))));
+        EXPECT_TRUE(client.send(
+            "test", of_next_version<detail::handshake_version>(detail::encode(0, refused))));
     });
     EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
@@ -125,29 +105,102 @@ TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
     EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
 }
 
-// With descriptors of nothing: they are not looked at.
-void lend_nothing(detail::UnixSocket const& client, ChannelShape const& shape) {
-    say_welcome(client);
+// A channel of `Ask` and `Told`, of which nothing is there yet.
+detail::Attached a_channel() {
     detail::Attached attached;
     attached.lease = 1;
     attached.source = MemorySource::memfd;
     attached.device_bytes = attached.host_bytes = 1U << 20U;
-    attached.shape = shape;
-    std::vector<int> const descriptors{0, 0};
-    EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, attached), descriptors));
-    auto const mapped = next_of(client);
-    auto const* said = std::get_if<detail::Mapped>(&mapped.message);
-    ASSERT_NE(said, nullptr);
-    EXPECT_FALSE(said->mapped);
+    attached.shape = {8, 1, 1};
+    return attached;
 }
 
+// Says welcome, lends that, and hears why it is not mapped.
+FalseOwner::Serve lends(detail::Attached const& attached, std::vector<int> descriptors) {
+    return [attached, descriptors = std::move(descriptors)](detail::UnixSocket const& client) {
+        say_welcome(client);
+        EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, attached), descriptors));
+        auto const mapped = next_of(client);
+        auto const* said = std::get_if<detail::Mapped>(&mapped.message);
+        ASSERT_NE(said, nullptr);
+        EXPECT_FALSE(said->mapped);
+        EXPECT_NE(said->text, "");
+    };
+}
+
+// With descriptors of nothing: they are not looked at.
 TEST_F(FalseOwnerTest, slotsOfAnotherSizeAreNotMapped) {
-    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
-        lend_nothing(client, {8, 2, 1});
-    });
+    detail::Attached attached = a_channel();
+    attached.shape = {8, 2, 1};
+    FalseOwner const owner(path(), lends(attached, {0, 0}));
     Connection const connection = connect();
     CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), ProtocolError,
                           "the owner's slots have 2 and 1 lines, these types' 1 and 1");
+}
+
+TEST_F(FalseOwnerTest, memoryThatIsSmallerThanWhatIsInItIsNotMapped) {
+    for (std::uint64_t detail::Attached::*which :
+         {&detail::Attached::device_bytes, &detail::Attached::host_bytes}) {
+        detail::Attached attached = a_channel();
+        attached.*which = 64;
+        FalseOwner const owner(path(), lends(attached, {0, 0}));
+        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
+                              "bytes of memory for a channel that needs");
+    }
+    detail::Attached attached = a_channel();
+    attached.host_bytes = 0;
+    FalseOwner const owner(path(), lends(attached, {0}));
+    CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
+                          "1048576 and 0 bytes of memory for a channel that needs");
+}
+
+TEST_F(FalseOwnerTest, objectsOfOtherSizesAreNotMapped) {
+    detail::Attached attached = a_channel();
+    attached.shape = {8, 3, 3};
+    struct Long {
+        std::uint64_t word[20];
+    };
+    {
+        FalseOwner const owner(path(), lends(attached, {0, 0}));
+        CARILLON_EXPECT_ERROR((connect().ring<Long, Direction::to_device>("ring")), ProtocolError,
+                              "lines");
+    }
+    attached = a_channel();
+    FalseOwner const owner(path(), lends(attached, {0, 0}));
+    CARILLON_EXPECT_ERROR((connect().chunk_ring<std::uint64_t>("chunks")), ProtocolError,
+                          "chunks of 0 bytes");
+}
+
+// What has the size that was said, and another; or is no memory at all.
+TEST_F(FalseOwnerTest, descriptorsOfSomethingElseAreNotMapped) {
+    FileDescriptor const whole = detail::new_sealable_memory(1U << 20U);
+    FileDescriptor const half = detail::new_sealable_memory(1U << 19U);
+    Held const before = Held::now();
+    for (auto const& each :
+         {std::vector{half.get(), whole.get()}, std::vector{whole.get(), half.get()},
+          std::vector{0, whole.get()}, std::vector{whole.get(), 0}}) {
+        FalseOwner const owner(path(), lends(a_channel(), each));
+        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), UsageError,
+                              "Connection::channel: ");
+    }
+    EXPECT_EQ(Held::now(), before);
+}
+
+TEST_F(FalseOwnerTest, descriptorsTooManyOrTooFewAreNonsense) {
+    FileDescriptor const memory = detail::new_sealable_memory(1U << 20U);
+    Held const before = Held::now();
+    for (std::size_t const count : {0U, 1U, 3U, 8U}) {
+        FalseOwner const owner(path(), [&](detail::UnixSocket const& client) {
+            say_welcome(client);
+            std::vector<int> const descriptors(count, memory.get());
+            EXPECT_TRUE(
+                client.send("test", detail::encode(next_of(client).id, a_channel()), descriptors));
+            (void)next_of(client);  // which is C's end
+        });
+        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), OwnerGoneError,
+                              "descriptors: " + std::to_string(count) + " came with it, not 2");
+    }
+    EXPECT_EQ(Held::now(), before);
 }
 
 TEST_F(FalseOwnerTest, oneThatTalksNonsenseHasGone) {

@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <random>
 #include <span>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -18,6 +21,7 @@
 #include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "support/expect_error.hpp"
 
 namespace carillon::test {
 namespace {
@@ -161,6 +165,104 @@ TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
         expect_others_unharmed([](unsigned /*round*/) {});
     }
     expect_served_next(0);
+}
+
+// 1. C counts what no client of the library's does. 2. P takes its place back and says why, to C
+// and in its log, while C has all of it mapped. 3. The place is another's, and a third one goes on.
+class NonsenseTest : public testing::Test {
+   protected:
+    template <class Harm>
+    void expect_ended(Harm&& harm, std::string const& why) {
+        Channel<Ask, Told> other(attach(*connect("another")));
+        EXPECT_EQ(other.call({1}, patience).twice, 2U);
+        auto const session = connect("hostile");
+        detail::LeasedChannel const leased = attach(*session);
+        Channel<Ask, Told> channel(leased);
+        EXPECT_EQ(channel.call({2}, patience).twice, 4U);
+        harm(*leased.counters, leased.view.replies.first);
+        EXPECT_TRUE(
+            eventually([&] { return leased.lease->state_word().load() != KernelState::running; }));
+        CARILLON_EXPECT_ERROR((void)channel.call({3}, patience), StoppedError, why);
+        CARILLON_EXPECT_ERROR((void)channel.try_submit({3}), StoppedError, "ended the channel");
+        Channel<Ask, Told> next(attach(*connect("the next")));
+        EXPECT_EQ(next.call({4}, patience).twice, 8U);
+        // Its connection stands.
+        EXPECT_EQ(session->status().objects.size(), 1U);
+        EXPECT_EQ(other.call({5}, patience).twice, 10U);
+        std::lock_guard const lock(mutex_);
+        ASSERT_EQ(lines_.size(), 1U);
+        EXPECT_NE(lines_[0].find("hostile, process "), std::string::npos) << lines_[0];
+        EXPECT_NE(lines_[0].find("has lost its place at \"kernel\": " + why), std::string::npos)
+            << lines_[0];
+    }
+    [[nodiscard]] std::shared_ptr<detail::ClientSession> connect(std::string const& name) const {
+        return detail::ClientSession::connect(path_.get(), {.name = name, .timeout = patience});
+    }
+    [[nodiscard]] static detail::LeasedChannel attach(detail::ClientSession& session) {
+        return session.attach("kernel", detail::MessageTypes::of<Types>());
+    }
+    [[nodiscard]] bool nothing_said() {
+        std::lock_guard const lock(mutex_);
+        return lines_.empty();
+    }
+
+    static constexpr unsigned slots = 8;
+
+   private:
+    SocketPath path_;
+    std::mutex mutex_;
+    std::vector<std::string> lines_;
+    PersistentKernel<CountingHandler, SharedChannels> kernel_{
+        Device::open("emulated"), {.blocks = 2, .capacity = slots, .idle = IdlePolicy::park()}};
+    Server server_ = kernel_.serve(path_.get(), {.log = [this](std::string const& line) {
+                                       std::lock_guard const lock(mutex_);
+                                       lines_.push_back(line);
+                                   }});
+};
+
+TEST_F(NonsenseTest, moreRepliesThanRequests) {
+    expect_ended(
+        [](CounterWords& words, Sequence first) { CounterWords::store(words.taken, first + 1); },
+        "it has taken more replies than it has sent requests");
+}
+
+TEST_F(NonsenseTest, requestsThatRunBackwards) {
+    expect_ended(
+        [](CounterWords& words, Sequence first) {
+            CounterWords::store(words.taken, first - 2);
+            CounterWords::store(words.submitted, first - 2);
+        },
+        "its count of requests runs backwards");
+}
+
+TEST_F(NonsenseTest, moreUnderWayThanThereAreSlots) {
+    expect_ended([](CounterWords& words,
+                    Sequence first) { CounterWords::store(words.submitted, first + slots + 1); },
+                 "it has more requests under way than there are slots");
+}
+
+// With the ring full, empty, and full of replies that were given up.
+TEST_F(NonsenseTest, whoKeepsToItIsNeverEnded) {
+    auto const session = connect("honest");
+    Channel<Ask, Told> channel(attach(*session));
+    std::vector<Ask> const asks(slots);
+    for (unsigned round = 0; round < 100'000; ++round) {
+        Tickets sent = channel.try_submit_n(asks);
+        ASSERT_TRUE(eventually([&] {
+            if (sent.size() == 0) sent = channel.try_submit_n(asks);
+            return sent.size() != 0;
+        }));
+        auto const one_more = channel.try_submit({0});  // there is no room as a rule
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            if (round % 4 == 0 && i % 2 == 0) {
+                channel.abandon(sent[i]);
+            } else {
+                (void)channel.wait(sent[i], patience);
+            }
+        }
+        if (one_more) (void)channel.wait(*one_more, patience);
+    }
+    EXPECT_TRUE(nothing_said());
 }
 
 }  // namespace

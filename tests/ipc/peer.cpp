@@ -3,8 +3,11 @@
 // done in lines on its output, waits where it is told to for a line on its input, and ends with 0
 // where all was as it should be.
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -302,6 +305,29 @@ int store_put(Arguments const& arguments) {
     return 0;
 }
 
+// PATH USER COUNT: as another user, connects so many times, and says nothing until its input ends.
+int crowd(Arguments const& arguments) {
+    if (::setgid(static_cast<gid_t>(std::stoul(arguments.at(1)))) != 0 ||
+        ::setuid(static_cast<uid_t>(std::stoul(arguments.at(1)))) != 0)
+        return 5;
+    ::sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    arguments.at(0).copy(address.sun_path, sizeof(address.sun_path) - 1);
+    for (unsigned long i = 0; i < std::stoul(arguments.at(2)); ++i) {
+        int const end = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        if (::connect(end, reinterpret_cast<::sockaddr const*>(&address), sizeof(address)) != 0)
+            return 6;
+        std::array<char, 1024> said{};
+        ::pollfd readable{end, POLLIN, 0};
+        if (::poll(&readable, 1, 30'000) != 1 || ::read(end, said.data(), said.size()) <= 0)
+            return 7;
+    }
+    say("refused");
+    while (await_word()) {
+    }
+    return 0;
+}
+
 // PATH ID SEED: looks at each byte of a buffer.
 int store_get(Arguments const& arguments) {
     StoreConnection const store(arguments.at(0), {.timeout = long_enough});
@@ -332,10 +358,13 @@ int store_be_another(Arguments const& arguments) {
     return 0;
 }
 
-// PATH: has a store until its input ends.
+// PATH [BYTES HOLDS DEVICE]: has a store until its input ends.
 int store_own(Arguments const& arguments) {
-    BufferStore const store(Device::open("emulated"), {.bytes = 1 << 20});
-    StoreServer const server = store.serve(arguments.at(0), {.buffers_per_connection = 1000});
+    bool const as_told = arguments.size() > 1;
+    std::size_t const bytes = as_told ? std::stoull(arguments.at(1)) : 1 << 20;
+    unsigned const holds = as_told ? static_cast<unsigned>(std::stoul(arguments.at(2))) : 1000;
+    BufferStore const store(Device::open(as_told ? arguments.at(3) : "emulated"), {.bytes = bytes});
+    StoreServer const server = store.serve(arguments.at(0), {.buffers_per_connection = holds});
     say("serving");
     while (await_word()) {
     }
@@ -406,6 +435,7 @@ int main(int argc, char** argv) {
         {"store-get", &store_get},
         {"store-be-another", &store_be_another},
         {"store-own", &store_own},
+        {"crowd", &crowd},
         {"die-in-a-chunk", &die_in_a_chunk},
         {"push-for-ever", &push_for_ever},
         {"follow", &follow}};

@@ -6,12 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/carillon.hpp"
@@ -36,6 +40,9 @@ class RefusedTest : public testing::Test {
     [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
     [[nodiscard]] SocketPath const& socket() const { return path_; }
     void stop() { kernel_.stop(); }
+    void add(Server& server, std::string_view name) {
+        if (!std::exchange(added_, true)) server.add(name, kernel_);
+    }
 
     // What C hears when it asks for a channel.
     template <class Request = Ask, class Reply = Told>
@@ -55,6 +62,7 @@ class RefusedTest : public testing::Test {
     Device device_ = Device::open("emulated");
     PersistentKernel<CountingHandler, SharedChannels> kernel_{
         device_, {.blocks = 2, .idle = IdlePolicy::park()}};
+    bool added_ = false;
 };
 
 TEST_F(RefusedTest, otherMessagesThanTheKernels) {
@@ -163,6 +171,57 @@ TEST_F(RefusedTest, usersThatAreNotAmongThoseThatMay) {
     EXPECT_EQ(client.line(), "answered");
 }
 
+// They are told at once, and take no connection from those that may.
+TEST_F(RefusedTest, usersThatMayNotFillNothing) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
+    Server const server =
+        serve({.mode = 0666, .users = {1}, .connections = 1, .log = [](std::string const&) {}});
+    Process many({"crowd", path(), "65534", "20"});
+    EXPECT_EQ(many.line(), "refused");
+    auto channel = connect().channel<Ask, Told>();
+    EXPECT_EQ(channel.call({2}, patience).twice, 4U);
+    many.close_input();
+    EXPECT_EQ(many.status(), 0);
+}
+
+// What the server calls may call it.
+TEST_F(RefusedTest, logMayAskTheServerAndAdd) {
+    std::optional<Server> server;
+    std::atomic<std::size_t> clients = 99;
+    server.emplace(serve({.log = [&](std::string const& /*line*/) {
+        add(*server, "another");
+        clients = server->clients().size();
+    }}));
+    Connection const owner = connect();
+    EXPECT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
+    EXPECT_TRUE(eventually([&] { return clients == 1; }));
+    auto const channel = owner.channel<Ask, Told>("another");
+    server.reset();
+}
+
+// However many there are: the rest are counted.
+TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
+    constexpr unsigned refusals = 2000;
+    std::vector<std::string> lines;
+    {
+        Server const server =
+            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
+        Connection const owner = connect();
+        for (unsigned i = 0; i < refusals; ++i) {
+            ASSERT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
+        }
+    }
+    unsigned long told = 0;
+    for (std::string const& line : lines) {
+        auto const at = line.find(": ", line.find(": ") + 1);
+        bool const of_many = line.find("which are left out") != std::string::npos;
+        told += of_many ? std::stoul(line.substr(at + 2)) : 1;
+    }
+    EXPECT_EQ(told, refusals);
+    EXPECT_LT(lines.size(), refusals);
+}
+
 TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
     std::mutex mutex;
     std::vector<std::string> lines;
@@ -181,6 +240,34 @@ TEST_F(RefusedTest, ownerHasALineForEachWhomItRefuses) {
     EXPECT_NE(lines[0].find(who), std::string::npos) << lines[0];
     EXPECT_NE(lines[0].find("there is no \"quotes\" here"), std::string::npos) << lines[0];
     EXPECT_NE(lines[1].find("wrong types"), std::string::npos) << lines[1];
+}
+
+// 1. C cannot map what it is lent, and says why. 2. P has a line of that, and the block back.
+TEST_F(RefusedTest, ownerHasALineWhereAClientCannotMap) {
+    std::vector<std::string> lines;
+    {
+        Server const server =
+            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
+        Connection const watcher = connect();
+        detail::UnixSocket const blind = stranger_at(path());
+        EXPECT_TRUE(say(blind, detail::Hello{"blind"}));
+        auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
+        detail::Attach const attach{"kernel", ObjectKind::kernel, wire_type(types.request),
+                                    wire_type(types.reply), true};
+        EXPECT_TRUE(say(blind, attach, 7));
+        auto const taken = [&] {
+            auto const blocks = watcher.status().objects.at(0).blocks;
+            return std::ranges::count(blocks, "blind", &ServedBlock::client);
+        };
+        EXPECT_TRUE(eventually([&] { return taken() == 1; }));
+        EXPECT_TRUE(say(blind, detail::Mapped{1, false, "no such\nGPU"}));
+        EXPECT_TRUE(say(blind, detail::Mapped{1, false, "once more"}));
+        EXPECT_TRUE(eventually([&] { return taken() == 0; }));
+    }
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
+    EXPECT_NE(lines[0].find("could not map \"kernel\": no such GPU"), std::string::npos)
+        << lines[0];
 }
 
 TEST_F(RefusedTest, nonsenseEndsTheConnectionAndHarmsNoOther) {

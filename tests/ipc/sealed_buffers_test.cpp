@@ -15,6 +15,7 @@
 
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
+#include "ipc/buffers.hpp"
 #include "ipc/process.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
@@ -44,21 +45,6 @@ class SealedBuffersTest : public DeviceTest {
     std::optional<BufferStore> store_;
 };
 CARILLON_ON_EVERY_DEVICE(SealedBuffersTest);
-
-constexpr std::size_t some_bytes = 100'000;
-
-template <class Store>
-std::uint64_t put(Store const& store, std::byte content) {
-    MutableBuffer made = store.create("", some_bytes);
-    made.write(std::vector(some_bytes, content));
-    return made.seal().id();
-}
-
-std::byte last_byte(Buffer const& buffer) {
-    std::byte last{};
-    buffer.read(std::span(&last, 1), buffer.size() - 1);
-    return last;
-}
 
 // 1. C and P wait. 2. Both put buffers. 3. Both have them, in the order in which they were sealed.
 TEST_P(SealedBuffersTest, comeInOrderWithTheirBytes) {

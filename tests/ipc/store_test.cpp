@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/process.hpp"
+#include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
 #include "store/messages.hpp"
 #include "support/expect_error.hpp"
@@ -382,7 +384,49 @@ TEST_F(StoreTest, strangersAreToldAndDropped) {
     EXPECT_EQ(says(hello), RefusalReason::version);
     hello.pop_back();
     EXPECT_EQ(says(hello), RefusalReason::version);
+    for (bool const is_known : {false, true}) {
+        detail::UnixSocket const wordy = detail::connect_unix("test", path(), patience);
+        if (is_known) {
+            EXPECT_TRUE(wordy.send("test", messages::encode(1, messages::Hello{"wordy"})));
+        }
+        EXPECT_TRUE(say_too_much(wordy));
+        std::optional<RefusalReason> reason;
+        EXPECT_TRUE(eventually([&] {
+            auto const received = wordy.receive("test", 0);
+            if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
+                auto const decoded = messages::decode(message->bytes, 0).message;
+                if (auto const* refused = std::get_if<messages::Refused>(&decoded))
+                    reason = refused->reason;
+            }
+            return std::holds_alternative<detail::PeerClosed>(received);
+        }));
+        EXPECT_EQ(reason, RefusalReason::bad_message);
+    }
     EXPECT_TRUE(other.list().empty());
+}
+
+// 1. C cannot map a buffer that it has made, and says why. 2. P has a line of that, and the buffer
+// is gone.
+TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
+    std::vector<std::string> lines;
+    {
+        StoreServer const server =
+            serve({.log = [&](std::string const& line) { lines.push_back(line); }});
+        detail::UnixSocket const blind = detail::connect_unix("test", path(), patience);
+        auto const say = [&](messages::Message const& message) {
+            EXPECT_TRUE(blind.send("test", messages::encode(1, message)));
+        };
+        say(messages::Hello{"blind"});
+        say(messages::Create{"a", 100, false});
+        EXPECT_TRUE(eventually([&] { return store().list().size() == 1; }));
+        for (unsigned i = 0; i < 2; ++i) {
+            say(messages::Unmapped{store().list().empty() ? 1 : store().list()[0].id, "no GPU"});
+            EXPECT_TRUE(eventually([&] { return store().list().empty(); }));
+        }
+    }
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find("blind, process "), std::string::npos) << lines[0];
+    EXPECT_NE(lines[0].find("could not map the buffer number 1: no GPU"), std::string::npos);
 }
 
 // What is not theirs they neither seal, nor give back; what is nobody's they may name all day.
@@ -437,6 +481,52 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
     EXPECT_NE(client.line().find("not allowed"), std::string::npos);
     EXPECT_EQ(client.status(), 0);
     EXPECT_EQ(store().list().size(), 1U);
+}
+
+TEST_F(StoreTest, usersThatMayNotFillNothing) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
+    StoreServer const server = serve({.mode = 0666, .users = {1}, .connections = 1});
+    Process many({"crowd", path(), "65534", "20"});
+    EXPECT_EQ(many.line(), "refused");
+    EXPECT_TRUE(connect().list().empty());
+    many.close_input();
+    EXPECT_EQ(many.status(), 0);
+}
+
+// What the server calls may call it.
+TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    std::optional<StoreServer> server;
+    server.emplace(serve({.log = [&](std::string const& line) {
+        EXPECT_LE(server->clients().size(), 1U);
+        std::lock_guard const lock(mutex);
+        lines.push_back(line);
+    }}));
+    {
+        StoreConnection const client(path(), {.name = "a reader", .timeout = patience});
+        MutableBuffer const open = client.create("open", 1);
+        EXPECT_EQ(refusal_of([&] { return client.get("none"); }), RefusalReason::unknown_object);
+        EXPECT_EQ(refusal_of([&] { return client.get("open"); }), RefusalReason::not_sealed);
+        EXPECT_EQ(refusal_of([&] { return client.create("open", 1); }), RefusalReason::name_taken);
+        EXPECT_EQ(refusal_of([&] { return client.create("", 1 << 20); }), RefusalReason::full);
+    }
+    detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
+    EXPECT_TRUE(stranger.send("test", std::vector<std::byte>(64)));
+    EXPECT_TRUE(eventually([&] {
+        std::lock_guard const lock(mutex);
+        return lines.size() == 5;
+    }));
+    server.reset();
+    std::string const who = "a reader, process " + std::to_string(::getpid()) + " of user ";
+    char const* const why[] = {"refused (unknown object): there is no buffer \"none\" here",
+                               "refused (not sealed): ", "refused (name taken): ",
+                               "refused (full): ", "refused (bad message): "};
+    for (unsigned i = 0; i < 5; ++i) {
+        EXPECT_NE(lines[i].find(i < 4 ? who : "somebody, process "), std::string::npos) << lines[i];
+        EXPECT_NE(lines[i].find(why[i]), std::string::npos) << lines[i];
+    }
 }
 
 TEST_F(StoreTest, sealingIsTold) {

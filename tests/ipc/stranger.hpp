@@ -3,11 +3,15 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "carillon/detail/host/message_types.hpp"
 #include "carillon/error.hpp"
 #include "ipc/messages.hpp"
 #include "os/unix_socket.hpp"
@@ -19,10 +23,20 @@ inline detail::UnixSocket stranger_at(std::string const& path) {
     return detail::connect_unix("test", path, patience);
 }
 
+inline detail::WireType wire_type(detail::MessageType const& type) {
+    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
+}
+
 // False: it has been dropped.
 inline bool say(detail::UnixSocket const& stranger, detail::Message const& message,
                 std::uint32_t id = 1) {
     return stranger.send("test", detail::encode(id, message));
+}
+
+// More than a message may have.
+inline bool say_too_much(detail::UnixSocket const& stranger) {
+    std::vector<std::byte> const bytes(detail::most_socket_bytes + 1);
+    return ::send(stranger.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
 }
 
 // What it is told before it is dropped, which it is.

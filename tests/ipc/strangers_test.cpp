@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -19,10 +22,6 @@ namespace carillon::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-detail::WireType wire_type(detail::MessageType const& type) {
-    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
-}
 
 detail::Attach attach() {
     auto const types = detail::MessageTypes::of<detail::OneRequest<Ask, Told>>();
@@ -87,6 +86,14 @@ TEST_F(StrangersTest, oneThatSendsHalfAMessage) {
     hello.resize(hello.size() / 2);
     EXPECT_TRUE(half.send("test", hello));
     EXPECT_EQ(last_words(half), RefusalReason::bad_message);
+}
+
+TEST_F(StrangersTest, oneThatSendsMoreThanAMessage) {
+    for (bool const is_known : {false, true}) {
+        detail::UnixSocket const wordy = is_known ? known() : stranger();
+        EXPECT_TRUE(say_too_much(wordy));
+        EXPECT_EQ(last_words(wordy), RefusalReason::bad_message);
+    }
 }
 
 TEST_F(StrangersTest, oneThatSendsDescriptors) {
@@ -177,6 +184,57 @@ TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
     for (std::uint64_t i = 0; i < 20; ++i) {
         ASSERT_TRUE(eventually([&] { return attaches(i); })) << i;
     }
+}
+
+// Its request takes as long as the test wants.
+struct WaitingHandler {
+    std::atomic<bool>* begun;
+    std::atomic<bool> const* go;
+
+    CARILLON_HD Told operator()(Ask const& ask) const {
+        *begun = true;
+        while (!go->load()) std::this_thread::yield();
+        return {2 * ask.value, 0};
+    }
+};
+
+// 1. C goes while its block is at a request. 2. Another asks for that block, and then for one that
+// is free. 3. It has the second, and the first when that is.
+TEST(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
+    SocketPath const path;
+    auto const device = Device::open("emulated");
+    std::atomic<bool> begun = false;
+    std::atomic<bool> go = false;
+    PersistentKernel<WaitingHandler, SharedChannels> const busy(
+        device, {.blocks = 1, .idle = IdlePolicy::park()}, WaitingHandler{&begun, &go});
+    PersistentKernel<CountingHandler, SharedChannels> const idle(
+        device, {.blocks = 1, .idle = IdlePolicy::park()});
+    Server server = busy.serve(path.get());
+    server.add("idle", idle);
+    std::shared_ptr<void> const whatever_comes(nullptr, [&](void*) { go = true; });
+    {
+        auto channel = Connection(path.get(), {.timeout = patience}).channel<Ask, Told>();
+        ASSERT_TRUE(channel.try_submit({1}));
+        ASSERT_TRUE(eventually([&] { return begun.load(); }));
+    }
+    ASSERT_TRUE(eventually([&] { return server.clients().empty(); }));
+    detail::UnixSocket const both = stranger_at(path.get());
+    EXPECT_TRUE(say(both, detail::Hello{"stranger"}));
+    EXPECT_TRUE(say(both, attach(), 7));
+    detail::Attach second = attach();
+    second.object = "idle";
+    EXPECT_TRUE(say(both, second, 8));
+    std::vector<std::uint32_t> answered;
+    ASSERT_TRUE(eventually([&] {
+        auto const received = both.receive("test");
+        if (auto const* message = std::get_if<detail::SocketMessage>(&received)) {
+            auto const decoded = detail::decode(message->bytes, message->descriptors.size());
+            if (decoded.id > 1) answered.push_back(decoded.id);
+            if (decoded.id == 8) go = true;
+        }
+        return answered.size() == 2;
+    }));
+    EXPECT_EQ(answered, (std::vector<std::uint32_t>{8, 7}));
 }
 
 }  // namespace

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <carillon/buffer_store.hpp>
 #include <carillon/connection.hpp>
 #include <carillon/kernel.hpp>
 #include <carillon/shared_objects.hpp>
 #include <chrono>
+#include <string>
 
+#include "ls/list_store.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace carillon::tool {
@@ -96,6 +99,43 @@ TEST_F(LsTest, pathWhereNobodyServesIsAnErrorOfThatPath) {
     EXPECT_NE(listed.error.find("twice.sock"), std::string::npos) << listed.error;
     EXPECT_NE(to_text(listed).find("No such file"), std::string::npos);
     EXPECT_EQ(to_json(listed)["error"], listed.error);
+}
+
+TEST(LsStoreTest, storeIsListedWithItsBuffers) {
+    test::TemporaryDirectory const folder;
+    auto const path = (folder.path() / "prices.sock").string();
+    BufferStore const store(Device::open("emulated"), {.bytes = 1U << 20U});
+    StoreServer const server = store.serve(path, {.name = "prices"});
+    Buffer const sealed = store.create("table", 100).seal();
+    MutableBuffer const open = store.create("", 70'000);
+    ListedStore const listed = list_store(path, 10s);
+    EXPECT_EQ(listed.error, "");
+    EXPECT_EQ(listed.owner.name, "prices");
+    ASSERT_EQ(listed.buffers.size(), 2U);
+    EXPECT_EQ(listed.buffers[0].id, sealed.id());
+    EXPECT_EQ(listed.buffers[1].id, open.id());
+
+    std::string const text = to_text(listed);
+    EXPECT_NE(
+        text.find("prices.sock: prices, process " + std::to_string(::getpid()) + ", 2 buffers in "),
+        std::string::npos)
+        << text;
+    EXPECT_NE(text.find("table"), std::string::npos) << text;
+    EXPECT_NE(text.find(" 70000 mutable "), std::string::npos) << text;
+    nlohmann::json const json = to_json(listed);
+    EXPECT_EQ(json["name"], "prices");
+    EXPECT_EQ(json["buffers"][0]["name"], "table");
+    EXPECT_EQ(json["buffers"][0]["sealed"], true);
+    EXPECT_EQ(json["buffers"][1]["bytes"], 70'000);
+    EXPECT_EQ(json["buffers"][1]["sealed"], false);
+}
+
+TEST(LsStoreTest, pathAtWhichNoStoreIsSaysWhy) {
+    test::TemporaryDirectory const folder;
+    ListedStore const listed = list_store((folder.path() / "none.sock").string(), 10s);
+    EXPECT_NE(to_text(listed).find("none.sock: "), std::string::npos);
+    EXPECT_NE(to_json(listed)["error"].get<std::string>().find("no such socket"),
+              std::string::npos);
 }
 
 }  // namespace

@@ -8,9 +8,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "support/eventually.hpp"
 #include "support/ring_memory.hpp"
@@ -162,6 +166,93 @@ TEST(KernelCountersTest, kernelOfThisProcessIsCountedToo) {
     expect_counters(kernel.channel(0).counters(), {});
     EXPECT_TRUE(eventually([&] { return kernel.beats(0).seen > 1; }));
     EXPECT_THROW((void)kernel.beats(2), UsageError);
+}
+
+// What two looks in a row see of words that nobody writes meanwhile.
+char const* twice(detail::CounterWatch& watch, CounterWords& words) {
+    EXPECT_EQ(watch.look(words, counted_slots), nullptr);
+    return watch.look(words, counted_slots);
+}
+
+TEST(CounterWatchTest, whatNoClientWritesIsFoundAtTheSecondLook) {
+    struct {
+        std::uint64_t submitted;
+        std::uint64_t taken;
+        char const* wrong;
+    } const cases[] = {{100, 100, nullptr},       {108, 100, nullptr},
+                       {109, 100, "under way"},   {100, 101, "more replies"},
+                       {~0ULL, 100, "under way"}, {100, ~0ULL, "more replies"},
+                       {99, 99, "backwards"},     {0, 0, "backwards"},
+                       {100, 0, "backwards"},     {99, 100, "backwards"}};
+    for (auto const& each : cases) {
+        detail::CounterWatch watch;
+        watch.begin(101);
+        CounterWords words{each.submitted, each.taken, ~0ULL, ~0ULL};
+        char const* const wrong = twice(watch, words);
+        ASSERT_EQ(wrong != nullptr, each.wrong != nullptr) << each.submitted << ", " << each.taken;
+        if (wrong != nullptr) {
+            EXPECT_NE(std::string(wrong).find(each.wrong), std::string::npos) << wrong;
+        }
+    }
+}
+
+TEST(CounterWatchTest, oneLookIsNoneAndNothingBeforeTheLeaseCounts) {
+    detail::CounterWatch watch;
+    watch.begin(1);
+    CounterWords words = no_counts(1);
+    for (unsigned i = 0; i < 10; ++i) {
+        words.taken = words.submitted + 1;
+        EXPECT_EQ(watch.look(words, counted_slots), nullptr);
+        words.submitted = words.taken;
+        EXPECT_EQ(watch.look(words, counted_slots), nullptr);
+    }
+    words = no_counts(1);
+    EXPECT_NE(twice(watch, words), nullptr);
+    watch.begin(1);
+    EXPECT_EQ(twice(watch, words), nullptr);
+}
+
+// Many calls went through between one word and the next.
+TEST(CounterWatchTest, whatWasReadWhileTheClientWentOnIsNotWrong) {
+    detail::CounterWatch watch;
+    watch.begin(1);
+    for (Sequence taken = 0; taken < 1'000'000; taken += 1'000) {
+        EXPECT_EQ(watch.look({taken, taken, taken}, counted_slots), nullptr);
+        EXPECT_EQ(watch.look({taken, taken + 8, taken}, counted_slots), nullptr);
+        EXPECT_EQ(watch.look({taken + 1, taken + 700, taken + 692}, counted_slots), nullptr);
+        EXPECT_EQ(watch.look({taken + 700, taken + 800, taken + 900}, counted_slots), nullptr);
+    }
+    detail::CounterWatch::Read const too_many{2'000'000, 2'000'700, 2'000'691};
+    EXPECT_EQ(watch.look(too_many, counted_slots), nullptr);
+    EXPECT_NE(watch.look(too_many, counted_slots), nullptr);
+}
+
+// As a client does it, as fast as it can, with the ring full and empty in turns.
+TEST(CounterWatchTest, whoCountsAsClientsDoIsNeverAccused) {
+    detail::CounterWatch watch;
+    watch.begin(1);
+    CounterWords words = no_counts(1);
+    std::jthread const client([&](std::stop_token const& stop) {
+        Sequence submitted = 0;
+        while (!stop.stop_requested()) {
+            for (unsigned i = 0; i < counted_slots; ++i) {
+                CounterWords::store(words.submitted, ++submitted);
+            }
+            for (Sequence taken = submitted - counted_slots; taken < submitted;) {
+                CounterWords::store(words.taken, ++taken);
+            }
+        }
+    });
+    char const* wrong = nullptr;
+    unsigned looks = 0;
+    EXPECT_TRUE(eventually([&] {
+        for (unsigned i = 0; i < 1000 && wrong == nullptr; ++i, ++looks) {
+            wrong = watch.look(words, counted_slots);
+        }
+        return wrong != nullptr ||
+               (looks > 1'000'000 && CounterWords::load(words.submitted) > 10'000'000);
+    }));
+    EXPECT_EQ(wrong, nullptr) << wrong;
 }
 
 }  // namespace

@@ -89,14 +89,16 @@ TEST(IpcMessagesTest, everyKindComesAsItWasSent) {
                            23,
                            true});
     expect_round_trip(Seen{});
+    expect_round_trip(Ended{7, "it runs backwards"});
     Attached without_host = an_attached();
     without_host.host_bytes = 0;
     expect_round_trip(without_host);
 }
 
 TEST(IpcMessagesTest, everyFlagIsItsOwn) {
-    for (bool Attached::*flag : {&Attached::in_pairs, &Attached::write_combining,
-                                 &Attached::read_back, &Attached::shares_processors}) {
+    for (bool Attached::*flag :
+         {&Attached::in_pairs, &Attached::write_combining, &Attached::any_block,
+          &Attached::read_back, &Attached::shares_processors}) {
         Attached attached = an_attached();
         attached.in_pairs = attached.read_back = false;
         attached.*flag = true;
@@ -124,16 +126,17 @@ TEST(IpcMessagesTest, everyReasonStateAndSourceComes) {
 // Other builds read it: no member may move.
 TEST(IpcMessagesTest, layoutIsAsItIsWritten) {
     Bytes const bytes = encode(0x0a0b0c0d, Detach{0x01020304});
-    std::string const wanted("CRLN\x03\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
+    std::string const wanted("CRLN\x04\0\x07\0\x14\0\0\0\x0d\x0c\x0b\x0a\x04\x03\x02\x01", 20);
     EXPECT_EQ(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()), wanted);
     EXPECT_EQ(encode(1, Hello{"x"}).size(), header + name);
     EXPECT_EQ(encode(1, Welcome{1, 1, "x"}).size(), header + 12 + name);
     EXPECT_EQ(encode(1, an_attach()).size(), header + name + 1 + 2 * type + 1);
-    EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 16 + 12 + 4 + 8 + 4 + 4);
+    EXPECT_EQ(encode(1, an_attached()).size(), header + 5 + 17 + 16 + 12 + 4 + 8 + 4 + 5);
     EXPECT_EQ(encode(1, Mapped{1, true, ""}).size(), header + 5 + 256);
     EXPECT_EQ(encode(1, Refused{}).size(), header + 1 + 256);
     EXPECT_EQ(encode(1, Notice{"x", KernelState::running, ""}).size(), header + name + 1 + 256);
     EXPECT_EQ(encode(1, Drained{1}).size(), header + 4);
+    EXPECT_EQ(encode(1, Ended{1, ""}).size(), header + 4 + 256);
     EXPECT_EQ(encode(1, Look{1, 1}).size(), header + 8);
     EXPECT_EQ(encode(1, Seen{}).size(), header + 4 + name + 1 + 6 + name + 16 + 2 * 44 + 17);
 }
@@ -143,17 +146,17 @@ TEST(IpcMessagesTest, magicOfAnotherProtocolIsRefused) {
 }
 
 TEST(IpcMessagesTest, otherVersionIsAnErrorOfItsOwnThatNamesBoth) {
-    Bytes bytes = with(Detach{1}, 4, std::uint16_t{4});
+    Bytes bytes = with(Detach{1}, 4, std::uint16_t{5});
     CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError,
-                          "version 4 of the handshake, this one ha");
-    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 3");
+                          "version 5 of the handshake, this one ha");
+    CARILLON_EXPECT_ERROR(decode(bytes, 0), VersionError, "this one has 4");
     bytes.resize(6);  // whatever comes behind it there
-    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 4");
+    CARILLON_EXPECT_ERROR(decode(bytes, 5), VersionError, "version 5");
 }
 
 TEST(IpcMessagesTest, unknownKindIsRefused) {
-    expect_refused(with(Detach{1}, 6, std::uint16_t{0}), "header: kind: 0 is not from 1 to 11");
-    expect_refused(with(Detach{1}, 6, std::uint16_t{12}), "header: kind: 12 is not from 1 to 11");
+    expect_refused(with(Detach{1}, 6, std::uint16_t{0}), "header: kind: 0 is not from 1 to 12");
+    expect_refused(with(Detach{1}, 6, std::uint16_t{13}), "header: kind: 13 is not from 1 to 12");
 }
 
 TEST(IpcMessagesTest, messageThatIsCutAnywhereIsRefused) {
@@ -252,9 +255,10 @@ TEST(IpcMessagesTest, badFieldsOfWhatIsLentAreRefused) {
     expect_bad(62, 0, "blocks: 0 is not from 1 to 65536");
     expect_bad(62, 65537, "blocks: 65537 is not from");
     expect_bad(66, '\2', "in_pairs: 2 is not");
-    expect_bad(67, '\2', "write_combining: 2 is not");
-    expect_bad(68, '\2', "read_back: 2 is not");
-    expect_bad(69, '\xff', "shares_processors: 255 is not");
+    expect_bad(67, '\2', "any_block: 2 is not");
+    expect_bad(68, '\2', "write_combining: 2 is not");
+    expect_bad(69, '\2', "read_back: 2 is not");
+    expect_bad(70, '\xff', "shares_processors: 255 is not");
 }
 
 TEST(IpcMessagesTest, badFieldsOfTheOthersAreRefused) {

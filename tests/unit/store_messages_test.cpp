@@ -32,6 +32,7 @@ Lent a_lent() {
 
 std::size_t descriptors_of(Message const& message) {
     auto const* lent = std::get_if<Lent>(&message);
+    if (std::holds_alternative<Shown>(message)) return 1;
     return lent != nullptr && lent->descriptor ? 1 : 0;
 }
 
@@ -73,7 +74,10 @@ std::vector<Message> all_messages() {
             Watch{SealedNews::none},
             Watch{SealedNews::buffers},
             Sealed{7, "prices", 1000, 2},
-            Refused{RefusalReason::name_taken, "there is one"}};
+            Refused{RefusalReason::name_taken, "there is one"},
+            Show{7},
+            Shown{9},
+            Unmapped{7, "no memory"}};
 }
 
 TEST(StoreMessagesTest, eachComesAsItWasSent) {
@@ -101,10 +105,10 @@ TEST(StoreMessagesTest, noneIsShorterOrLonger) {
 TEST(StoreMessagesTest, ofAnotherProgramOrVersion) {
     Bytes const hello = encode(1, Hello{"a"});
     expect_refused(with(Hello{"a"}, 0, std::uint32_t{0x4e4c5243}), "magic");
-    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{3}), 0), VersionError,
-                          "version 3");
+    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{4}), 0), VersionError,
+                          "version 4");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{0}), "kind");
-    expect_refused(with(Hello{"a"}, 6, std::uint16_t{16}), "kind");
+    expect_refused(with(Hello{"a"}, 6, std::uint16_t{19}), "kind");
     expect_refused(hello, "descriptors: 1", 1);
 }
 
@@ -118,6 +122,11 @@ TEST(StoreMessagesTest, membersThatCannotBe) {
     expect_refused(with(Seal{1}, head, std::uint64_t{0}), "buffer");
     expect_refused(with(Forget{1}, head, std::uint64_t{0}), "memory");
     expect_refused(with(Watch{}, head, std::uint8_t{3}), "news");
+    expect_refused(with(Show{1}, head, std::uint64_t{0}), "buffer");
+    expect_refused(with(Shown{1}, head, std::uint64_t{0}), "memory", 1);
+    expect_refused(with(Unmapped{1, "a"}, head, std::uint64_t{0}), "buffer");
+    expect_refused(with(Unmapped{1, "a"}, head + 8, '\n'), "control character");
+    expect_refused(encode(1, Shown{9}), "descriptors: 0 came with it, not 1");
     Lent lent = a_lent();
     lent.memory_bytes = 999;
     CARILLON_EXPECT_ERROR(encode(1, lent), UsageError, "the memory has fewer");

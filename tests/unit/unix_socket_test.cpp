@@ -167,11 +167,28 @@ TEST(UnixSocketTest, moreDescriptorsThanAreExpectedAreAnErrorAndDoNotLeak) {
         CARILLON_EXPECT_ERROR(pair.there.receive("receive"), ProtocolError,
                               "more descriptors than the 8 expected");
     }
-    ASSERT_GT(send_raw(pair.here, 1, 3), 0);
-    CARILLON_EXPECT_ERROR(pair.there.receive("receive", 2), ProtocolError, "than the 2 expected");
+    for (std::size_t expected = 1; expected <= most_socket_descriptors; ++expected) {
+        ASSERT_GT(send_raw(pair.here, 1, expected + 1), 0);
+        CARILLON_EXPECT_ERROR(pair.there.receive("receive", expected), ProtocolError,
+                              "than the " + std::to_string(expected) + " expected");
+    }
     ASSERT_GT(send_raw(pair.here, 1, 1), 0);
     CARILLON_EXPECT_ERROR(pair.there.receive("receive", 0), ProtocolError, "than the 0 expected");
     EXPECT_EQ(Held::now(), before);
+}
+
+TEST(UnixSocketTest, asManyDescriptorsAsAreExpectedCome) {
+    Pair const pair;
+    for (std::size_t expected = 1; expected <= most_socket_descriptors; ++expected) {
+        for (std::size_t sent = 0; sent <= expected; ++sent) {
+            ASSERT_GT(send_raw(pair.here, 1, sent), 0);
+            Received received = pair.there.receive("receive", expected);
+            auto const* const message = std::get_if<SocketMessage>(&received);
+            ASSERT_NE(message, nullptr);
+            EXPECT_EQ(message->descriptors.size(), sent);
+            EXPECT_FALSE(message->descriptors_lost);
+        }
+    }
 }
 
 TEST(UnixSocketTest, descriptorsThatThisProcessMayNotOpenAreLostAndToldOf) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -225,6 +226,67 @@ void owner_and_client() {
     require(end.try_pop(found) && found == 4, "a wrong message from another process");
 }
 
+// Room for two buffers exactly.
+constexpr std::size_t half_a_store = 65536;
+
+template <class Store>
+void put_and_get(Store const& store) {
+    MutableBuffer made = store.create("a buffer whose name is no short string", half_a_store);
+    made.write(std::vector(half_a_store, std::byte{7}));
+    Buffer const sealed = made.seal();
+    Buffer const got = store.get(sealed.name());
+    require(HostMirror(got).data().back() == std::byte{7}, "another content");
+    MutableBuffer const other = store.create("another whose name is no short string", 1);
+    require(store.list().size() == 2, "another number of buffers");
+    store.remove(sealed.id());
+}
+
+// Whatever has failed it has nothing left of it, and room for as much as before.
+void require_empty(BufferStore const& store) {
+    for (BufferInfo const& each : store.list()) store.remove(each.id);
+    MutableBuffer const first = store.create("a buffer whose name is no short string", 1);
+    MutableBuffer const second = store.create("", half_a_store);
+    for (BufferInfo const& each : store.list()) require(each.holders == 1, "a hold is left");
+    bool full = false;
+    try {
+        (void)store.create("", 1);
+    } catch (RefusedError const&) {
+        full = true;
+    }
+    require(full, "more room than there is");
+}
+
+void own_store() {
+    BufferStore const store(emulated(), {.bytes = 2 * half_a_store});
+    std::exception_ptr failed;
+    try {
+        put_and_get(store);
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    require_empty(store);
+    if (failed) std::rethrow_exception(failed);
+}
+
+// One that waits for sealed buffers may lose its connection, and the store none of its own.
+void store_and_client() {
+    OwnFolder const folder;
+    auto const path = std::filesystem::path(folder.path()) / "store.sock";
+    BufferStore const store(emulated(), {.bytes = 2 * half_a_store});
+    std::exception_ptr failed;
+    try {
+        StoreServer const server = store.serve(path, {.log = [](std::string const&) {}});
+        StoreConnection const client(path, {.timeout = 2s});
+        SealedBuffers waits = client.sealed_buffers();
+        put_and_get(client);
+        require(waits.next(2s).has_value() || waits.missed() != 0, "no sealed buffer has come");
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    require_empty(store);
+    if (failed) std::rethrow_exception(failed);
+}
+
 class EmulatedFailureTest : public testing::TestWithParam<Scenario> {};
 
 TEST_P(EmulatedFailureTest, eachIsATypedErrorThatLeavesNothingBehind) {
@@ -249,6 +311,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"launch", &echo, all}, Scenario{"reader", &reader, all},
                     Scenario{"writer", &writer, all}, Scenario{"shared", &shared_memory, all},
                     Scenario{"processes", &owner_and_client, but_system_calls, 7},
+                    Scenario{"store", &own_store, all},
+                    Scenario{"stores", &store_and_client, but_system_calls},
                     Scenario{"tune", &tuning, all, 193},
                     Scenario{"profile", &profile_file, but_allocations}),
     [](auto const& of) { return std::string(of.param.name); });

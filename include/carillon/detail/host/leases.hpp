@@ -12,6 +12,7 @@
 #include "carillon/counters.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/counter_watch.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/read_counters.hpp"
@@ -80,6 +81,9 @@ class Leases {
     [[nodiscard]] unsigned count() const;
     // What the client that has a place counts, nothing where nobody has it; and those before it.
     [[nodiscard]] LeasedCounters counters(unsigned place) const;
+    // Looks at them once more: what is wrong with them that no client of the library's writes, for
+    // people; nullptr: nothing (counter_watch.hpp).
+    [[nodiscard]] char const* look_at_counters(unsigned place);
 
    private:
     // `blocks`: how many serve each place, or there is a place for each.
@@ -97,6 +101,7 @@ class Leases {
         Region* region = nullptr;  // that a block may be at
         bool drained = false;
         ChannelCounters gone{};
+        CounterWatch watch{};
     };
 
     [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;

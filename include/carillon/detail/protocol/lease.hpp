@@ -165,6 +165,7 @@ class LeaseWriter {
     [[nodiscard]] static std::uint64_t to_word(std::byte const* address) {
         return reinterpret_cast<std::uint64_t>(address);
     }
+    // It leaves at once (T1, H2).
     void tell(std::uint64_t number) {
         number_ = number;
         far_.store_word(&line_->number, number);

@@ -53,7 +53,8 @@ struct PoolSweeps {
 };
 
 // A block's end of all places, for one thread.
-template <class Request, class Reply, ClaimAccess Near, FarAccess Far, PoolSweeps sweeps = PoolSweeps{}>
+template <class Request, class Reply, ClaimAccess Near, FarAccess Far,
+          PoolSweeps sweeps = PoolSweeps{}>
 class PoolPlaces {
    public:
     using Taken = PoolRequest<Request>;
@@ -169,6 +170,7 @@ class PoolPlaces {
     CARILLON_HD void add(unsigned place, Lease const& lease) {
         ChannelView const view = lease.place().channel(0);
         Channel channel{0, nullptr, lease.taken(), view.requests, view.replies, place};
+        // Behind the number, as the place (T2): what others have taken of it by now, or less.
         move(channel, near_.load_word(channel.taken) + 1);
         // In the order of places, so that all blocks agree whose home is where.
         std::uint32_t at = served_++;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores that are not what a client takes them for: of another version, silent, or with memory that
+// is not what they say. P: the store, in this process, of which there is no more than its socket;
+// C: a client, here too.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/false_owner.hpp"
+#include "ipc/process.hpp"
+#include "os/shared_memory.hpp"
+#include "store/messages.hpp"
+#include "support/expect_error.hpp"
+#include "support/held.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace messages = detail::store;
+
+constexpr std::size_t memory_bytes = 65536;
+
+// The next message of a client; its end is a Done with the id 0.
+messages::Decoded asked_by(detail::UnixSocket const& client) {
+    messages::Decoded decoded;
+    decoded.message = messages::Done{};
+    EXPECT_TRUE(eventually([&] {
+        auto const received = client.receive("test", 0);
+        auto const* message = std::get_if<detail::SocketMessage>(&received);
+        if (message != nullptr) decoded = messages::decode(message->bytes, 0);
+        return !std::holds_alternative<detail::NothingThere>(received);
+    }));
+    return decoded;
+}
+
+void tell(detail::UnixSocket const& client, std::uint32_t id, messages::Message const& message,
+          std::vector<int> const& descriptors = {}) {
+    EXPECT_TRUE(client.send("test", messages::encode(id, message), descriptors));
+}
+
+messages::Lent a_lent(bool sealed) {
+    messages::Lent lent;
+    lent.buffer = 7;
+    lent.bytes = 100;
+    lent.sealed = sealed;
+    lent.source = MemorySource::host;
+    lent.memory = 9;
+    lent.memory_bytes = memory_bytes;
+    lent.descriptor = true;
+    return lent;
+}
+
+class FalseStoreTest : public testing::Test {
+   protected:
+    using Answers = std::function<void(detail::UnixSocket const&, messages::Decoded const&)>;
+
+    // Says welcome, and leaves each question to `answer`, until the client goes.
+    [[nodiscard]] FalseOwner store(Answers answer) const {
+        return FalseOwner(path(), [answer = std::move(answer)](detail::UnixSocket const& client) {
+            tell(client, asked_by(client).id, messages::Welcome{1, 1, "store"});
+            for (;;) {
+                auto const asked = asked_by(client);
+                if (std::holds_alternative<messages::Done>(asked.message)) return;
+                if (asked.id != 0) answer(client, asked);
+            }
+        });
+    }
+    // Lends that, with these descriptors, to whoever asks for anything.
+    [[nodiscard]] FalseOwner lends(messages::Lent const& lent, std::vector<int> descriptors) const {
+        return store([lent, descriptors = std::move(descriptors)](auto& client, auto& asked) {
+            tell(client, asked.id, lent, descriptors);
+        });
+    }
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] StoreConnection connect() const {
+        return StoreConnection(path(), {.timeout = patience});
+    }
+
+   private:
+    SocketPath path_;
+};
+
+TEST_F(FalseStoreTest, ofAnotherVersionRefuses) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        (void)asked_by(client);
+        messages::Refused const refused{RefusalReason::version, "whatever that means there"};
+        EXPECT_TRUE(client.send(
+            "test", of_next_version<messages::store_version>(messages::encode(0, refused))));
+    });
+    CARILLON_EXPECT_ERROR(connect(), RefusedError, "StoreConnection: refused (version): the other");
+}
+
+TEST_F(FalseStoreTest, oneThatSaysNothingIsATimeout) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        (void)asked_by(client);
+        (void)asked_by(client);  // which is C's end
+    });
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = 30ms}), TimeoutError, "not answered");
+}
+
+TEST_F(FalseStoreTest, memoryThatIsNoneOrOfAnotherSize) {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    FileDescriptor const reads(pipe[0]);
+    FileDescriptor const writes(pipe[1]);
+    FileDescriptor const small = detail::new_sealable_memory(memory_bytes / 2);
+    for (auto const* each : {&reads, &small}) {
+        FalseOwner const owner = lends(a_lent(false), {each->get()});
+        StoreConnection const client = connect();
+        Held const before = Held::now();
+        CARILLON_EXPECT_ERROR((void)client.create("a", 100), UsageError, "StoreConnection::create");
+        EXPECT_EQ(Held::now(), before);
+    }
+}
+
+TEST_F(FalseStoreTest, sealedBufferThatOthersMayWrite) {
+    FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
+    FalseOwner const owner = lends(a_lent(true), {memory.get()});
+    StoreConnection const client = connect();
+    CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "memory that others may write");
+    ASSERT_TRUE(detail::seal_against_writing(memory));
+    EXPECT_EQ(client.get("a").size(), 100U);
+    CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError, "a new buffer is sealed");
+}
+
+TEST_F(FalseStoreTest, descriptorsTooManyOrTooFew) {
+    FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
+    {
+        FalseOwner const owner = lends(a_lent(false), {memory.get(), memory.get()});
+        StoreConnection const client = connect();
+        Held const before = Held::now();
+        CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError, "than the 1 expected");
+        EXPECT_EQ(Held::now(), before);
+    }
+    FalseOwner const owner = lends(a_lent(false), {});
+    CARILLON_EXPECT_ERROR((void)connect().create("a", 100), ProtocolError, "descriptors: 0 came");
+}
+
+// C asks to be shown it.
+TEST_F(FalseStoreTest, memoryThatIsNeverShown) {
+    messages::Lent lent = a_lent(true);
+    lent.descriptor = false;
+    FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
+    auto const with = [&](messages::Message const& shown, std::vector<int> const& descriptors) {
+        return store([=](auto& client, auto& asked) {
+            bool const show = std::holds_alternative<messages::Show>(asked.message);
+            tell(client, asked.id, show ? shown : lent, show ? descriptors : std::vector<int>());
+        });
+    };
+    {
+        FalseOwner const owner = with(messages::Refused{RefusalReason::other, "no"}, {});
+        CARILLON_EXPECT_ERROR((void)connect().get("a"), RefusedError, "no");
+    }
+    {
+        FalseOwner const owner = with(messages::Done{}, {});
+        CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "something else");
+    }
+    FalseOwner const owner = with(messages::Shown{8}, {memory.get()});
+    CARILLON_EXPECT_ERROR((void)connect().get("a"), ProtocolError, "another memory");
+}
+
+TEST_F(FalseStoreTest, answersToWhatWasNotAsked) {
+    FalseOwner const owner =
+        store([](auto& client, auto& asked) { tell(client, asked.id, messages::Done{}); });
+    StoreConnection const client = connect();
+    CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "something else than was asked");
+    CARILLON_EXPECT_ERROR((void)client.list(), ProtocolError, "something else than was asked");
+}
+
+TEST_F(FalseStoreTest, listThatGoesBack) {
+    FalseOwner const owner = store([](auto& client, auto& asked) {
+        messages::Listed listed;
+        listed.buffer = 3;
+        listed.bytes = 1;
+        tell(client, asked.id, listed);
+    });
+    CARILLON_EXPECT_ERROR((void)connect().list(), ProtocolError, "goes back");
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store that reads nothing for a while, and then goes on: what crosses on the way meanwhile. P:
+// the store, in a process of its own. C: its clients, here.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "device/device_fixture.hpp"
+#include "ipc/buffers.hpp"
+#include "ipc/process.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+class StoppedStoreTest : public DeviceTest {
+   protected:
+    // It has a store, of whose buffers a connection may hold so many.
+    void start(unsigned holds = 100) {
+        std::vector<std::string> const arguments{
+            "store-own", path_.get(), std::to_string(256 << 20), std::to_string(holds), GetParam()};
+        owner_.emplace(arguments);
+        ASSERT_EQ(owner_->line(), "serving");
+    }
+    [[nodiscard]] StoreConnection connect(StoreConnectOptions options = {}) const {
+        if (options.timeout == StoreConnectOptions().timeout) options.timeout = patience;
+        options.device = device();
+        return StoreConnection(path_.get(), options);
+    }
+    void stop() const {
+        ::kill(owner_->pid(), SIGSTOP);
+        ::siginfo_t stopped{};
+        ASSERT_EQ(::waitid(P_PID, static_cast<::id_t>(owner_->pid()), &stopped, WSTOPPED), 0);
+    }
+    void go_on() const { ::kill(owner_->pid(), SIGCONT); }
+    // Whether buffers have memory that others had before them.
+    [[nodiscard]] bool shows_memory_once() const {
+        return device().info().memory_source == MemorySource::vulkan;
+    }
+
+   private:
+    SocketPath path_;
+    std::optional<Process> owner_;
+};
+CARILLON_ON_EVERY_DEVICE(StoppedStoreTest);
+
+// 1. C holds as many as it may. 2. P stops, and C lets go of more than its socket can say. 3. P
+// goes on, and others come, though C asks for nothing.
+TEST_P(StoppedStoreTest, hearsOfAllThatWasLetGoMeanwhile) {
+    if (shows_memory_once()) GTEST_SKIP() << "so many memories of a driver's take long";
+    constexpr unsigned holds = 700;
+    constexpr unsigned more = 500;
+    start(holds);
+    StoreConnection const maker = connect();
+    SealedBuffers there = maker.sealed_buffers();
+    std::vector<Buffer> held;
+    for (unsigned i = 0; i < holds; ++i) {
+        std::uint64_t const id = put(maker, std::byte{1}, 1);
+        auto next = there.next(patience);
+        ASSERT_TRUE(next);
+        held.push_back(std::move(*next));
+        maker.remove(id);
+    }
+    stop();
+    held.clear();
+    go_on();
+    for (unsigned i = 0; i < more; ++i) (void)put(maker, std::byte{2}, 1);
+    unsigned came = 0;
+    EXPECT_TRUE(eventually([&] {
+        ::pollfd readable{there.descriptor(), POLLIN, 0};
+        EXPECT_EQ(::poll(&readable, 1, 30'000), 1);
+        came += there.next() ? 1 : 0;
+        return came == more;
+    })) << came;
+    EXPECT_EQ(there.missed(), 0U);
+}
+
+// 1. P stops, and C gives up getting a buffer. 2. P goes on: C's second question crosses the answer
+// to the first, of which it keeps nothing.
+TEST_P(StoppedStoreTest, memoryOfAnAnswerThatWasGivenUpIsShownAgain) {
+    start();
+    std::uint64_t const id = put(connect(), std::byte{7});
+    StoreConnection const client = connect({.timeout = 100ms});
+    stop();
+    for (unsigned i = 0; i < 2; ++i) {
+        CARILLON_EXPECT_ERROR((void)client.get(id), TimeoutError, "not answered");
+    }
+    go_on();
+    std::optional<Buffer> got;
+    ASSERT_TRUE(eventually([&] {
+        try {
+            got = client.get(id);
+        } catch (TimeoutError const&) {  // this machine is busy
+        }
+        return got.has_value();
+    }));
+    EXPECT_EQ(last_byte(*got), std::byte{7});
+    got.reset();
+    EXPECT_EQ(last_byte(connect().get(id)), std::byte{7});
+}
+
+// C keeps one memory that no buffer has. 1. A maker has a buffer in memory that C keeps. 2. P
+// stops: the maker seals it, and C, which lets go of another, forgets the memory. 3. P goes on: it
+// reads the first before the second.
+TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) {
+    start();
+    StoreConnection const maker = connect();
+    SealedBuffers there = connect({.kept_bytes = some_bytes * 3 / 2}).sealed_buffers();
+    std::uint64_t const before = put(maker, std::byte{1});
+    std::optional<Buffer> first = there.next(patience);
+    ASSERT_TRUE(first);
+    maker.remove(before);
+    first.reset();
+    // In the memory of the first, once P has heard that nobody has it.
+    std::vector<MutableBuffer> made;
+    ASSERT_TRUE(eventually([&] {
+        made.push_back(maker.create("", some_bytes));
+        HostMirror const left(made.back(), {.write_back = false});
+        return !shows_memory_once() || left.data().back() == std::byte{1};
+    }));
+    MutableBuffer& second = made.back();
+    (void)put(maker, std::byte{3});
+    std::optional<Buffer> third = there.next(patience);
+    ASSERT_TRUE(third);
+    stop();
+    std::jthread const seals([&] {
+        second.write(std::vector(some_bytes, std::byte{2}));
+        (void)second.seal();
+    });
+    std::this_thread::sleep_for(50ms);  // until it has most likely asked
+    third.reset();
+    go_on();
+    auto const next = there.next(patience);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(last_byte(*next), std::byte{2});
+    EXPECT_EQ(there.missed(), 0U);
+}
+
+// 1. P stops, and C hears nothing of its seal(). 2. Nothing is written any more that may be sealed.
+// 3. P goes on, and seals it, or cannot since C writes it. 4. C finds out.
+TEST_P(StoppedStoreTest, bufferThatMayBeSealedIsNotWritten) {
+    start();
+    StoreConnection const other = connect();
+    StoreConnection const client = connect({.timeout = 100ms});
+    MutableBuffer made = client.create("late", some_bytes);
+    made.write(std::vector(some_bytes, std::byte{1}));
+    stop();
+    CARILLON_EXPECT_ERROR((void)made.seal(), TimeoutError, "not answered");
+    std::vector const more(some_bytes, std::byte{2});
+    if (shows_memory_once()) {
+        CARILLON_EXPECT_ERROR(made.write(more), UsageError, "MutableBuffer::write: the store may");
+        CARILLON_EXPECT_ERROR((void)made.mutable_data(), UsageError, "may have sealed");
+        CARILLON_EXPECT_ERROR((void)made.device_ptr(), UsageError, "may have sealed");
+        CARILLON_EXPECT_ERROR(HostMirror{made}, UsageError, "may have sealed");
+    } else {
+        made.write(more);
+    }
+    go_on();
+    std::optional<Buffer> got;
+    if (shows_memory_once()) {
+        ASSERT_TRUE(eventually([&] {
+            try {
+                got = other.get("late");
+            } catch (RefusedError const& error) {
+                EXPECT_EQ(error.reason(), RefusalReason::not_sealed);
+            }
+            return got.has_value();
+        }));
+        CARILLON_EXPECT_ERROR(made.write(more), UsageError, "may have sealed");
+        other.remove("late");  // that it has been does not matter to its maker
+    }
+    std::optional<Buffer> sealed;
+    ASSERT_TRUE(eventually([&] {
+        try {
+            sealed = made.seal();
+        } catch (TimeoutError const&) {  // this machine is busy
+        }
+        return sealed.has_value();
+    }));
+    auto const content = shows_memory_once() ? std::byte{1} : std::byte{2};
+    EXPECT_EQ(last_byte(got ? *got : other.get("late")), content);
+    EXPECT_EQ(last_byte(*sealed), content);
+}
+
+TEST_P(StoppedStoreTest, bufferWhoseSealIsRefusedIsWritten) {
+    start();
+    StoreConnection const client = connect();
+    MutableBuffer made = client.create("gone", some_bytes);
+    connect().remove("gone");
+    CARILLON_EXPECT_ERROR((void)made.seal(), RefusedError, "no buffer");
+    made.write(std::vector(some_bytes, std::byte{1}));
+    EXPECT_EQ(HostMirror(made).data().back(), std::byte{1});
+}
+
+}  // namespace
+}  // namespace carillon::test
