@@ -119,7 +119,8 @@ class SharedRing {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // What device_handle() gives, for one thread: try_pop(message), or try_push(message), which is
-    // false while there is no client.
+    // false while there is no client, and look(), for a kernel that pushes seldom: the next client
+    // waits until it has looked.
     using DeviceEnd = std::conditional_t<to_device, LeasedConsumer<T, DeviceNear, DeviceFar>,
                                          LeasedProducer<T, DeviceNear, DeviceFar>>;
 

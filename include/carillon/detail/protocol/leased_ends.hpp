@@ -145,12 +145,16 @@ class LeasedProducer {
     // As Producer::try_push; false, too, while there is no client: nobody has missed it.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
+        return look() && leased_.end().try_push(message, data);
+    }
+    // For a kernel that has nothing to push for a while: what a push looks at. Whether there is a
+    // client. While nobody looks, the memory of one that has gone is not the next one's.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool look() {
         if (!leased_.attend()) return false;
-        if (leased_.ending()) {
-            leased_.leave();
-            return false;
-        }
-        return leased_.end().try_push(message, data);
+        if (!leased_.ending()) return true;
+        leased_.leave();
+        return false;
     }
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
