@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/carillon.hpp"
@@ -123,6 +125,22 @@ TEST_P(ObjectsOnDeviceTest, oneClientAfterAnotherHasThem) {
     EXPECT_TRUE(kernel.wait(patience));
 }
 
+// Says how many buffers it has heard to be sealed, until there are three, or for a while.
+struct HearBody {
+    decltype(std::declval<BufferStore const&>().sealed_doorbell()) sealed;
+    std::uint64_t* heard;  // in host memory
+
+    CARILLON_HD void operator()(unsigned /*block*/) {
+        DeviceClock const clock;
+        std::uint64_t const end = clock.now_ns() + SharedObjectsBody::longest_ns;
+        for (std::uint64_t count = 0; count < 3 && clock.now_ns() < end;) {
+            clock.idle(1);
+            count += sealed.heard();
+            DeviceFar().store_word(heard, count);
+        }
+    }
+};
+
 // What a kernel writes into a buffer, another process's kernel and CPU find when it is sealed.
 struct FillBufferBody {
     std::uint64_t* words;
@@ -148,6 +166,20 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     HostMirror const mirror(reader.get("words"));
     auto const* const words = reinterpret_cast<std::uint64_t const*>(mirror.data().data());
     for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(words[i], 3 * i + 1);
+}
+
+TEST_P(ObjectsOnDeviceTest, kernelHearsThatBuffersAreSealed) {
+    BufferStore const store(device());
+    Memory const heard = device().allocate_host(sizeof(std::uint64_t));
+    auto* const word = static_cast<std::uint64_t*>(heard.host_ptr());
+    auto const kernel =
+        launch(device(), 1,
+               HearBody{store.sealed_doorbell(), static_cast<std::uint64_t*>(heard.device_ptr())});
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        (void)store.create("buffer " + std::to_string(i), 64).seal();
+        EXPECT_TRUE(eventually([&] { return HostCached().load_word(word) == i; }));
+    }
+    EXPECT_TRUE(kernel.wait(patience));
 }
 
 }  // namespace
