@@ -7,6 +7,7 @@ Usage: measure.py CARILLON_COMMAND [DEVICE] [--json FILE]. COMMIT: of the code, 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import functools
 import json
@@ -43,15 +44,32 @@ def median_ns(use: Callable[[], object], count: int) -> float:
     return statistics.median(took)
 
 
-def calls(client: carillon.Client) -> dict[str, float]:
-    """Single calls, in turns so that both meet the same machine."""
-    request = bytes(MESSAGE)
-    python, cpp = [], []
+SIX = [f"m{i}" for i in range(6)]  # members of 8 bytes
+RECORD = np.dtype([(name, "<f8") for name in SIX])
+Six = dataclasses.make_dataclass("Six", [(name, float) for name in SIX])
+
+
+def calls(raw: Any) -> dict[str, float]:
+    """Single calls by bytes, and by each other kind of message; in turns so that all meet the same
+    machine."""
+    numbers = tuple(float(i) for i in range(6))
+    kinds = {
+        "call": (MESSAGE, bytes(MESSAGE)),
+        "call_dtype": (RECORD, np.zeros(1, RECORD)[0]),
+        "call_tuple": (RECORD, numbers),
+        "call_dataclass": (Six, Six(*numbers)),
+    }
+    clients = {name: Client(raw, *[codec(of)] * 2) for name, (of, _) in kinds.items()}
+    took: dict[str, list[float]] = {"call_cpp": [], **{name: [] for name in kinds}}
     for _ in range(ROUNDS):
-        cpp.append(statistics.median(client._raw._time_calls(request, CALLS // ROUNDS)))
-        python.append(median_ns(lambda: client.call(request), CALLS // ROUNDS))
-    own, other = statistics.median(python), statistics.median(cpp)
-    return {"call_ns": own, "call_cpp_ns": other, "python.call_over_cpp_ns": own - other}
+        took["call_cpp"].append(statistics.median(raw._time_calls(bytes(MESSAGE), CALLS // ROUNDS)))
+        for name, (_, request) in kinds.items():
+            use = functools.partial(clients[name].call, request)
+            took[name].append(median_ns(use, CALLS // ROUNDS))
+    found = {f"{name}_ns": statistics.median(each) for name, each in took.items()}
+    return found | {
+        f"python.{name}_over_cpp_ns": found[f"{name}_ns"] - found["call_cpp_ns"] for name in kinds
+    }
 
 
 def copies(device: carillon.Device) -> dict[str, float]:
@@ -116,7 +134,7 @@ def measure(command: str, selector: str) -> dict[str, float]:
             try:
                 with carillon.connect(path, wait_for_owner=60.0) as connection:
                     client = connection.client(MESSAGE, MESSAGE)
-                found = calls(client)
+                found = calls(client._raw)
                 client = Client(client._raw, *[codec(f"V{MESSAGE}")] * 2)
                 found |= rows(client)
             finally:

@@ -72,12 +72,19 @@ class ArrayCodec:
             raise UsageError(f"message type: {dtype} holds objects of Python's")
         self.dtype = dtype
         self.size = dtype.itemsize
+        layout = _struct_format(dtype)
+        self._struct = None if layout is None else struct.Struct(layout)
 
     def _check(self, dtype: np.dtype[Any]) -> None:
         if dtype != self.dtype:
             raise UsageError(f"message: it is of dtype {dtype}, not {self.dtype}")
 
     def encode(self, value: Any) -> bytes:
+        if type(value) is tuple and self._struct is not None:
+            try:
+                return self._struct.pack(*value)
+            except (struct.error, OverflowError):
+                pass  # NumPy converts it, or says what is wrong
         if not isinstance(value, (np.ndarray, np.generic)):
             return np.array(value, self.dtype).tobytes()
         self._check(value.dtype)
@@ -100,6 +107,20 @@ class ArrayCodec:
 
     def decode_many(self, room: np.ndarray) -> np.ndarray:
         return room.view(self.dtype)
+
+
+def _struct_format(dtype: np.dtype[Any]) -> str | None:
+    """The layout of numbers side by side for `struct`, with padding spelt out; None of anything
+    else."""
+    text, end = "=", 0
+    for name in dtype.names or ():
+        member, offset = dtype.fields[name][:2]  # type: ignore[index]
+        code = _STRUCT_CODES.get(member.str[1:]) if member.isnative else None
+        if code is None or offset < end:
+            return None
+        text += f"{offset - end}x{code}"
+        end = offset + member.itemsize
+    return text + f"{dtype.itemsize - end}x" if dtype.names else None
 
 
 def _member(owner: type, name: str, hint: Any) -> str:
@@ -129,16 +150,8 @@ class DataclassCodec:
         self.owner = owner
         self.dtype = np.dtype(members, align=True)
         self.size = self.dtype.itemsize
-        self._struct = struct.Struct(self._format())
-
-    def _format(self) -> str:
-        """The layout for `struct`, with its padding spelt out."""
-        text, end = "=", 0
-        for name in self.names:
-            dtype, offset = self.dtype.fields[name][:2]  # type: ignore[index]
-            text += f"{offset - end}x{_STRUCT_CODES[dtype.str[1:]]}"
-            end = offset + dtype.itemsize
-        return text + f"{self.size - end}x"
+        # Of the members that there are each has a code.
+        self._struct = struct.Struct(_struct_format(self.dtype) or "")
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, self.owner):
