@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/machine/pause.hpp"
@@ -67,7 +66,7 @@ KernelOptions with_suiting_blocks(Device const& device, KernelOptions options) {
 KernelOptions options_of_pool(Device const& device, Pool const& pool, KernelOptions options) {
     if (options.blocks) return options;
     std::uint32_t const stripes = pool.stripe == 0 ? 1 : options.capacity / pool.stripe;
-    options = with_suiting_blocks(device, std::move(options));
+    options = with_suiting_blocks(device, options);
     options.blocks = std::max(1U, std::min(blocks_of(options), stripes));
     return options;
 }

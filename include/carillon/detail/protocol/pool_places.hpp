@@ -61,9 +61,7 @@ class PoolPlaces {
 
     CARILLON_HD PoolPlaces(LeaseTable const& leases, unsigned places, unsigned block,
                            Near near = Near(), Far far = Far())
-        : leases_(leases), places_(places), block_(block), near_(near), far_(far) {
-        for (unsigned i = 0; i < most_pool_places; ++i) seen_[i] = 0;
-    }
+        : leases_(leases), places_(places), block_(block), near_(near), far_(far) {}
 
     // Takes a request of a client that has one; or returns false at once where it found none. It
     // looks at each that is at home once, and begins behind the one that it served last; before
@@ -207,8 +205,8 @@ class PoolPlaces {
     std::uint32_t home_ = 0;        // and whose turn it is
     std::uint32_t stranger_ = 0;    // that was looked at last
     std::uint64_t news_ = 0;
-    std::uint64_t seen_[most_pool_places];  // each place's last number
-    Channel channels_[most_pool_places];    // those that are lent
+    std::uint64_t seen_[most_pool_places] = {};  // each place's last number
+    Channel channels_[most_pool_places];         // those that are lent
 };
 
 }  // namespace carillon
