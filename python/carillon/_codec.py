@@ -9,8 +9,10 @@ out as a C struct of the same members.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import struct
 import typing
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -80,6 +82,8 @@ class ArrayCodec:
             raise UsageError(f"message: it is of dtype {dtype}, not {self.dtype}")
 
     def encode(self, value: Any) -> bytes:
+        if type(value) is np.void and value.dtype is self.dtype:
+            return value.tobytes()  # what most have, and the fewest looks
         if type(value) is tuple and self._struct is not None:
             try:
                 return self._struct.pack(*value)
@@ -152,6 +156,11 @@ class DataclassCodec:
         self.size = self.dtype.itemsize
         # Of the members that there are each has a code.
         self._struct = struct.Struct(_struct_format(self.dtype) or "")
+        self._members: Callable[[Any], tuple[Any, ...]] = (
+            operator.attrgetter(*self.names)
+            if len(self.names) > 1
+            else lambda value: tuple(getattr(value, name) for name in self.names)
+        )
 
     def encode(self, value: Any) -> bytes:
         if not isinstance(value, self.owner):
@@ -159,7 +168,7 @@ class DataclassCodec:
                 f"message: it is a {type(value).__name__}, not a {self.owner.__name__}"
             )
         try:
-            return self._struct.pack(*[getattr(value, name) for name in self.names])
+            return self._struct.pack(*self._members(value))
         except struct.error as error:
             raise UsageError(f"message: {self.owner.__name__}: {error}") from None
 
