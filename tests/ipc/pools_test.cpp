@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "carillon/bytes.hpp"
 #include "carillon/carillon.hpp"
 #include "device/device_fixture.hpp"
 #include "ipc/handlers.hpp"
@@ -178,6 +181,27 @@ TEST_P(PoolsTest, whatIsThereIsToldOfEachPlace) {
     EXPECT_EQ(places()[1].activity, BlockActivity::idle);
     EXPECT_EQ(owned.activity(1), BlockActivity::busy) << "of the one client that there is";
     EXPECT_TRUE(eventually([&] { return places()[2].beats.seen != 0; }));
+}
+
+// As C and Python are.
+TEST_P(PoolsTest, clientsByBytesAreClientsAsAny) {
+    auto const owned = kernel(2, 2);
+    Server const server = owned.serve(path());
+    Connection const owner(path(), {.timeout = patience});
+    BytesClient client(owner, {sizeof(Ask), "carillon::test::Ask"}, {sizeof(Told)});
+    for (std::uint64_t round = 0; round < 50; ++round) {
+        std::vector<Ticket> tickets;
+        Ask ask{round};
+        while (auto const ticket = client.try_submit(std::as_bytes(std::span(&ask, 1)))) {
+            tickets.push_back(*ticket);
+            ++ask.value;
+        }
+        for (std::size_t i = tickets.size(); i-- > 0;) {
+            Told told{};
+            client.wait(tickets[i], std::as_writable_bytes(std::span(&told, 1)), patience);
+            EXPECT_EQ(told.twice, 2 * (round + i));
+        }
+    }
 }
 
 TEST_P(PoolsTest, blocksAreChosenWhereNoneAreSaid) {
