@@ -71,6 +71,24 @@ class HostileTo : public testing::Test {
         EXPECT_EQ(second.call({9}, patience).twice, 18U);
     }
 
+    // In every word of a client's memory, while another calls.
+    void expect_garbage_harms_nobody(unsigned seed) {
+        {
+            auto const session = connect();
+            detail::LeasedChannel const channel = attach(*session);
+            std::mt19937_64 random(seed);
+            expect_others_unharmed([&](unsigned /*round*/) {
+                for (std::span<std::byte> const bytes : writable(channel)) {
+                    std::size_t const words = bytes.size() / sizeof(std::uint64_t);
+                    std::uint64_t const word = random();
+                    std::memcpy(bytes.data() + random() % words * sizeof(word), &word,
+                                sizeof(word));
+                }
+            });
+        }
+        expect_served_next(0);
+    }
+
     static constexpr unsigned rounds = 2000;
 
    private:
@@ -89,21 +107,7 @@ class HostileTo : public testing::Test {
 using HostileTest = HostileTo<SharedChannels>;
 using HostilePoolTest = HostileTo<SharedPool>;
 
-TEST_F(HostileTest, garbageInEveryWordOfItsMemory) {
-    {
-        auto const session = connect();
-        detail::LeasedChannel const channel = attach(*session);
-        std::mt19937_64 random(1);
-        expect_others_unharmed([&](unsigned /*round*/) {
-            for (std::span<std::byte> const bytes : writable(channel)) {
-                std::size_t const words = bytes.size() / sizeof(std::uint64_t);
-                std::uint64_t const word = random();
-                std::memcpy(bytes.data() + random() % words * sizeof(word), &word, sizeof(word));
-            }
-        });
-    }
-    expect_served_next(0);
-}
+TEST_F(HostileTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_nobody(1); }
 
 TEST_F(HostileTest, creditsThatRunBackwardsOrFarAhead) {
     {
@@ -134,21 +138,7 @@ TEST_F(HostileTest, tagsOfRequestsThatWereNeverSent) {
     expect_served_next(0);
 }
 
-TEST_F(HostilePoolTest, garbageInEveryWordOfItsMemory) {
-    {
-        auto const session = connect();
-        detail::LeasedChannel const channel = attach(*session);
-        std::mt19937_64 random(2);
-        expect_others_unharmed([&](unsigned /*round*/) {
-            for (std::span<std::byte> const bytes : writable(channel)) {
-                std::size_t const words = bytes.size() / sizeof(std::uint64_t);
-                std::uint64_t const word = random();
-                std::memcpy(bytes.data() + random() % words * sizeof(word), &word, sizeof(word));
-            }
-        });
-    }
-    expect_served_next(0);
-}
+TEST_F(HostilePoolTest, garbageInEveryWordOfItsMemory) { expect_garbage_harms_nobody(2); }
 
 // As fast as it can, without a look at any reply.
 TEST_F(HostilePoolTest, requestsWithoutAPauseOrARoomForTheirReplies) {
