@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 import carillon
+
+# A shell's job in the background, and all that it starts, ignores Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
