@@ -118,8 +118,9 @@ class PushMeasure final : public RateMeasure {
     static void find_slots(RingView const& view, std::uint64_t sent, std::vector<Line*>& slots) {
         ToldPages pages(view.pages);
         for (std::size_t i = 0; i < group; ++i) {
+            slots[i] = pages.slot(view, sent + i + 1);
             auto const told = [&] {
-                slots[i] = pages.look(HostCached(), view, sent + i + 1);
+                if (!pages.known()) slots[i] = pages.look(HostCached(), view, sent + i + 1);
                 return pages.known();
             };
             if (!HostWait(HostWait::Style::yield).until(told, std::chrono::seconds(5))) {
