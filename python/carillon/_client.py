@@ -39,7 +39,7 @@ class Client:
 
         Raises TimeoutError, whose `sent` says whether the request was sent: it may be served still.
         """
-        return self._reply.decode(self._raw.call(self._request.encode(request), timeout))
+        return self._raw.call_as(self._request, self._reply, request, timeout)
 
     def call_many(self, requests: Any, timeout: float = 1.0) -> Any:
         """Sends many requests, as room comes, and returns their replies in the same order.

@@ -4,100 +4,59 @@
 A message type is a NumPy dtype (or what numpy.dtype takes), a dataclass of scalars, or a number of
 bytes. It has 1 to 1024 bytes (a mailbox's value to 4096, what goes beside a chunk to 40) and is laid
 out as a C struct of the same members.
+
+A codec has MessageCodec's encode() and decode() of one message, which call _to_bytes() and
+_from_bytes() for what only Python can do, and for many messages one behind the other:
+encode_many(values), a buffer of them; room(count), a writable one; decode_many(room), the values in
+that. All raise UsageError for values of another type.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import operator
 import struct
 import typing
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from ._carillon import BytesMessages, DataclassMessages, RecordMessages
 from .errors import UsageError
 
 _SCALARS: dict[object, str] = {int: "<i8", float: "<f8", bool: "?"}
 
 
-class Codec(Protocol):
-    """Turns values of one message type into bytes and back."""
-
-    size: int
-    """Bytes of a message."""
-
-    def encode(self, value: Any) -> bytes:
-        """The bytes of one message. Raises UsageError for a value of another type."""
-
-    def decode(self, data: bytes) -> Any:
-        """The value of one message."""
-
-    def encode_many(self, values: Any) -> Any:
-        """A buffer of several messages, one behind the other. Raises UsageError."""
-
-    def room(self, count: int) -> Any:
-        """A writable buffer for `count` messages."""
-
-    def decode_many(self, room: Any) -> Any:
-        """The values in what room() gave."""
-
-
-class BytesCodec:
+class BytesCodec(BytesMessages):
     """Messages that stay bytes."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def encode(self, value: Any) -> bytes:
-        return value if isinstance(value, bytes) else bytes(memoryview(value).cast("B"))
-
-    def decode(self, data: bytes) -> bytes:
-        return data
 
     def encode_many(self, values: Any) -> Any:
         return values
 
-    def room(self, count: int) -> bytearray:
+    def room(self, count: int) -> Any:
         return bytearray(count * self.size)
 
-    def decode_many(self, room: bytearray) -> bytes:
+    def decode_many(self, room: Any) -> bytes:
         return bytes(room)
 
 
-class ArrayCodec:
+class ArrayCodec(RecordMessages):
     """Messages of a NumPy dtype: scalars of it, or tuples and numbers that make one."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        if dtype.hasobject:
-            raise UsageError(f"message type: {dtype} holds objects of Python's")
+        super().__init__(dtype, _native(_members(dtype)))
         self.dtype = dtype
-        self.size = dtype.itemsize
-        layout = _struct_format(dtype)
-        self._struct = None if layout is None else struct.Struct(layout)
 
     def _check(self, dtype: np.dtype[Any]) -> None:
         if dtype != self.dtype:
             raise UsageError(f"message: it is of dtype {dtype}, not {self.dtype}")
 
-    def encode(self, value: Any) -> bytes:
-        if type(value) is np.void and value.dtype is self.dtype:
-            return value.tobytes()  # what most have, and the fewest looks
-        if type(value) is tuple and self._struct is not None:
-            try:
-                return self._struct.pack(*value)
-            except (struct.error, OverflowError):
-                pass  # NumPy converts it, or says what is wrong
+    def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, (np.ndarray, np.generic)):
             return np.array(value, self.dtype).tobytes()
         self._check(value.dtype)
         return value.tobytes()
 
-    def decode(self, data: bytes) -> Any:
-        return np.frombuffer(data, self.dtype)[0]
-
-    def encode_many(self, values: Any) -> np.ndarray:
+    def encode_many(self, values: Any) -> Any:
         array = (
             np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, self.dtype)
         )
@@ -106,25 +65,42 @@ class ArrayCodec:
             raise UsageError(f"messages: an array of {array.ndim} dimensions, not of one")
         return np.ascontiguousarray(array).view(np.uint8) if len(array) else np.empty(0, np.uint8)
 
-    def room(self, count: int) -> np.ndarray:
+    def room(self, count: int) -> Any:
         return np.empty(count * self.size, np.uint8)
 
-    def decode_many(self, room: np.ndarray) -> np.ndarray:
+    def decode_many(self, room: Any) -> Any:
         return room.view(self.dtype)
 
 
-def _struct_format(dtype: np.dtype[Any]) -> str | None:
-    """The layout of numbers side by side for `struct`, with padding spelt out; None of anything
-    else."""
-    text, end = "=", 0
-    for name in dtype.names or ():
+def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
+    """Where its numbers are, and what `struct` calls their types; nothing where it has others, or
+    members that share bytes."""
+    if dtype.names is None:
+        code = _STRUCT_CODES.get(dtype.str[1:]) if dtype.isnative else None
+        return [] if code is None else [(0, code)]
+    found, end = [], 0
+    for name in dtype.names:
         member, offset = dtype.fields[name][:2]  # type: ignore[index]
         code = _STRUCT_CODES.get(member.str[1:]) if member.isnative else None
         if code is None or offset < end:
-            return None
-        text += f"{offset - end}x{code}"
+            return []
+        found.append((offset, code))
         end = offset + member.itemsize
-    return text + f"{dtype.itemsize - end}x" if dtype.names else None
+    return found
+
+
+def _native(members: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The same where the extension knows all their types: it has no floats of two bytes."""
+    return [] if any(code == "e" for _, code in members) else members
+
+
+def _struct_of(dtype: np.dtype[Any]) -> struct.Struct:
+    """The same layout, of a dtype whose members are numbers, for `struct`, with padding spelt out."""
+    text, end = "=", 0
+    for offset, code in _members(dtype):
+        text += f"{offset - end}x{code}"
+        end = offset + struct.calcsize(f"={code}")
+    return struct.Struct(text + f"{dtype.itemsize - end}x")
 
 
 def _member(owner: type, name: str, hint: Any) -> str:
@@ -144,7 +120,7 @@ def _member(owner: type, name: str, hint: Any) -> str:
     return str(dtype.str)
 
 
-class DataclassCodec:
+class DataclassCodec(DataclassMessages):
     """Messages that are instances of a dataclass."""
 
     def __init__(self, owner: type) -> None:
@@ -153,35 +129,29 @@ class DataclassCodec:
         members = [(name, _member(owner, name, hints[name])) for name in self.names]
         self.owner = owner
         self.dtype = np.dtype(members, align=True)
-        self.size = self.dtype.itemsize
-        # Of the members that there are each has a code.
-        self._struct = struct.Struct(_struct_format(self.dtype) or "")
-        self._members: Callable[[Any], tuple[Any, ...]] = (
-            operator.attrgetter(*self.names)
-            if len(self.names) > 1
-            else lambda value: tuple(getattr(value, name) for name in self.names)
-        )
+        self._struct = _struct_of(self.dtype)
+        super().__init__(self.dtype.itemsize, owner, self.names, _native(_members(self.dtype)))
 
-    def encode(self, value: Any) -> bytes:
+    def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, self.owner):
             raise UsageError(
                 f"message: it is a {type(value).__name__}, not a {self.owner.__name__}"
             )
         try:
-            return self._struct.pack(*self._members(value))
+            return self._struct.pack(*[getattr(value, name) for name in self.names])
         except struct.error as error:
             raise UsageError(f"message: {self.owner.__name__}: {error}") from None
 
-    def decode(self, data: bytes) -> Any:
+    def _from_bytes(self, data: bytes) -> Any:
         return self.owner(*self._struct.unpack(data))
 
-    def encode_many(self, values: Any) -> bytes:
+    def encode_many(self, values: Any) -> Any:
         return b"".join([self.encode(value) for value in values])
 
-    def room(self, count: int) -> bytearray:
+    def room(self, count: int) -> Any:
         return bytearray(count * self.size)
 
-    def decode_many(self, room: bytearray) -> list[Any]:
+    def decode_many(self, room: Any) -> list[Any]:
         return [self.owner(*members) for members in self._struct.iter_unpack(room)]
 
 
@@ -201,8 +171,14 @@ _STRUCT_CODES = {
 }
 
 
+Codec = BytesCodec | ArrayCodec | DataclassCodec
+
+
 def codec(message: Any, most: int = 1024) -> Codec:
-    """The codec of a message type of at most `most` bytes. Raises UsageError for what is none."""
+    """The codec of a message type. Raises UsageError for what is none.
+
+    A number of bytes is at most `most`; whoever takes the others' messages says how long they may be.
+    """
     if isinstance(message, int) and not isinstance(message, bool):
         if not 1 <= message <= most:
             raise UsageError(f"message type: a message has 1 to {most} bytes, not {message}")
@@ -210,8 +186,13 @@ def codec(message: Any, most: int = 1024) -> Codec:
     if isinstance(message, type) and dataclasses.is_dataclass(message):
         return DataclassCodec(message)
     try:
-        return ArrayCodec(np.dtype(message))
+        dtype = np.dtype(message)
     except TypeError:
         raise UsageError(
             f"message type: {message!r} is neither a number of bytes nor a dtype nor a dataclass"
         ) from None
+    if dtype.hasobject:
+        raise UsageError(f"message type: {dtype} holds objects of Python's")
+    if dtype.subdtype is not None:
+        raise UsageError(f"message type: {dtype} is an array, which only a member may be")
+    return ArrayCodec(dtype)

@@ -90,7 +90,7 @@ def _definition(name: str, message: Codec) -> str:
     """What makes `name` a type of that layout in CUDA C++. Raises UsageError for what has none."""
     if isinstance(message, BytesCodec):
         return f"struct {name} {{ {_BYTES} byte[{message.size}]; }};\n"
-    dtype: np.dtype[Any] = message.dtype  # type: ignore[attr-defined]
+    dtype: np.dtype[Any] = message.dtype
     if dtype.names is None:
         return f"using {name} = {_scalar(dtype, name)};\n"
     return f"struct {name} {{ {_members(dtype, name)} }};\n"

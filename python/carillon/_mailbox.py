@@ -26,7 +26,7 @@ class MailboxDeviceEnd:
     def refresh(self) -> Any:
         """Of a mailbox to the device: the newest value, or None where it was read before."""
         room = bytearray(self._value.size)
-        return self._value.decode(bytes(room)) if self._raw.refresh(room) else None
+        return self._value.decode(room) if self._raw.refresh(room) else None
 
 
 class Mailbox:
@@ -70,7 +70,7 @@ class Mailbox:
     def refresh(self) -> Any:
         """The newest value, or None where it was read before. Raises OwnerGoneError."""
         room = bytearray(self._value.size)
-        return self._value.decode(bytes(room)) if self._raw.refresh(room) else None
+        return self._value.decode(room) if self._raw.refresh(room) else None
 
     def emulated_end(self) -> MailboxDeviceEnd:
         """The device's end: the one that sets once, one that reads each time.

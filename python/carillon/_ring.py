@@ -23,7 +23,7 @@ class RingDeviceEnd:
     def try_pop(self) -> Any:
         """Of a ring to the device: the next message, or None."""
         room = bytearray(self._message.size)
-        return self._message.decode(bytes(room)) if self._raw.try_pop(room) else None
+        return self._message.decode(room) if self._raw.try_pop(room) else None
 
 
 class Ring:
@@ -63,12 +63,12 @@ class Ring:
         """The next message. Raises TimeoutError."""
         room = bytearray(self._message.size)
         self._raw.pop(room, timeout)
-        return self._message.decode(bytes(room))
+        return self._message.decode(room)
 
     def try_pop(self) -> Any:
         """The next message, or None where none has arrived."""
         room = bytearray(self._message.size)
-        return self._message.decode(bytes(room)) if self._raw.try_pop(room) else None
+        return self._message.decode(room) if self._raw.try_pop(room) else None
 
     def try_pop_many(self, count: int) -> Any:
         """The next messages, as many as have arrived, up to `count`."""

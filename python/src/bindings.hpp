@@ -13,6 +13,7 @@ void bind_errors(nb::module_& module);
 void bind_device(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_dlpack(nb::module_& module);
+void bind_codec(nb::module_& module);
 void bind_client(nb::module_& module);
 void bind_kernel(nb::module_& module);
 void bind_ring(nb::module_& module);

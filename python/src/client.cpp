@@ -85,26 +85,35 @@ void ClientState::give_up(Ticket const& ticket) {
 nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     auto const bound = duration("Client::call", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    InCall const in(state_->busy(), "Client::call");
-    state_->drop_given_up();
-    if (bound > longest_part) return call_in_parts(from, bound);
     nb::bytes reply = new_bytes(client().reply_bytes());
-    {
-        OthersRun const others_run;
-        state_->client().call(from.bytes(), bytes_of(reply), bound);
-    }
+    ask(from.bytes(), bytes_of(reply), bound);
     return reply;
 }
 
-nb::bytes ClientEnd::call_in_parts(HeldBytes const& request, std::chrono::nanoseconds timeout) {
-    Deadline const deadline(timeout);
-    std::optional<Ticket> ticket;
-    nb::bytes reply = new_bytes(client().reply_bytes());
+nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handle request,
+                              double timeout) {
+    auto const bound = duration("Client::call", timeout);
+    Message asked;
+    asks.encode(request, asked);
+    std::array<std::byte, message_bytes> answered;
+    auto const reply = std::span<std::byte>(answered).first(client().reply_bytes());
+    ask(asked.bytes(), reply, bound);
+    return answers.decode(reply);
+}
+
+// The request goes at once where there is room: what waiting takes is done while it is served.
+void ClientEnd::ask(std::span<std::byte const> request, std::span<std::byte> reply,
+                    std::chrono::nanoseconds timeout) {
+    InCall const in(state_->busy(), "Client::call");
+    state_->drop_given_up();
     BytesClient& client = state_->client();
+    std::optional<Ticket> ticket = client.try_submit(request);
+    Deadline const deadline(timeout);
     try {
-        wait_in_parts(timeout, [&](auto part) { ticket = client.submit(request.bytes(), part); });
-        wait_in_parts(deadline.left(),
-                      [&](auto part) { client.wait(*ticket, bytes_of(reply), part); });
+        if (!ticket) {
+            wait_in_parts(timeout, [&](auto part) { ticket = client.submit(request, part); });
+        }
+        wait_in_parts(deadline.left(), [&](auto part) { client.wait(*ticket, reply, part); });
     } catch (TimeoutError const& error) {
         if (ticket) state_->drop(*ticket);
         throw TimeoutError("Client::call", cause_of(error), ticket.has_value());
@@ -112,7 +121,6 @@ nb::bytes ClientEnd::call_in_parts(HeldBytes const& request, std::chrono::nanose
         if (ticket) state_->drop(*ticket);
         throw;
     }
-    return reply;
 }
 
 void ClientEnd::call_many(nb::handle requests, nb::handle replies, double timeout) {
@@ -259,6 +267,8 @@ void bind_client(nb::module_& module) {
         .def_ro("depth", &ChannelCounters::depth, "Under way now.");
     nb::class_<ClientEnd>(module, "BytesClient", "A client whose messages are bytes.")
         .def("call", &ClientEnd::call, nb::arg("request"), nb::arg("timeout"))
+        .def("call_as", &ClientEnd::call_as, nb::arg("asks"), nb::arg("answers"),
+             nb::arg("request"), nb::arg("timeout"))
         .def("call_many", &ClientEnd::call_many, nb::arg("requests"), nb::arg("replies"),
              nb::arg("timeout"))
         .def("submit", &ClientEnd::submit, nb::arg("request"), nb::arg("timeout"))

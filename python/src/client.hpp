@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "bindings.hpp"
@@ -13,6 +14,7 @@
 #include "bytes.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/error.hpp"
+#include "codec.hpp"
 
 namespace carillon::python {
 
@@ -48,6 +50,9 @@ class ClientEnd {
     explicit ClientEnd(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
 
     [[nodiscard]] nb::bytes call(nb::handle request, double timeout);
+    // The same of values of the two message types.
+    [[nodiscard]] nb::object call_as(Codec const& asks, Codec const& answers, nb::handle request,
+                                     double timeout);
     // Sends all `requests` and takes their replies, in their order, as room and replies come.
     void call_many(nb::handle requests, nb::handle replies, double timeout);
     [[nodiscard]] Ticket submit(nb::handle request, double timeout);
@@ -68,8 +73,8 @@ class ClientEnd {
     [[nodiscard]] BytesClient const& client() const { return state_->client(); }
 
    private:
-    [[nodiscard]] nb::bytes call_in_parts(HeldBytes const& request,
-                                          std::chrono::nanoseconds timeout);
+    void ask(std::span<std::byte const> request, std::span<std::byte> reply,
+             std::chrono::nanoseconds timeout);
     void exchange(HeldBytes const& requests, HeldBytes const& replies, Tickets& outstanding,
                   std::chrono::nanoseconds timeout);
 

@@ -8,6 +8,7 @@ NB_MODULE(_carillon, module) {
     carillon::python::bind_device(module);
     carillon::python::bind_memory(module);
     carillon::python::bind_dlpack(module);
+    carillon::python::bind_codec(module);
     carillon::python::bind_client(module);
     carillon::python::bind_connection(module);
     carillon::python::bind_handler_text(module);

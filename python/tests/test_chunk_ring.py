@@ -85,7 +85,7 @@ def test_refusals(device: carillon.Device) -> None:
     with pytest.raises(carillon.UsageError, match="1 to 40 bytes, not 41"):
         carillon.ChunkRing(device, 41)
     with pytest.raises(carillon.UsageError, match="48 bytes, which are 0 to 40"):
-        carillon.ChunkRing(device, np.dtype(("<u8", 6)))
+        carillon.ChunkRing(device, "V48")
     with pytest.raises(carillon.UsageError):
         carillon.ChunkRing(device, chunks=3)
     with pytest.raises(carillon.UsageError):

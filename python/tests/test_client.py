@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 import carillon
-from carillon._codec import codec
 
 TICK = np.dtype([("bid", "<f8"), ("ask", "<f8")])
 MID = np.dtype([("mid", "<f8")])
@@ -126,27 +125,6 @@ def test_rows(kernel: carillon.PersistentKernel) -> None:
         taken += [reply["mid"] for reply in client.try_take_many(tickets)]
     assert taken[:3] == [0.5, 1.5, 2.5]
     assert len(client.call_many(ticks[:0])) == 0
-
-
-@pytest.mark.parametrize(
-    "members",
-    [
-        [("a", "<f8"), ("b", "<i4"), ("c", "?")],
-        [("a", "u1"), ("b", "<i8"), ("c", "<f4")],
-        [("a", "<f8"), ("b", "<i4", 2), ("c", "?")],
-        [("a", ">i4"), ("b", "<i8"), ("c", "<f4")],
-    ],
-)
-@pytest.mark.parametrize("align", [True, False])
-def test_tuples_are_what_numpy_makes_of_them(members: list[tuple], align: bool) -> None:
-    dtype = np.dtype(members, align=align)
-    packed = codec(dtype)
-    for value in [(1, 2, True), (3.5, 4.5, 0.0), (1, 1 << 20, False), (True, 7.9, 1)]:
-        assert packed.decode(packed.encode(value)) == np.array([value], dtype)[0]
-    with pytest.raises(ValueError):
-        packed.encode((1, 2))
-    with pytest.raises((ValueError, OverflowError, TypeError)):
-        packed.encode((1, "two", True))
 
 
 def test_wrong_messages(kernel: carillon.PersistentKernel) -> None:

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages as values and as bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import weakref
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+
+import carillon
+from carillon._codec import codec
+
+PAIR = np.dtype([("a", "<f8"), ("b", "<i4")], align=True)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("a", "<f8"), ("b", "<i4"), ("c", "?")],
+        [("a", "u1"), ("b", "<i8"), ("c", "<f4")],
+        [("a", "<f8"), ("b", "<i4", 2), ("c", "?")],
+        [("a", ">i4"), ("b", "<i8"), ("c", "<f4")],
+    ],
+)
+@pytest.mark.parametrize("align", [True, False])
+def test_tuples_are_what_numpy_makes_of_them(members: list[tuple], align: bool) -> None:
+    dtype = np.dtype(members, align=align)
+    packed = codec(dtype)
+    for value in [(1, 2, True), (3.5, 4.5, 0.0), (1, 1 << 20, False), (True, 7.9, 1)]:
+        assert packed.decode(packed.encode(value)) == np.array([value], dtype)[0]
+    with pytest.raises(ValueError):
+        packed.encode((1, 2))
+    with pytest.raises((ValueError, OverflowError, TypeError)):
+        packed.encode((1, "two", True))
+
+
+@pytest.mark.parametrize(
+    "dtype, value",
+    [
+        ("<f8", 1.5),
+        ("<f4", 3),
+        ("<f4", 1e300),  # infinite, with a warning of NumPy's
+        ("<i2", -7),
+        ("<i2", 7.9),
+        ("<u8", (1 << 64) - 1),
+        ("?", 2),
+        (">i4", 5),
+        ("<f2", 0.5),
+        ("S5", b"ab"),
+        ("<M8[s]", "2026-11-25"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_single_values_are_what_numpy_makes_of_them(dtype: Any, value: Any) -> None:
+    kind = codec(dtype)
+    data = kind.encode(value)
+    assert data == np.array(value, dtype).tobytes()
+    found, said = kind.decode(data), np.frombuffer(data, dtype)[0]
+    assert np.array_equal(found, said) and type(found) is type(said)
+
+
+def test_scalars_of_numpy() -> None:
+    array = np.zeros((), PAIR)
+    array["a"], array["b"] = 1.5, 3
+    value = array[()]
+    same = np.dtype([("a", "<f8"), ("b", "<i4")], align=True)  # another object
+    for dtype in (PAIR, same):
+        assert codec(dtype).encode(value) == value.tobytes()
+        assert codec(dtype).encode(array) == value.tobytes()
+    assert codec("<f8").encode(np.float64(1.5)) == np.float64(1.5).tobytes()
+    for other in (np.float32(1.5), np.zeros(1, [("a", "<f8"), ("c", "<i4")])[0]):
+        with pytest.raises(carillon.UsageError, match="message: it is of dtype"):
+            codec(PAIR).encode(other)
+
+
+def test_decoded_records_are_ones_own() -> None:
+    data = bytes(PAIR.itemsize)
+    record = codec(PAIR).decode(data)
+    record["b"] = 7
+    assert record["b"] == 7 and data == bytes(PAIR.itemsize)
+    assert codec(PAIR).decode(data)["b"] == 0
+    kind = codec(PAIR)
+    records = [kind.decode(np.array([(i, i)], PAIR).tobytes()) for i in range(1000)]
+    del kind
+    gc.collect()
+    assert [record["b"] for record in records] == list(range(1000))
+
+
+@dataclasses.dataclass
+class Numbers:
+    a: Annotated[int, "u1"]
+    b: float
+    c: Annotated[int, "i2"]
+    d: bool
+    e: Annotated[float, "f4"]
+
+
+@dataclasses.dataclass
+class Half:
+    a: Annotated[float, "f2"]
+    b: int
+
+
+def test_dataclasses_are_what_numpy_makes_of_them() -> None:
+    for value in (Numbers(200, 0.1, -3, True, 0.5), Half(0.25, -1)):
+        kind = codec(type(value))
+        record = np.zeros(1, kind.dtype)
+        record[0] = dataclasses.astuple(value)
+        assert kind.encode(value) == record.tobytes()
+        assert kind.decode(kind.encode(value)) == value
+        assert kind.decode_many(kind.encode_many([value] * 3)) == [value] * 3
+        assert type(kind.decode(kind.encode(value)).b) is type(value.b)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (Numbers(256, 0.1, 0, True, 0.5), "Numbers"),
+        (Numbers(1, "one", 0, True, 0.5), "Numbers"),  # type: ignore[arg-type]
+        (Numbers(1, 0.1, 0.5, True, 0.5), "Numbers"),  # type: ignore[arg-type]
+        (Half(0.25, 0), "it is a Half, not a Numbers"),
+        ((1, 0.1, 0, True, 0.5), "it is a tuple, not a Numbers"),
+    ],
+)
+def test_dataclasses_that_are_refused(value: Any, text: str) -> None:
+    with pytest.raises(carillon.UsageError, match=f"message: {text}"):
+        codec(Numbers).encode(value)
+
+
+class Interrupted:
+    """A number that Ctrl-C meets."""
+
+    def __float__(self) -> float:
+        raise KeyboardInterrupt
+
+    __index__ = __float__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "message, value",
+    [
+        (PAIR, (Interrupted(), 1)),
+        (PAIR, (1.0, Interrupted())),
+        (Numbers, Numbers(1, Interrupted(), 0, True, 0.5)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_members_raise_is_not_lost(message: Any, value: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        codec(message).encode(value)
+
+
+@pytest.mark.parametrize("message", [8, PAIR, Numbers])
+@pytest.mark.parametrize("size", [0, 1, 4096])
+def test_bytes_of_another_size_are_no_message(message: Any, size: int) -> None:
+    with pytest.raises(carillon.UsageError, match=f"message: it has {size} bytes, not"):
+        codec(message).decode(bytes(size))
+
+
+def test_what_is_no_message_type() -> None:
+    with pytest.raises(carillon.UsageError, match="holds objects"):
+        codec(np.dtype([("a", "O")]))
+    with pytest.raises(carillon.UsageError, match="is an array"):
+        codec(("<f4", 3))
+    with pytest.raises(carillon.UsageError, match="neither a number"):
+        codec("no dtype")
+    with pytest.raises(carillon.UsageError, match="more than any message has"):
+        codec("V5000").encode(np.zeros(1, "V5000")[0])
+
+
+def test_a_codec_goes_with_its_dataclass() -> None:
+    owner = dataclasses.make_dataclass("Owner", [("a", float)])
+    owner.codec = codec(owner)  # type: ignore[attr-defined]
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
