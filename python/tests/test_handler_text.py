@@ -102,8 +102,10 @@ def test_texts_and_options_that_are_none(nvrtc: None) -> None:
 def test_errors_have_the_lines_of_the_text(nvrtc: None) -> None:
     with pytest.raises(carillon.CompileError, match="does not compile") as caught:
         carillon.compile_handler(
-            90, "struct Handler {\n  Reply operator()(Request r) { return r.bit; }\n};",
-            request=TICK, reply=QUOTE,
+            90,
+            "struct Handler {\n  Reply operator()(Request r) { return r.bit; }\n};",
+            request=TICK,
+            reply=QUOTE,
         )
     assert "handler(2): error" in caught.value.log and "bit" in caught.value.log
     assert caught.value.call == "compile_handler"
@@ -141,18 +143,19 @@ def offset_of(dtype: np.dtype[Any], name: str) -> int:
 
 
 def test_structs_are_laid_out_as_the_dtypes(nvrtc: None) -> None:
-    checks = "".join(
+    text = "".join(
         f"static_assert(offsetof(Request, {name}) == {offset_of(ALL, name)});"
         for name in ALL.names or ()
     )
-    text = checks + """
-    static_assert(sizeof(Request) == %d && sizeof(Request::c) == 24 && sizeof(Request::name) == 5);
+    text += f"static_assert(sizeof(Request) == {ALL.itemsize});"
+    text += """
+    static_assert(sizeof(Request::c) == 24 && sizeof(Request::name) == 5);
     static_assert(offsetof(Request, inner.y) - offsetof(Request, inner) == 8);
     static_assert(sizeof(Reply) == 16 && offsetof(Reply, size) == 8 && offsetof(Reply, buy) == 12);
     struct Handler {
         Reply operator()(Request const& all) { return {all.c[1][2], all.inner.x, all.last}; }
     };
-    """ % ALL.itemsize
+    """
     assert carillon.compile_handler(75, text, request=ALL, reply=Order).log == ""
 
 
@@ -198,8 +201,10 @@ def test_two_kernels_on_a_gpu_cuda0(
     nvrtc: None, gpu: carillon.Device, tmp_path: pathlib.Path
 ) -> None:
     add = carillon.compile_handler(
-        gpu, "struct Handler { Reply operator()(Request r) { return r + 1; } };",
-        request="<i4", reply="<i4",
+        gpu,
+        "struct Handler { Reply operator()(Request r) { return r + 1; } };",
+        request="<i4",
+        reply="<i4",
     )
     reprice = carillon.compile_handler(gpu, REPRICE, request=TICK, reply=QUOTE)
     with (

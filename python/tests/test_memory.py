@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from carillon import _carillon
 from carillon._carillon import _device_interface
 
 import carillon
+from carillon import _carillon
 
 
 def test_views_are_of_the_same_bytes(memory: carillon.Memory) -> None:
