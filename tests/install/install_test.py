@@ -134,19 +134,23 @@ def refusals():
     check("CARILLON_CUDA is nvcc, but" in said, said)
 
 
+def compiled_for(package, source):
+    """A program in C that pkg-config's flags of a package compile, with the libraries beside it."""
+    files = next(TREE.rglob(f"{package}.pc")).parent
+    flags = run("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(files)).split()
+    WORK.mkdir(parents=True, exist_ok=True)
+    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", SOURCE / source, "-o",
+        WORK / "program", *flags, f"-Wl,-rpath,{files.parent}")
+    return WORK / "program"
+
+
 def c():
     """The C library, by pkg-config and by CMake."""
     need("pkg-config", "cc")
     if CACHE.get("CARILLON_C") != "ON":
         skip("this build has no library for C")
-    files = next(TREE.rglob("carillon-c.pc")).parent
-    flags = run("pkg-config", "--cflags", "--libs", "carillon-c",
-                PKG_CONFIG_PATH=str(files)).split()
-    WORK.mkdir(parents=True, exist_ok=True)
-    source = SOURCE / "tests/consumer/consumer.c"
-    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", source, "-o",
-        WORK / "program", *flags, f"-Wl,-rpath,{files.parent}")
-    expect(run(WORK / "program").strip(), "42, emulated, in C")
+    program = compiled_for("carillon-c", "tests/consumer/consumer.c")
+    expect(run(program).strip(), "42, emulated, in C")
     configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", "-DCONSUMER_C=ON",
                        "-DCONSUMER_COMPONENTS=host")
     run(CMAKE, "--build", WORK / "build", "--target", "consumer_c")
@@ -154,17 +158,21 @@ def c():
 
 
 def gdrcopys():
-    """A program for gdrcopy, by pkg-config, with the library beside it."""
+    """A program for gdrcopy, the same way."""
     need("pkg-config", "cc")
     if CACHE.get("CARILLON_C") != "ON":
         skip("this build has no library for C")
-    files = next(TREE.rglob("carillon-gdrapi.pc")).parent
-    flags = run("pkg-config", "--cflags", "--libs", "carillon-gdrapi",
-                PKG_CONFIG_PATH=str(files)).split()
-    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic",
-        SOURCE / "examples/pin_memory.c", "-o", WORK / "program", *flags,
-        f"-Wl,-rpath,{files.parent}")
-    expect(run(WORK / "program", CARILLON_DEVICE="emulated").strip(), "to the device and back")
+    program = compiled_for("carillon-gdrapi", "examples/pin_memory.c")
+    expect(run(program, CARILLON_DEVICE="emulated").strip(), "to the device and back")
+
+
+def vkgdrs():
+    """A program for vkgdr, by pkg-config, with the library beside it."""
+    need("pkg-config", "cc")
+    if CACHE.get("CARILLON_C") != "ON":
+        skip("this build has no library for C")
+    said = run(compiled_for("carillon-vkgdr", "tests/c/vkgdr_test.c"), "errors")
+    check("null pointer" in said, said)
 
 
 def pkgConfig():
