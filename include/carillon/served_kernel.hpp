@@ -2,7 +2,7 @@
 // A kernel of one's own for `carillon serve --library FILE`: in a shared library of one source,
 //
 //   #include <carillon/served_kernel.hpp>
-//   CARILLON_SERVED_KERNEL(MyHandler)
+//   CARILLON_SERVED_KERNEL(MyHandler)   // or CARILLON_SERVED_POOL
 //
 // which is linked with Carillon as any program (docs/ipc.md).
 #pragma once
@@ -10,11 +10,16 @@
 #include "carillon/detail/host/served_kernel.hpp"
 #include "carillon/served_library.hpp"
 
-// For a handler with SharedChannels, default-constructed; once in a library.
-#define CARILLON_SERVED_KERNEL(Handler)                             \
-    extern "C" {                                                    \
-    extern __attribute__((visibility("default")))                   \
-    carillon::ServedKernelLibrary const carillon_served_kernel;     \
-    carillon::ServedKernelLibrary const carillon_served_kernel =    \
-        carillon::detail::served_kernel_library<Handler>(#Handler); \
+// For a handler, default-constructed, with a block for each client: SharedChannels. Once in a
+// library.
+#define CARILLON_SERVED_KERNEL(Handler) CARILLON_SERVED_KERNEL_OF(carillon::SharedChannels, Handler)
+// The same with all blocks for all clients: SharedPool.
+#define CARILLON_SERVED_POOL(Handler) CARILLON_SERVED_KERNEL_OF(carillon::SharedPool, Handler)
+
+#define CARILLON_SERVED_KERNEL_OF(Requests, Handler)                          \
+    extern "C" {                                                              \
+    extern __attribute__((visibility("default")))                             \
+    carillon::ServedKernelLibrary const carillon_served_kernel;               \
+    carillon::ServedKernelLibrary const carillon_served_kernel =              \
+        carillon::detail::served_kernel_library<Requests, Handler>(#Handler); \
     }

@@ -10,7 +10,7 @@
 namespace carillon {
 
 inline constexpr std::uint64_t served_kernel_magic = 0x4b53'4c49'5241'43ULL;  // "CARILSK"
-inline constexpr std::uint32_t served_kernel_version = 1;
+inline constexpr std::uint32_t served_kernel_version = 2;
 
 struct ServedKernelOptions {
     char const* path;    // of the socket
@@ -23,13 +23,15 @@ struct ServedKernelOptions {
     std::uint32_t const* users;
     std::uint32_t const* groups;
     std::uint32_t groups_count;
-    std::uint32_t idle;  // 0: what suits the device; 1 spin, 2 backoff, 3 park: IdlePolicy
+    std::uint32_t idle;     // 0: what suits the device; 1 spin, 2 backoff, 3 park: IdlePolicy
+    std::uint32_t clients;  // of a pool: SharedPool::clients, or 0: its default. Else 0
 };
 
 struct ServedKernelFacts {
     char device[256];
     std::uint32_t blocks;
     std::uint32_t emulated;  // or 0
+    std::uint32_t clients;   // at a time
 };
 
 struct ServedKernelError {

@@ -72,6 +72,36 @@ TEST_F(ServeTest, echoIsOfOneLine) {
     EXPECT_EQ(builtin_kernel("none"), nullptr);
 }
 
+TEST_F(ServeTest, poolServesMoreClientsThanItHasBlocks) {
+    ServeRequest request = serve_request();
+    request.clients = 3;
+    RunningServed served(*builtin_kernel("count", BuiltinKind::pool), request);
+    EXPECT_EQ(served.facts().blocks, 1U);
+    EXPECT_EQ(served.facts().clients, 3U);
+    Connection const client(request.path);
+    auto const open = [&] { return client.channel<kernels::ServedAsk, kernels::ServedCount>(); };
+    auto first = open();
+    auto second = open();
+    auto third = open();
+    EXPECT_THROW((void)open(), RefusedError);
+    EXPECT_EQ(first.call({4}, 10s).twice, 8U);
+    EXPECT_EQ(second.call({5}, 10s).twice, 10U);
+    kernels::ServedCount const last = third.call({6}, 10s);
+    EXPECT_EQ(last.twice, 12U);
+    EXPECT_EQ(last.served, 2U) << "one block has served them all";
+    served.drain(10'000);
+}
+
+TEST_F(ServeTest, onlyAPoolIsToldHowManyClients) {
+    ServeRequest request = serve_request();
+    request.clients = 3;
+    CARILLON_EXPECT_ERROR(RunningServed(*builtin_kernel("echo"), request), UsageError,
+                          "a block for each client");
+    request.clients = 65;
+    CARILLON_EXPECT_ERROR(RunningServed(*builtin_kernel("echo", BuiltinKind::pool), request),
+                          UsageError, "clients is 65");
+}
+
 TEST_F(ServeTest, userWhoIsNotListedIsLetInWhereTheOwnersIs) {
     ServeRequest request = serve_request();
     request.users = {user_number("65533")};
@@ -112,7 +142,7 @@ TEST_F(ServeTest, wrongLibraryIsNamedWithTheCauseAndNothingOfItIsCalled) {
                               "its carillon_served_kernel is something else");
     }
     CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(3)), UnsupportedError,
-                          "its kernel is of version 2, ");
+                          "its kernel is of version 3, ");
     CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(4)), UnsupportedError, "build it anew");
 }
 

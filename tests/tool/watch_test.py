@@ -131,6 +131,11 @@ class ServeTest(SocketTest):
             self.assertIn("2 blocks", second.said)
             self.assertEqual(run("ls", self.path).returncode, 0)
 
+    def test_pool_has_more_clients_than_blocks(self):
+        with Served(self.path, "--clients", "3") as served:
+            self.assertIn("1 block for 3 clients on ", served.said)
+            self.assertEqual(served.end(signal.SIGINT)[0], 0)
+
     def test_wrong_library_is_one_line(self):
         result = run("serve", self.path, "--library", __file__)
         self.assertEqual(result.returncode, 1)
@@ -139,7 +144,8 @@ class ServeTest(SocketTest):
 
     def test_bad_usage_exits_2(self):
         for arguments in (["--mode", "8"], ["--mode", ""], ["--mode", "1777"], ["--blocks", "0"],
-                          ["--kernel", "none"], ["--kernel", "echo", "--library", "x.so"],
+                          ["--clients", "0"], ["--clients", "65"], ["--kernel", "none"],
+                          ["--kernel", "echo", "--library", "x.so"],
                           ["--user", "nobody-is-so-called"], ["--idle", "never"],
                           ["--capacity", "7"], ["--name", ""]):
             with self.subTest(arguments):

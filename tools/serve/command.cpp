@@ -26,7 +26,8 @@ class ServeCommand final : public Command {
     void add_options(CLI::App& command_line) override {
         command_line.add_option("path", request_.path, "of the socket that is made")->required();
         auto* const library = command_line.add_option(
-            "--library", library_, "a shared library with a kernel: CARILLON_SERVED_KERNEL");
+            "--library", library_,
+            "a shared library with a kernel: CARILLON_SERVED_KERNEL, or CARILLON_SERVED_POOL");
         command_line
             .add_option("--kernel", kernel_,
                         "one that is built in: echo (48 bytes each way) or count (8 bytes there, "
@@ -36,9 +37,14 @@ class ServeCommand final : public Command {
             ->capture_default_str();
         command_line.add_option("--device", request_.device, Device::selectors());
         command_line
-            .add_option("--blocks", request_.blocks, "how many clients it serves at a time")
+            .add_option("--blocks", request_.blocks,
+                        "how many serve; without a pool each has one client at a time")
             ->check(CLI::Range(1, 65536))
             ->capture_default_str();
+        command_line
+            .add_option("--clients", request_.clients,
+                        "a pool, all of whose blocks serve so many clients at a time")
+            ->check(CLI::Range(1, 64));
         command_line
             .add_option("--capacity", request_.capacity, "slots of a channel, a power of two")
             ->capture_default_str();
@@ -61,7 +67,10 @@ class ServeCommand final : public Command {
     void run() override {
         Ends ends;
         ServedKernelLibrary const& library =
-            library_.empty() ? *builtin_kernel(kernel_) : load_kernel(library_);
+            library_.empty()
+                ? *builtin_kernel(
+                      kernel_, request_.clients == 0 ? BuiltinKind::block_each : BuiltinKind::pool)
+                : load_kernel(library_);
         complete_request();
         RunningServed served(library, request_);
         tell(library, served.facts());
@@ -92,8 +101,10 @@ class ServeCommand final : public Command {
     }
 
     void tell(ServedKernelLibrary const& library, ServedKernelFacts const& facts) const {
-        fmt::print("serving {} as {} at {}: {} block{} on {}{}\n", library.handler, request_.name,
-                   request_.path, facts.blocks, facts.blocks == 1 ? "" : "s", facts.device,
+        std::string const clients =
+            facts.clients == facts.blocks ? "" : fmt::format(" for {} clients", facts.clients);
+        fmt::print("serving {} as {} at {}: {} block{}{} on {}{}\n", library.handler, request_.name,
+                   request_.path, facts.blocks, facts.blocks == 1 ? "" : "s", clients, facts.device,
                    facts.emulated != 0 ? ", the EMULATED device" : "");
         std::fflush(stdout);
     }

@@ -59,7 +59,9 @@ ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
     }
     void const* const found = ::dlsym(library, symbol_name);
     if (found == nullptr) {
-        refuse(file, fmt::format("it has no {}: CARILLON_SERVED_KERNEL makes it", symbol_name));
+        refuse(file,
+               fmt::format("it has no {}: CARILLON_SERVED_KERNEL or CARILLON_SERVED_POOL makes it",
+                           symbol_name));
     }
     ServedKernelLibrary head{};
     constexpr std::size_t head_bytes = offsetof(ServedKernelLibrary, handler);
@@ -92,7 +94,8 @@ RunningServed::RunningServed(ServedKernelLibrary const& library, ServeRequest co
                                       request.users.data(),
                                       request.groups.data(),
                                       static_cast<std::uint32_t>(request.groups.size()),
-                                      request.idle};
+                                      request.idle,
+                                      request.clients};
     ServedKernelError error{};
     kernel_ = library.start(&options, &facts_, &error);
     if (kernel_ == nullptr) fail(error);

@@ -16,7 +16,9 @@ namespace carillon::tool {
 
 // A kernel that comes with the command: "echo" answers 48 bytes with the same, "count" 8 bytes with
 // twice the number and with how many requests the block had answered. nullptr for another name.
-[[nodiscard]] ServedKernelLibrary const* builtin_kernel(std::string_view name);
+enum class BuiltinKind : std::uint8_t { block_each, pool };
+[[nodiscard]] ServedKernelLibrary const* builtin_kernel(std::string_view name,
+                                                        BuiltinKind kind = BuiltinKind::block_each);
 
 // The kernel of a library, which stays loaded: whoever has been started may be at its code. Throws
 // UnsupportedError, which names the file and the cause, for what is no library with a kernel of
@@ -32,7 +34,8 @@ struct ServeRequest {
     std::uint32_t mode = 0600;
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
-    std::uint32_t idle = 0;  // as ServedKernelOptions has it
+    std::uint32_t idle = 0;     // as ServedKernelOptions has it
+    std::uint32_t clients = 0;  // the same
 };
 
 // A kernel that is served for as long as this is there.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CARILLON_SERVED_KERNEL makes of a handler.
+// What CARILLON_SERVED_KERNEL and CARILLON_SERVED_POOL make of a handler.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -58,21 +59,40 @@ template <class Body>
     return {};
 }
 
+// Who may have how much of a kernel. Throws UsageError.
+template <class Requests>
+[[nodiscard]] Requests requests_for(ServedKernelOptions const& options) {
+    Requests requests;
+    if constexpr (std::same_as<Requests, SharedPool>) {
+        if (options.clients != 0) requests.clients = options.clients;
+    } else if (options.clients != 0) {
+        throw UsageError(
+            "SharedChannels",
+            "this kernel has a block for each client: `blocks` says how many, and only "
+            "a pool has `clients`");
+    }
+    return requests;
+}
+
 // A kernel, and those that it is served to.
-template <class Handler>
+template <class Requests, class Handler>
 class ServedKernel {
    public:
     explicit ServedKernel(ServedKernelOptions const& options)
         : device_(Device::open(options.device)),
-          kernel_(device_, {.blocks = options.blocks,
-                            .capacity = options.capacity,
-                            .idle = idle_policy(options.idle, device_.info().emulated)}),
+          requests_(requests_for<Requests>(options)),
+          kernel_(device_, requests_,
+                  {.blocks = options.blocks,
+                   .capacity = options.capacity,
+                   .idle = idle_policy(options.idle, device_.info().emulated)}),
           server_(kernel_.serve(options.path, serve_options(options))) {}
 
     [[nodiscard]] ServedKernelFacts facts() const {
         ServedKernelFacts facts{};
         copy_text(facts.device, device_.info().name);
         facts.blocks = kernel_.blocks();
+        facts.clients = kernel_.blocks();
+        if constexpr (std::same_as<Requests, SharedPool>) facts.clients = requests_.clients;
         facts.emulated = device_.info().emulated ? 1 : 0;
         return facts;
     }
@@ -90,13 +110,14 @@ class ServedKernel {
     }
 
     Device device_;
-    PersistentKernel<Handler, SharedChannels> kernel_;
+    Requests requests_;
+    PersistentKernel<Handler, Requests> kernel_;
     Server server_;  // goes first: its clients learn that their owner ends
 };
 
-template <class Handler>
+template <class Requests, class Handler>
 [[nodiscard]] constexpr ServedKernelLibrary served_kernel_library(char const* name) {
-    using Served = ServedKernel<Handler>;
+    using Served = ServedKernel<Requests, Handler>;
     return {served_kernel_magic,
             served_kernel_version,
             sizeof(ServedKernelLibrary),
