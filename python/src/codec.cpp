@@ -261,7 +261,7 @@ nb::object RecordMessages::value_of(std::span<std::byte const> data) const {
 void RecordMessages::make_rows() const {
     auto* const dtype = reinterpret_cast<PyArray_Descr*>(dtype_.ptr());
     auto const count = static_cast<npy_intp>(std::max<std::size_t>(rows_bytes / size(), 1));
-    Py_INCREF(dtype);
+    dtype_.inc_ref();  // which the array takes
     array_ = nb::steal(PyArray_SimpleNewFromDescr(1, &count, dtype));
     if (!array_.is_valid()) throw nb::python_error();
     auto* const array = reinterpret_cast<PyArrayObject*>(array_.ptr());
