@@ -86,8 +86,8 @@ def test_device_array(memory: carillon.Memory) -> None:
     }
     host = np.from_dlpack(array)
     assert host.dtype == np.float32 and host.shape == (3, 4)
-    host[2, 3] = 2.5
-    assert memory.array("<f4", offset=16)[11] == 2.5
+    memory.array("<f4", offset=16)[11] = 2.5
+    assert host[2, 3] == 2.5
     assert carillon.DeviceArray(memory, "c8").shape == (512,)
 
 
@@ -154,6 +154,8 @@ def test_free_is_refused_while_a_view_lives(
 
 @pytest.mark.parametrize("view", [np.asarray, np.from_dlpack, lambda memory: memory.array()])
 def test_views_keep_the_memory(device: carillon.Device, view: Callable[[Any], Any]) -> None:
+    if view is np.from_dlpack and np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip("NumPy 1's from_dlpack() gives what cannot be written")
     memory = device.allocate(4096)
     kept = view(memory)
     del memory
