@@ -24,6 +24,27 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
 }
 
+// What `use` gives. What the C++ client says of it names `call`, which is what the user called.
+template <class Use>
+auto in_name_of(char const* call, Use const& use) {
+    auto const of_client = [](Error const& error) {
+        return error.call().starts_with("Client") || error.call().starts_with("BytesClient");
+    };
+    try {
+        return use();
+    } catch (ForkError const& error) {
+        throw ForkError(call, cause_of(error));
+    } catch (OwnerGoneError const& error) {
+        throw OwnerGoneError(call, cause_of(error));
+    } catch (StoppedError const& error) {
+        if (!of_client(error)) throw;
+        throw StoppedError(call, cause_of(error));
+    } catch (UsageError const& error) {
+        if (!of_client(error)) throw;  // a handler's, which ended the kernel
+        throw UsageError(call, cause_of(error));
+    }
+}
+
 // Both are whole messages, and as many. Throws UsageError.
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
@@ -86,7 +107,7 @@ nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     auto const bound = duration("Client::call", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
     nb::bytes reply = new_bytes(client().reply_bytes());
-    ask(from.bytes(), bytes_of(reply), bound);
+    in_name_of("Client::call", [&] { ask(from.bytes(), bytes_of(reply), bound); });
     return reply;
 }
 
@@ -97,7 +118,7 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
     asks.encode(request, asked);
     std::array<std::byte, message_bytes> answered;
     auto const reply = std::span<std::byte>(answered).first(client().reply_bytes());
-    ask(asked.bytes(), reply, bound);
+    in_name_of("Client::call", [&] { ask(asked.bytes(), reply, bound); });
     return answers.decode(reply);
 }
 
@@ -132,7 +153,7 @@ void ClientEnd::call_many(nb::handle requests, nb::handle replies, double timeou
     state_->drop_given_up();
     Tickets outstanding;
     try {
-        exchange(from, to, outstanding, bound);
+        in_name_of("Client::call_many", [&] { exchange(from, to, outstanding, bound); });
     } catch (...) {
         for (std::size_t i = 0; i < outstanding.size(); ++i) state_->drop(outstanding[i]);
         throw;
@@ -156,7 +177,10 @@ Ticket ClientEnd::submit(nb::handle request, double timeout) {
     InCall const in(state_->busy(), "Client::submit");
     state_->drop_given_up();
     std::optional<Ticket> ticket;
-    wait_in_parts(bound, [&](auto part) { ticket = state_->client().submit(from.bytes(), part); });
+    in_name_of("Client::submit", [&] {
+        wait_in_parts(bound,
+                      [&](auto part) { ticket = state_->client().submit(from.bytes(), part); });
+    });
     return *ticket;
 }
 
@@ -164,21 +188,26 @@ std::optional<Ticket> ClientEnd::try_submit(nb::handle request) {
     HeldBytes const from(request, HeldBytes::Use::read);
     InCall const in(state_->busy(), "Client::try_submit");
     state_->drop_given_up();
-    return state_->client().try_submit(from.bytes());
+    return in_name_of("Client::try_submit",
+                      [&] { return state_->client().try_submit(from.bytes()); });
 }
 
 Tickets ClientEnd::try_submit_n(nb::handle requests) {
     HeldBytes const from(requests, HeldBytes::Use::read);
-    InCall const in(state_->busy(), "Client::try_submit_n");
+    InCall const in(state_->busy(), "Client::try_submit_many");
     state_->drop_given_up();
-    return state_->client().try_submit_n(from.bytes());
+    return in_name_of("Client::try_submit_many",
+                      [&] { return state_->client().try_submit_n(from.bytes()); });
 }
 
 nb::bytes ClientEnd::wait(Ticket const& ticket, double timeout) {
     auto const bound = duration("Client::wait", timeout);
     InCall const in(state_->busy(), "Client::wait");
     nb::bytes reply = new_bytes(client().reply_bytes());
-    wait_in_parts(bound, [&](auto part) { state_->client().wait(ticket, bytes_of(reply), part); });
+    in_name_of("Client::wait", [&] {
+        wait_in_parts(bound,
+                      [&](auto part) { state_->client().wait(ticket, bytes_of(reply), part); });
+    });
     return reply;
 }
 
@@ -187,14 +216,17 @@ nb::object ClientEnd::try_take(Ticket const& ticket) {
     std::array<std::byte, message_bytes> reply;
     std::size_t const size = client().reply_bytes();
     auto const room = std::span<std::byte>(reply).first(size);
-    if (!state_->client().try_take(ticket, room)) return nb::none();
+    bool const come =
+        in_name_of("Client::try_take", [&] { return state_->client().try_take(ticket, room); });
+    if (!come) return nb::none();
     return nb::bytes(reply.data(), size);
 }
 
 std::size_t ClientEnd::try_take_n(Tickets& tickets, nb::handle replies) {
     HeldBytes const to(replies, HeldBytes::Use::write);
-    InCall const in(state_->busy(), "Client::try_take_n");
-    return state_->client().try_take_n(tickets, to.writable());
+    InCall const in(state_->busy(), "Client::try_take_many");
+    return in_name_of("Client::try_take_many",
+                      [&] { return state_->client().try_take_n(tickets, to.writable()); });
 }
 
 void ClientEnd::abandon(Ticket const& ticket) {

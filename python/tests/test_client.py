@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -125,6 +125,31 @@ def test_rows(kernel: carillon.PersistentKernel) -> None:
         taken += [reply["mid"] for reply in client.try_take_many(tickets)]
     assert taken[:3] == [0.5, 1.5, 2.5]
     assert len(client.call_many(ticks[:0])) == 0
+
+
+def test_errors_name_the_call(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=4, reply=4)
+    client = kernel.client()
+    taken = client.submit(b"abcd")
+    client.wait(taken)
+    calls: dict[str, Callable[[Any], object]] = {
+        "call": client.call,
+        "submit": client.submit,
+        "try_submit": client.try_submit,
+        "try_submit_many": client.try_submit_many,
+        "call_many": client.call_many,
+    }
+    for name, call in calls.items():
+        with pytest.raises(carillon.UsageError, match=f"^Client::{name}: ") as wrong:
+            call(b"abc")
+        assert wrong.value.call == f"Client::{name}"
+    for name in ("wait", "try_take"):
+        with pytest.raises(carillon.UsageError, match=f"^Client::{name}: no reply"):
+            getattr(client, name)(taken)
+    kernel.stop()
+    for name, call in calls.items():
+        with pytest.raises(carillon.StoppedError, match=f"^Client::{name}: the kernel was stopped"):
+            call(b"abcd")
 
 
 def test_wrong_messages(kernel: carillon.PersistentKernel) -> None:
