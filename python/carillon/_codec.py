@@ -8,7 +8,8 @@ out as a C struct of the same members.
 A codec has MessageCodec's encode() and decode() of one message, which call _to_bytes() and
 _from_bytes() for what only Python can do, and for many messages one behind the other:
 encode_many(values), a buffer of them; room(count), a writable one; decode_many(room), the values in
-that. All raise UsageError for values of another type.
+that. They raise UsageError for values of another dtype or class, and what Python and NumPy raise for
+what is no buffer or no number.
 """
 
 from __future__ import annotations

@@ -24,27 +24,6 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
 }
 
-// What `use` gives. What the C++ client says of it names `call`, which is what the user called.
-template <class Use>
-auto in_name_of(char const* call, Use const& use) {
-    auto const of_client = [](Error const& error) {
-        return error.call().starts_with("Client") || error.call().starts_with("BytesClient");
-    };
-    try {
-        return use();
-    } catch (ForkError const& error) {
-        throw ForkError(call, cause_of(error));
-    } catch (OwnerGoneError const& error) {
-        throw OwnerGoneError(call, cause_of(error));
-    } catch (StoppedError const& error) {
-        if (!of_client(error)) throw;
-        throw StoppedError(call, cause_of(error));
-    } catch (UsageError const& error) {
-        if (!of_client(error)) throw;  // a handler's, which ended the kernel
-        throw UsageError(call, cause_of(error));
-    }
-}
-
 // Both are whole messages, and as many. Throws UsageError.
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
@@ -103,12 +82,38 @@ void ClientState::give_up(Ticket const& ticket) {
     if (!busy_.busy) drop_given_up();
 }
 
+// What `use` makes of the client, while no other thread is in a call of it. What the C++ client
+// says is wrong names `call`, which is what the user called.
+template <class Use>
+auto ClientEnd::within(char const* call, Use const& use) {
+    InCall const in(state_->busy(), call);
+    state_->drop_given_up();
+    auto const of_client = [](Error const& error) {
+        return error.call().starts_with("Client") || error.call().starts_with("BytesClient");
+    };
+    try {
+        return use(state_->client());
+    } catch (ForkError const& error) {
+        throw ForkError(call, cause_of(error));
+    } catch (OwnerGoneError const& error) {
+        throw OwnerGoneError(call, cause_of(error));
+    } catch (StoppedError const& error) {
+        if (!of_client(error)) throw;
+        throw StoppedError(call, cause_of(error));
+    } catch (UsageError const& error) {
+        if (!of_client(error)) throw;  // a handler's, which ended the kernel
+        throw UsageError(call, cause_of(error));
+    }
+}
+
 nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     auto const bound = duration("Client::call", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    nb::bytes reply = new_bytes(client().reply_bytes());
-    in_name_of("Client::call", [&] { ask(from.bytes(), bytes_of(reply), bound); });
-    return reply;
+    return within("Client::call", [&](BytesClient& client) {
+        nb::bytes reply = new_bytes(client.reply_bytes());
+        ask(client, from.bytes(), bytes_of(reply), bound);
+        return reply;
+    });
 }
 
 nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handle request,
@@ -117,17 +122,17 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
     Message asked;
     asks.encode(request, asked);
     std::array<std::byte, message_bytes> answered;
-    auto const reply = std::span<std::byte>(answered).first(client().reply_bytes());
-    in_name_of("Client::call", [&] { ask(asked.bytes(), reply, bound); });
+    auto const reply = within("Client::call", [&](BytesClient& client) {
+        auto const room = std::span<std::byte>(answered).first(client.reply_bytes());
+        ask(client, asked.bytes(), room, bound);
+        return room;
+    });
     return answers.decode(reply);
 }
 
 // The request goes at once where there is room: what waiting takes is done while it is served.
-void ClientEnd::ask(std::span<std::byte const> request, std::span<std::byte> reply,
-                    std::chrono::nanoseconds timeout) {
-    InCall const in(state_->busy(), "Client::call");
-    state_->drop_given_up();
-    BytesClient& client = state_->client();
+void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
+                    std::span<std::byte> reply, std::chrono::nanoseconds timeout) {
     std::optional<Ticket> ticket = client.try_submit(request);
     Deadline const deadline(timeout);
     try {
@@ -148,21 +153,21 @@ void ClientEnd::call_many(nb::handle requests, nb::handle replies, double timeou
     auto const bound = duration("Client::call_many", timeout);
     HeldBytes const from(requests, HeldBytes::Use::read);
     HeldBytes const to(replies, HeldBytes::Use::write);
-    check_many(client(), from.bytes().size(), to.bytes().size());
-    InCall const in(state_->busy(), "Client::call_many");
-    state_->drop_given_up();
-    Tickets outstanding;
-    try {
-        in_name_of("Client::call_many", [&] { exchange(from, to, outstanding, bound); });
-    } catch (...) {
-        for (std::size_t i = 0; i < outstanding.size(); ++i) state_->drop(outstanding[i]);
-        throw;
-    }
+    within("Client::call_many", [&](BytesClient& client) {
+        check_many(client, from.bytes().size(), to.bytes().size());
+        Tickets outstanding;
+        try {
+            exchange(client, from, to, outstanding, bound);
+        } catch (...) {
+            for (std::size_t i = 0; i < outstanding.size(); ++i) state_->drop(outstanding[i]);
+            throw;
+        }
+    });
 }
 
-void ClientEnd::exchange(HeldBytes const& requests, HeldBytes const& replies, Tickets& outstanding,
-                         std::chrono::nanoseconds timeout) {
-    Row row(state_->client(), requests.bytes(), replies.writable(), outstanding);
+void ClientEnd::exchange(BytesClient& client, HeldBytes const& requests, HeldBytes const& replies,
+                         Tickets& outstanding, std::chrono::nanoseconds timeout) {
+    Row row(client, requests.bytes(), replies.writable(), outstanding);
     HostWait const wait(WaitStyle::pause);
     wait_in_parts(timeout, [&](auto part) {
         if (wait.until([&] { return row.advance(); }, part)) return;
@@ -174,69 +179,55 @@ void ClientEnd::exchange(HeldBytes const& requests, HeldBytes const& replies, Ti
 Ticket ClientEnd::submit(nb::handle request, double timeout) {
     auto const bound = duration("Client::submit", timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    InCall const in(state_->busy(), "Client::submit");
-    state_->drop_given_up();
-    std::optional<Ticket> ticket;
-    in_name_of("Client::submit", [&] {
-        wait_in_parts(bound,
-                      [&](auto part) { ticket = state_->client().submit(from.bytes(), part); });
+    return within("Client::submit", [&](BytesClient& client) {
+        std::optional<Ticket> ticket;
+        wait_in_parts(bound, [&](auto part) { ticket = client.submit(from.bytes(), part); });
+        return *ticket;
     });
-    return *ticket;
 }
 
 std::optional<Ticket> ClientEnd::try_submit(nb::handle request) {
     HeldBytes const from(request, HeldBytes::Use::read);
-    InCall const in(state_->busy(), "Client::try_submit");
-    state_->drop_given_up();
-    return in_name_of("Client::try_submit",
-                      [&] { return state_->client().try_submit(from.bytes()); });
+    return within("Client::try_submit",
+                  [&](BytesClient& client) { return client.try_submit(from.bytes()); });
 }
 
 Tickets ClientEnd::try_submit_n(nb::handle requests) {
     HeldBytes const from(requests, HeldBytes::Use::read);
-    InCall const in(state_->busy(), "Client::try_submit_many");
-    state_->drop_given_up();
-    return in_name_of("Client::try_submit_many",
-                      [&] { return state_->client().try_submit_n(from.bytes()); });
+    return within("Client::try_submit_many",
+                  [&](BytesClient& client) { return client.try_submit_n(from.bytes()); });
 }
 
 nb::bytes ClientEnd::wait(Ticket const& ticket, double timeout) {
     auto const bound = duration("Client::wait", timeout);
-    InCall const in(state_->busy(), "Client::wait");
-    nb::bytes reply = new_bytes(client().reply_bytes());
-    in_name_of("Client::wait", [&] {
-        wait_in_parts(bound,
-                      [&](auto part) { state_->client().wait(ticket, bytes_of(reply), part); });
+    return within("Client::wait", [&](BytesClient& client) {
+        nb::bytes reply = new_bytes(client.reply_bytes());
+        wait_in_parts(bound, [&](auto part) { client.wait(ticket, bytes_of(reply), part); });
+        return reply;
     });
-    return reply;
 }
 
 nb::object ClientEnd::try_take(Ticket const& ticket) {
-    InCall const in(state_->busy(), "Client::try_take");
-    std::array<std::byte, message_bytes> reply;
-    std::size_t const size = client().reply_bytes();
-    auto const room = std::span<std::byte>(reply).first(size);
-    bool const come =
-        in_name_of("Client::try_take", [&] { return state_->client().try_take(ticket, room); });
-    if (!come) return nb::none();
-    return nb::bytes(reply.data(), size);
+    return within("Client::try_take", [&](BytesClient& client) -> nb::object {
+        std::array<std::byte, message_bytes> reply;
+        auto const room = std::span<std::byte>(reply).first(client.reply_bytes());
+        if (!client.try_take(ticket, room)) return nb::none();
+        return nb::bytes(room.data(), room.size());
+    });
 }
 
 std::size_t ClientEnd::try_take_n(Tickets& tickets, nb::handle replies) {
     HeldBytes const to(replies, HeldBytes::Use::write);
-    InCall const in(state_->busy(), "Client::try_take_many");
-    return in_name_of("Client::try_take_many",
-                      [&] { return state_->client().try_take_n(tickets, to.writable()); });
+    return within("Client::try_take_many",
+                  [&](BytesClient& client) { return client.try_take_n(tickets, to.writable()); });
 }
 
 void ClientEnd::abandon(Ticket const& ticket) {
-    InCall const in(state_->busy(), "Client::abandon");
-    state_->client().abandon(ticket);
+    within("Client::abandon", [&](BytesClient& client) { client.abandon(ticket); });
 }
 
 void ClientEnd::warm() {
-    InCall const in(state_->busy(), "Client::warm");
-    state_->client().warm();
+    within("Client::warm", [](BytesClient& client) { client.warm(); });
 }
 
 std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t count) {

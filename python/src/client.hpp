@@ -73,10 +73,12 @@ class ClientEnd {
     [[nodiscard]] BytesClient const& client() const { return state_->client(); }
 
    private:
-    void ask(std::span<std::byte const> request, std::span<std::byte> reply,
+    template <class Use>
+    auto within(char const* call, Use const& use);
+    void ask(BytesClient& client, std::span<std::byte const> request, std::span<std::byte> reply,
              std::chrono::nanoseconds timeout);
-    void exchange(HeldBytes const& requests, HeldBytes const& replies, Tickets& outstanding,
-                  std::chrono::nanoseconds timeout);
+    void exchange(BytesClient& client, HeldBytes const& requests, HeldBytes const& replies,
+                  Tickets& outstanding, std::chrono::nanoseconds timeout);
 
     std::shared_ptr<ClientState> state_;
 };

@@ -143,8 +143,8 @@ bool put_members(std::vector<Member> const& members, std::byte* message, std::si
     return true;
 }
 
-// As Python lists them: offsets, and codes that put_member() knows.
-std::vector<Member> members_of(std::vector<std::pair<std::size_t, std::string>> const& listed) {
+// Their codes are those that put_member() knows.
+std::vector<Member> members_of(ListedMembers const& listed) {
     std::vector<Member> members;
     for (auto const& [offset, code] : listed) members.push_back({offset, code.at(0)});
     return members;
@@ -205,8 +205,7 @@ nb::object BytesMessages::value_of(std::span<std::byte const> data) const {
 }
 int BytesMessages::traverse(visitproc /*visit*/, void* /*arg*/) const { return 0; }
 
-RecordMessages::RecordMessages(nb::object dtype,
-                               std::vector<std::pair<std::size_t, std::string>> const& members)
+RecordMessages::RecordMessages(nb::object dtype, ListedMembers const& members)
     : Codec(nb::cast<std::size_t>(dtype.attr("itemsize"))),
       dtype_(std::move(dtype)),
       members_(members_of(members)) {
@@ -275,9 +274,8 @@ int RecordMessages::traverse(visitproc visit, void* arg) const {
     return 0;
 }
 
-DataclassMessages::DataclassMessages(
-    std::size_t size, nb::type_object owner, std::vector<nb::str> names,
-    std::vector<std::pair<std::size_t, std::string>> const& members)
+DataclassMessages::DataclassMessages(std::size_t size, nb::type_object owner,
+                                     std::vector<nb::str> names, ListedMembers const& members)
     : Codec(size),
       owner_(std::move(owner)),
       names_(std::move(names)),
@@ -317,7 +315,6 @@ int DataclassMessages::traverse(visitproc visit, void* arg) const {
 }
 
 void bind_codec(nb::module_& module) {
-    using Members = std::vector<std::pair<std::size_t, std::string>>;
     nb::class_<Codec>(module, "MessageCodec", nb::type_slots(collected_slots),
                       "Messages of one type as values, and as bytes.")
         .def_prop_ro("size", &Codec::size, "Bytes of a message.")
@@ -326,10 +323,10 @@ void bind_codec(nb::module_& module) {
     nb::class_<BytesMessages, Codec>(module, "BytesMessages", "Messages that stay bytes.")
         .def(nb::init<std::size_t>(), nb::arg("size"));
     nb::class_<RecordMessages, Codec>(module, "RecordMessages", "Messages of a NumPy dtype.")
-        .def(nb::init<nb::object, Members const&>(), nb::arg("dtype"), nb::arg("members"));
+        .def(nb::init<nb::object, ListedMembers const&>(), nb::arg("dtype"), nb::arg("members"));
     nb::class_<DataclassMessages, Codec>(module, "DataclassMessages",
                                          "Messages that are instances of a dataclass.")
-        .def(nb::init<std::size_t, nb::type_object, std::vector<nb::str>, Members const&>(),
+        .def(nb::init<std::size_t, nb::type_object, std::vector<nb::str>, ListedMembers const&>(),
              nb::arg("size"), nb::arg("owner"), nb::arg("names"), nb::arg("members"));
 }
 

@@ -43,6 +43,8 @@ struct Member {
     std::size_t offset;
     char code;
 };
+// As Python lists them.
+using ListedMembers = std::vector<std::pair<std::size_t, std::string>>;
 
 // One message type. Its subclasses in Python have what is done to many messages at once, and
 // `_to_bytes(value)` and `_from_bytes(data)` for what is done in Python alone.
@@ -86,8 +88,7 @@ class BytesMessages final : public Codec {
 class RecordMessages final : public Codec {
    public:
     // `members`: where all of it is one number, or numbers side by side; else none.
-    RecordMessages(nb::object dtype,
-                   std::vector<std::pair<std::size_t, std::string>> const& members);
+    RecordMessages(nb::object dtype, ListedMembers const& members);
     void encode(nb::handle value, Message& into) const override;
     int traverse(visitproc visit, void* arg) const override;
 
@@ -109,7 +110,7 @@ class RecordMessages final : public Codec {
 class DataclassMessages final : public Codec {
    public:
     DataclassMessages(std::size_t size, nb::type_object owner, std::vector<nb::str> names,
-                      std::vector<std::pair<std::size_t, std::string>> const& members);
+                      ListedMembers const& members);
     void encode(nb::handle value, Message& into) const override;
     int traverse(visitproc visit, void* arg) const override;
 

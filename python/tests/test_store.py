@@ -219,7 +219,7 @@ def test_others_run_while_something_goes(tmp_path: pathlib.Path) -> None:
         over.set()
         ticking.join()
         owner.kill()
-    assert meanwhile > 2  # one may come before and after
+    assert meanwhile > 100  # of some 1500; one or two if nobody else ran
 
 
 def test_nobody_listens(tmp_path: pathlib.Path) -> None:

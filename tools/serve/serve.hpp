@@ -14,9 +14,9 @@
 
 namespace carillon::tool {
 
+enum class BuiltinKind : std::uint8_t { block_each, pool };
 // A kernel that comes with the command: "echo" answers 48 bytes with the same, "count" 8 bytes with
 // twice the number and with how many requests the block had answered. nullptr for another name.
-enum class BuiltinKind : std::uint8_t { block_each, pool };
 [[nodiscard]] ServedKernelLibrary const* builtin_kernel(std::string_view name,
                                                         BuiltinKind kind = BuiltinKind::block_each);
 
