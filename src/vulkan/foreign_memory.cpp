@@ -36,9 +36,9 @@ class ForeignSharedMemory final : public Allocation {
 
 class ForeignVulkanMemory final : public VulkanAllocation {
    public:
-    ForeignVulkanMemory(VulkanDevice const& device, FileDescriptor fd, std::size_t bytes,
+    ForeignVulkanMemory(VulkanDevice const& vulkan, FileDescriptor fd, std::size_t bytes,
                         DeviceInfo const& info)
-        : VulkanAllocation(device.import(std::move(fd), bytes), bytes, info) {
+        : VulkanAllocation(vulkan.import(std::move(fd), bytes), bytes, info) {
         keep_mapping_from_children(host, block().allocated());
     }
 };
