@@ -60,10 +60,10 @@ class DeadClientTest : public testing::Test {
     // Answers what is in the ring; a number that was given up is passed over.
     unsigned serve() {
         unsigned served = 0;
-        ReplyWriter<DeviceFar> const replies(pool_.device_reply_slots());
+        ReplyWriter<DeviceFar> const writer(pool_.device_reply_slots());
         for (int i = 0; i < 1000; ++i) {
             (void)kernel_.poll([&](Asked const& asked, Sequence /*number*/) {
-                replies.answer(asked.reply_to, 1);
+                writer.answer(asked.reply_to, 1);
                 ++served;
             });
         }

@@ -303,8 +303,8 @@ int map_and_answer(Exported const& of, UnixSocket const& socket) {
     if (auto const device = open_or_skip(of.selector)) {
         Memory const memory = of.make(*device);
         std::strcpy(at(memory.host_ptr(), 5000), "from P");
-        FileDescriptor const exported = memory.export_fd();
-        right = here->send("send", std::array{std::byte{1}}, std::array{exported.get()}) &&
+        FileDescriptor const fd = memory.export_fd();
+        right = here->send("send", std::array{std::byte{1}}, std::array{fd.get()}) &&
                 outcome_of(child) == 0 && std::strcmp(at(memory.host_ptr(), 100), "from C") == 0;
     } else {
         here.reset();
