@@ -7,40 +7,12 @@
 #include <type_traits>
 
 #include "carillon/detail/wire/config.hpp"
+#include "examples/dbn/mbo.hpp"
 
 namespace carillon::tool {
 
-// What an order was done to, in the feed's letters.
-enum class Action : char {
-    add = 'A',
-    cancel = 'C',
-    modify = 'M',
-    trade = 'T',
-    fill = 'F',
-    clear = 'R',
-};
-
-// A record of the feed, byte for byte as it is in the file. None of it is padding: it is sent as it
-// lies in memory.
-struct MboRecord {
-    std::uint8_t length;  // of the record, in units of 4 bytes
-    std::uint8_t type;
-    std::uint16_t publisher;
-    std::uint32_t instrument;
-    std::uint64_t ts_event;  // ns since 1970
-    std::uint64_t order_id;
-    std::int64_t price;  // 1e-9
-    std::uint32_t size;
-    std::uint8_t flags;
-    std::uint8_t channel;
-    Action action;
-    char side;              // A ask, B bid, N none
-    std::uint64_t ts_recv;  // ns since 1970
-    std::int32_t ts_in_delta;
-    std::uint32_t sequence;
-};
-static_assert(sizeof(MboRecord) == 56);
-static_assert(std::has_unique_object_representations_v<MboRecord>);
+using dbn::Action;
+using dbn::MboRecord;
 
 struct MboTally {
     std::uint32_t add = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A market data file: records, or an error that says what is wrong at which byte.
-#include "replay/dbn.hpp"
+#include "examples/dbn/dbn.hpp"
 
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
@@ -8,7 +8,7 @@
 CARILLON_FUZZ_TARGET(dbn, input) {
     MemoryFile const file(input.rest());
     try {
-        auto const records = tool::DbnFile::read(file.path());
+        auto const records = dbn::MboFile::read(file.path());
         require(!records.records().empty(), "a file that is read has a record");
     } catch (FormatError const&) {  // as it should be
     }

@@ -9,7 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "replay/dbn.hpp"
+#if defined(DBN_ZSTD)
+#include <zstd.h>
+#endif
+
+#include "kernels/replay.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace carillon::tool {
@@ -27,14 +31,21 @@ class DbnBytes {
         return *this;
     }
 
-    DbnBytes& record(MboRecord const& r, unsigned type = 0xa0) {
-        number(record_size / 4, 1).number(type, 1).number(r.publisher, 2).number(r.instrument, 4);
+    DbnBytes& record(MboRecord const& r, unsigned type = 0xa0, std::size_t size = record_size) {
+        number(size / 4, 1).number(type, 1).number(r.publisher, 2).number(r.instrument, 4);
         number(r.ts_event, 8).number(r.order_id, 8).number(static_cast<std::uint64_t>(r.price), 8);
         number(r.size, 4).number(r.flags, 1).number(r.channel, 1);
         number(static_cast<unsigned char>(r.action), 1);
         number(static_cast<unsigned char>(r.side), 1);
         number(r.ts_recv, 8).number(static_cast<std::uint32_t>(r.ts_in_delta), 4);
         return number(r.sequence, 4);
+    }
+
+    // A record of another type, of zeros.
+    DbnBytes& other(unsigned type, std::size_t size) {
+        number(size / 4, 1).number(type, 1);
+        bytes_.append(size < 2 ? 0 : size - 2, '\0');
+        return *this;
     }
 
     DbnBytes& raw(std::string_view bytes) {
@@ -50,6 +61,21 @@ class DbnBytes {
         return *this;
     }
 
+#if defined(DBN_ZSTD)
+    // Compressed, the first so many bytes in a frame of their own.
+    [[nodiscard]] DbnBytes compressed(std::size_t first) const {
+        DbnBytes result;
+        for (std::string const& part : {bytes_.substr(0, first), bytes_.substr(first)}) {
+            std::string frame(ZSTD_compressBound(part.size()), '\0');
+            frame.resize(
+                ZSTD_compress(frame.data(), frame.size(), part.data(), part.size(), 3));
+            result.raw(frame);
+        }
+        return result;
+    }
+#endif
+
+    [[nodiscard]] std::size_t size() const { return bytes_.size(); }
     DbnBytes& cut_to(std::size_t size) {
         bytes_.resize(size);
         return *this;

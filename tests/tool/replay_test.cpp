@@ -14,12 +14,12 @@
 namespace carillon::tool {
 namespace {
 
-[[nodiscard]] DbnFile synthetic_file(std::uint32_t records) {
+[[nodiscard]] dbn::MboFile synthetic_file(std::uint32_t records) {
     test::TemporaryDirectory const directory;
     DbnBytes bytes;
     bytes.header();
     for (std::uint32_t i = 0; i < records; ++i) bytes.record(sample_record(i));
-    return DbnFile::read(bytes.write_to(directory));
+    return dbn::MboFile::read(bytes.write_to(directory));
 }
 
 [[nodiscard]] std::filesystem::path real_file() {
@@ -54,7 +54,7 @@ TEST(ReplayTest, aDeadlineThatPassesIsATimeout) {
     ReplayOptions options;
     options.call_timeout = std::chrono::nanoseconds(0);
     Device const device = Device::open("emulated");
-    DbnFile const file = synthetic_file(500);
+    dbn::MboFile const file = synthetic_file(500);
     EXPECT_THROW((void)run_replay(device, file, options), TimeoutError);
     EXPECT_EQ(run_replay(device, file).records, 500U) << "the device is not usable any more";
 }
@@ -81,7 +81,7 @@ TEST(ReplayTest, aRealFeedHasItsKnownTally) {
                              .clear = 0,
                              .contracts_traded = 9'892,
                              .checksum = 0xa239'4dd5'e309'd0ccU};
-    ReplayResult const result = run_replay(Device::open("emulated"), DbnFile::read(path));
+    ReplayResult const result = run_replay(Device::open("emulated"), dbn::MboFile::read(path));
     EXPECT_EQ(result.records, 68'792U);
     EXPECT_EQ(result.latencies_ns.size(), 68'792U);
     EXPECT_EQ(result.device, known);

@@ -37,7 +37,7 @@ void send_all(Channel<MboRecord, MboTally>& channel, std::span<MboRecord const> 
 
 }  // namespace
 
-ReplayResult run_replay(Device const& device, DbnFile const& file, ReplayOptions const& options,
+ReplayResult run_replay(Device const& device, dbn::MboFile const& file, ReplayOptions const& options,
                         Progress const& progress) {
     auto const records = file.records();
     ReplayResult result;

@@ -14,9 +14,9 @@
 
 #include "carillon/device.hpp"
 #include "command/command.hpp"
+#include "examples/dbn/dbn.hpp"
 #include "kernels/replay.hpp"
 #include "measure/progress.hpp"
-#include "replay/dbn.hpp"
 
 namespace carillon::tool {
 
@@ -36,7 +36,7 @@ struct ReplayResult {
 // `progress` is called between two calls, now and then, and when all are done. Throws Error when a
 // reply is not that to the command sent, and what PersistentKernel and Channel::call throw. That
 // the two tallies are equal is left to the caller to see.
-[[nodiscard]] ReplayResult run_replay(Device const& device, DbnFile const& file,
+[[nodiscard]] ReplayResult run_replay(Device const& device, dbn::MboFile const& file,
                                       ReplayOptions const& options = {},
                                       Progress const& progress = {});
 
@@ -49,6 +49,11 @@ void require_reply_to(std::size_t sent, MboTally const& reply);
 // Keys add, cancel, modify, trade, fill, clear, contracts_traded (numbers) and checksum (a string
 // of 16 hexadecimal digits: not every reader of JSON keeps 64 bits of a number).
 [[nodiscard]] nlohmann::json to_json(MboTally const& tally);
+
+// A line for each type of record that was skipped; empty if there is none.
+[[nodiscard]] std::string skipped_text(dbn::Skipped const& skipped);
+// The type, as "0x17", to the number of records of it.
+[[nodiscard]] nlohmann::json to_json(dbn::Skipped const& skipped);
 
 // A table for people: a line for each key, the device's value beside the host's, and a mark where
 // they differ.

@@ -36,7 +36,23 @@ struct Count {
                        device == host ? "" : "  differ");
 }
 
+[[nodiscard]] std::string type_name(unsigned type) { return fmt::format("{:#04x}", type); }
+
 }  // namespace
+
+std::string skipped_text(dbn::Skipped const& skipped) {
+    std::string text;
+    for (auto const& [type, count] : skipped) {
+        text += fmt::format("skipped: {} records of type {}\n", count, type_name(type));
+    }
+    return text;
+}
+
+nlohmann::json to_json(dbn::Skipped const& skipped) {
+    nlohmann::json json = nlohmann::json::object();
+    for (auto const& [type, count] : skipped) json[type_name(type)] = count;
+    return json;
+}
 
 nlohmann::json to_json(MboTally const& tally) {
     nlohmann::json json;
