@@ -81,9 +81,9 @@ class Parser {
             fail(fmt::format("a record of {} bytes, shorter than its header,", size), offset());
         }
         if (size > left()) {
-            fail(fmt::format("the file ends within a record ({} of {} bytes): cut it to {} bytes "
-                             "to read the records before; the record begins",
-                             left(), size, offset()),
+            fail(fmt::format(
+                     "truncated record ({} of {} bytes; head -c {} gives the records before it)",
+                     left(), size, offset()),
                  offset());
         }
         Found const found{std::span<std::byte const>(block_).subspan(begin_, size), offset()};

@@ -39,7 +39,8 @@ class DbnFileTest : public ::testing::Test {
             (void)dbn::MboFile::read(path);
             FAIL() << "not refused: " << cause;
         } catch (FormatError const& error) {
-            EXPECT_TRUE(std::string(error.what()).starts_with("read " + path.string() + ": " + cause))
+            EXPECT_TRUE(
+                std::string(error.what()).starts_with("read " + path.string() + ": " + cause))
                 << error.what();
         }
     }
@@ -178,9 +179,8 @@ TEST_F(DbnFileTest, aTruncatedRecordIsRefused) {
     DbnBytes const whole = DbnBytes().header().record(sample_record(0)).record(sample_record(1));
     for (std::size_t const left : {1U, 55U}) {
         expect_refused(DbnBytes(whole).cut_to(header_size + record_size + left),
-                       "the file ends within a record (" + std::to_string(left) +
-                           " of 56 bytes): cut it to 164 bytes to read the records before; the "
-                           "record begins at byte 164");
+                       "truncated record (" + std::to_string(left) +
+                           " of 56 bytes; head -c 164 gives the records before it) at byte 164");
     }
 }
 
@@ -190,8 +190,8 @@ TEST_F(DbnFileTest, aTruncatedRecordAfterAWholeBatchIsRefused) {
     bytes.header();
     for (std::uint32_t i = 0; i < 1024; ++i) bytes.record(sample_record(i));
     expect_refused(bytes.raw("\x0e"),
-                   "the file ends within a record (1 of 56 bytes): cut it to 57452 bytes to read "
-                   "the records before; the record begins at byte 57452");
+                   "truncated record (1 of 56 bytes; head -c 57452 gives the records before it) "
+                   "at byte 57452");
 }
 
 TEST_F(DbnFileTest, aMarketByOrderRecordOfAnotherLengthIsRefused) {
@@ -201,10 +201,13 @@ TEST_F(DbnFileTest, aMarketByOrderRecordOfAnotherLengthIsRefused) {
 
 TEST_F(DbnFileTest, aRecordShorterThanItsHeaderIsRefused) {
     for (unsigned const size : {0U, 4U, 12U}) {
-        expect_refused(DbnBytes().header().record(sample_record(0)).other(0x17, size).raw(
-                           std::string(64, '\0')),
-                       "a record of " + std::to_string(size) +
-                           " bytes, shorter than its header, at byte 164");
+        expect_refused(
+            DbnBytes()
+                .header()
+                .record(sample_record(0))
+                .other(0x17, size)
+                .raw(std::string(64, '\0')),
+            "a record of " + std::to_string(size) + " bytes, shorter than its header, at byte 164");
     }
 }
 
