@@ -4,8 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <carillon/error.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <sstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,6 +24,7 @@
 #include "metrics/metrics.hpp"
 #include "rate/rate.hpp"
 #include "replay/replay.hpp"
+#include "report/output.hpp"
 #include "rtt/rtt.hpp"
 #include "serve/serve.hpp"
 #include "soak/soak.hpp"
@@ -86,7 +91,12 @@ int run(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+        if (error.get_exit_code() == 0) {  // --help, --version
+            std::ostringstream text;
+            (void)app.exit(error, text, text);
+            fmt::print("{}", text.str());
+            return 0;
+        }
         fmt::print(stderr, "carillon: {}\n", error.what());
         return bad_usage;
     }
@@ -96,17 +106,41 @@ int run(int argc, char** argv) {
     return 0;
 }
 
+// Whether `error` says that the reader of standard output has gone: it wanted no more.
+bool is_reader_gone(std::exception const& error) {
+    if (auto const* const lost = dynamic_cast<SystemError const*>(&error)) {
+        return lost->call() == output_name && lost->code() == EPIPE;
+    }
+    auto const* const printed = dynamic_cast<std::system_error const*>(&error);
+    return printed != nullptr && printed->code().value() == EPIPE;
+}
+
+// The exit status of `part`, whose errors are told in one line.
+int status_of(std::function<int()> const& part) {
+    auto const tell = [](std::exception const& error) {
+        std::fputs(fmt::format("carillon: {}\n", error.what()).c_str(), stderr);
+    };
+    try {
+        return part();
+    } catch (UsageError const& error) {
+        tell(error);
+        return bad_usage;
+    } catch (std::exception const& error) {
+        if (is_reader_gone(error)) return 0;
+        tell(error);
+        return failure;
+    }
+}
+
 }  // namespace
 }  // namespace carillon::tool
 
 int main(int argc, char** argv) {
-    try {
-        return carillon::tool::run(argc, argv);
-    } catch (carillon::UsageError const& error) {
-        fmt::print(stderr, "carillon: {}\n", error.what());
-        return carillon::tool::bad_usage;
-    } catch (std::exception const& error) {
-        fmt::print(stderr, "carillon: {}\n", error.what());
-        return carillon::tool::failure;
-    }
+    using namespace carillon::tool;
+    prepare_standard_streams();
+    return status_of([&] {
+        int const status = run(argc, argv);
+        flush_output();
+        return status;
+    });
 }

@@ -37,6 +37,11 @@ ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
         throw UsageError(call, fmt::format("{}::mode {:o}: a socket has nine bits of it",
                                            rules.options, rules.mode));
     }
+    if ((rules.mode & 0222U) == 0) {
+        throw UsageError(call, fmt::format("{}::mode {:o}: nobody could ever connect, which takes "
+                                           "the permission to write",
+                                           rules.options, rules.mode));
+    }
     if (rules.connections == 0) {
         throw UsageError(
             call, fmt::format("{}::connections of 0: nobody could ever connect", rules.options));

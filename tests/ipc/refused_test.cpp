@@ -295,6 +295,7 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = std::string(64, 'x')}), UsageError, "64 characters");
     CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError, "Server: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
+    CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0: nobody could ever connect");
     CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError,
                           "ServeOptions::connections of 0: nobody could ever connect");
     CARILLON_EXPECT_ERROR(serve({.channels_per_connection = 0}), UsageError,

@@ -5,6 +5,7 @@ Usage: command_test.py PATH_OF_THE_COMMAND"""
 import json
 import os
 import pathlib
+import resource
 import struct
 import subprocess
 import sys
@@ -390,6 +391,96 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(report["record_bytes"], 56)
         self.assertEqual(report["device_tally"]["add"], 40)
         self.assertEqual(report["device_tally"], report["host_tally"])
+
+    def test_replay_reads_standard_input_and_counts_what_it_skips(self):
+        other = struct.pack("<BBHIQ", 20, 0x17, 0, 0, 1) + bytes(64)
+        with tempfile.TemporaryFile() as data:
+            data.write(feed(3) + other)
+            data.seek(0)
+            result = subprocess.run([CARILLON, "replay", "-", "--device", "emulated", "--json", "-"],
+                                    stdin=data, capture_output=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["records"], 3)
+        self.assertEqual(report["skipped"], {"0x17": 1})
+        self.assertIn(b"skipped: 1 records of type 0x17", result.stderr)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        lines = {("info",), ("info", "--json"), ("--help",), ("--version",),
+                 ("metrics", "/nonexistent"), ("top", "--once", "--json", "/nonexistent"),
+                 ("doctor", "--device", "emulated", "--json", "-")}
+        with open("/dev/full", "w") as full, tempfile.TemporaryDirectory() as folder:
+            lines.add(("serve", "--device", "emulated", f"{folder}/s.sock"))
+            for line in lines:
+                with self.subTest(line):
+                    result = subprocess.run([CARILLON, *line], stdout=full, stderr=subprocess.PIPE,
+                                            text=True, timeout=60, check=False)
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertIn("No space left on device", result.stderr)
+                    self.assertEqual(result.stderr.count("carillon: "), 1, result.stderr)
+        for line in (("info",), ("info", "--json=-"), ("--version",)):
+            with self.subTest(line):
+                result = subprocess.run(["sh", "-c", '"$@" >&-', "sh", CARILLON, *line],
+                                        capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn("standard output: Bad file descriptor", result.stderr)
+
+    def test_a_reader_that_goes_away_is_no_error(self):
+        for line in (("info",), ("top", "--interval", "0.05", "/nonexistent")):
+            with self.subTest(line):
+                with subprocess.Popen([CARILLON, *line], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True) as command:
+                    command.stdout.close()
+                    self.assertEqual(command.stderr.read(), "")
+                    self.assertEqual(command.wait(timeout=60), 0)
+
+    def test_json_goes_to_a_file_or_to_standard_output_by_any_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.json"
+            result = run("info", "--json", str(path))
+            self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+            self.assertIn("devices", json.loads(path.read_text()))
+            result = run("ls", f"--json={path}", "/nonexistent")
+            self.assertEqual(result.stdout, "")
+            self.assertIn("owners", json.loads(path.read_text()))
+            with path.open("w") as out:
+                subprocess.run([CARILLON, "doctor", "--device", "emulated", "--json", str(path)],
+                               stdout=out, stderr=subprocess.DEVNULL, timeout=60, check=False)
+            self.assertIn("findings", json.loads(path.read_text()))
+        result = run("doctor", "--device", "emulated", "--json", "/dev/stdout")
+        self.assertIn("findings", json.loads(result.stdout))
+        self.assertIn("owners", json.loads(run("ls", "--json", "/nonexistent").stdout))
+
+    def test_a_file_that_may_not_grow_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("info", "--json", f"{folder}/out.json",
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
+        self.assert_fails(result, 1, "File too large")
+
+    def test_a_terminal_that_can_do_nothing_is_not_drawn_on(self):
+        for terminal in ("dumb", ""):
+            with self.subTest(terminal):
+                leader, follower = os.openpty()
+                with subprocess.Popen([CARILLON, "top", "--count", "2", "--interval", "0.05",
+                                       "/nonexistent"], stdin=follower, stdout=follower,
+                                      env={**os.environ, "TERM": terminal}) as command:
+                    os.close(follower)
+                    shown = b""
+                    try:
+                        while block := os.read(leader, 4096):
+                            shown += block
+                    except OSError:  # the terminal's last user has gone
+                        pass
+                    command.wait(timeout=60)
+                os.close(leader)
+                self.assertIn(b"/nonexistent", shown)
+                self.assertNotIn(b"\x1b", shown)
+
+    def test_permissions_that_no_socket_has_are_refused(self):
+        for mode in ("40000000600", "0x1ff", "", "0", "1777"):
+            with self.subTest(mode):
+                self.assert_fails(run("serve", "--device", "emulated", "--mode", mode,
+                                      "/nonexistent/s.sock"), 2, "mode")
 
     def test_verify_finds_no_violation_and_says_that_it_is_emulated(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@
 
 #include "measure/open.hpp"
 #include "report/environment.hpp"
+#include "report/output.hpp"
 
 namespace carillon::tool {
 
@@ -29,7 +30,7 @@ Device CommonOptions::open() const {
 }
 
 void CommonOptions::print(std::string const& text) const {
-    fmt::print(json_ == "-" ? stderr : stdout, "{}", text);
+    fmt::print(wants_json() && is_output(json_) ? stderr : stdout, "{}", text);
 }
 
 void CommonOptions::write(nlohmann::json const& result) const {
@@ -43,7 +44,7 @@ void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) const
 }
 
 void show_progress(double share) {
-    if (::isatty(STDERR_FILENO) == 0) return;
+    if (!is_drawable(STDERR_FILENO)) return;
     fmt::print(stderr, "\r{:3.0f} %{}", 100 * share, share >= 1 ? "\r      \r" : "");
 }
 

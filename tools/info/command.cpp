@@ -17,7 +17,11 @@ class InfoCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line.add_option("--device", device_, "only this one");
-        command_line.add_flag("--json", json_, "as JSON on standard output");
+        command_line
+            .add_option("--json", json_,
+                        "as JSON, into this file; without one, or with -, on standard output")
+            ->expected(0, 1)
+            ->default_str("-");
     }
 
     void run() override {
@@ -27,10 +31,10 @@ class InfoCommand final : public Command {
     }
 
    private:
-    static void write(std::vector<DeviceInfo> const& devices) {
+    void write(std::vector<DeviceInfo> const& devices) const {
         nlohmann::json all = nlohmann::json::array();
         for (DeviceInfo const& each : devices) all.push_back(to_json(each));
-        write_json("-",
+        write_json(*json_,
                    {{"version", version}, {"device_code", have_device_code}, {"devices", all}});
     }
 
@@ -40,7 +44,7 @@ class InfoCommand final : public Command {
     }
 
     std::optional<std::string> device_;
-    bool json_ = false;
+    std::optional<std::string> json_;
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ class LsCommand final : public Command {
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
         command_line.add_flag("--store", stores_, "the paths are those of stores of buffers");
-        command_line.add_flag("--json", json_, "as JSON on standard output");
+        command_line.add_flag("--json{-}", json_,
+                              "as JSON on standard output; --json=FILE: into that file");
     }
 
     void run() override {
@@ -42,9 +43,9 @@ class LsCommand final : public Command {
         }
         nlohmann::json json = nlohmann::json::array();
         for (Listed const& each : all) {
-            json_ ? json.push_back(to_json(each)) : fmt::print("{}", to_text(each));
+            json_.empty() ? fmt::print("{}", to_text(each)) : json.push_back(to_json(each));
         }
-        if (json_) write_json("-", {{listed, std::move(json)}});
+        if (!json_.empty()) write_json(json_, {{listed, std::move(json)}});
         auto const failed =
             std::ranges::count_if(all, [](Listed const& each) { return !each.error.empty(); });
         if (failed == 0) return;
@@ -54,7 +55,7 @@ class LsCommand final : public Command {
     std::vector<std::string> paths_;
     int timeout_ms_ = 1000;
     bool stores_ = false;
-    bool json_ = false;
+    std::string json_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "command/ends.hpp"
 #include "metrics/endpoint.hpp"
 #include "metrics/metrics.hpp"
+#include "report/output.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -35,7 +36,7 @@ class MetricsCommand final : public Command {
         }
         MetricsEndpoint const endpoint(listen_, [&] { return to_metrics(owners.ask()); });
         fmt::print("metrics at {}\n", endpoint.address());
-        std::fflush(stdout);
+        flush_output();
         (void)ends.await();
     }
 

@@ -9,13 +9,13 @@
 #include <cerrno>
 #include <ctime>
 #include <fstream>
-#include <iostream>
 
 #include "build_info.hpp"
 #include "measure/latency.hpp"
 #include "report/device.hpp"
 #include "report/gpu_state.hpp"
 #include "report/idle_states.hpp"
+#include "report/output.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -65,8 +65,8 @@ std::string headline(DeviceInfo const& info) {
 void write_json(std::string const& path, json const& value) {
     // A client of another process may call itself by bytes that are no UTF-8.
     std::string const text = value.dump(2, ' ', false, json::error_handler_t::replace);
-    if (path == "-") {
-        std::cout << text << '\n';
+    if (is_output(path)) {
+        fmt::print("{}\n", text);
         return;
     }
     std::ofstream file(path);

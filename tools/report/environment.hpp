@@ -21,7 +21,7 @@ template <class Results>
     return all;
 }
 
-// Writes to a file, or to standard output for "-". Throws SystemError.
+// Writes to a file, or to standard output if is_output(path). Throws SystemError.
 void write_json(std::string const& path, nlohmann::json const& value);
 
 }  // namespace carillon::tool

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <carillon/device.hpp>
 #include <carillon/error.hpp>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "command/ends.hpp"
 #include "measure/open.hpp"
+#include "report/output.hpp"
 #include "serve/serve.hpp"
 
 namespace carillon::tool {
@@ -83,14 +85,11 @@ class ServeCommand final : public Command {
 
    private:
     void complete_request() {
-        std::size_t read = 0;
-        try {
-            request_.mode = static_cast<std::uint32_t>(std::stoul(mode_, &read, 8));
-        } catch (std::logic_error const&) {  // no number, or none that an unsigned long holds
-            read = 0;
-        }
-        if (read == 0 || read != mode_.size()) {
-            throw UsageError("serve", fmt::format("--mode {} is no octal number", mode_));
+        char const* const end = mode_.data() + mode_.size();
+        auto const [at, error] = std::from_chars(mode_.data(), end, request_.mode, 8);
+        if (error != std::errc() || at != end) {
+            throw UsageError("serve",
+                             fmt::format("--mode {} is not an octal number of 32 bits", mode_));
         }
         auto const idle = std::ranges::find(idle_policies, idle_);
         request_.idle = static_cast<std::uint32_t>(idle - idle_policies.begin());
@@ -106,7 +105,7 @@ class ServeCommand final : public Command {
         fmt::print("serving {} as {} at {}: {} block{}{} on {}{}\n", library.handler, request_.name,
                    request_.path, facts.blocks, facts.blocks == 1 ? "" : "s", clients, facts.device,
                    facts.emulated != 0 ? ", the EMULATED device" : "");
-        std::fflush(stdout);
+        flush_output();
     }
 
     ServeRequest request_;

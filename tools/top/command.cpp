@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "command/ends.hpp"
+#include "report/environment.hpp"
+#include "report/output.hpp"
 #include "top/screen.hpp"
 #include "top/top.hpp"
 
@@ -65,7 +67,7 @@ class TopCommand final : public Command {
         } else {
             fmt::print("{}\n", to_text(before, now));
         }
-        std::fflush(stdout);
+        flush_output();
     }
 
     std::vector<std::string> paths_;

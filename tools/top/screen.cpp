@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "report/output.hpp"
+
 namespace carillon::tool {
 namespace {
 
@@ -32,7 +34,7 @@ std::string first_characters(std::string const& line, std::size_t most) {
 
 }  // namespace
 
-bool Screen::there() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
+bool Screen::there() { return ::isatty(STDIN_FILENO) != 0 && is_drawable(STDOUT_FILENO); }
 
 Screen::Screen() {
     if (::tcgetattr(STDIN_FILENO, &before_) != 0) throw SystemError("tcgetattr", errno, "");
@@ -66,7 +68,7 @@ void Screen::draw(std::string const& text) {
     }
     frame += clear_below;
     std::fwrite(frame.data(), 1, frame.size(), stdout);
-    std::fflush(stdout);
+    flush_output();
 }
 
 }  // namespace carillon::tool

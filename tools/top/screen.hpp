@@ -17,7 +17,7 @@ class Screen {
     Screen& operator=(Screen const&) = delete;
     ~Screen();
 
-    // Standard input and output are a terminal.
+    // Standard input and output are a terminal on which the cursor can be moved.
     [[nodiscard]] static bool there();
     // As many lines of it as there is room for, each cut at the edge.
     static void draw(std::string const& text);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <carillon/error.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace carillon::tool {
+
+void prepare_standard_streams() {
+    for (int const each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(each, F_GETFD) >= 0 || errno != EBADF) continue;
+        // The lowest number that is free, which is this one.
+        (void)::open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+    for (int const each : {SIGPIPE, SIGXFSZ}) (void)std::signal(each, SIG_IGN);
+}
+
+void flush_output() {
+    errno = 0;
+    bool const failed = std::fflush(stdout) != 0;
+    if (failed || std::ferror(stdout) != 0) throw SystemError(output_name, errno, "");
+}
+
+bool is_output(std::string const& path) {
+    if (path == "-") return true;
+    struct stat named {};
+    struct stat output {};
+    return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+           named.st_dev == output.st_dev && named.st_ino == output.st_ino;
+}
+
+bool is_drawable(int descriptor) {
+    if (::isatty(descriptor) == 0) return false;
+    char const* const terminal = std::getenv("TERM");
+    std::string_view const kind = terminal != nullptr ? terminal : "";
+    return !kind.empty() && kind != "dumb";
+}
+
+}  // namespace carillon::tool

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Standard output as a command uses it: output that could not be written is an error.
+#pragma once
+
+#include <string>
+
+namespace carillon::tool {
+
+// To be called before anything else. A standard stream that is closed is opened on /dev/null the
+// wrong way round: no other file takes its number, and using it fails. A reader that goes away, and
+// a file that reaches RLIMIT_FSIZE, are errors of a write and no signals that end the command.
+void prepare_standard_streams();
+
+// Writes what standard output still holds. Throws SystemError, whose call() is output_name, if any
+// of the output was lost.
+inline constexpr char const* output_name = "standard output";
+void flush_output();
+
+// Whether `path` means standard output: "-", or a name of the file that standard output is.
+[[nodiscard]] bool is_output(std::string const& path);
+
+// Whether standard output or error, given by its descriptor, is a terminal on which the cursor can
+// be moved.
+[[nodiscard]] bool is_drawable(int descriptor);
+
+}  // namespace carillon::tool
