@@ -3,6 +3,7 @@
 // lock.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -15,9 +16,32 @@
 
 #include "carillon/compat/gdrapi.h"
 #include "carillon/detail/host/mapped_range.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon::c {
+
+// Keeps a memory of Carillon's: it stays although its user frees it.
+class Hold {
+   public:
+    Hold() = default;
+    // False by its bool where the memory has just been freed.
+    explicit Hold(detail::MappedRange const& range)
+        : range_(range.hold(range.device, true) ? range : detail::MappedRange{}) {}
+    Hold(Hold&& other) noexcept : range_(std::exchange(other.range_, {})) {}
+    Hold& operator=(Hold&& other) noexcept {
+        std::swap(range_, other.range_);
+        return *this;
+    }
+    ~Hold() {
+        if (*this && !mark_.inherited()) (void)range_.hold(range_.device, false);
+    }
+    explicit operator bool() const { return range_.hold != nullptr; }
+
+   private:
+    detail::MappedRange range_{};
+    detail::ProcessMark mark_;
+};
 
 // A range of device memory that is pinned, and mapped between gdr_map and gdr_unmap.
 struct Pinned {
@@ -28,21 +52,17 @@ struct Pinned {
     bool write_combining = false;
     std::size_t mapped = 0;  // bytes from va on; 0: none
 
-    Memory own;                   // the mapping, of what CUDA gave
-    detail::MappedRange whole{};  // what it is a part of, of Carillon's
+    Memory own{};  // the mapping, of what CUDA gave
+    Hold held{};   // of Carillon's
+    detail::ProcessMark mark{};
 
-    // Whether the memory is still there.
-    [[nodiscard]] bool lives() {
-        std::atomic_ref seen(whole.seen);  // of several threads that copy
-        if (whole.gone == nullptr || *whole.gone == seen) return true;
-        auto const now = detail::find_mapped(va, size);
-        if (!now || now->host != whole.host || now->device != whole.device) return false;
-        seen = now->seen;
-        return true;
+    // Whole pages are mapped, as gdrcopy does: its own pplat copies 8 bytes into a mapping of 4.
+    [[nodiscard]] std::size_t reach() const {
+        return std::min(size, (mapped + GPU_PAGE_OFFSET) & GPU_PAGE_MASK);
     }
     [[nodiscard]] bool maps(void const* where, std::size_t bytes) const {
         auto const offset = static_cast<std::size_t>(static_cast<std::byte const*>(where) - host);
-        return offset <= mapped && bytes <= mapped - offset;
+        return offset <= reach() && bytes <= reach() - offset;
     }
 };
 

@@ -19,12 +19,14 @@
 #include <utility>
 
 #include "carillon/copy.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "gdr_pins.hpp"
 
 // It may be used by several threads.
 struct gdr {
+    carillon::detail::ProcessMark mark;
     std::mutex mutex;
     std::set<unsigned long> pinned;                    // handles
     std::map<unsigned long, carillon::Memory> memory;  // by the addresses that were given
@@ -92,8 +94,22 @@ int returned(std::string_view name, Call&& call) noexcept {
     }
 }
 
+// 0 for what this process has opened; EACCES, as gdrcopy's module says, for what a parent has.
+int own(std::string_view call, detail::ProcessMark const& mark) {
+    if (!mark.inherited()) [[likely]]
+        return 0;
+    return refused(EACCES, call, "the handle is the parent process's: fork() does not pass it on");
+}
+int usable(std::string_view call, gdr const* g) {
+    return g == nullptr ? refused(call, "a null pointer") : own(call, g->mark);
+}
+int usable(std::string_view call, gdr const* g, void const* result) {
+    return result == nullptr ? refused(call, "a null pointer") : usable(call, g);
+}
+
 // The whole pages that [address, address + size) touches, of memory that begins and ends anywhere.
-Pinned part_of(detail::MappedRange const& whole, std::uint64_t address, std::size_t size) {
+Pinned part_of(detail::MappedRange const& whole, Hold held, std::uint64_t address,
+               std::size_t size) {
     Pinned part;
     part.va = std::max(whole.device, address & GPU_PAGE_MASK);
     std::uint64_t const end =
@@ -101,7 +117,7 @@ Pinned part_of(detail::MappedRange const& whole, std::uint64_t address, std::siz
     part.size = end - part.va;
     part.host = whole.host + (part.va - whole.device);
     part.write_combining = whole.write_combining != 0;
-    part.whole = whole;
+    part.held = std::move(held);
     return part;
 }
 
@@ -132,14 +148,17 @@ int keep(gdr* g, Pinned pinned, gdr_mh_t* handle) {
 }
 
 int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, gdr_mh_t* handle) {
-    if (g == nullptr || handle == nullptr) return refused(call, "a null pointer");
+    if (int const error = usable(call, g, handle)) return error;
     if (address == 0 || size == 0 || size > SIZE_MAX - GPU_PAGE_SIZE ||
         address > SIZE_MAX - size - GPU_PAGE_SIZE) {
         return refused(call, "{} bytes at {:#x}", size, address);
     }
     return returned(call, [&] {
-        auto const found = detail::find_mapped(address, size);
-        if (found) return keep(g, part_of(*found, address, size), handle);
+        if (auto const found = detail::find_mapped(address, size)) {
+            Hold held(*found);
+            if (!held) return refused(call, "the memory has just been freed");
+            return keep(g, part_of(*found, std::move(held), address, size), handle);
+        }
         auto const why = [&](Error const& error) {
             return fmt::format(
                 "{}: {} bytes at {:#x}, not of Carillon's memory, cannot be mapped here: {}; what "
@@ -158,12 +177,11 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
     });
 }
 
-// What `handle` has pinned of `g`, or nullptr, and why.
-Pinned* pinned_of(std::string_view call, gdr const* g, gdr_mh_t handle) {
-    Pinned* const pinned = PinTable::get().find(handle.h);
-    if (pinned != nullptr && g != nullptr && pinned->of == g) return pinned;
-    refused(call, "{:#x} is no handle of what is pinned", handle.h);
-    return nullptr;
+// Sets `found` to what `handle` has pinned of `g`; 0, or an error.
+int find_pinned(std::string_view call, gdr const* g, gdr_mh_t handle, Pinned*& found) {
+    found = PinTable::get().find(handle.h);
+    if (found != nullptr && g != nullptr && found->of == g) return own(call, found->mark);
+    return refused(call, "{:#x} is no handle of what is pinned", handle.h);
 }
 
 int unpin(gdr* g, unsigned long handle) {
@@ -197,29 +215,22 @@ int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int 
                        static_cast<int>(type_of(pinned)));
     }
     if (pinned.mapped != 0) return refused(EAGAIN, call, "it is mapped already");
-    if (!pinned.lives()) return refused(call, "the memory has been freed");
     pinned.mapped = size;
     *va = pinned.host;
     return 0;
 }
 
-// What a copy of `size` bytes at `where` goes through, or nullptr, and why.
-Pinned* mapping_at(std::string_view call, gdr_mh_t handle, void const* where, void const* other,
-                   std::size_t size) {
-    Pinned* const pinned = PinTable::get().find(handle.h);
-    if (pinned != nullptr && pinned->maps(where, size) && pinned->lives() &&
-        (other != nullptr || size == 0)) [[likely]] {
-        return pinned;
-    }
-    if (pinned == nullptr) {
-        refused(call, "{:#x} is no handle of what is pinned", handle.h);
-    } else if (!pinned->maps(where, size)) {
-        refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
-                pinned->mapped, static_cast<void*>(pinned->host));
-    } else {
-        refused(call, "{}", other == nullptr ? "a null pointer" : "the memory has been freed");
-    }
-    return nullptr;
+// Sets `found` to what a copy of `size` bytes at `where` goes through; 0, or an error.
+int find_mapping(std::string_view call, gdr_mh_t handle, void const* where, void const* other,
+                 std::size_t size, Pinned*& found) {
+    found = PinTable::get().find(handle.h);
+    if (found != nullptr && found->maps(where, size) && (other != nullptr || size == 0)) [[likely]]
+        return own(call, found->mark);
+    if (found == nullptr) return refused(call, "{:#x} is no handle of what is pinned", handle.h);
+    if (int const error = own(call, found->mark)) return error;
+    if (other == nullptr) return refused(call, "a null pointer");
+    return refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
+                   found->reach(), static_cast<void*>(found->host));
 }
 
 Device device_for_memory() {
@@ -260,7 +271,7 @@ gdr_t gdr_open() {
     return g;
 }
 int gdr_close(gdr_t g) {
-    if (g == nullptr) return c::refused("gdr_close", "a null pointer");
+    if (int const error = c::usable("gdr_close", g)) return error;
     while (!g->pinned.empty()) c::unpin(g, *g->pinned.begin());
     delete g;
     return 0;
@@ -278,24 +289,25 @@ int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, 
     return c::pin(call, g, addr, size, handle);
 }
 int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle) {
-    if (c::pinned_of("gdr_unpin_buffer", g, handle) == nullptr) return EINVAL;
+    c::Pinned* pinned = nullptr;
+    if (int const error = c::find_pinned("gdr_unpin_buffer", g, handle, pinned)) return error;
     std::lock_guard const lock(g->mutex);
     return c::unpin(g, handle.h);
 }
 
 int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag) {
     constexpr char const* call = "gdr_get_callback_flag";
-    c::Pinned* const pinned = c::pinned_of(call, g, handle);
-    if (pinned == nullptr) return EINVAL;
+    c::Pinned* pinned = nullptr;
+    if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
     if (flag == nullptr) return c::refused(call, "a null pointer");
-    *flag = pinned->lives() ? 0 : 1;
+    *flag = 0;  // pinned memory stays
     return 0;
 }
 
 int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
     constexpr char const* call = "gdr_get_info_v2";
-    c::Pinned const* const pinned = c::pinned_of(call, g, handle);
-    if (pinned == nullptr) return EINVAL;
+    c::Pinned* pinned = nullptr;
+    if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
     if (info == nullptr) return c::refused(call, "a null pointer");
     c::tell(*pinned, info);
     info->mapping_type = pinned->mapped == 0 ? GDR_MAPPING_TYPE_NONE : c::type_of(*pinned);
@@ -305,8 +317,8 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
 #undef gdr_get_info
 [[gnu::visibility("default")]] int gdr_get_info(gdr_t g, gdr_mh_t handle, gdr_info_t* info) {
     constexpr char const* call = "gdr_get_info";
-    c::Pinned const* const pinned = c::pinned_of(call, g, handle);
-    if (pinned == nullptr) return EINVAL;
+    c::Pinned* pinned = nullptr;
+    if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
     if (info == nullptr) return c::refused(call, "a null pointer");
     c::tell(*pinned, info);
     return 0;
@@ -314,16 +326,17 @@ int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info) {
 
 int gdr_map_v2(gdr_t g, gdr_mh_t handle, void** va, size_t size, int flags) {
     constexpr char const* call = "gdr_map";
-    c::Pinned* const pinned = c::pinned_of(call, g, handle);
-    return pinned == nullptr ? EINVAL : c::map(call, *pinned, va, size, flags);
+    c::Pinned* pinned = nullptr;
+    if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
+    return c::map(call, *pinned, va, size, flags);
 }
 int gdr_map(gdr_t g, gdr_mh_t handle, void** va, size_t size) {
     return gdr_map_v2(g, handle, va, size, GDR_MAP_FLAG_DEFAULT);
 }
 int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size) {
     constexpr char const* call = "gdr_unmap";
-    c::Pinned* const pinned = c::pinned_of(call, g, handle);
-    if (pinned == nullptr) return EINVAL;
+    c::Pinned* pinned = nullptr;
+    if (int const error = c::find_pinned(call, g, handle, pinned)) return error;
     if (pinned->mapped == 0) return c::refused(call, "it is not mapped");
     if (va != pinned->host || size != pinned->mapped) {
         return c::refused(call, "{} bytes at {} where {} at {} are mapped", size, va,
@@ -334,9 +347,10 @@ int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size) {
 }
 
 int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, size_t size) {
-    c::Pinned const* const to =
-        c::mapping_at("gdr_copy_to_mapping", handle, map_d_ptr, h_ptr, size);
-    if (to == nullptr) return EINVAL;
+    c::Pinned* to = nullptr;
+    if (int const error =
+            c::find_mapping("gdr_copy_to_mapping", handle, map_d_ptr, h_ptr, size, to))
+        return error;
     carillon::stream_copy(
         to->write_combining ? carillon::best_copy_stores() : carillon::StoreKind::cached, map_d_ptr,
         h_ptr, size);
@@ -344,9 +358,10 @@ int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, siz
     return 0;
 }
 int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size) {
-    c::Pinned const* const from =
-        c::mapping_at("gdr_copy_from_mapping", handle, map_d_ptr, h_ptr, size);
-    if (from == nullptr) return EINVAL;
+    c::Pinned* from = nullptr;
+    if (int const error =
+            c::find_mapping("gdr_copy_from_mapping", handle, map_d_ptr, h_ptr, size, from))
+        return error;
     carillon::stream_load(h_ptr, map_d_ptr, size);
     return 0;
 }
@@ -356,19 +371,18 @@ void gdr_runtime_get_version(int* major, int* minor) {
     if (minor != nullptr) *minor = GDR_API_MINOR_VERSION;
 }
 int gdr_driver_get_version(gdr_t g, int* major, int* minor) {
-    if (g == nullptr || major == nullptr || minor == nullptr) {
-        return c::refused("gdr_driver_get_version", "a null pointer");
-    }
+    void const* const both = major == nullptr ? major : minor;
+    if (int const error = c::usable("gdr_driver_get_version", g, both)) return error;
     gdr_runtime_get_version(major, minor);
     return 0;
 }
 int gdr_get_attribute(gdr_t g, gdr_attr_t attr, int* v) {
     constexpr char const* call = "gdr_get_attribute";
-    if (g == nullptr || v == nullptr) return c::refused(call, "a null pointer");
+    if (int const error = c::usable(call, g, v)) return error;
     if (attr < GDR_ATTR_USE_PERSISTENT_MAPPING || attr >= GDR_ATTR_MAX) {
         return c::refused(call, "there is no attribute {}", static_cast<int>(attr));
     }
-    *v = attr == GDR_ATTR_SUPPORT_PIN_FLAG_FORCE_PCIE ? 1 : 0;
+    *v = attr == GDR_ATTR_USING_DMA_BUF_MMAP ? 0 : 1;
     return 0;
 }
 int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** text) {
@@ -382,13 +396,13 @@ int gdr_get_mapping_type_string(gdr_mapping_type_t mapping_type, char const** te
 
 int carillon_gdr_alloc(gdr_t g, size_t size, unsigned long* addr) {
     constexpr char const* call = "carillon_gdr_alloc";
-    if (g == nullptr || addr == nullptr) return c::refused(call, "a null pointer");
+    if (int const error = c::usable(call, g, addr)) return error;
     if (size == 0 || size > SIZE_MAX / 2) return c::refused(call, "{} bytes", size);
     return c::returned(call, [&] { return c::allocate_pages(g, size, addr); });
 }
 int carillon_gdr_free(gdr_t g, unsigned long addr) {
     constexpr char const* call = "carillon_gdr_free";
-    if (g == nullptr) return c::refused(call, "a null pointer");
+    if (int const error = c::usable(call, g)) return error;
     std::lock_guard const lock(g->mutex);
     if (g->memory.erase(addr) == 0) {
         return c::refused(call, "{:#x} is no address that it has allocated", addr);

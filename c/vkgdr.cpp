@@ -179,8 +179,13 @@ vkgdr_memory_t vkgdr_memory_alloc(vkgdr_t g, size_t size, uint32_t /*flags*/) {
 }
 void vkgdr_memory_free(vkgdr_memory_t mem) { delete mem; }
 
+// NULL, too, in a child of fork(), where the memory is not mapped.
 void* vkgdr_memory_get_host_ptr(vkgdr_memory_t mem) {
-    return mem == nullptr ? nullptr : mem->memory.host_ptr();
+    try {
+        return mem == nullptr ? nullptr : mem->memory.host_ptr();
+    } catch (carillon::ForkError const&) {
+        return nullptr;
+    }
 }
 CUdeviceptr vkgdr_memory_get_device_ptr(vkgdr_memory_t mem) {
     return mem == nullptr ? 0 : reinterpret_cast<CUdeviceptr>(mem->memory.device_ptr());

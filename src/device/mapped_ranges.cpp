@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "carillon/detail/host/mapped_range.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/memory.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -25,38 +27,72 @@ class RangeList {
 
     void add(MappedRange const& range) {
         std::lock_guard const lock(mutex_);
-        ranges_[range.device] = range;
+        // Where a parent had memory at the same address, this one takes its place.
+        ranges_.insert_or_assign(range.device, Entry{.range = range});
     }
     void remove(std::uint64_t begin) {
         std::lock_guard const lock(mutex_);
         ranges_.erase(begin);
-        gone_.fetch_add(1, std::memory_order_release);
+    }
+    [[nodiscard]] bool take_over_if_held(std::uint64_t begin, Memory& memory) noexcept {
+        std::lock_guard const lock(mutex_);
+        Entry& entry = ranges_.find(begin)->second;
+        if (entry.holds == 0) return false;
+        entry.freed = std::move(memory);
+        return true;
+    }
+    [[nodiscard]] bool hold(std::uint64_t begin) {
+        std::lock_guard const lock(mutex_);
+        auto const found = ranges_.find(begin);
+        if (found == ranges_.end() || found->second.is_gone()) return false;
+        ++found->second.holds;
+        return true;
+    }
+    void end_hold(std::uint64_t begin) {
+        Memory last;  // goes without the lock: its range is removed from here
+        std::lock_guard const lock(mutex_);
+        Entry& entry = ranges_.find(begin)->second;
+        if (--entry.holds == 0) last = std::move(entry.freed);
     }
     [[nodiscard]] bool find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
         std::lock_guard const lock(mutex_);
         auto const after = ranges_.upper_bound(address);
         if (after == ranges_.begin()) return false;
-        MappedRange const& range = std::prev(after)->second;
-        std::uint64_t const offset = address - range.device;
-        if (offset >= range.size || size > range.size - offset) return false;
-        found = range;
-        found.gone = &gone_;
-        found.seen = gone_;
+        Entry const& entry = std::prev(after)->second;
+        std::uint64_t const offset = address - entry.range.device;
+        if (offset >= entry.range.size || size > entry.range.size - offset) return false;
+        if (entry.is_gone()) return false;
+        found = entry.range;
         return true;
     }
 
    private:
+    struct Entry {
+        MappedRange range{};
+        unsigned holds = 0;
+        Memory freed{};  // by its user, and held
+        ProcessMark mark{};
+
+        // Freed, or the parent's and not mapped here.
+        [[nodiscard]] bool is_gone() const { return freed.size() != 0 || mark.inherited(); }
+    };
+
     std::mutex mutex_;
-    std::map<std::uint64_t, MappedRange> ranges_;  // by where they begin
-    std::atomic<std::uint64_t> gone_ = 0;
+    std::map<std::uint64_t, Entry> ranges_;  // by where they begin
 };
+
+bool hold(std::uint64_t device, bool on) {
+    if (on) return RangeList::get().hold(device);
+    RangeList::get().end_hold(device);
+    return true;
+}
 
 using Find = bool(std::uint64_t address, std::uint64_t size, MappedRange& found);
 
 // A copy of the library tells the others where its function is by an ELF note: that needs no symbol
 // that others see, which libraries made of the static one do not have.
 constexpr std::string_view note_name = "Carillon";
-constexpr std::uint32_t note_of_ranges = 1;
+constexpr std::uint32_t note_of_ranges = 2;  // another for each layout of MappedRange
 
 std::size_t padded(std::size_t size, std::size_t alignment) {
     return (size + alignment - 1) / alignment * alignment;
@@ -110,11 +146,14 @@ int find_in_object(dl_phdr_info* object, std::size_t /*size*/, void* context) {
 
 ListedRange::ListedRange(void* device, void* host, std::size_t size, bool write_combining)
     : begin_(reinterpret_cast<std::uint64_t>(device)) {
-    RangeList::get().add(
-        {begin_, size, static_cast<std::byte*>(host), write_combining, nullptr, 0});
+    RangeList::get().add({begin_, size, static_cast<std::byte*>(host), write_combining, &hold});
 }
 
 ListedRange::~ListedRange() { RangeList::get().remove(begin_); }
+
+bool ListedRange::take_over_if_held(Memory& memory) const noexcept {
+    return RangeList::get().take_over_if_held(begin_, memory);
+}
 
 std::optional<MappedRange> find_mapped(std::uint64_t device_address, std::uint64_t size) {
     Search search{device_address, size, {}};
@@ -131,7 +170,7 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] bool carillon_find_in_this_c
 }
 asm(".pushsection .note.carillon, \"a\", @note\n"
     ".balign 4\n"
-    ".long 9, 8, 1\n"
+    ".long 9, 8, 2\n"
     ".asciz \"Carillon\"\n"
     ".balign 4\n"
     "0: .quad carillon_find_in_this_copy - 0b\n"

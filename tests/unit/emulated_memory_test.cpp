@@ -11,6 +11,7 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "support/expect_error.hpp"
+#include "support/mapped_file.hpp"
 
 namespace carillon::test {
 namespace {
@@ -76,7 +77,6 @@ TEST_F(EmulatedMemoryTest, mappingIsFoundByTheDevicesAddressUntilTheMemoryGoes) 
     EXPECT_EQ(found->size, 5000U);
     EXPECT_EQ(found->host, memory.host_ptr());
     EXPECT_EQ(found->write_combining, 0U);
-    EXPECT_EQ(*found->gone, found->seen);
     Memory const moved = std::move(memory);
     EXPECT_TRUE(detail::find_mapped(address, 5000).has_value());
     EXPECT_FALSE(detail::find_mapped(address, 5001).has_value());
@@ -90,9 +90,26 @@ TEST_F(EmulatedMemoryTest, mappingOfMemoryThatHasGoneIsNotFound) {
     auto const found = detail::find_mapped(address, 1);
     ASSERT_TRUE(found.has_value());
     memory = Memory();
-    EXPECT_NE(*found->gone, found->seen);
     EXPECT_FALSE(detail::find_mapped(address, 1).has_value());
+    EXPECT_FALSE(found->hold(address, true));
     EXPECT_FALSE(detail::find_mapped(address_of(device_.allocate_host(64)), 64).has_value());
+}
+
+TEST_F(EmulatedMemoryTest, memoryThatIsHeldStaysAfterItsUserHasFreedIt) {
+    Memory memory = device_.allocate(4096);
+    std::uint64_t const address = address_of(memory);
+    test::MappedFile const file(memory);
+    auto const found = detail::find_mapped(address, 1);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(found->hold(address, true));
+    EXPECT_TRUE(found->hold(address, true));
+    memory = Memory();
+    EXPECT_FALSE(detail::find_mapped(address, 1).has_value());
+    EXPECT_FALSE(found->hold(address, true));
+    (void)found->hold(address, false);
+    EXPECT_TRUE(file.is_mapped());
+    (void)found->hold(address, false);
+    EXPECT_FALSE(file.is_mapped());
 }
 
 TEST_F(EmulatedMemoryTest, mapsNoMemoryButItsOwn) {

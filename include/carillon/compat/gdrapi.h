@@ -8,6 +8,7 @@
 #define CARILLON_COMPAT_GDRAPI_H
 #define __GDRAPI_H__ /* NOLINT(bugprone-reserved-identifier): instead of gdrcopy's own */
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,7 +79,8 @@ typedef gdr_info_v2_t gdr_info_t;
 
 #pragma GCC visibility push(default)
 
-/* What returns an int gives 0, or an error of errno.h. */
+/* What returns an int gives 0, or an error of errno.h: EACCES in a child of fork() for what its
+ * parent has opened, pinned or allocated. */
 
 /* NULL only for want of memory: that memory of this kind cannot be mapped is said by
  * gdr_pin_buffer. gdr_close lets go of all that is still pinned, or allocated. */
@@ -94,7 +96,7 @@ int gdr_pin_buffer_v2(gdr_t g, unsigned long addr, size_t size, uint32_t flags, 
 /* Ends the mapping too. EINVAL for a handle of nothing that is pinned. */
 int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle);
 
-/* 1 once memory of Carillon's was freed while it was pinned: its mapping has gone with it. */
+/* 0: pinned memory stays until it is unpinned, although it is freed before. */
 int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int* flag);
 
 int gdr_get_info_v2(gdr_t g, gdr_mh_t handle, gdr_info_v2_t* info);
@@ -107,9 +109,9 @@ int gdr_map_v2(gdr_t g, gdr_mh_t handle, void** va, size_t size, int flags);
 /* EINVAL for another address or size than those of gdr_map. */
 int gdr_unmap(gdr_t g, gdr_mh_t handle, void* va, size_t size);
 
-/* Of any alignment and size, within what is mapped. Bytes, and words of 2, 4 and 8 bytes that are
- * aligned there, are one store each. A store fence follows them. EINVAL outside of the mapping, and
- * once the memory has been freed. */
+/* Of any alignment and size, within the whole pages of GPU_PAGE_SIZE that are mapped. Bytes, and
+ * words of 2, 4 and 8 bytes that are aligned there, are one store each. A store fence follows them.
+ * EINVAL outside of the mapping. */
 int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, size_t size);
 int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size);
 

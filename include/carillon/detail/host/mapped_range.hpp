@@ -3,7 +3,6 @@
 // nothing but that address.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,9 +16,9 @@ struct MappedRange {
     std::uint64_t size;    // bytes
     std::byte* host;       // the CPU's
     std::uint32_t write_combining;
-    // Counts the memory that has gone; `seen` is what it was when this one was there. It stays.
-    std::atomic<std::uint64_t> const* gone;
-    std::uint64_t seen;
+    // Holds the memory that begins at `device` (on), or ends one hold of it: memory that its user
+    // frees stays until nobody holds it. False if it has been freed, and is not held then.
+    bool (*hold)(std::uint64_t device, bool on);
 };
 
 // The memory in which `size` bytes from `device_address` on lie: of any copy of the library in this
