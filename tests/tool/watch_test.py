@@ -30,6 +30,11 @@ def run(*arguments):
                           check=False)
 
 
+def ignoring(numbers):
+    """What makes a child ignore these signals, as `nohup` and a shell's `&` do."""
+    return lambda: [signal.signal(number, signal.SIG_IGN) for number in numbers]
+
+
 class Terminal:
     """The command in a terminal of so many columns."""
 
@@ -70,11 +75,12 @@ class Terminal:
 
 
 class Served:
-    """An emulated kernel that the command serves at a path."""
+    """An emulated kernel that the command serves at a path, started with `ignored` signals."""
 
-    def __init__(self, path, *arguments):
+    def __init__(self, path, *arguments, ignored=()):
         self.process = subprocess.Popen([CARILLON, "serve", path, "--device", "emulated", *arguments],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=ignoring(ignored))
         self.said = self.process.stdout.readline()
 
     def __enter__(self):
@@ -114,6 +120,17 @@ class ServeTest(SocketTest):
                 self.assertEqual(served.end(number),
                                  (0, "ended: all that was accepted is answered\n"))
                 self.assertFalse(os.path.exists(self.path))
+
+    def test_a_signal_that_was_ignored_at_the_start_stays_ignored(self):
+        for number in (signal.SIGHUP, signal.SIGINT):
+            with Served(self.path, ignored=[number]) as served:
+                served.process.send_signal(number)
+                self.assertEqual(run("ls", self.path).returncode, 0)
+                with open(f"/proc/{served.process.pid}/status", encoding="ascii") as status:
+                    masks = dict(line.split(":", 1) for line in status)
+                for mask, is_in in (("SigIgn", 1), ("SigBlk", 0), ("SigPnd", 0), ("ShdPnd", 0)):
+                    self.assertEqual(int(masks[mask], 16) >> (number - 1) & 1, is_in, mask)
+                self.assertEqual(served.end(signal.SIGTERM)[0], 0)
 
     def test_a_path_has_one_owner(self):
         with Served(self.path):
