@@ -2,20 +2,19 @@
 #include "metrics/endpoint.hpp"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/version.hpp>
 #include <carillon/error.hpp>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <memory>
+#include <list>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "metrics/metrics.hpp"
@@ -23,8 +22,18 @@
 namespace carillon::tool {
 namespace {
 
-// A scraper and some people that look need a few; the others are there for no good.
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// A scraper and some people need a few connections.
 constexpr std::size_t most_visits = 64;
+// For a whole request, and for a whole answer.
+constexpr std::chrono::seconds longest_half{5};
+constexpr std::uint32_t longest_head = 8192;
+constexpr std::chrono::milliseconds pause_without_descriptors{10};
 
 struct Address {
     std::string host;  // empty: every address
@@ -50,141 +59,176 @@ Address parsed(std::string const& where) {
     return address;
 }
 
-using Found = std::unique_ptr<::addrinfo, decltype(&::freeaddrinfo)>;
-
-Found find_address(std::string const& where, Address const& address) {
-    ::addrinfo wanted{};
-    wanted.ai_socktype = SOCK_STREAM;
-    wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-    ::addrinfo* found = nullptr;
-    int const error = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
-                                    std::to_string(address.port).c_str(), &wanted, &found);
-    if (error == EAI_SYSTEM) throw SystemError("listen at " + where, errno);
-    if (error != 0) throw Error("listen at " + where, ::gai_strerror(error));
-    return {found, &::freeaddrinfo};
+tcp::endpoint resolved(asio::io_context& context, std::string const& where) {
+    Address const address = parsed(where);
+    if (address.host.empty()) return {tcp::v4(), address.port};
+    error_code error;
+    auto const found = tcp::resolver(context).resolve(address.host, std::to_string(address.port),
+                                                      tcp::resolver::numeric_service, error);
+    if (error) throw Error("listen at " + where, error.message());
+    return *found.begin();
 }
 
 // Not SO_REUSEPORT, by which a second process would have the same port.
-FileDescriptor listen_at(::addrinfo const& address) {
-    FileDescriptor socket(::socket(address.ai_family,
-                                   address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                                   address.ai_protocol));
-    int const yes = 1;
-    bool const listens =
-        socket.get() >= 0 &&
-        ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
-        ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 &&
-        ::listen(socket.get(), SOMAXCONN) == 0;
-    return listens ? std::move(socket) : FileDescriptor();
-}
-
-FileDescriptor listener_at(std::string const& where) {
-    Found const found = find_address(where, parsed(where));
-    for (::addrinfo const* each = found.get(); each != nullptr; each = each->ai_next) {
-        FileDescriptor socket = listen_at(*each);
-        if (socket.get() >= 0) return socket;
+tcp::acceptor listen_at(asio::io_context& context, std::string const& where) {
+    tcp::endpoint const address = resolved(context, where);
+    try {
+        return {context, address, true};
+    } catch (boost::system::system_error const& error) {
+        throw SystemError("listen at " + where, error.code().value());
     }
-    throw SystemError("listen at " + where, errno);
 }
 
-std::uint16_t port_of(FileDescriptor const& listener) {
-    ::sockaddr_storage address{};
-    ::socklen_t size = sizeof(address);
-    (void)::getsockname(listener.get(), reinterpret_cast<::sockaddr*>(&address), &size);
-    // The port is at the same place of both.
-    return ntohs(reinterpret_cast<::sockaddr_in const&>(address).sin_port);
-}
+// One connection: a request and its answer.
+class Visit : public std::enable_shared_from_this<Visit> {
+   public:
+    Visit(tcp::socket socket, std::function<std::string()> const& text)
+        : stream_(std::move(socket)), text_(text) {
+        request_.header_limit(longest_head);
+    }
 
-std::string url_of(std::string const& where, FileDescriptor const& listener) {
-    std::string host = parsed(where).host;
-    if (host.empty()) host = "0.0.0.0";
-    if (host.find(':') != std::string::npos) host = "[" + host + "]";
-    return fmt::format("http://{}:{}/metrics", host, port_of(listener));
-}
+    // From here on this object lives for as long as an operation of its stream is under way.
+    void start() {
+        stream_.expires_after(longest_half);
+        http::async_read_header(stream_, buffer_, request_,
+                                [self = shared_from_this()](error_code const& error, std::size_t) {
+                                    self->answer(error);
+                                });
+    }
+    void close() { stream_.close(); }
+    [[nodiscard]] bool reads() const { return reads_; }
+
+   private:
+    void answer(error_code const& error) {
+        reads_ = false;
+        if (error == http::error::header_limit) {
+            answer_.result(http::status::request_header_fields_too_large);
+        } else if (error) {
+            return;  // it is no request, or none came in time
+        } else {
+            make_answer(request_.get());
+        }
+        answer_.keep_alive(false);
+        answer_.prepare_payload();
+        stream_.expires_after(longest_half);
+        http::async_write(
+            stream_, answer_,
+            [self = shared_from_this()](error_code const&, std::size_t) { self->leave(); });
+    }
+    void make_answer(http::request<http::empty_body> const& request) {
+        answer_.version(request.version());
+        bool const head = request.method() == http::verb::head;
+        auto const path = request.target().substr(0, request.target().find('?'));
+        if (!head && request.method() != http::verb::get) {
+            answer_.result(http::status::method_not_allowed);
+            answer_.set(http::field::allow, "GET, HEAD");
+        } else if (path != "/metrics") {
+            answer_.result(http::status::not_found);
+        } else {
+            answer_.set(http::field::content_type, metrics_type);
+            if (!head) answer_.body() = text_();
+        }
+    }
+    // Closing a connection with unread bytes resets it, and the client might lose the answer: the
+    // client's own end is awaited.
+    void leave() {
+        error_code ignored;
+        stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+        buffer_.clear();
+        stream_.async_read_some(buffer_.prepare(longest_head),
+                                [self = shared_from_this()](error_code const& error, std::size_t) {
+                                    if (!error) self->leave();
+                                });
+    }
+
+    beast::tcp_stream stream_;
+    std::function<std::string()> const& text_;
+    beast::flat_buffer buffer_;
+    http::request_parser<http::empty_body> request_;
+    http::response<http::string_body> answer_;
+    bool reads_ = true;
+};
 
 }  // namespace
 
+class MetricsEndpoint::Server {
+   public:
+    Server(std::string const& where, std::function<std::string()> text)
+        : text_(std::move(text)), acceptor_(listen_at(context_, where)) {
+        std::string host = parsed(where).host;
+        if (host.empty()) host = "0.0.0.0";
+        if (host.find(':') != std::string::npos) host = "[" + host + "]";
+        address_ = fmt::format("http://{}:{}/metrics", host, acceptor_.local_endpoint().port());
+        accept_next();
+        thread_ = std::jthread([this] { run(); });
+    }
+    Server(Server const&) = delete;
+    Server& operator=(Server const&) = delete;
+    ~Server() { context_.stop(); }
+
+    [[nodiscard]] std::string const& address() const { return address_; }
+
+   private:
+    void run() {
+        while (!context_.stopped()) {
+            try {
+                (void)context_.run();
+            } catch (std::exception const&) {  // out of memory: that connection ends
+            }
+        }
+    }
+    void accept_next() {
+        acceptor_.async_accept([this](error_code const& error, tcp::socket socket) {
+            if (!error) {
+                let_in(std::move(socket));
+            } else if (error == asio::error::operation_aborted) {
+                return;
+            } else if (!visits_.empty()) {  // no descriptor is free
+                make_room();
+            }
+            error ? accept_later() : accept_next();
+        });
+    }
+    void accept_later() {
+        timer_.expires_after(pause_without_descriptors);
+        timer_.async_wait([this](error_code const& error) {
+            if (!error) accept_next();
+        });
+    }
+    void let_in(tcp::socket socket) {
+        visits_.remove_if([](std::weak_ptr<Visit> const& each) { return each.expired(); });
+        if (visits_.size() == most_visits) make_room();
+        auto const visit = std::make_shared<Visit>(std::move(socket), text_);
+        visits_.push_back(visit);
+        visit->start();
+    }
+    // Closes the oldest connection that has sent no whole request, or else the oldest one.
+    void make_room() {
+        auto victim = visits_.begin();
+        for (auto each = visits_.begin(); each != visits_.end(); ++each) {
+            auto const visit = each->lock();
+            if (visit == nullptr || !visit->reads()) continue;
+            victim = each;
+            break;
+        }
+        if (auto const visit = victim->lock()) visit->close();
+        visits_.erase(victim);
+    }
+
+    std::function<std::string()> text_;
+    asio::io_context context_{1};
+    tcp::acceptor acceptor_;
+    asio::steady_timer timer_{context_};
+    std::list<std::weak_ptr<Visit>> visits_;  // the oldest first
+    std::string address_;
+    std::jthread thread_;  // ends before anything that it uses
+};
+
 MetricsEndpoint::MetricsEndpoint(std::string const& where, std::function<std::string()> text)
-    : text_(std::move(text)),
-      listener_(listener_at(where)),
-      wakeup_(::eventfd(0, EFD_CLOEXEC)),
-      address_(url_of(where, listener_)) {
-    if (wakeup_.get() < 0) throw SystemError("eventfd", errno);
-    thread_ = std::jthread([this](std::stop_token const& stop) { serve(stop); });
-}
+    : server_(std::make_unique<Server>(where, std::move(text))) {}
 
-MetricsEndpoint::~MetricsEndpoint() {
-    thread_.request_stop();
-    std::uint64_t const one = 1;
-    (void)!::write(wakeup_.get(), &one, sizeof(one));
-}
+MetricsEndpoint::~MetricsEndpoint() = default;
 
-void MetricsEndpoint::serve(std::stop_token const& stop) {
-    while (!stop.stop_requested()) {
-        try {
-            take_turn();
-        } catch (std::exception const&) {  // no memory: those that need it do without
-            visits_.clear();
-        }
-    }
-}
-
-std::vector<::pollfd> MetricsEndpoint::watched() const {
-    std::vector<::pollfd> all{{wakeup_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    for (HttpVisit const& visit : visits_) all.push_back({visit.fd(), visit.events(), 0});
-    return all;
-}
-
-void MetricsEndpoint::take_turn() {
-    std::vector<::pollfd> all = watched();
-    constexpr int longest_ms = 100;  // deadlines are looked at so often
-    (void)::poll(all.data(), all.size(), visits_.empty() ? -1 : longest_ms);
-    for (std::size_t i = 0; i < visits_.size(); ++i) {
-        if (all[i + 2].revents != 0) visits_[i].go_on();
-    }
-    if (all[1].revents != 0) accept_all();
-    answer_all();
-    auto const now = HttpVisit::Clock::now();
-    std::erase_if(visits_, [now](HttpVisit const& visit) {
-        return visit.state() == HttpVisit::State::over || now >= visit.deadline();
-    });
-}
-
-void MetricsEndpoint::accept_all() {
-    for (std::size_t i = 0; i < most_visits; ++i) {
-        FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        bool const no_descriptors = socket.get() < 0 && (errno == EMFILE || errno == ENFILE);
-        if (no_descriptors || visits_.size() == most_visits) make_room();
-        if (no_descriptors) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        if (socket.get() < 0) return;
-        visits_.emplace_back(std::move(socket)).go_on();
-    }
-}
-
-void MetricsEndpoint::make_room() {
-    if (visits_.empty()) return;
-    auto const asks_for_nothing = [](HttpVisit const& visit) {
-        return visit.state() == HttpVisit::State::reads ||
-               visit.state() == HttpVisit::State::leaves;
-    };
-    auto const victim = std::ranges::find_if(visits_, asks_for_nothing);
-    visits_.erase(victim == visits_.end() ? visits_.begin() : victim);
-}
-
-// Owners are asked once for all that have asked meanwhile.
-void MetricsEndpoint::answer_all() {
-    std::optional<std::string> text;
-    for (HttpVisit& visit : visits_) {
-        if (visit.state() != HttpVisit::State::asks) continue;
-        if (visit.path() == "/metrics") {
-            if (!text) text = text_();
-            visit.answer("200 OK", metrics_type, *text);
-        } else if (visit.path().empty()) {
-            visit.answer("405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain", "");
-        } else {
-            visit.answer("404 Not Found", "text/plain", "");
-        }
-    }
-}
+std::string const& MetricsEndpoint::address() const { return server_->address(); }
 
 }  // namespace carillon::tool
