@@ -16,12 +16,20 @@ namespace {
 
 constexpr char control_c = 3;
 
+// `nohup` and a shell's `&` make a command ignore a signal: it does not end by that one.
+bool is_ignored(int signal) {
+    struct ::sigaction found {};
+    return ::sigaction(signal, nullptr, &found) == 0 && found.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 Ends::Ends() {
     ::sigset_t set;
     ::sigemptyset(&set);
-    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+    for (int const signal : {SIGINT, SIGTERM, SIGHUP}) {
+        if (!is_ignored(signal)) ::sigaddset(&set, signal);
+    }
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     signals_ = FileDescriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (signals_.get() < 0) throw SystemError("signalfd", errno, "");

@@ -7,8 +7,9 @@
 
 namespace carillon::tool {
 
-// What ends a program that looks again and again. Made before any thread is, so that none of them
-// takes the signals.
+// What ends a program that looks again and again: SIGINT, SIGTERM and SIGHUP, unless the program
+// was started with that signal ignored. Made before any thread is, so that none of them takes the
+// signals.
 class Ends {
    public:
     Ends();

@@ -19,21 +19,21 @@ class MetricsCommand final : public Command {
     void add_options(CLI::App& command_line) override {
         command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
         command_line.add_option("--listen", listen_,
-                                "HOST:PORT: answers GET /metrics there, until SIGINT or SIGTERM; "
-                                "port 0: any that is free");
+                                "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; without "
+                                "HOST: at every address; port 0: any that is free");
         command_line.add_option("--timeout-ms", timeout_ms_, "how long each may take to answer")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
     }
 
     void run() override {
-        Ends ends;
         WatchedOwners owners(each_once(), "carillon metrics",
                              std::chrono::milliseconds(timeout_ms_));
         if (listen_.empty()) {
             fmt::print("{}", to_metrics(owners.ask()));
             return;
         }
+        Ends ends;
         MetricsEndpoint const endpoint(listen_, [&] { return to_metrics(owners.ask()); });
         fmt::print("metrics at {}\n", endpoint.address());
         flush_output();

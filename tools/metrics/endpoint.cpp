@@ -3,39 +3,47 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/version.hpp>
 #include <carillon/error.hpp>
-
-#include "metrics/metrics.hpp"
-
-#if defined(CARILLON_HTTP)
-#include <httplib.h>
-
-#include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
+#include <list>
+#include <optional>
 #include <thread>
 #include <utility>
+
+#include "metrics/metrics.hpp"
 
 namespace carillon::tool {
 namespace {
 
-// Of a scraper, and somebody who looks: who asks in vain waits.
-constexpr std::size_t endpoint_threads = 2;
-constexpr std::chrono::seconds longest_silence{5};
-constexpr std::size_t longest_body = 4096;
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// A scraper and some people need a few connections.
+constexpr std::size_t most_visits = 64;
+// For a whole request, and for a whole answer.
+constexpr std::chrono::seconds longest_half{5};
+constexpr std::uint32_t longest_head = 8192;
+constexpr std::chrono::milliseconds pause_without_descriptors{10};
 
 struct Address {
-    std::string host;
+    std::string host;  // empty: every address
     std::uint16_t port = 0;
 };
 
 Address parsed(std::string const& where) {
     std::size_t const colon = where.rfind(':');
     Address address;
-    bool good = colon != std::string::npos && colon != 0;
+    bool good = colon != std::string::npos;
     if (good) {
         char const* const end = where.data() + where.size();
         auto const [at, error] = std::from_chars(where.data() + colon + 1, end, address.port);
@@ -44,82 +52,183 @@ Address parsed(std::string const& where) {
     }
     bool const in_brackets = address.host.starts_with('[') && address.host.ends_with(']');
     if (in_brackets) address.host = address.host.substr(1, address.host.size() - 2);
-    if (!good || address.host.empty() ||
+    if (!good || (in_brackets && address.host.empty()) ||
         (!in_brackets && address.host.find(':') != std::string::npos)) {
         throw UsageError("metrics", fmt::format("\"{}\" is not HOST:PORT", where));
     }
     return address;
 }
 
+tcp::endpoint resolved(asio::io_context& context, std::string const& where) {
+    Address const address = parsed(where);
+    if (address.host.empty()) return {tcp::v4(), address.port};
+    error_code error;
+    auto const found = tcp::resolver(context).resolve(address.host, std::to_string(address.port),
+                                                      tcp::resolver::numeric_service, error);
+    if (error) throw Error("listen at " + where, error.message());
+    return *found.begin();
+}
+
+// Not SO_REUSEPORT, by which a second process would have the same port.
+tcp::acceptor listen_at(asio::io_context& context, std::string const& where) {
+    tcp::endpoint const address = resolved(context, where);
+    try {
+        return {context, address, true};
+    } catch (boost::system::system_error const& error) {
+        throw SystemError("listen at " + where, error.code().value());
+    }
+}
+
+// One connection: a request and its answer.
+class Visit : public std::enable_shared_from_this<Visit> {
+   public:
+    Visit(tcp::socket socket, std::function<std::string()> const& text)
+        : stream_(std::move(socket)), text_(text) {
+        request_.header_limit(longest_head);
+    }
+
+    // From here on this object lives for as long as an operation of its stream is under way.
+    void start() {
+        stream_.expires_after(longest_half);
+        http::async_read_header(stream_, buffer_, request_,
+                                [self = shared_from_this()](error_code const& error, std::size_t) {
+                                    self->answer(error);
+                                });
+    }
+    void close() { stream_.close(); }
+    [[nodiscard]] bool reads() const { return reads_; }
+
+   private:
+    void answer(error_code const& error) {
+        reads_ = false;
+        if (error == http::error::header_limit) {
+            answer_.result(http::status::request_header_fields_too_large);
+        } else if (error) {
+            return;  // it is no request, or none came in time
+        } else {
+            make_answer(request_.get());
+        }
+        answer_.keep_alive(false);
+        answer_.prepare_payload();
+        stream_.expires_after(longest_half);
+        http::async_write(
+            stream_, answer_,
+            [self = shared_from_this()](error_code const&, std::size_t) { self->leave(); });
+    }
+    void make_answer(http::request<http::empty_body> const& request) {
+        answer_.version(request.version());
+        bool const head = request.method() == http::verb::head;
+        auto const path = request.target().substr(0, request.target().find('?'));
+        if (!head && request.method() != http::verb::get) {
+            answer_.result(http::status::method_not_allowed);
+            answer_.set(http::field::allow, "GET, HEAD");
+        } else if (path != "/metrics") {
+            answer_.result(http::status::not_found);
+        } else {
+            answer_.set(http::field::content_type, metrics_type);
+            if (!head) answer_.body() = text_();
+        }
+    }
+    // Closing a connection with unread bytes resets it, and the client might lose the answer: the
+    // client's own end is awaited.
+    void leave() {
+        error_code ignored;
+        stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+        buffer_.clear();
+        stream_.async_read_some(buffer_.prepare(longest_head),
+                                [self = shared_from_this()](error_code const& error, std::size_t) {
+                                    if (!error) self->leave();
+                                });
+    }
+
+    beast::tcp_stream stream_;
+    std::function<std::string()> const& text_;
+    beast::flat_buffer buffer_;
+    http::request_parser<http::empty_body> request_;
+    http::response<http::string_body> answer_;
+    bool reads_ = true;
+};
+
 }  // namespace
 
-struct MetricsEndpoint::Server {
-    std::function<std::string()> text;
-    std::mutex one;
-    httplib::Server http;
-    std::string address;
-    std::atomic<bool> over = false;
-    std::jthread thread;
+class MetricsEndpoint::Server {
+   public:
+    Server(std::string const& where, std::function<std::string()> text)
+        : text_(std::move(text)), acceptor_(listen_at(context_, where)) {
+        std::string host = parsed(where).host;
+        if (host.empty()) host = "0.0.0.0";
+        if (host.find(':') != std::string::npos) host = "[" + host + "]";
+        address_ = fmt::format("http://{}:{}/metrics", host, acceptor_.local_endpoint().port());
+        accept_next();
+        thread_ = std::jthread([this] { run(); });
+    }
+    Server(Server const&) = delete;
+    Server& operator=(Server const&) = delete;
+    ~Server() { context_.stop(); }
 
-    explicit Server(std::function<std::string()> made) : text(std::move(made)) {}
+    [[nodiscard]] std::string const& address() const { return address_; }
+
+   private:
+    void run() {
+        while (!context_.stopped()) {
+            try {
+                (void)context_.run();
+            } catch (std::exception const&) {  // out of memory: that connection ends
+            }
+        }
+    }
+    void accept_next() {
+        acceptor_.async_accept([this](error_code const& error, tcp::socket socket) {
+            if (!error) {
+                let_in(std::move(socket));
+            } else if (error == asio::error::operation_aborted) {
+                return;
+            } else if (!visits_.empty()) {  // no descriptor is free
+                make_room();
+            }
+            error ? accept_later() : accept_next();
+        });
+    }
+    void accept_later() {
+        timer_.expires_after(pause_without_descriptors);
+        timer_.async_wait([this](error_code const& error) {
+            if (!error) accept_next();
+        });
+    }
+    void let_in(tcp::socket socket) {
+        visits_.remove_if([](std::weak_ptr<Visit> const& each) { return each.expired(); });
+        if (visits_.size() == most_visits) make_room();
+        auto const visit = std::make_shared<Visit>(std::move(socket), text_);
+        visits_.push_back(visit);
+        visit->start();
+    }
+    // Closes the oldest connection that has sent no whole request, or else the oldest one.
+    void make_room() {
+        auto victim = visits_.begin();
+        for (auto each = visits_.begin(); each != visits_.end(); ++each) {
+            auto const visit = each->lock();
+            if (visit == nullptr || !visit->reads()) continue;
+            victim = each;
+            break;
+        }
+        if (auto const visit = victim->lock()) visit->close();
+        visits_.erase(victim);
+    }
+
+    std::function<std::string()> text_;
+    asio::io_context context_{1};
+    tcp::acceptor acceptor_;
+    asio::steady_timer timer_{context_};
+    std::list<std::weak_ptr<Visit>> visits_;  // the oldest first
+    std::string address_;
+    std::jthread thread_;  // ends before anything that it uses
 };
 
 MetricsEndpoint::MetricsEndpoint(std::string const& where, std::function<std::string()> text)
-    : server_(std::make_unique<Server>(std::move(text))) {
-    auto const [host, port] = parsed(where);
-    httplib::Server& http = server_->http;
-    http.new_task_queue = [] { return new httplib::ThreadPool(endpoint_threads); };
-    http.set_read_timeout(longest_silence);
-    http.set_write_timeout(longest_silence);
-    http.set_payload_max_length(longest_body);
-    http.set_keep_alive_max_count(1);
-    // Of the library's two options the other lets a second process have the same port.
-    http.set_socket_options([](auto socket) {
-        int const yes = 1;
-        (void)::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    });
-    http.Get("/metrics", [server = server_.get()](httplib::Request const&, httplib::Response& to) {
-        std::lock_guard const lock(server->one);
-        to.set_content(server->text(), metrics_type);
-    });
-    errno = 0;
-    int const bound = port == 0                               ? http.bind_to_any_port(host.c_str())
-                      : http.bind_to_port(host.c_str(), port) ? int{port}
-                                                              : -1;
-    if (bound < 0) throw SystemError("listen at " + where, errno, "");
-    bool const is_ipv6 = host.find(':') != std::string::npos;
-    server_->address =
-        fmt::format("http://{}:{}/metrics", is_ipv6 ? "[" + host + "]" : host, bound);
-    server_->thread = std::jthread([server = server_.get()] {
-        (void)server->http.listen_after_bind();
-        server->over = true;
-    });
-    // What is stopped before it runs would run for ever.
-    while (!http.is_running() && !server_->over) std::this_thread::yield();
-}
+    : server_(std::make_unique<Server>(where, std::move(text))) {}
 
-MetricsEndpoint::~MetricsEndpoint() { server_->http.stop(); }
-
-std::string const& MetricsEndpoint::address() const { return server_->address; }
-
-}  // namespace carillon::tool
-
-#else
-
-namespace carillon::tool {
-
-struct MetricsEndpoint::Server {
-    std::string address;
-};
-
-MetricsEndpoint::MetricsEndpoint(std::string const& /*where*/,
-                                 std::function<std::string()> /*text*/) {
-    throw UnsupportedError("metrics", "this build has no HTTP: cpp-httplib was not there");
-}
 MetricsEndpoint::~MetricsEndpoint() = default;
 
-std::string const& MetricsEndpoint::address() const { return server_->address; }
+std::string const& MetricsEndpoint::address() const { return server_->address(); }
 
 }  // namespace carillon::tool
-
-#endif

@@ -8,22 +8,23 @@
 
 namespace carillon::tool {
 
-// Serves what `text` gives at http://HOST:PORT/metrics for as long as it is there. `text` is called
-// by one thread at a time, and throws nothing.
+// Serves the result of `text` at http://HOST:PORT/metrics until it is destroyed. One thread serves
+// all connections and calls `text`, which throws nothing.
 class MetricsEndpoint {
    public:
-    // `where`: HOST:PORT, with [HOST] for IPv6; port 0: any that is free. Throws UsageError for
-    // another form, SystemError where nobody can listen there, and UnsupportedError in a build
-    // without a library for HTTP.
+    // `where`: HOST:PORT, with [HOST] for IPv6; without HOST: every address; port 0: any free one.
+    // Throws UsageError for another form, SystemError if the address cannot be listened at, Error
+    // if HOST has no address.
     MetricsEndpoint(std::string const& where, std::function<std::string()> text);
     MetricsEndpoint(MetricsEndpoint const&) = delete;
     MetricsEndpoint& operator=(MetricsEndpoint const&) = delete;
+    // Closes every connection.
     ~MetricsEndpoint();
 
     [[nodiscard]] std::string const& address() const;  // http://HOST:PORT/metrics
 
    private:
-    struct Server;
+    class Server;
     std::unique_ptr<Server> server_;
 };
 
