@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # carillon_device_sources() and what it needs: an nvcc, and what to compile for. Installed too.
 
-# A handler that lacks CARILLON_HD: nvcc only warns of that, and the kernel does something else.
+# A function of the host's alone that a handler calls: nvcc only warns of that, and the kernel does
+# something else.
 set(CARILLON_DEVICE_OPTIONS -Werror=cross-execution-space-call)
 
 # Sets CMAKE_CUDA_COMPILER to an nvcc of CUDA 12.4 or later, if there is one.

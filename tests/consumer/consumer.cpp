@@ -4,8 +4,14 @@
 #include <chrono>
 #include <cstdio>
 
+#ifdef CONSUMER_HOST_HANDLER  // it lacks CARILLON_HD, and nvcc is to refuse it
+#define CONSUMER_HD
+#else
+#define CONSUMER_HD CARILLON_HD
+#endif
+
 struct Double {
-    CARILLON_HD int operator()(int const& request) const { return 2 * request; }
+    CONSUMER_HD int operator()(int const& request) const { return 2 * request; }
 };
 
 #ifdef __CUDACC__

@@ -120,6 +120,21 @@ def findPackageWithNvcc():
                              PATH=path), BY_NVCC)
 
 
+def handlerOfTheHostAlone():
+    """It is refused for the GPU: with the consumer's CMake project, and by hand."""
+    if not NVCC:
+        skip("this build has no device code")
+    flag = "-DCONSUMER_HOST_HANDLER"
+    path = f"{pathlib.Path(NVCC).parent}:{os.environ['PATH']}"
+    configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", "-DCONSUMER_COMPONENTS=cuda",
+                       "-DCONSUMER_DEVICE_SOURCES=ON", PATH=path, CUDAFLAGS=flag)
+    by_cmake = run(CMAKE, "--build", WORK / "build", fails=True)
+    by_hand = run(NVCC, "-std=c++20", "-x", "cu", "-ptx", flag, "-isystem", TREE / "include",
+                  SOURCE / "tests/consumer/consumer.cpp", "-o", WORK / "ptx", fails=True)
+    for said in (by_cmake, by_hand):
+        check("functor_needs_CARILLON_HD" in said, said)
+
+
 def refusals():
     def says(*options):
         output = configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", *options,

@@ -15,6 +15,7 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -48,6 +49,7 @@ struct ServeBody {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         ChannelView const view = channels.channel(block);
         Handler own = handler;
+        check_device_call<Reply, Request>(own);
         serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
               limits.control(view, DeviceClock(oversubscribed)));
     }
@@ -72,6 +74,7 @@ struct ServeLongBody {
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
         Handler own = handler;
+        check_device_call<Reply, Request>(own);
         SharedMessages<Request, Reply> of_one_thread;
         serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
                    limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
@@ -95,6 +98,7 @@ struct ServeTogetherBody {
         ChannelView const view = channels.channel(block);
         ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
         Handler own = handler;
+        check_device_call<Reply, Request>(own);
         auto const far = reply_far<Handler>(many);
         serve_together(express != 0, Channel(ahead.requests, ahead.replies, DeviceNear(), far),
                        Channel(view.requests, view.replies, DeviceNear(), far), own,

@@ -8,6 +8,7 @@
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -48,6 +49,7 @@ class CommandHandler<Handler, Commands<Command...>> {
     template <class C>
     CARILLON_HD Reply run(C const& command) {
         using Result = std::invoke_result_t<Handler&, C const&>;
+        check_device_call<Result, C const&>(handler_);
         constexpr auto answered = static_cast<std::uint32_t>(ReplyStatus::answered);
         if constexpr (std::is_void_v<Result>) {
             handler_(command);

@@ -17,6 +17,7 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -34,6 +35,7 @@ struct LeaseBody {
         constexpr unsigned threads = serving_threads<Handler, Request, Reply>();
         using Threads = std::conditional_t<threads == 1, OneThread, BlockThreads>;
         Handler own = handler;  // its state goes from one client to the next
+        check_device_call<Reply, Request>(own);
         auto const serve_one = [&](ChannelView const& view, auto const& control) {
             if constexpr (threads != threads_of<Handler>()) {
                 SharedMessages<Request, Reply> of_one_thread;

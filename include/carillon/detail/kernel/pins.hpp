@@ -10,6 +10,7 @@
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon {
 
@@ -97,6 +98,7 @@ struct PinnedBody {
 
     CARILLON_POLICY_CODE
     CARILLON_HD void operator()(unsigned block) {
+        detail::check_device_call<void, std::uint32_t>(body);
         std::uint32_t const role = pins.claim(block);
         if (role != PinTable::no_role) body(role);
     }

@@ -17,6 +17,7 @@
 #include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -37,6 +38,7 @@ struct PoolBody {
         ChannelView const view = blocks.channel(block);
         auto control = limits.control(view, DeviceClock(oversubscribed));
         Handler own = handler;
+        check_device_call<Reply, Request const&>(own);
         auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
         if (!warps) {
             ReplyWriter<ReplyFar<Handler>> const replies(slots, reply_far<Handler>(many));

@@ -17,6 +17,7 @@
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -44,6 +45,7 @@ struct SharedPoolBody {
         }
         auto control = limits.control(blocks.channel(block), DeviceClock(oversubscribed));
         Handler own = handler;
+        check_device_call<Reply, Request>(own);
         auto const take = [&](Taken& taken) { return clients->try_take(taken); };
         auto const handle = [&](Taken const& taken) -> Reply {
             return own(unpack<Request>(taken.message));

@@ -15,6 +15,7 @@
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -42,6 +43,7 @@ struct WatchBody {
         }
         block::sync();
         Handler own = handler;
+        check_device_call<Reply, Request>(own);
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);
         serve_watch(watched, channels_per_block, nearest_doorbells(block, leading.status, clock),

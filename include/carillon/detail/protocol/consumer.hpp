@@ -12,6 +12,7 @@
 #include "carillon/detail/protocol/ring_pages.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
@@ -88,6 +89,7 @@ class Consumer {
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool try_consume(Use&& use) {
+        if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, Packed<T> const&>(use);
         choose_pages();
         return try_consume_within(
             1, [] {}, use);

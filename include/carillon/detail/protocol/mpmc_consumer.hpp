@@ -10,6 +10,7 @@
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
@@ -41,6 +42,7 @@ class MpmcConsumer {
     CARILLON_POLICY_CODE
     template <class Use>
     CARILLON_HD bool poll(Use&& use) {
+        if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, T, Sequence>(use);
         if (begin_ == 0) claim();
         std::uint32_t got = take(use);
         if (got != 0) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functors of the host's alone, in each place where the library calls one on the GPU: nvcc is to
+// refuse them all (host_functors_test.py).
+#include <carillon/carillon.hpp>
+
+template <class Requests>
+struct Handler {
+    int operator()(int const& value) const { return value; }
+};
+struct Together {
+    static constexpr unsigned threads = 32;
+    int operator()(int const& value) const { return value; }
+};
+struct Long {
+    char bytes[1000];
+};
+struct OfLongMessages {
+    int operator()(Long const& value) const { return value.bytes[0]; }
+};
+struct Overloaded {
+    using Request = int;
+    using Reply = int;
+    template <class T>
+    T operator()(T const& value) const {
+        return value;
+    }
+};
+struct OfCommands {
+    using Commands = carillon::Commands<int, long>;
+    CARILLON_HD int operator()(int const& value) const { return value; }
+    int operator()(long const& value) const { return static_cast<int>(value); }
+};
+struct Body {
+    void operator()(unsigned /*block*/) const {}
+};
+struct BodyWithPins {
+    void operator()(unsigned /*block*/) const {}
+};
+struct UseOfLines {
+    void operator()(carillon::Packed<int> const& /*packed*/) const {}
+};
+struct Use {
+    void operator()(int const& /*value*/, carillon::Sequence /*number*/) const {}
+};
+struct Takes {
+    carillon::DeviceConsumer<int>* ring;
+    carillon::MpmcRing<int, carillon::Direction::to_device>::DeviceEnd* pool;
+    CARILLON_HD void operator()(unsigned /*block*/) const {
+        ring->try_consume(UseOfLines{});
+        pool->poll(Use{});
+    }
+};
+
+template <class Requests>
+void serve(carillon::Device const& device) {
+    carillon::PersistentKernel<Handler<Requests>, Requests> const kernel(device);
+}
+
+void use(carillon::Device const& device) {
+    using carillon::PersistentKernel;
+    serve<carillon::Channels>(device);
+    serve<carillon::WatchedChannels>(device);
+    serve<carillon::Pool>(device);
+    serve<carillon::SharedChannels>(device);
+    serve<carillon::SharedPool>(device);
+    PersistentKernel<Together> const together(device);
+    PersistentKernel<OfLongMessages> const of_long_messages(device);
+    PersistentKernel<Overloaded> const overloaded(device);
+    PersistentKernel<OfCommands> const of_commands(device);
+    auto const body = carillon::launch(device, 1, Body{});
+    auto const with_pins = carillon::launch_pinned(device, carillon::Pins(1), BodyWithPins{});
+    auto const takes = carillon::launch(device, 1, Takes{});
+}
