@@ -72,10 +72,9 @@ struct ServeLongBody {
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
         Handler own = handler;
-        SharedMessages<Request, Reply> of_one_thread;
         serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
                    limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
-                   BlockThreads().shared(of_one_thread));
+                   block::shared<SharedMessages<Request, Reply>, ServeLongBody>());
     }
 };
 
