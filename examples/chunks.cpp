@@ -41,8 +41,7 @@ struct Detect {
 
     CARILLON_HD void detect(carillon::ChunkView<Heap> const& chunk) {
         namespace block = carillon::block;
-        Partial own{};
-        Partial& partial = block::shared(own);
+        auto& partial = block::shared<Partial, struct Powers>();
         long power = 0;
         for (std::size_t i = block::thread_rank(); i < chunk.size; i += block::size()) {
             long const sample = static_cast<signed char>(chunk.data[i]);

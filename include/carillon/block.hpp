@@ -3,6 +3,9 @@
 // thread stands for them all.
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::block {
@@ -10,7 +13,13 @@ namespace carillon::block {
 #if !defined(__CUDA_ARCH__)
 namespace detail {
 inline constinit thread_local unsigned emulated_index = 0;
-}
+// What the calling thread's block has at `name`: the same memory each time, as long as the thread
+// lives. Its first bytes are arbitrary, as on a GPU. Throws std::bad_alloc.
+[[nodiscard]] void* shared_memory(void const* name, std::size_t bytes, std::size_t alignment);
+// Its address is a name.
+template <class T, class Name>
+inline char name_of_shared = 0;
+}  // namespace detail
 #endif
 
 // The calling thread is now this block of the emulated device.
@@ -54,16 +63,35 @@ CARILLON_HD inline void sync() {
 #endif
 }
 
-// A T that all threads of the block see. One of them writes it, and a sync() comes between. `own`
-// takes its place where one thread is the block. One for each type.
-template <class T>
-[[nodiscard]] CARILLON_HD T& shared(T& own) {
+// What a block can have of it: what every GPU gives without being asked.
+inline constexpr std::size_t most_shared_bytes = 48 * 1024;
+
+// The block's T called `Name`, which all of its threads see: shared<Sums, struct Left>(). The same
+// T and Name are the same object, wherever the call is; a struct that is named within a function
+// for the first time is that function's own. It lives as long as the kernel, and its first value is
+// unspecified: one thread writes it, and a sync() comes before the others read it.
+template <class T, class Name>
+[[nodiscard]] CARILLON_HD T& shared() {
+    static_assert(
+        std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>,
+        "carillon: a shared object is made by no constructor: assign to it");
+    static_assert(sizeof(T) <= most_shared_bytes,
+                  "carillon: a block has at most 48 KiB of shared memory");
 #if defined(__CUDA_ARCH__)
     __shared__ T value;
     return value;
 #else
-    return own;
+    return *static_cast<T*>(
+        detail::shared_memory(&detail::name_of_shared<T, Name>, sizeof(T), alignof(T)));
 #endif
+}
+
+// Does not compile: two calls of it would have one object on a GPU.
+template <class T>
+T& shared(T& own) {
+    static_assert(sizeof(T) == 0,
+                  "carillon: a shared object has a name of its own: shared<T, struct Name>()");
+    return own;
 }
 
 }  // namespace carillon::block
@@ -75,9 +103,9 @@ struct BlockThreads {
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread_rank(); }
     [[nodiscard]] CARILLON_HD static unsigned size() { return block::size(); }
     CARILLON_HD static void sync() { block::sync(); }
-    template <class Shared>
-    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
-        return block::shared(own);
+    template <class Name, class Shared>
+    [[nodiscard]] CARILLON_HD static Shared& shared(Shared& /*own*/) {
+        return block::shared<Shared, Name>();
     }
 };
 

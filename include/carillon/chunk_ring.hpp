@@ -119,8 +119,7 @@ class BlockChunkReader {
 
     // As ChunkConsumer::try_take, the same to every thread: each may read the chunk.
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
-        detail::TakenChunk own;
-        detail::TakenChunk& taken = block::shared(own);
+        auto& taken = block::shared<detail::TakenChunk, BlockChunkReader>();
         if (block::thread_rank() == 0) taken.sequence = reader_.try_take(taken.line);
         block::sync();
         Sequence const sequence = taken.sequence;

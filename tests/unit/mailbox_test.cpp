@@ -294,7 +294,7 @@ struct Team {
     static unsigned thread_rank() { return index; }
     static unsigned size() { return team; }
     static void sync() { meeting.arrive_and_wait(); }
-    template <class Shared>
+    template <class Name, class Shared>
     static Shared& shared(Shared& /*own*/) {
         static Shared value;
         return value;

@@ -74,8 +74,7 @@ struct SumChunksBody {
         for (std::size_t i = block::thread_rank(); i < chunk.size; i += block::size()) {
             mine += static_cast<std::uint64_t>(chunk.data[i]) * (i + 1);
         }
-        PartialSums own{};
-        PartialSums& partial = block::shared(own);
+        auto& partial = block::shared<PartialSums, struct Sums>();
         block::sync();  // the sums of the chunk before have been read
         partial.of_thread[block::thread_rank()] = mine;
         block::sync();

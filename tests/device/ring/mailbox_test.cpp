@@ -89,10 +89,8 @@ struct TableBody {
     CARILLON_HD void operator()(unsigned block) {
         DeviceClock const clock;
         SeenTally tally;
-        SharedTable own;
-        SharedTable& shared = block::shared(own);
-        SharedCount own_count;
-        SharedCount& count = block::shared(own_count);
+        auto& shared = block::shared<SharedTable, struct Newest>();
+        auto& count = block::shared<SharedCount, struct Count>();
         // Every thread counts the same polls: all give up together.
         for (std::uint32_t polls = 0; tally.last() != final_number && polls < 1U << 26;) {
             if (!in.refresh(shared.table)) {

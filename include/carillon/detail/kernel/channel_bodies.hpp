@@ -75,10 +75,9 @@ struct ServeLongBody {
         ChannelView const view = channels.channel(block);
         Handler own = handler;
         check_device_call<Reply, Request>(own);
-        SharedMessages<Request, Reply> of_one_thread;
         serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
                    limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
-                   BlockThreads().shared(of_one_thread));
+                   block::shared<SharedMessages<Request, Reply>, ServeLongBody>());
     }
 };
 

@@ -137,8 +137,7 @@ struct CopyBlocks {
     CARILLON_HD void run(unsigned index) const {
         ChannelView const view = channels.channel(index);
         CopyWarp<> warp(view, limits.control(view, DeviceClock(oversubscribed)));
-        CopyRequest own{};
-        CopyRequest& shared = block::shared(own);
+        auto& shared = block::shared<CopyRequest, CopyBlocks>();
         bool const leads = block::thread_rank() < WarpLanes::size();
         if (leads) warp.report_started();
         for (;;) {

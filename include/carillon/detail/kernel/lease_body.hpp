@@ -38,9 +38,8 @@ struct LeaseBody {
         check_device_call<Reply, Request>(own);
         auto const serve_one = [&](ChannelView const& view, auto const& control) {
             if constexpr (threads != threads_of<Handler>()) {
-                SharedMessages<Request, Reply> of_one_thread;
                 serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own, control,
-                           WarpLanes(), BlockThreads().shared(of_one_thread));
+                           WarpLanes(), block::shared<SharedMessages<Request, Reply>, LeaseBody>());
             } else {
                 Channel const channel(view.requests, view.replies, DeviceNear(),
                                       reply_far<Handler>(many));

@@ -162,7 +162,7 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, 
         } while (!control.stop_now());
     };
     Turn<Work> own_turn;
-    Turn<Work>& turn = threads.shared(own_turn);
+    Turn<Work>& turn = threads.template shared<Turn<Work>>(own_turn);
     if (leads) control.report_started();
     for (;;) {
         if (leads) look_for_work(turn);

@@ -72,7 +72,7 @@ CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Se
         }
     };
     detail::LeaseTurn own_turn;
-    detail::LeaseTurn& turn = threads.shared(own_turn);
+    detail::LeaseTurn& turn = threads.template shared<detail::LeaseTurn>(own_turn);
     if (leads) control.report_started();
     for (;;) {
         if (leads) await(turn);

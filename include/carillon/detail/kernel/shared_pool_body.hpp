@@ -37,9 +37,9 @@ struct SharedPoolBody {
         using Taken = typename Places::Taken;
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         Threads const threads;
-        Room<Places> own_room;
         // The first thread's alone. On a GPU it would take local memory of every thread there is.
-        auto* const clients = reinterpret_cast<Places*>(block::shared(own_room).bytes);
+        auto& room = block::shared<Room<Places>, SharedPoolBody>();
+        auto* const clients = reinterpret_cast<Places*>(room.bytes);
         if (is_leader(threads)) {
             ::new (clients) Places(leases, places, block, DeviceNear(), reply_far<Handler>(many));
         }

@@ -29,8 +29,8 @@ struct WatchBody {
 
     CARILLON_HD void operator()(unsigned block) const {
         using Channel = DeviceChannel<Request, Reply>;
-        Room<Channel> own_room;
-        auto* const watched = reinterpret_cast<Channel*>(block::shared(own_room).bytes);
+        auto& room = block::shared<Room<Channel>, WatchBody>();
+        auto* const watched = reinterpret_cast<Channel*>(room.bytes);
         unsigned const first = block * channels_per_block;
         for (unsigned i = block::thread_rank(); i < channels_per_block; i += block::size()) {
             ChannelView const view = channels.channel(first + i);

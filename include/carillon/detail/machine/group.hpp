@@ -39,9 +39,9 @@ concept VotingGroup = Group<G> && requires(G const& group, bool value, std::uint
 // A group whose threads see one variable, as those of a block do.
 template <class G>
 concept SharingGroup = Group<G> && requires(G const& group, int& own) {
-    // One for each type. One thread writes it, and a sync() comes between. `own` takes its place
-    // where one thread is the group.
-    { group.shared(own) } -> std::same_as<int&>;
+    // One for each name, which is a type. One thread writes it, and a sync() comes between. `own`
+    // takes its place where one thread is the group.
+    { group.template shared<int>(own) } -> std::same_as<int&>;
 };
 
 // Whether the calling thread is the one that does what one does for all. Groups are given by value:
@@ -63,7 +63,7 @@ struct OneThread {
     [[nodiscard]] CARILLON_HD static unsigned count(bool value) { return value ? 1 : 0; }
     [[nodiscard]] CARILLON_HD static unsigned count_before(bool /*value*/) { return 0; }
     [[nodiscard]] CARILLON_HD static std::uint64_t broadcast(std::uint64_t word) { return word; }
-    template <class Shared>
+    template <class Name, class Shared>
     [[nodiscard]] CARILLON_HD static Shared& shared(Shared& own) {
         return own;
     }

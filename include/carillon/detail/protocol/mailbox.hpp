@@ -173,7 +173,7 @@ class MailboxReader {
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
         Threads const threads;
         Incoming own;
-        Incoming& incoming = threads.shared(own);
+        Incoming& incoming = threads.template shared<Incoming>(own);
         Sequence newest = 0;  // that `newest` told, to thread 0
         Sequence wanted = 1;  // no version is older
         for (std::uint32_t look = 0; look <= view_.slots; ++look) {

@@ -91,6 +91,10 @@ inline constexpr bool is_void_v = is_same_v<remove_cv_t<T>, void>;
 template <class T>
 inline constexpr bool is_trivially_copyable_v = __is_trivially_copyable(T);
 template <class T>
+inline constexpr bool is_trivially_default_constructible_v = __is_trivially_constructible(T);
+template <class T>
+inline constexpr bool is_trivially_destructible_v = __has_trivial_destructor(T);
+template <class T>
 inline constexpr bool is_standard_layout_v = __is_standard_layout(T);
 template <class From, class To>
 inline constexpr bool is_convertible_v = __is_convertible_to(From, To);
