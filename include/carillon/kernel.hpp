@@ -150,8 +150,9 @@ class PersistentKernel {
         return supervisor_->beats(block);
     }
 
-    // Ends the kernel when it has answered what was accepted: from now on every submit throws
-    // StoppedError, and what was submitted before has its reply, which can be taken afterwards too.
+    // Ends the kernel when it has answered what was accepted. From now on every submit throws
+    // StoppedError, and has sent nothing then. Every ticket that a submit has returned, also one
+    // that runs while the drain begins, has its reply, which can be taken afterwards too.
     // Throws TimeoutError if requests are unanswered after `timeout`, because a handler is still at
     // one or because replies that nobody takes leave no room: the kernel goes on draining then,
     // drain again or stop(). Throws CudaError if the kernel died.

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <utility>
 
+#include "carillon/detail/protocol/announce.hpp"
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
 #include "kernel/published_log.hpp"
@@ -289,6 +290,7 @@ void ClientSession::adopt(ClientLease& lease) {
     std::lock_guard const lock(mutex_);
     leases_[lease.number()] = &lease;
     lease.set(gone_.empty() ? state_of(lease.object()) : KernelState::failed);
+    if (lease.state_word() == KernelState::draining) wakeup_.wake();  // for tell_drained()
 }
 
 void ClientSession::detach(ClientLease& lease) noexcept {
@@ -404,6 +406,8 @@ void ClientSession::handle(SocketMessage received) {
         for (auto const& [number, lease] : leases_) {
             if (lease->object() == notice->object) lease->set(notice->state);
         }
+        // Before tell_drained() asks whether all is answered.
+        if (notice->state == KernelState::draining) hear_announced();
         return;
     }
     if (auto const* ended = std::get_if<Ended>(&decoded.message)) {

@@ -135,6 +135,7 @@ bool ServerThread::lend(Session& session, Ask const& ask) {
         throw Refusal{RefusalReason::other, error.what()};
     }
     if (!loan) {
+        if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
         if (object.any_ends() && Clock::now() - ask.since < longest_end) return false;
         throw Refusal{RefusalReason::full, object.why_full()};
     }

@@ -8,6 +8,7 @@
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/protocol/announce.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
@@ -221,6 +222,7 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     Deadline const deadline(timeout);
     KernelState state = KernelState::running;
     state_.compare_exchange_strong(state, KernelState::draining);
+    hear_announced();
     bool const ends = state == KernelState::stopped && drained_;
     if (state != KernelState::running && state != KernelState::draining && !ends) {
         require_open(call);

@@ -130,6 +130,8 @@ Leases::Region* Leases::region_for(std::uint32_t user, ChannelSharing sharing) {
 
 std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sharing) {
     std::lock_guard const lock(mutex_);
+    // Looked at with the lock: a drain changes the state before it looks at the places.
+    if (kernel_ && kernel_->state_word() != KernelState::running) return {};
     collect();
     auto const slot =
         std::ranges::find_if(slots_, [](Slot const& each) { return each.region == nullptr; });

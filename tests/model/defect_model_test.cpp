@@ -2,6 +2,7 @@
 // That the models have teeth: each test breaks one thing and expects Relacy to say what follows.
 #include <gtest/gtest.h>
 
+#include "model/models/drain_model.hpp"
 #include "model/models/flag_model.hpp"
 #include "model/models/mpmc_ring_model.hpp"
 #include "model/models/mpmc_traffic_model.hpp"
@@ -162,6 +163,20 @@ struct TrustingGpu : ClaimingGpu {
 TEST(DefectModelTest, numberThatTwoClaimIsSeen) {
     using Model = MpmcTrafficModel<MpmcToHost<TrustingGpu>, one_and_two>;
     EXPECT_NE(quiet_outcome<Model>(switching_at_most(1)), "SUCCESS");
+}
+
+struct NoLightFence : FullFences {
+    static void light() {}
+};
+struct NoHeavyFence : FullFences {
+    static void heavy() {}
+};
+
+TEST(DefectModelTest, requestThatIsAnnouncedWithoutAFenceIsNotServed) {
+    EXPECT_EQ(quiet_outcome<DrainModel<NoLightFence>>(every_execution), "USER ASSERT FAILED");
+}
+TEST(DefectModelTest, drainWithoutAFenceMissesARequest) {
+    EXPECT_EQ(quiet_outcome<DrainModel<NoHeavyFence>>(every_execution), "USER ASSERT FAILED");
 }
 
 }  // namespace

@@ -144,6 +144,31 @@ TEST_F(HostChannelTest, requestsWhoseFlushThrewCountAsSentAndHaveNoReplies) {
     EXPECT_EQ(take(5), -1);
 }
 
+// Catches a request that a drain does not hear of, and one that it waits for in vain.
+TEST_F(HostChannelTest, requestIsAnnouncedBeforeTheLookWhetherItMaySend) {
+    std::array<int, 3> const row{1, 2, 3};
+    auto const look = [&] { EXPECT_FALSE(ends_.all_answered()); };
+    auto const refuse = [&] {
+        look();
+        throw std::runtime_error("closed");
+    };
+    EXPECT_EQ(ends_.try_submit(1, OutOfLine::none, look), 1U);
+    answer();
+    EXPECT_EQ(ends_.try_submit_n(row.data(), 2, OutOfLine::none, look), 2U);
+    answer();
+    EXPECT_TRUE(ends_.all_answered());
+    EXPECT_THROW((void)ends_.try_submit(7, OutOfLine::none, refuse), std::runtime_error);
+    EXPECT_THROW((void)ends_.try_submit_n(row.data(), 3, OutOfLine::none, refuse),
+                 std::runtime_error);
+    EXPECT_EQ(ends_.next(), 4U);
+    EXPECT_TRUE(ends_.all_answered());
+    EXPECT_EQ(ends_.try_submit_n(row.data(), 3, OutOfLine::none, look), 1U) << "four slots";
+    answer();
+    EXPECT_TRUE(ends_.all_answered());
+    EXPECT_FALSE(ends_.try_submit(5, OutOfLine::none));
+    EXPECT_TRUE(ends_.all_answered());
+}
+
 TEST_F(HostChannelTest, warmingUpChangesNothing) {
     EXPECT_EQ(ends_.try_submit(1, OutOfLine::none), 1U);
     answer();

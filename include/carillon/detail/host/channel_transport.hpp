@@ -95,25 +95,21 @@ class alignas(64) ChannelTransport {
     }
 
     void require_own(std::string_view call) const { mark_.require_own(call); }
-    void require_open(std::string_view call) const {
-        // Relaxed: what is not `running` leads to what the mutex of the kernel orders.
-        if (kernel_state_ != nullptr &&
-            kernel_state_->load(std::memory_order_relaxed) != KernelState::running) [[unlikely]]
-            peer_->require_open(call);
-    }
     void require_alive(std::string_view call) const {
         if (kernel_state_ != nullptr) peer_->require_alive(call);
     }
     [[nodiscard]] HostWait const& wait_style(std::string_view /*call*/) const { return wait_; }
 
-    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
-        return ends_.try_submit(request, data);
+    // Throws as require_open(); nothing was sent then.
+    [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
+                                               OutOfLine data) {
+        return ends_.try_submit(request, data, [&] { require_open(call); });
     }
     // The same for the first ones of `count` requests; returns how many. The first has number
     // next().
-    [[nodiscard]] std::size_t try_send_n(Request const* requests, std::size_t count,
-                                         OutOfLine data) {
-        return ends_.try_submit_n(requests, count, data);
+    [[nodiscard]] std::size_t try_send_n(std::string_view call, Request const* requests,
+                                         std::size_t count, OutOfLine data) {
+        return ends_.try_submit_n(requests, count, data, [&] { require_open(call); });
     }
     [[nodiscard]] Sent next() const { return ends_.next(); }
     [[nodiscard]] bool try_take(Sent number, Packed<Reply>& reply) {
@@ -152,6 +148,13 @@ class alignas(64) ChannelTransport {
     }
 
    private:
+    void require_open(std::string_view call) const {
+        // Relaxed: what is not `running` leads to what the mutex of the kernel orders.
+        if (kernel_state_ != nullptr &&
+            kernel_state_->load(std::memory_order_relaxed) != KernelState::running) [[unlikely]]
+            peer_->require_open(call);
+    }
+
     using Ends = HostChannel<Request, Reply, Near, Far>;
     // What is counted of.
     struct Leased {

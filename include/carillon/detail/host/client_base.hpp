@@ -82,8 +82,8 @@ class ClientBase {
     // Sends if there is room.
     [[gnu::noinline, gnu::hot, gnu::flatten]] static std::optional<Sent> send_if_room(
         ClientBase& client, std::string_view call, Request const& request, OutOfLine data) {
-        client.require_open(call);
-        return client.transport_.try_send(request, data);
+        client.transport_.require_own(call);
+        return client.transport_.try_send(call, request, data);
     }
 
     // Takes a reply if it has come.
@@ -137,9 +137,10 @@ class ClientBase {
     // Those that there is room for.
     [[nodiscard]] Tickets send_n(std::string_view call, std::span<Request const> requests,
                                  OutOfLine data) {
-        require_open(call);
+        transport_.require_own(call);
         Sent const first = transport_.next();
-        return {issuer_, first, transport_.try_send_n(requests.data(), requests.size(), data)};
+        return {issuer_, first,
+                transport_.try_send_n(call, requests.data(), requests.size(), data)};
     }
 
     [[nodiscard]] Reply await(std::string_view call, Sent const& sent, Timeout timeout) {
@@ -179,12 +180,6 @@ class ClientBase {
 
     Transport transport_;  // what every call looks at first
     std::uint64_t issuer_ = new_ticket_issuer();
-
-   private:
-    void require_open(std::string_view call) const {
-        transport_.require_own(call);
-        transport_.require_open(call);
-    }
 };
 
 }  // namespace carillon::detail

@@ -9,12 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/protocol/announce.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/counter_words.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
+
+// Nobody closes the channel.
+struct AlwaysOpen {
+    void operator()() const {}
+};
 
 // Requests are known by their sequence numbers. Neither copied nor moved.
 template <class Request, class Reply, class Near, class Far>
@@ -32,6 +38,7 @@ class HostChannel {
           replies_(replies, near, far),
           kept_(requests.capacity),
           served_by_(served_by) {
+        withdraw();
         tell_submitted();
         tell_taken();
     }
@@ -39,10 +46,18 @@ class HostChannel {
     HostChannel& operator=(HostChannel const&) = delete;
 
     // Sends a request, or returns nothing when as many replies are outstanding as there are slots.
-    [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data) {
+    // Calls open() after all_answered() has become false for the request, and before sending it:
+    // where open() throws, nothing is sent.
+    template <class Open = AlwaysOpen>
+    [[nodiscard]] std::optional<Sequence> try_submit(Request const& request, OutOfLine data,
+                                                     Open const& open = {}) {
         Sequence const number = requests_.next();
-        if (places(1) == 0 || !push([&] { return requests_.try_push(request, data); }))
-            [[unlikely]] {
+        if (places(1) == 0) [[unlikely]] {
+            open();
+            stall();
+            return {};
+        }
+        if (!push(1, open, [&] { return requests_.try_push(request, data); })) [[unlikely]] {
             stall();
             return {};
         }
@@ -51,10 +66,12 @@ class HostChannel {
 
     // The same for the first ones of `count` requests, as many as there is room for: with one
     // fence. Returns how many. The first has the number next().
+    template <class Open = AlwaysOpen>
     [[nodiscard]] std::size_t try_submit_n(Request const* requests, std::size_t count,
-                                           OutOfLine data) {
+                                           OutOfLine data, Open const& open = {}) {
         std::size_t const most = places(count);
-        std::size_t const sent = push([&] { return requests_.try_push_n(requests, most, data); });
+        std::size_t const sent =
+            push(most, open, [&] { return requests_.try_push_n(requests, most, data); });
         if (sent < count) stall(sent == 0);
         return sent;
     }
@@ -92,12 +109,14 @@ class HostChannel {
         replies_.warm();
     }
 
-    // Whether the device has answered every request that was submitted; from any thread. One block
-    // answers them in order, and the last reply stays where it is until another request has been
-    // submitted, as does one that was not taken.
+    // Whether the device has answered every request that was submitted, and none is being
+    // submitted; from any thread. After a change of what open() looks at, and hear_announced(), no
+    // request follows that this does not know of. One block answers them in order, and the last
+    // reply stays where it is until another request has been submitted, as does one that was not
+    // taken.
     [[nodiscard]] bool all_answered() const {
         // Relaxed: it is compared with a tag, and needs no order with the line.
-        Sequence const last = CounterWords::load(counters_->submitted);
+        Sequence const last = CounterWords::load(announced_);
         if (served_by_ == ServedBy::any_block) {
             for (Sequence i = CounterWords::load(counters_->taken) + 1; i < last; ++i) {
                 if (!replies_.holds(i)) return false;
@@ -161,22 +180,30 @@ class HostChannel {
         while (places_ < most && place(requests_.next() + places_).state == State::none) ++places_;
     }
 
-    // What a flush that throws (non-coherent memory) may have sent has its reply dropped.
-    template <class Push>
-    [[nodiscard]] auto push(Push&& push) {
+    // Pushes at most `most` requests. What a flush that throws (non-coherent memory) may have sent
+    // has its reply dropped.
+    template <class Open, class Push>
+    [[nodiscard]] auto push(std::size_t most, Open const& open, Push&& push) {
         Sequence const first = requests_.next();
+        detail::announce(&announced_, first - 1 + most);
         try {
+            open();
             auto const pushed = push();
             places_ -= static_cast<std::uint32_t>(pushed);
             tell_submitted();
+            if (pushed != most) [[unlikely]]
+                withdraw();
             return pushed;
         } catch (...) {
             for (Sequence number = first; number != requests_.next(); ++number) abandon(number);
             tell_submitted();
+            withdraw();
             throw;
         }
     }
-    // For all_answered(), and whoever watches.
+    // What was announced and not sent will not be sent.
+    void withdraw() { CounterWords::store(announced_, requests_.next() - 1); }
+    // For whoever watches.
     void tell_submitted() { CounterWords::store(counters_->submitted, requests_.next() - 1); }
     void tell_taken() { CounterWords::store(counters_->taken, replies_.next() - 1); }
 
@@ -227,8 +254,9 @@ class HostChannel {
 
     // In the order in which a call looks at them: what it needs until its request is stored is in
     // the first line of a client, what it needs for the reply in the third at the latest.
-    std::uint32_t places_ = 0;      // replies of so many more requests have a place for certain
-    std::uint32_t kept_count_ = 0;  // of kept_: while it is 0 that is not looked at
+    mutable Sequence announced_ = 0;  // the last request that is sent, or about to be sent
+    std::uint32_t places_ = 0;        // replies of so many more requests have a place for certain
+    std::uint32_t kept_count_ = 0;    // of kept_: while it is 0 that is not looked at
     Producer<Request, Far, Near, TailDoorbell, OneThread, ToldPages> requests_;
     CounterWords* counters_;  // on a line of its own, which is only stored to
     Consumer<Reply, Near, Far> replies_;

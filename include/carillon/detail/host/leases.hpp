@@ -51,8 +51,9 @@ class Leases {
 
     // Lends a place that nobody has to a client of `user`: memory that another user's client has
     // had is never lent, since it may be mapped there still. There is memory for each place from
-    // the beginning on; more is allocated beside the kernel. Nothing if every place is lent, or if
-    // other users have had too much memory. Throws what Device::allocate throws.
+    // the beginning on; more is allocated beside the kernel. Nothing if every place is lent, if
+    // the kernel takes no more requests, or if other users have had too much memory. Throws what
+    // Device::allocate throws.
     struct Lent {
         unsigned place;
         std::shared_ptr<ChannelMemory> memory;

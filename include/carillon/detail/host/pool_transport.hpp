@@ -18,6 +18,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/time_over.hpp"
 #include "carillon/detail/machine/prefetch.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/error.hpp"
 #include "carillon/mpmc_ring.hpp"
@@ -64,13 +65,6 @@ class PoolTransport {
     ~PoolTransport() = default;
 
     void require_own(std::string_view call) const { mark_.require_own(call); }
-    void require_open(std::string_view call) const {
-        auto& kernel = owned(state_, call).kernel();
-        // Relaxed: as ChannelTransport::require_open.
-        if (kernel.state_word().load(std::memory_order_relaxed) != KernelState::running)
-            [[unlikely]]
-            kernel.require_open(call);
-    }
     // Meanwhile, what clients that died had is given up.
     void require_alive(std::string_view call) const {
         state_->kernel().require_alive(call);
@@ -80,13 +74,23 @@ class PoolTransport {
         return owned(state_, call).wait();
     }
 
-    [[nodiscard]] std::optional<Sent> try_send(Request const& request, OutOfLine data) {
+    // Throws StoppedError when the kernel takes no more requests; nothing was sent then.
+    [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
+                                               OutOfLine data) {
+        KernelSupervisor const& kernel = owned(state_, call).kernel();
         full_ = NoRoom::client;
-        if (!claim()) return {};
+        if (!claim()) {
+            kernel.require_open(call);
+            return {};
+        }
         Slot& slot = slots_[free_.back()];
-        bool const sent = push(slot, request, data);
+        // The claim announces the request: PoolState::all_answered() looks at it.
+        bool const open = is_open(kernel);
+        bool const sent = open && push(slot, request, data);
         if (!sent) slot.claim.take_back();  // whoever buries this client is not to see it as sent
         record_->sends_at.store(0, std::memory_order_relaxed);
+        if (!open) [[unlikely]]
+            kernel.require_open(call);
         if (!sent) {
             full_ = NoRoom::pool;
             return {};
@@ -140,6 +144,13 @@ class PoolTransport {
    private:
     [[nodiscard]] std::uint32_t index_of(Slot const& slot) const {
         return static_cast<std::uint32_t>(&slot - slots_.data());
+    }
+
+    // Q1, pairs with Q2: the claim, a locked instruction, comes before the look.
+    [[nodiscard]] static bool is_open(KernelSupervisor const& kernel) {
+        cpu::ProcessFence::light();
+        // Relaxed: as ChannelTransport::require_open.
+        return kernel.state_word().load(std::memory_order_relaxed) == KernelState::running;
     }
 
     // A flush that throws (non-coherent memory) may have sent it: its reply is dropped.
