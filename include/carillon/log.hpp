@@ -38,8 +38,10 @@ using LogSink = std::function<void(LogRecord const&)>;
 
 struct LogOptions {
     std::uint32_t capacity = 1024;  // messages that the host has not taken; a power of two from 32
-    // Gets every message, one after the other, on the log's thread; what it throws is kept. None:
-    // a line on stderr, `carillon: [block 3, 12.345678901] text`.
+    // Gets every message, one after the other, on the log's thread; what it throws is kept. While
+    // it waits the log fills up, and messages are dropped and counted then. None: another thread
+    // writes a line to stderr, `carillon: [block 3, 12.345678901] text`, and the log's thread does
+    // not wait for whoever reads that.
     LogSink sink = nullptr;
     // Messages that clients of other processes find, the newest (LogService::serve); a power of two
     // from 2 up to 2^16.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -12,6 +11,7 @@
 
 #include "carillon/error.hpp"
 #include "cuda/cuda_buffer.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -86,11 +86,10 @@ Choice find_or_fall_back(ContextPtr const& context, DeviceOptions const& options
         throw UnsupportedError("Device::open", choice.why_not);
     }
     // Once for each device that is opened: a program that was to be fast will not be.
-    std::fputs(fmt::format("carillon: rings of {} are in page-locked host memory, since none of "
-                           "its own can be mapped ({}); carillon doctor says more\n",
-                           uuid_text(context->uuid()), choice.why_not)
-                   .c_str(),
-               stderr);
+    say_line(
+        fmt::format("carillon: rings of {} are in page-locked host memory, since none of its own "
+                    "can be mapped ({}); carillon doctor says more",
+                    uuid_text(context->uuid()), choice.why_not));
     choice.mapper = make_host_mapper();
     return choice;
 }

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <cstdio>
 
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -14,6 +13,7 @@
 #include "cuda/cuda_backend.hpp"
 #include "device/backend.hpp"
 #include "emulated/emulated_backend.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon {
 namespace {
@@ -56,11 +56,10 @@ std::shared_ptr<Backend> open_other(OtherDevice const& device, DeviceOptions con
 void tell_that_it_is_emulated(std::string const& why) {
     static std::atomic_flag told;
     if (told.test_and_set()) return;
-    std::fputs(fmt::format("carillon: the emulated device is used instead of a GPU ({}); carillon "
-                           "doctor says more; open \"emulated\" to mean it\n",
-                           why)
-                   .c_str(),
-               stderr);
+    detail::say_line(
+        fmt::format("carillon: the emulated device is used instead of a GPU ({}); carillon doctor "
+                    "says more; open \"emulated\" to mean it",
+                    why));
 }
 
 std::shared_ptr<Backend> open_best(DeviceOptions const& options, std::string& why_emulated) {

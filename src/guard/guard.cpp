@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
@@ -12,11 +11,13 @@
 #include "guard/rules.hpp"
 #include "guard/stack.hpp"
 #include "os/keep_forever.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {
 
 constexpr char const* guard_variable = "CARILLON_GUARD";
+constexpr std::chrono::seconds longest_before_abort{1};
 
 std::atomic<bool> guard_exists{false};
 std::atomic<GuardReporter*> guard_reporter{nullptr};
@@ -32,13 +33,11 @@ void guard_saw(WatchedCall const& call) {
     guard_inside = false;
 }
 
-void print_guard_report(GuardReport const& report) {
-    std::string const text = guard_text(report);
-    (void)std::fwrite(text.data(), 1, text.size(), stderr);
-}
+void print_guard_report(GuardReport const& report) { say_line(guard_text(report)); }
 
 void print_and_abort(GuardReport const& report) {
     print_guard_report(report);
+    (void)lines_are_written(longest_before_abort);
     std::abort();
 }
 
@@ -125,8 +124,7 @@ void start_guard_from_environment() {
             keep_forever(std::make_shared<Guard>(
                 action == GuardAction::abort ? print_and_abort : print_guard_report));
         } catch (Error const& error) {
-            (void)std::fprintf(stderr, "carillon: %s starts no guard: %s\n", guard_variable,
-                               error.what());
+            say_line(fmt::format("carillon: {} starts no guard: {}", guard_variable, error.what()));
         }
     });
 }

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <random>
 #include <utility>
 #include <variant>
 
 #include "ipc/messages.hpp"
 #include "ipc/wakeup.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -213,7 +213,7 @@ void Reception::say(std::string const& line) const noexcept {
         if (rules_.log) {
             rules_.log(line);
         } else {
-            std::fputs((line + '\n').c_str(), stderr);
+            say_line(line);
         }
     } catch (...) {  // the line is lost
     }

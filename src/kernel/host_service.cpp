@@ -8,7 +8,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <stop_token>
@@ -21,6 +20,7 @@
 #include "error/sizes.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
+#include "os/say_line.hpp"
 #include "os/thread.hpp"
 
 namespace carillon {
@@ -227,10 +227,9 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
 RequestServer::~RequestServer() {
     thread_.request_stop();
     if (state_->wait_for_end()) return;
-    (void)std::fprintf(stderr,
-                       "carillon: a function of a %s had not returned when its owner went; it and "
-                       "what it holds are left to end with the process\n",
-                       state_->owner().c_str());
+    say_line("carillon: a function of a " + state_->owner() +
+             " had not returned when its owner went; it and what it holds are left to end with the "
+             "process");
     keep_forever(std::move(state_));
     thread_.detach();
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
@@ -14,6 +13,7 @@
 #include "cpu/cpu.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
+#include "os/say_line.hpp"
 #include "os/thread.hpp"
 
 namespace carillon::detail {
@@ -65,10 +65,9 @@ void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
     if (supervisor->end_heart()) {
         delete supervisor;
     } else if (!process_exits()) {
-        std::fputs(
+        say_line(
             "carillon: the thread that watches a kernel has been within the driver for a "
-            "second; it, the kernel and its memory are left to themselves\n",
-            stderr);
+            "second; it, the kernel and its memory are left to themselves");
     }
 }
 

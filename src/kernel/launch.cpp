@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <thread>
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/device_access.hpp"
 #include "device/backend.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon {
 namespace {
@@ -74,10 +74,9 @@ void RunningKernel::leave() noexcept {
     }
     // Not for finished(): what failed may have blocks that are still on their way to the end.
     if (!poll_until(std::chrono::seconds(1), [this] { return execution_->gone(); })) {
-        std::fputs(
+        detail::say_line(
             "carillon: a kernel was still running when its owner went; it and its "
-            "memory are left to themselves\n",
-            stderr);
+            "memory are left to themselves");
         backend_->residents().adopt(std::move(execution_));
     }
     execution_.reset();

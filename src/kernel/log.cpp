@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/error.hpp"
 #include "carillon/server.hpp"
 #include "kernel/published_log.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon {
 namespace detail {
@@ -38,7 +38,7 @@ std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) 
     return fmt::vformat(entry.text, arguments);
 }
 
-void print(LogRecord const& record) { std::fputs((log_line(record) + '\n').c_str(), stderr); }
+void print(LogRecord const& record) { say_line(log_line(record)); }
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
 #include "edges/limits.hpp"
+#include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 
@@ -157,7 +158,7 @@ template <class Call>
 bool is_silent(Call const& call) {
     testing::internal::CaptureStderr();
     call();
-    return testing::internal::GetCapturedStderr().empty();
+    return captured_stderr().empty();
 }
 
 TEST_P(LimitsOfDurationsTest, timeoutsOfAKernelsStartAndEnd) {

@@ -12,6 +12,7 @@
 #include "carillon/error.hpp"
 #include "guard/rules.hpp"
 #include "guard/stack.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/environment.hpp"
 #include "support/expect_error.hpp"
 
@@ -256,7 +257,7 @@ TEST_F(NoGuardTest, environmentSaysWhyAndTheProgramGoesOn) {
     testing::internal::CaptureStderr();
     detail::start_guard_from_environment();
     detail::start_guard_from_environment();
-    std::string const text = testing::internal::GetCapturedStderr();
+    std::string const text = captured_stderr();
     EXPECT_EQ(text.find("carillon: CARILLON_GUARD starts no guard: Guard: "), 0U) << text;
     EXPECT_EQ(text.find('\n'), text.size() - 1) << "one line, once: " << text;
 }

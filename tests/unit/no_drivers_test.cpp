@@ -10,6 +10,7 @@
 
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/expect_error.hpp"
 #include "support/usable.hpp"
 
@@ -81,13 +82,13 @@ TEST(NoDriversTest, bestIsTheEmulatedDeviceAndSaysWhy) {
 [[noreturn]] void open_what_is_emulated() {
     testing::internal::CaptureStderr();
     (void)Device::open("emulated");
-    std::string const before = testing::internal::GetCapturedStderr();
+    std::string const before = captured_stderr();
     testing::internal::CaptureStderr();
     (void)Device::open();
-    std::string const first = testing::internal::GetCapturedStderr();
+    std::string const first = captured_stderr();
     testing::internal::CaptureStderr();
     (void)Device::open();
-    std::string const second = testing::internal::GetCapturedStderr();
+    std::string const second = captured_stderr();
     bool const told = first.starts_with("carillon: the emulated device is used instead of a GPU (");
     std::_Exit(before.empty() && told && first.ends_with("mean it\n") && second.empty() ? 0 : 1);
 }

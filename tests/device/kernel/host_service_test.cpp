@@ -10,6 +10,7 @@
 
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/stores.hpp"
 
 namespace carillon::test {
@@ -354,8 +355,7 @@ TEST_P(HostServiceTest, destructorLeavesAFunctionBehindThatDoesNotReturn) {
     ASSERT_TRUE(eventually([&] { return gate->entered == 1; }));
     testing::internal::CaptureStderr();
     service.reset();
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("a function of a HostService had not"),
-              std::string::npos);
+    EXPECT_NE(captured_stderr().find("a function of a HostService had not"), std::string::npos);
     gate->open = true;
     EXPECT_TRUE(eventually([&] { return gate->left == 1; }));
 }

@@ -4,6 +4,7 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
+#include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 
@@ -126,7 +127,7 @@ TEST_P(LaunchTest, kernelMayOutliveItsOwner) {
     auto gate = std::make_unique<Gate>(device());
     testing::internal::CaptureStderr();
     { auto const kernel = launch(device(), 1, GateBody{gate->device_view()}); }
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("still running"), std::string::npos);
+    EXPECT_NE(captured_stderr().find("still running"), std::string::npos);
     gate.reset();  // opens it; the memory is kept until the kernel has ended
     Memory const out = device().allocate_host(64);
     EXPECT_TRUE(launch(device(), 1, NumberBody{static_cast<std::uint64_t*>(out.device_ptr())})

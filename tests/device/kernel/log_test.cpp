@@ -12,6 +12,7 @@
 
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
+#include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 
@@ -171,7 +172,7 @@ TEST_P(LogTest, withoutASinkMessagesGoToStandardError) {
         LogService const service(device());
         EXPECT_TRUE(launch(device(), 2, LogCountBody{service.device_handle(), 1}).wait(patience));
     }
-    std::string const lines = testing::internal::GetCapturedStderr();
+    std::string const lines = captured_stderr();
     for (char const* const text : {"message 0 of block 0\n", "message 0 of block 1\n"}) {
         EXPECT_NE(lines.find(text), std::string::npos) << lines;
     }

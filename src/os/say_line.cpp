@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/say_line.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/lockfree/queue.hpp>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "carillon/wait.hpp"
+#include "os/process.hpp"
+#include "os/retried.hpp"
+#include "os/thread.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr std::size_t most_lines = 256;
+constexpr std::chrono::milliseconds longest_at_exit{200};
+
+std::atomic<bool> exits{false};
+
+// While it lives no signal comes to this thread, nor to one that this thread starts, which keeps
+// that for its life: SIGPIPE and SIGXFSZ of a write stay pending there.
+class NoSignals {
+   public:
+    NoSignals() {
+        ::sigset_t all;
+        ::sigfillset(&all);
+        (void)::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~NoSignals() { (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    NoSignals(NoSignals const&) = delete;
+    NoSignals& operator=(NoSignals const&) = delete;
+
+   private:
+    ::sigset_t before_{};
+};
+
+// False: stderr does not take it.
+bool write_line(std::string_view rest) noexcept {
+    while (!rest.empty()) {
+        auto const n = retried([&] { return ::write(STDERR_FILENO, rest.data(), rest.size()); });
+        if (n < 0 && errno == EAGAIN) {
+            ::pollfd room{STDERR_FILENO, POLLOUT, 0};
+            (void)::poll(&room, 1, -1);
+        } else if (n < 0) {
+            return false;
+        } else {
+            rest.remove_prefix(static_cast<std::size_t>(n));
+        }
+    }
+    return true;
+}
+
+// The thread does not end, so its code has to stay where it is, too.
+void keep_this_library() noexcept {
+    ::Dl_info info{};
+    if (::dladdr(reinterpret_cast<void const*>(&write_line), &info) == 0) return;
+    (void)::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+// The queue and its thread.
+class LineWriter {
+   public:
+    void say(std::unique_ptr<std::string> line) noexcept {
+        if (queue_.bounded_push(line.get())) {
+            (void)line.release();
+            ++queued_;
+            queued_.notify_one();
+        } else {
+            ++lost_;
+        }
+        start();
+    }
+    bool wait_until_written(std::chrono::nanoseconds longest) const noexcept {
+        std::uint32_t const last = queued_;
+        auto const written = [&] { return static_cast<std::int32_t>(done_ - last) >= 0; };
+        return HostWait(HostWait::Style::yield).until(written, longest);
+    }
+    void lose_one() noexcept { ++lost_; }
+
+   private:
+    // Where the system gives no thread, the next line tries again.
+    void start() noexcept {
+        if (started_.exchange(true)) return;
+        try {
+            NoSignals const none;
+            keep_this_library();
+            start_thread([this] { run(); }).detach();
+        } catch (...) {
+            started_ = false;
+        }
+    }
+    [[noreturn]] void run() noexcept {
+        for (;;) {
+            std::uint32_t const seen = queued_;
+            for (std::string* next = nullptr; queue_.pop(next); ++done_) {
+                write(std::unique_ptr<std::string>(next));
+            }
+            queued_.wait(seen);
+        }
+    }
+    void write(std::unique_ptr<std::string> const& line) noexcept {
+        std::uint64_t const lost = lost_;
+        if (lost != 0 && tell_lost(lost)) lost_ -= lost;
+        if (!write_line(*line)) ++lost_;
+    }
+    static bool tell_lost(std::uint64_t lost) noexcept {
+        try {
+            return write_line(fmt::format(
+                "carillon: {} lines before this one were lost: stderr did not take them\n", lost));
+        } catch (...) {
+            return false;
+        }
+    }
+
+    boost::lockfree::queue<std::string*, boost::lockfree::capacity<most_lines>> queue_;
+    std::atomic<std::uint32_t> queued_{0};
+    std::atomic<std::uint32_t> done_{0};
+    std::atomic<std::uint64_t> lost_{0};
+    std::atomic<bool> started_{false};
+};
+
+LineWriter& writer() { return PerProcess<LineWriter>::get(); }
+
+void write_at_exit() {
+    exits = true;
+    (void)writer().wait_until_written(longest_at_exit);
+}
+
+}  // namespace
+
+void say_line(std::string_view line) noexcept {
+    static bool const registered = std::atexit(write_at_exit) == 0;
+    (void)registered;
+    try {
+        auto text = std::make_unique<std::string>(line);
+        if (!text->ends_with('\n')) text->push_back('\n');
+        writer().say(std::move(text));
+    } catch (...) {  // no memory
+        writer().lose_one();
+    }
+    if (exits) exits = writer().wait_until_written(longest_at_exit);
+}
+
+bool lines_are_written(std::chrono::nanoseconds longest) noexcept {
+    return writer().wait_until_written(longest);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// An owner, and whoever it serves, are not hurt by others: by the reader of the owner's stderr, by
+// users that take all that there is, and by clients that do not read what they are sent.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "ipc/stranger.hpp"
+#include "os/say_line.hpp"
+#include "support/piped_stderr.hpp"
+
+namespace carillon::test {
+namespace {
+
+// Serves a kernel with two blocks. The owner is this process.
+class OwnerUnharmedTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] Channel<Ask, Told> channel() const {
+        return Connection(path_.get(), {.timeout = patience}).channel<Ask, Told>();
+    }
+    // What is no message, by somebody who has a line at the owner for it.
+    void say_nonsense() const {
+        detail::UnixSocket const somebody = stranger_at(path_.get());
+        EXPECT_TRUE(somebody.send("test", std::vector<std::byte>(50)));
+        EXPECT_EQ(last_words(somebody), RefusalReason::bad_message);
+    }
+
+   private:
+    SocketPath path_;
+    Device device_ = Device::open("emulated");
+    PersistentKernel<CountingHandler, SharedChannels> kernel_{
+        device_, {.blocks = 2, .idle = IdlePolicy::park()}};
+    Server server_ = kernel_.serve(path_.get());
+};
+
+TEST_F(OwnerUnharmedTest, goesOnThoughWhoeverReadItsStderrHasGone) {
+    PipedStderr standard_error;
+    standard_error.close_reader();
+    say_nonsense();
+    EXPECT_EQ(channel().call({1}, patience).twice, 2U);
+    EXPECT_TRUE(detail::lines_are_written(patience));
+}
+
+// 32 lines of a user in a second, and 130 bytes a line.
+TEST_F(OwnerUnharmedTest, goesOnThoughNobodyReadsItsStderr) {
+    PipedStderr const standard_error;
+    for (unsigned i = 0; i < 32; ++i) say_nonsense();
+    EXPECT_EQ(channel().call({1}, patience).twice, 2U);
+    EXPECT_FALSE(detail::lines_are_written(std::chrono::nanoseconds(0)));
+    while (!detail::lines_are_written(std::chrono::nanoseconds(0))) {
+        EXPECT_NE(standard_error.read(), "");
+    }
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "support/eventually.hpp"
+
+namespace carillon::detail {
+bool lines_are_written(std::chrono::nanoseconds longest) noexcept;  // os/say_line.hpp
+}
+
+namespace carillon::test {
+
+// What went to stderr since testing::internal::CaptureStderr(). The library's thread writes its
+// lines.
+inline std::string captured_stderr() {
+    EXPECT_TRUE(detail::lines_are_written(patience));
+    return testing::internal::GetCapturedStderr();
+}
+
+}  // namespace carillon::test

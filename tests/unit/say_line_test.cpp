@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/say_line.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <regex>
+#include <string>
+
+#include "carillon/memory.hpp"
+#include "support/captured_stderr.hpp"
+#include "support/eventually.hpp"
+#include "support/piped_stderr.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace carillon::test {
+namespace {
+
+constexpr unsigned many = 1000;  // more lines than the queue and a pipe have room for
+
+class SayLineTest : public ::testing::Test {
+   protected:
+    ~SayLineTest() override { EXPECT_TRUE(detail::lines_are_written(patience)); }
+};
+
+TEST_F(SayLineTest, lineEndsOnce) {
+    testing::internal::CaptureStderr();
+    detail::say_line("without an end");
+    detail::say_line("with one\n");
+    EXPECT_EQ(captured_stderr(), "without an end\nwith one\n");
+}
+
+TEST_F(SayLineTest, readerOfStderrThatHasGoneEndsNobodyAndTheLossIsSaid) {
+    {
+        PipedStderr standard_error;
+        standard_error.close_reader();
+        detail::say_line("for nobody");
+        EXPECT_TRUE(detail::lines_are_written(patience));
+    }
+    testing::internal::CaptureStderr();
+    detail::say_line("for somebody");
+    EXPECT_EQ(captured_stderr(),
+              "carillon: 1 lines before this one were lost: stderr did not take them\n"
+              "for somebody\n");
+}
+
+// Each line is written, or it is among those that are said to be lost.
+TEST_F(SayLineTest, callerDoesNotWaitForAReaderOfStderrAndEachLineIsWrittenOrCounted) {
+    PipedStderr const standard_error;
+    for (unsigned i = 0; i < many; ++i)
+        detail::say_line(
+            "a line as long as this one is "
+            "....");
+    EXPECT_FALSE(detail::lines_are_written(std::chrono::nanoseconds(0)));
+    std::string all;
+    while (!detail::lines_are_written(std::chrono::nanoseconds(0))) all += standard_error.read();
+    detail::say_line("the last one");
+    while (all.find("the last one\n") == std::string::npos) all += standard_error.read();
+    unsigned counted = 0;
+    std::regex const lost("carillon: ([0-9]+) lines before this one were lost");
+    for (std::sregex_iterator each(all.begin(), all.end(), lost); each != std::sregex_iterator();
+         ++each) {
+        counted += static_cast<unsigned>(std::stoul((*each)[1]));
+    }
+    EXPECT_GT(counted, 0U);
+    for (std::size_t at = 0; (at = all.find("a line as", at)) != std::string::npos; ++at) ++counted;
+    EXPECT_EQ(counted, many);
+}
+
+TEST_F(SayLineTest, limitOfFileSizesEndsNobody) {
+    EXPECT_EXIT(
+        {
+            TemporaryDirectory const folder;
+            std::string const path = (folder.path() / "lines").string();
+            FileDescriptor const file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+            (void)::dup2(file.get(), STDERR_FILENO);
+            ::rlimit none{};
+            none.rlim_max = RLIM_INFINITY;
+            (void)::setrlimit(RLIMIT_FSIZE, &none);
+            detail::say_line("too long for that");
+            std::_Exit(detail::lines_are_written(patience) ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SayLineTest, processThatExitsWritesItsLines) {
+    EXPECT_EXIT(
+        {
+            for (unsigned i = 0; i < 100; ++i) detail::say_line("a line");
+            detail::say_line("the last one");
+            std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+        },
+        ::testing::ExitedWithCode(0), "the last one");
+}
+
+TEST_F(SayLineTest, processEndsThoughNobodyReadsItsStderr) {
+    EXPECT_EXIT(
+        {
+            PipedStderr const standard_error;
+            for (unsigned i = 0; i < many; ++i) detail::say_line(std::string(100, '.'));
+            std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SayLineTest, childThatWasForkedWritesItsOwnLines) {
+    detail::say_line("");
+    EXPECT_EXIT(
+        {
+            detail::say_line("of the child");
+            std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+        },
+        ::testing::ExitedWithCode(0), "of the child");
+}
+
+}  // namespace
+}  // namespace carillon::test
