@@ -30,8 +30,7 @@ void carillon_chunk_ring_close(carillon_chunk_ring** ring) { c::close(ring); }
 
 carillon_status carillon_chunk_ring_get_info(carillon_chunk_ring const* ring,
                                              carillon_chunk_ring_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_ring_get_info";
+    return c::guarded("carillon_chunk_ring_get_info", [&](std::string_view call) {
         auto const& of = c::checked(call, ring, "ring").ring;
         c::tell(call,
                 carillon_chunk_ring_info{0, static_cast<std::uint32_t>(of.meta_bytes()),
@@ -41,8 +40,7 @@ carillon_status carillon_chunk_ring_get_info(carillon_chunk_ring const* ring,
 }
 carillon_status carillon_chunk_ring_claim(carillon_chunk_ring* ring, int64_t timeout_ns,
                                           carillon_chunk** chunk) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_ring_claim";
+    return c::guarded("carillon_chunk_ring_claim", [&](std::string_view call) {
         c::checked(call, chunk, "room for the handle") = nullptr;
         auto& of = c::checked(call, ring, "ring").ring;
         if (timeout_ns != 0) {
@@ -55,8 +53,7 @@ carillon_status carillon_chunk_ring_claim(carillon_chunk_ring* ring, int64_t tim
 }
 
 carillon_status carillon_chunk_get_info(carillon_chunk const* chunk, carillon_chunk_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_get_info";
+    return c::guarded("carillon_chunk_get_info", [&](std::string_view call) {
         auto const& of = c::checked(call, chunk, "chunk").chunk;
         auto const bytes = of.bytes();
         c::tell(call, carillon_chunk_info{0, bytes.data(), bytes.size(), of.sequence()}, info);
@@ -64,18 +61,18 @@ carillon_status carillon_chunk_get_info(carillon_chunk const* chunk, carillon_ch
 }
 carillon_status carillon_chunk_fill(carillon_chunk const* chunk, uint64_t offset, void const* from,
                                     uint64_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_fill";
+    return c::guarded("carillon_chunk_fill", [&](std::string_view call) {
         c::checked(call, chunk, "chunk").chunk.fill(offset, c::bytes_at(call, from, bytes));
     });
 }
 carillon_status carillon_chunk_flush(carillon_chunk const* chunk) {
-    return c::guarded([&] { c::checked("carillon_chunk_flush", chunk, "chunk").chunk.flush(); });
+    return c::guarded("carillon_chunk_flush", [&](std::string_view call) {
+        c::checked(call, chunk, "chunk").chunk.flush();
+    });
 }
 carillon_status carillon_chunk_commit(carillon_chunk** chunk, uint64_t used, void const* meta,
                                       size_t meta_bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_commit";
+    return c::guarded("carillon_chunk_commit", [&](std::string_view call) {
         auto* const of = c::checked(call, chunk, "chunk's handle");
         c::checked(call, of, "chunk").chunk.commit(used, c::bytes_at(call, meta, meta_bytes));
         c::close(chunk);
@@ -91,8 +88,7 @@ carillon_status carillon_chunk_ring_emulated_end(carillon_chunk_ring* ring,
 void carillon_chunk_ring_end_close(carillon_chunk_ring_end** end) { c::close(end); }
 carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
                                              carillon_taken_chunk* chunk) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_ring_end_take";
+    return c::guarded("carillon_chunk_ring_end_take", [&](std::string_view call) {
         carillon_taken_chunk told{};
         c::tell(call, told, chunk);  // there is room for it, before one is taken
         auto const taken = c::checked(call, end, "end").end.try_take();
@@ -106,8 +102,7 @@ carillon_status carillon_chunk_ring_end_take(carillon_chunk_ring_end* end,
     });
 }
 carillon_status carillon_chunk_ring_end_release(carillon_chunk_ring_end* end, uint64_t sequence) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_chunk_ring_end_release";
+    return c::guarded("carillon_chunk_ring_end_release", [&](std::string_view call) {
         return c::now(c::checked(call, end, "end").end.release(sequence));
     });
 }

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "carillon/commands.hpp"
 #include "handles.hpp"
 
 namespace carillon::c {
@@ -17,6 +22,31 @@ carillon_client_info info_of(BytesClient const& client) {
     info.dropped = counters.dropped;
     info.stalls = counters.stalls;
     return info;
+}
+
+// A message of a kernel with a table of commands: a word, and the command or its reply.
+using Word = std::uint32_t;
+using Packet = std::array<std::byte, 1024>;
+
+// Throws UsageError for more bytes than a message of `message` bytes has beside its word.
+void require_beside_word(std::string_view call, std::string_view what, std::size_t bytes,
+                         std::size_t message) {
+    std::size_t const room = message < sizeof(Word) ? 0 : message - sizeof(Word);
+    if (message >= sizeof(Word) && bytes <= room) return;
+    throw UsageError(
+        call, fmt::format("a {} of {} bytes: this channel has room for {}", what, bytes, room));
+}
+
+// Throws HandlerError for a command that was refused, UsageError for one that is unknown.
+void require_answered(std::string_view call, Word opcode, Packet const& reply) {
+    Word words[2];
+    std::memcpy(words, reply.data(), sizeof(words));
+    if (words[0] == static_cast<Word>(ReplyStatus::answered)) return;
+    std::string const command = fmt::format("opcode {}", opcode);
+    if (words[0] == static_cast<Word>(ReplyStatus::refused)) {
+        throw HandlerError(call, command, words[1]);
+    }
+    throw UsageError(call, fmt::format("the kernel knows no command with the {}", command));
 }
 
 }  // namespace
@@ -50,8 +80,7 @@ void carillon_client_close(carillon_client** client) { c::close(client); }
 
 carillon_status carillon_client_get_info(carillon_client const* client,
                                          carillon_client_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_client_get_info";
+    return c::guarded("carillon_client_get_info", [&](std::string_view call) {
         c::tell(call, c::info_of(c::checked(call, client, "client").client()), info);
     });
 }
@@ -59,8 +88,7 @@ carillon_status carillon_client_get_info(carillon_client const* client,
 carillon_status carillon_client_call(carillon_client* client, void const* request,
                                      size_t request_bytes, void* reply, size_t reply_bytes,
                                      int64_t timeout_ns, int out_of_line) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_client_call";
+    return c::guarded("carillon_client_call", [&](std::string_view call) {
         c::checked(call, client, "client")
             .client()
             .call(c::bytes_at(call, request, request_bytes), c::room_at(call, reply, reply_bytes),
@@ -68,11 +96,30 @@ carillon_status carillon_client_call(carillon_client* client, void const* reques
     });
 }
 
+carillon_status carillon_client_command(carillon_client* client, uint32_t opcode,
+                                        void const* command, size_t command_bytes, void* reply,
+                                        size_t reply_bytes, int64_t timeout_ns, int out_of_line) {
+    return c::guarded("carillon_client_command", [&](std::string_view call) {
+        auto& of = c::checked(call, client, "client").client();
+        auto const from = c::bytes_at(call, command, command_bytes);
+        auto const to = c::room_at(call, reply, reply_bytes);
+        c::require_beside_word(call, "command", command_bytes, of.request_bytes());
+        c::require_beside_word(call, "reply", reply_bytes, of.reply_bytes());
+        c::Packet sent{};
+        c::Packet taken{};
+        std::memcpy(sent.data(), &opcode, sizeof(opcode));
+        std::copy(from.begin(), from.end(), sent.data() + sizeof(opcode));
+        of.call(std::span(sent).first(of.request_bytes()), std::span(taken).first(of.reply_bytes()),
+                std::chrono::nanoseconds(timeout_ns), c::out_of_line(out_of_line));
+        c::require_answered(call, opcode, taken);
+        std::copy_n(taken.data() + sizeof(opcode), to.size(), to.data());
+    });
+}
+
 carillon_status carillon_client_submit(carillon_client* client, void const* request,
                                        size_t request_bytes, int64_t timeout_ns, int out_of_line,
                                        carillon_ticket* ticket) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_client_submit";
+    return c::guarded("carillon_client_submit", [&](std::string_view call) {
         (void)c::checked(call, ticket, "room for the ticket");
         auto& of = c::checked(call, client, "client").client();
         auto const bytes = c::bytes_at(call, request, request_bytes);
@@ -89,8 +136,7 @@ carillon_status carillon_client_submit(carillon_client* client, void const* requ
 carillon_status carillon_client_submit_n(carillon_client* client, void const* requests,
                                          size_t request_bytes, size_t count, int out_of_line,
                                          carillon_ticket* ticket, size_t* sent) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_client_submit_n";
+    return c::guarded("carillon_client_submit_n", [&](std::string_view call) {
         c::checked(call, sent, "room for the count") = 0;
         (void)c::checked(call, ticket, "room for the ticket");
         auto& of = c::checked(call, client, "client").client();
@@ -106,8 +152,7 @@ carillon_status carillon_client_submit_n(carillon_client* client, void const* re
 
 carillon_status carillon_client_take(carillon_client* client, carillon_ticket ticket, void* reply,
                                      size_t reply_bytes, int64_t timeout_ns) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_client_take";
+    return c::guarded("carillon_client_take", [&](std::string_view call) {
         auto& of = c::checked(call, client, "client").client();
         auto const room = c::room_at(call, reply, reply_bytes);
         carillon::Ticket const named(ticket.issuer, ticket.number);
@@ -118,16 +163,17 @@ carillon_status carillon_client_take(carillon_client* client, carillon_ticket ti
 }
 
 carillon_status carillon_client_abandon(carillon_client* client, carillon_ticket ticket) {
-    return c::guarded([&] {
-        c::checked("carillon_client_abandon", client, "client")
+    return c::guarded("carillon_client_abandon", [&](std::string_view call) {
+        c::checked(call, client, "client")
             .client()
             .abandon(carillon::Ticket(ticket.issuer, ticket.number));
     });
 }
 
 carillon_status carillon_client_warm(carillon_client* client) {
-    return c::guarded(
-        [&] { c::checked("carillon_client_warm", client, "client").client().warm(); });
+    return c::guarded("carillon_client_warm", [&](std::string_view call) {
+        c::checked(call, client, "client").client().warm();
+    });
 }
 
 }  // extern "C"

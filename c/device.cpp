@@ -49,8 +49,7 @@ carillon_status carillon_device_open(char const* selector, carillon_device** dev
 void carillon_device_close(carillon_device** device) { c::close(device); }
 carillon_status carillon_device_get_info(carillon_device const* device,
                                          carillon_device_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_device_get_info";
+    return c::guarded("carillon_device_get_info", [&](std::string_view call) {
         c::tell(call, c::info_of(c::checked(call, device, "device").device), info);
     });
 }
@@ -65,8 +64,7 @@ carillon_status carillon_memory_allocate(carillon_device const* device, uint64_t
 void carillon_memory_free(carillon_memory** memory) { c::close(memory); }
 carillon_status carillon_memory_get_info(carillon_memory const* memory,
                                          carillon_memory_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_memory_get_info";
+    return c::guarded("carillon_memory_get_info", [&](std::string_view call) {
         carillon::Memory const& of = c::memory_of(call, memory);
         c::tell(call,
                 carillon_memory_info{0, of.host_ptr(), of.device_ptr(), of.size(), of.atom_size(),
@@ -76,31 +74,31 @@ carillon_status carillon_memory_get_info(carillon_memory const* memory,
 }
 carillon_status carillon_memory_write(carillon_memory const* memory, uint64_t offset,
                                       void const* from, uint64_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_memory_write";
+    return c::guarded("carillon_memory_write", [&](std::string_view call) {
         carillon::copy_to_device(c::memory_of(call, memory), offset,
                                  c::bytes_at(call, from, bytes));
     });
 }
 carillon_status carillon_memory_read(carillon_memory const* memory, uint64_t offset, void* to,
                                      uint64_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_memory_read";
+    return c::guarded("carillon_memory_read", [&](std::string_view call) {
         carillon::copy_from_device(c::room_at(call, to, bytes), c::memory_of(call, memory), offset);
     });
 }
 carillon_status carillon_memory_flush(carillon_memory const* memory, uint64_t offset,
                                       uint64_t bytes) {
-    return c::guarded([&] { c::memory_of("carillon_memory_flush", memory).flush(offset, bytes); });
+    return c::guarded("carillon_memory_flush", [&](std::string_view call) {
+        c::memory_of(call, memory).flush(offset, bytes);
+    });
 }
 carillon_status carillon_memory_invalidate(carillon_memory const* memory, uint64_t offset,
                                            uint64_t bytes) {
-    return c::guarded(
-        [&] { c::memory_of("carillon_memory_invalidate", memory).invalidate(offset, bytes); });
+    return c::guarded("carillon_memory_invalidate", [&](std::string_view call) {
+        c::memory_of(call, memory).invalidate(offset, bytes);
+    });
 }
 carillon_status carillon_memory_export_fd(carillon_memory const* memory, int* descriptor) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_memory_export_fd";
+    return c::guarded("carillon_memory_export_fd", [&](std::string_view call) {
         c::checked(call, descriptor, "room for the descriptor") = -1;
         *descriptor = c::memory_of(call, memory).export_fd().release();
     });

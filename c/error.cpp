@@ -15,77 +15,83 @@ namespace {
 // Without memory of its own beyond this: an error may be that there is none.
 struct LastError {
     std::array<char, 1024> text;
-    int number;
+    carillon_error_details details;
 };
 thread_local LastError last_error{};
 
-carillon_status keep(carillon_status status, std::string_view text, int number = 0) noexcept {
-    std::size_t const length = std::min(text.size(), last_error.text.size() - 1);
-    *std::copy_n(text.data(), length, last_error.text.data()) = '\0';
-    last_error.number = number;
-    return status;
+// A new last error: "<call>: <text>".
+carillon_error_details& keep(carillon_status status, std::string_view call,
+                             std::string_view text) noexcept {
+    last_error = {};
+    auto* const all = last_error.text.data();
+    auto const room = last_error.text.size() - 1;
+    char* to = std::copy(call.begin(), call.end(), all);
+    to = std::copy_n(": ", 2, to);
+    std::copy_n(text.data(), std::min(text.size(), room - static_cast<std::size_t>(to - all)), to);
+    last_error.details.status = status;
+    copy_name(last_error.details.call, call);
+    return last_error.details;
 }
 
-carillon_status keep_coded(carillon_status status, CodedError const& error) noexcept {
-    return keep(status, error.what(), error.code());
+carillon_refusal told(RefusalReason reason) {
+    switch (reason) {
+#define CARILLON_REFUSAL(name, shown, in_c, text) \
+    case RefusalReason::name:                     \
+        return in_c;
+#include "carillon/errors.def"
+    }
+    return CARILLON_REFUSAL_OTHER;
+}
+void put(int& to, bool value) { to = value ? 1 : 0; }
+void put(carillon_refusal& to, RefusalReason reason) { to = told(reason); }
+template <std::size_t size>
+void put(char (&to)[size], std::string_view text) {
+    copy_name(to, text);
+}
+void put(std::uint32_t& to, unsigned number) { to = number; }
+void put(std::int64_t& to, std::int64_t number) { to = number; }
+
+// What a driver or the system refused, and what has ended the kernel, keeps the name of its own
+// call behind the name of the caller's.
+std::string_view text_of(Error const& error) {
+    bool const elsewhere =
+        error.ended_kernel() || dynamic_cast<CodedError const*>(&error) != nullptr;
+    return elsewhere ? std::string_view(error.what()) : error.cause();
 }
 
-// The errors without a number, the most special ones first.
-carillon_status keep_plain(Error const& error) noexcept {
-    auto const is = [&]<class E>(E const* /*of*/) {
-        return dynamic_cast<E const*>(&error) != nullptr;
-    };
-    carillon_status status = CARILLON_OTHER;
-    if (is(static_cast<ForkError*>(nullptr)))
-        status = CARILLON_FORKED;
-    else if (is(static_cast<UsageError*>(nullptr)))
-        status = CARILLON_USAGE;
-    else if (is(static_cast<DeviceNotFoundError*>(nullptr)))
-        status = CARILLON_NO_DEVICE;
-    else if (is(static_cast<UnsupportedError*>(nullptr)))
-        status = CARILLON_UNSUPPORTED;
-    else if (is(static_cast<OutOfMemoryError*>(nullptr)))
-        status = CARILLON_OUT_OF_MEMORY;
-    else if (is(static_cast<ResidencyError*>(nullptr)))
-        status = CARILLON_RESIDENCY;
-    else if (is(static_cast<TimeoutError*>(nullptr)))
-        status = CARILLON_TIMEOUT;
-    else if (is(static_cast<OwnerGoneError*>(nullptr)))
-        status = CARILLON_OWNER_GONE;
-    else if (is(static_cast<StoppedError*>(nullptr)))
-        status = CARILLON_STOPPED;
-    else if (is(static_cast<RefusedError*>(nullptr)))
-        status = CARILLON_REFUSED;
-    else if (is(static_cast<HandlerError*>(nullptr)))
-        status = CARILLON_HANDLER;
-    else if (is(static_cast<FormatError*>(nullptr)))
-        status = CARILLON_FORMAT;
-    else if (is(static_cast<ProtocolError*>(nullptr)))
-        status = CARILLON_PROTOCOL;
-    return keep(status, error.what());
+// Of the classes that the error is of, the last one of the table is the most derived one.
+carillon_status keep_from_table(std::string_view call, Error const& given) noexcept {
+    carillon_error_details& details = keep(CARILLON_OTHER, call, text_of(given));
+#define CARILLON_MEMBER(type, member, text)                                     \
+    [&](auto& to) {                                                             \
+        if constexpr (requires { to.member; }) put(to.member, error->member()); \
+    }(details);
+#define CARILLON_ERROR_WITH(name, base, in_c, python_base, members, text)         \
+    if ([[maybe_unused]] auto const* error = dynamic_cast<name const*>(&given)) { \
+        details.status = in_c;                                                    \
+        members                                                                   \
+    }
+#define CARILLON_ERROR(name, base, in_c, python_base, text) \
+    CARILLON_ERROR_WITH(name, base, in_c, python_base, , text)
+#include "carillon/errors.def"
+#undef CARILLON_MEMBER
+    copy_name(details.call, call);
+    return details.status;
 }
 
 }  // namespace
 
-carillon_status keep_error() noexcept {
+carillon_status keep_error(std::string_view call) noexcept {
     try {
         throw;
-    } catch (SystemError const& error) {
-        return keep_coded(CARILLON_SYSTEM, error);
-    } catch (DeviceFaultError const& error) {
-        return keep_coded(CARILLON_FAULT, error);
-    } catch (CudaError const& error) {
-        return keep_coded(CARILLON_CUDA, error);
-    } catch (VulkanError const& error) {
-        return keep_coded(CARILLON_VULKAN, error);
     } catch (Error const& error) {
-        return keep_plain(error);
+        return keep_from_table(call, error);
     } catch (std::bad_alloc const&) {
-        return keep(CARILLON_OUT_OF_MEMORY, "carillon: there is no memory left");
+        return keep(CARILLON_OUT_OF_MEMORY, call, "there is no memory left").status;
     } catch (std::exception const& error) {
-        return keep(CARILLON_OTHER, error.what());
+        return keep(CARILLON_OTHER, call, error.what()).status;
     } catch (...) {
-        return keep(CARILLON_OTHER, "carillon: something that is no exception");
+        return keep(CARILLON_OTHER, call, "an object that is no exception was thrown").status;
     }
 }
 
@@ -134,39 +140,24 @@ extern "C" {
 uint32_t carillon_version() { return CARILLON_VERSION; }
 
 char const* carillon_last_error() { return carillon::c::last_error.text.data(); }
-int carillon_last_error_number() { return carillon::c::last_error.number; }
+int carillon_last_error_number() {
+    carillon_error_details const& details = carillon::c::last_error.details;
+    return details.code_name[0] == '\0' ? 0 : static_cast<int>(details.code);
+}
+carillon_status carillon_last_error_details(carillon_error_details* details) {
+    auto const last = carillon::c::last_error.details;  // which an error of this call replaces
+    return carillon::c::guarded("carillon_last_error_details", [&](std::string_view call) {
+        carillon::c::tell(call, last, details);
+    });
+}
 
 char const* carillon_status_name(carillon_status status) {
-    struct Named {
-        carillon_status status;
-        char const* name;
-    };
-#define CARILLON_NAMED(status) \
-    Named { status, #status }
-    static constexpr Named all[] = {CARILLON_NAMED(CARILLON_OK),
-                                    CARILLON_NAMED(CARILLON_NOT_NOW),
-                                    CARILLON_NAMED(CARILLON_USAGE),
-                                    CARILLON_NAMED(CARILLON_FORKED),
-                                    CARILLON_NAMED(CARILLON_NO_DEVICE),
-                                    CARILLON_NAMED(CARILLON_UNSUPPORTED),
-                                    CARILLON_NAMED(CARILLON_OUT_OF_MEMORY),
-                                    CARILLON_NAMED(CARILLON_RESIDENCY),
-                                    CARILLON_NAMED(CARILLON_TIMEOUT),
-                                    CARILLON_NAMED(CARILLON_STOPPED),
-                                    CARILLON_NAMED(CARILLON_OWNER_GONE),
-                                    CARILLON_NAMED(CARILLON_REFUSED),
-                                    CARILLON_NAMED(CARILLON_HANDLER),
-                                    CARILLON_NAMED(CARILLON_FORMAT),
-                                    CARILLON_NAMED(CARILLON_PROTOCOL),
-                                    CARILLON_NAMED(CARILLON_SYSTEM),
-                                    CARILLON_NAMED(CARILLON_CUDA),
-                                    CARILLON_NAMED(CARILLON_FAULT),
-                                    CARILLON_NAMED(CARILLON_VULKAN),
-                                    CARILLON_NAMED(CARILLON_OTHER)};
-#undef CARILLON_NAMED
-    for (Named const& each : all) {
-        if (each.status == status) return each.name;
-    }
+#define CARILLON_NAMED(each) \
+    if (status == (each)) return #each;
+#define CARILLON_ERROR(name, base, in_c, python_base, text) CARILLON_NAMED(in_c)
+    CARILLON_NAMED(CARILLON_OK)
+    CARILLON_NAMED(CARILLON_NOT_NOW)
+#include "carillon/errors.def"
     return "unknown";
 }
 

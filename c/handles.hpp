@@ -90,21 +90,22 @@ struct carillon_buffer {
 
 namespace carillon::c {
 
-// Keeps the error that is being handled for this thread, and says what it is.
-carillon_status keep_error() noexcept;
+// Keeps the error that is being handled for this thread, in the name of `call`, and returns its
+// status.
+carillon_status keep_error(std::string_view call) noexcept;
 
-// What `body` makes of a call: nothing, or a status.
+// The door of a call: `body` gets its name, and returns nothing or a status.
 template <class Body>
-carillon_status guarded(Body&& body) noexcept {
+carillon_status guarded(std::string_view call, Body&& body) noexcept {
     try {
-        if constexpr (std::is_void_v<decltype(body())>) {
-            body();
+        if constexpr (std::is_void_v<decltype(body(call))>) {
+            body(call);
             return CARILLON_OK;
         } else {
-            return body();
+            return body(call);
         }
     } catch (...) {
-        return keep_error();
+        return keep_error(call);
     }
 }
 
@@ -214,7 +215,7 @@ void close(Handle** handle) noexcept {
 // What opens one: `make` gives it. The room for it holds NULL where that throws.
 template <class Handle, class Make>
 carillon_status open(std::string_view call, Handle** handle, Make&& make) noexcept {
-    return guarded([&] {
+    return guarded(call, [&](std::string_view /*call*/) {
         checked(call, handle, "room for the handle") = nullptr;
         if constexpr (std::is_same_v<decltype(make()), Handle>) {
             *handle = new Handle(make());

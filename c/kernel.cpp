@@ -66,7 +66,7 @@ carillon_object object_of(ServedObject const& served) {
     return object;
 }
 
-BytesKernel& kernel_of(char const* call, carillon_kernel const* kernel) {
+BytesKernel& kernel_of(std::string_view call, carillon_kernel const* kernel) {
     return *checked(call, kernel, "kernel").kernel;
 }
 
@@ -84,8 +84,7 @@ carillon_status carillon_connect(char const* path, carillon_connect_options cons
 void carillon_connection_close(carillon_connection** connection) { c::close(connection); }
 carillon_status carillon_connection_objects(carillon_connection const* connection,
                                             carillon_object* objects, size_t room, size_t* count) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_connection_objects";
+    return c::guarded("carillon_connection_objects", [&](std::string_view call) {
         c::checked(call, count, "room for the count") = 0;
         if (room != 0) (void)c::checked(call, objects, "room for the objects");
         auto const status = c::checked(call, connection, "connection").connection.status();
@@ -93,8 +92,7 @@ carillon_status carillon_connection_objects(carillon_connection const* connectio
     });
 }
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_connection_owner";
+    return c::guarded("carillon_connection_owner", [&](std::string_view call) {
         c::checked(call, process, "room for the process") = 0;
         auto const& of = c::checked(call, connection, "connection").connection;
         (void)of.status();
@@ -109,24 +107,25 @@ carillon_status carillon_kernel_start(carillon_device const* device,
 }
 void carillon_kernel_close(carillon_kernel** kernel) {
     if (kernel == nullptr || *kernel == nullptr) return;
-    (void)c::guarded([&] { (*kernel)->kernel->stop((*kernel)->stop_timeout); });
+    (void)c::guarded("carillon_kernel_close", [&](std::string_view /*call*/) {
+        (*kernel)->kernel->stop((*kernel)->stop_timeout);
+    });
     c::close(kernel);
 }
 carillon_status carillon_kernel_get_state(carillon_kernel const* kernel, carillon_state* state) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_kernel_get_state";
+    return c::guarded("carillon_kernel_get_state", [&](std::string_view call) {
         (void)c::checked(call, state, "room for the state");
         *state = c::state_of(c::kernel_of(call, kernel).state());
     });
 }
 carillon_status carillon_kernel_drain(carillon_kernel* kernel, int64_t timeout_ns) {
-    return c::guarded([&] {
-        c::kernel_of("carillon_kernel_drain", kernel).drain(std::chrono::nanoseconds(timeout_ns));
+    return c::guarded("carillon_kernel_drain", [&](std::string_view call) {
+        c::kernel_of(call, kernel).drain(std::chrono::nanoseconds(timeout_ns));
     });
 }
 carillon_status carillon_kernel_stop(carillon_kernel* kernel, int64_t timeout_ns) {
-    return c::guarded([&] {
-        c::kernel_of("carillon_kernel_stop", kernel).stop(std::chrono::nanoseconds(timeout_ns));
+    return c::guarded("carillon_kernel_stop", [&](std::string_view call) {
+        c::kernel_of(call, kernel).stop(std::chrono::nanoseconds(timeout_ns));
     });
 }
 

@@ -32,8 +32,7 @@ void carillon_mailbox_close(carillon_mailbox** mailbox) { c::close(mailbox); }
 
 carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
                                           carillon_mailbox_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_mailbox_get_info";
+    return c::guarded("carillon_mailbox_get_info", [&](std::string_view call) {
         auto const& of = c::checked(call, mailbox, "mailbox").mailbox;
         c::tell(call,
                 carillon_mailbox_info{0, static_cast<std::uint32_t>(of.value_bytes()),
@@ -43,15 +42,13 @@ carillon_status carillon_mailbox_get_info(carillon_mailbox const* mailbox,
 }
 carillon_status carillon_mailbox_set(carillon_mailbox* mailbox, void const* value, size_t bytes,
                                      int out_of_line) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_mailbox_set";
+    return c::guarded("carillon_mailbox_set", [&](std::string_view call) {
         c::checked(call, mailbox, "mailbox")
             .mailbox.set(c::bytes_at(call, value, bytes), c::out_of_line(out_of_line));
     });
 }
 carillon_status carillon_mailbox_refresh(carillon_mailbox* mailbox, void* value, size_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_mailbox_refresh";
+    return c::guarded("carillon_mailbox_refresh", [&](std::string_view call) {
         return c::now(
             c::checked(call, mailbox, "mailbox").mailbox.refresh(c::room_at(call, value, bytes)));
     });
@@ -66,14 +63,12 @@ carillon_status carillon_mailbox_emulated_end(carillon_mailbox* mailbox,
 void carillon_mailbox_end_close(carillon_mailbox_end** end) { c::close(end); }
 carillon_status carillon_mailbox_end_set(carillon_mailbox_end* end, void const* value,
                                          size_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_mailbox_end_set";
+    return c::guarded("carillon_mailbox_end_set", [&](std::string_view call) {
         c::checked(call, end, "end").end.set(c::bytes_at(call, value, bytes));
     });
 }
 carillon_status carillon_mailbox_end_refresh(carillon_mailbox_end* end, void* value, size_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_mailbox_end_refresh";
+    return c::guarded("carillon_mailbox_end_refresh", [&](std::string_view call) {
         return c::now(c::checked(call, end, "end").end.refresh(c::room_at(call, value, bytes)));
     });
 }

@@ -29,8 +29,7 @@ carillon_status carillon_connection_ring(carillon_connection const* connection, 
 void carillon_ring_close(carillon_ring** ring) { c::close(ring); }
 
 carillon_status carillon_ring_get_info(carillon_ring const* ring, carillon_ring_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_get_info";
+    return c::guarded("carillon_ring_get_info", [&](std::string_view call) {
         auto const& of = c::checked(call, ring, "ring").ring;
         c::tell(call,
                 carillon_ring_info{0, static_cast<std::uint32_t>(of.message_bytes()), of.capacity(),
@@ -41,8 +40,7 @@ carillon_status carillon_ring_get_info(carillon_ring const* ring, carillon_ring_
 
 carillon_status carillon_ring_push(carillon_ring* ring, void const* message, size_t bytes,
                                    int64_t timeout_ns, int out_of_line) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_push";
+    return c::guarded("carillon_ring_push", [&](std::string_view call) {
         auto& of = c::checked(call, ring, "ring").ring;
         auto const one = c::bytes_at(call, message, bytes);
         auto const data = c::out_of_line(out_of_line);
@@ -53,8 +51,7 @@ carillon_status carillon_ring_push(carillon_ring* ring, void const* message, siz
 }
 carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t bytes,
                                   int64_t timeout_ns) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_pop";
+    return c::guarded("carillon_ring_pop", [&](std::string_view call) {
         auto& of = c::checked(call, ring, "ring").ring;
         auto const room = c::room_at(call, message, bytes);
         if (timeout_ns == 0) return c::now(of.try_pop(room));
@@ -65,8 +62,7 @@ carillon_status carillon_ring_pop(carillon_ring* ring, void* message, size_t byt
 
 carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, size_t bytes,
                                      size_t count, int out_of_line, size_t* done) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_push_n";
+    return c::guarded("carillon_ring_push_n", [&](std::string_view call) {
         c::checked(call, done, "room for the count") = 0;
         auto& of = c::checked(call, ring, "ring").ring;
         c::require_size(call, bytes, of.message_bytes());
@@ -77,8 +73,7 @@ carillon_status carillon_ring_push_n(carillon_ring* ring, void const* messages, 
 }
 carillon_status carillon_ring_pop_n(carillon_ring* ring, void* messages, size_t bytes, size_t count,
                                     size_t* done) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_pop_n";
+    return c::guarded("carillon_ring_pop_n", [&](std::string_view call) {
         c::checked(call, done, "room for the count") = 0;
         auto& of = c::checked(call, ring, "ring").ring;
         c::require_size(call, bytes, of.message_bytes());
@@ -93,14 +88,12 @@ carillon_status carillon_ring_emulated_end(carillon_ring* ring, carillon_ring_en
 }
 void carillon_ring_end_close(carillon_ring_end** end) { c::close(end); }
 carillon_status carillon_ring_end_push(carillon_ring_end* end, void const* message, size_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_end_push";
+    return c::guarded("carillon_ring_end_push", [&](std::string_view call) {
         return c::now(c::checked(call, end, "end").end.try_push(c::bytes_at(call, message, bytes)));
     });
 }
 carillon_status carillon_ring_end_pop(carillon_ring_end* end, void* message, size_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_ring_end_pop";
+    return c::guarded("carillon_ring_end_pop", [&](std::string_view call) {
         return c::now(c::checked(call, end, "end").end.try_pop(c::room_at(call, message, bytes)));
     });
 }

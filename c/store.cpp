@@ -45,7 +45,7 @@ StoreServer serve_store(carillon_store const* store, char const* path,
 
 // What `use` makes of the store, whichever it is.
 template <class Use>
-decltype(auto) of_store(char const* call, carillon_store const* store, Use&& use) {
+decltype(auto) of_store(std::string_view call, carillon_store const* store, Use&& use) {
     return std::visit(use, checked(call, store, "store").store);
 }
 
@@ -69,7 +69,7 @@ carillon_buffer_info info_of_buffer(Buffer const& buffer) {
     return info;
 }
 
-MutableBuffer& writable(char const* call, carillon_buffer* buffer) {
+MutableBuffer& writable(std::string_view call, carillon_buffer* buffer) {
     auto* const open = std::get_if<MutableBuffer>(&checked(call, buffer, "buffer").buffer);
     if (open == nullptr) throw UsageError(call, "the buffer was sealed");
     return *open;
@@ -139,21 +139,19 @@ carillon_status carillon_store_get_id(carillon_store const* store, uint64_t id,
     });
 }
 carillon_status carillon_store_remove(carillon_store const* store, char const* name) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_remove";
+    return c::guarded("carillon_store_remove", [&](std::string_view call) {
         std::string_view const gone = &c::checked(call, name, "name");
         c::of_store(call, store, [&](auto const& of) { of.remove(gone); });
     });
 }
 carillon_status carillon_store_remove_id(carillon_store const* store, uint64_t id) {
-    return c::guarded([&] {
-        c::of_store("carillon_store_remove_id", store, [&](auto const& of) { of.remove(id); });
+    return c::guarded("carillon_store_remove_id", [&](std::string_view call) {
+        c::of_store(call, store, [&](auto const& of) { of.remove(id); });
     });
 }
 carillon_status carillon_store_list(carillon_store const* store, carillon_listed_buffer* buffers,
                                     size_t room, size_t* count) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_list";
+    return c::guarded("carillon_store_list", [&](std::string_view call) {
         c::checked(call, count, "room for the count") = 0;
         if (room != 0) (void)c::checked(call, buffers, "room for the buffers");
         auto const all = c::of_store(call, store, [](auto const& of) { return of.list(); });
@@ -164,8 +162,7 @@ carillon_status carillon_store_list(carillon_store const* store, carillon_listed
 void carillon_buffer_close(carillon_buffer** buffer) { c::close(buffer); }
 carillon_status carillon_buffer_get_info(carillon_buffer const* buffer,
                                          carillon_buffer_info* info) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_buffer_get_info";
+    return c::guarded("carillon_buffer_get_info", [&](std::string_view call) {
         c::tell(call,
                 std::visit([](auto const& of) { return c::info_of_buffer(of); },
                            c::checked(call, buffer, "buffer").buffer),
@@ -174,15 +171,13 @@ carillon_status carillon_buffer_get_info(carillon_buffer const* buffer,
 }
 carillon_status carillon_buffer_write(carillon_buffer* buffer, uint64_t offset, void const* from,
                                       uint64_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_buffer_write";
+    return c::guarded("carillon_buffer_write", [&](std::string_view call) {
         c::writable(call, buffer).write(c::bytes_at(call, from, bytes), offset);
     });
 }
 carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t offset, void* to,
                                      uint64_t bytes) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_buffer_read";
+    return c::guarded("carillon_buffer_read", [&](std::string_view call) {
         auto const* const of =
             std::get_if<carillon::Buffer>(&c::checked(call, buffer, "buffer").buffer);
         if (of == nullptr) throw carillon::UsageError(call, "the buffer was not sealed");
@@ -190,8 +185,7 @@ carillon_status carillon_buffer_read(carillon_buffer const* buffer, uint64_t off
     });
 }
 carillon_status carillon_buffer_seal(carillon_buffer* buffer) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_buffer_seal";
+    return c::guarded("carillon_buffer_seal", [&](std::string_view call) {
         carillon::Buffer sealed = c::writable(call, buffer).seal();
         buffer->buffer = std::move(sealed);
     });
@@ -207,16 +201,14 @@ carillon_status carillon_store_events_open(carillon_store const* store,
 void carillon_store_events_close(carillon_store_events** events) { c::close(events); }
 carillon_status carillon_store_events_descriptor(carillon_store_events const* events,
                                                  int* descriptor) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_events_descriptor";
+    return c::guarded("carillon_store_events_descriptor", [&](std::string_view call) {
         c::checked(call, descriptor, "room for the descriptor") = -1;
         *descriptor = c::checked(call, events, "events").events.descriptor();
     });
 }
 carillon_status carillon_store_events_next(carillon_store_events* events, int64_t timeout_ns,
                                            carillon_sealed_buffer* buffer) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_events_next";
+    return c::guarded("carillon_store_events_next", [&](std::string_view call) {
         carillon_sealed_buffer told{};
         c::tell(call, told, buffer);  // there is room for it, before one is taken
         auto& of = c::checked(call, events, "events").events;
@@ -241,16 +233,14 @@ carillon_status carillon_store_sealed_open(carillon_store const* store,
 void carillon_store_sealed_close(carillon_store_sealed** sealed) { c::close(sealed); }
 carillon_status carillon_store_sealed_descriptor(carillon_store_sealed const* sealed,
                                                  int* descriptor) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_sealed_descriptor";
+    return c::guarded("carillon_store_sealed_descriptor", [&](std::string_view call) {
         c::checked(call, descriptor, "room for the descriptor") = -1;
         *descriptor = c::checked(call, sealed, "handle").buffers.descriptor();
     });
 }
 carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_t timeout_ns,
                                            carillon_buffer** buffer) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_sealed_next";
+    return c::guarded("carillon_store_sealed_next", [&](std::string_view call) {
         c::checked(call, buffer, "room for the handle") = nullptr;
         auto& of = c::checked(call, sealed, "handle").buffers;
         auto next = of.next(std::chrono::nanoseconds(timeout_ns));
@@ -260,8 +250,7 @@ carillon_status carillon_store_sealed_next(carillon_store_sealed* sealed, int64_
 }
 carillon_status carillon_store_sealed_missed(carillon_store_sealed const* sealed,
                                              uint64_t* missed) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_store_sealed_missed";
+    return c::guarded("carillon_store_sealed_missed", [&](std::string_view call) {
         c::checked(call, missed, "room for the count") = 0;
         *missed = c::checked(call, sealed, "handle").buffers.missed();
     });

@@ -43,7 +43,7 @@ configure_file(cmake/carillon.pc.in "${generated}/carillon.pc" @ONLY)
 install(TARGETS carillon EXPORT carillonTargets COMPONENT dev
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY include/carillon DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev
-        FILES_MATCHING PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
 install(EXPORT carillonTargets NAMESPACE carillon:: DESTINATION "${cmake_folder}" COMPONENT dev)
 install(FILES "${generated}/carillonConfig.cmake" "${generated}/carillonConfigVersion.cmake"
               cmake/CarillonDeviceSources.cmake

@@ -37,20 +37,53 @@ enum {
     CARILLON_NO_DEVICE = -3,
     CARILLON_UNSUPPORTED = -4,
     CARILLON_OUT_OF_MEMORY = -5,
-    CARILLON_RESIDENCY = -6, /* more blocks than can be resident */
-    CARILLON_TIMEOUT = -7,
+    CARILLON_RESIDENCY = -6,  /* more blocks than can be resident */
+    CARILLON_TIMEOUT = -7,    /* the details say whether a request was sent */
     CARILLON_STOPPED = -8,    /* the kernel takes no more requests */
     CARILLON_OWNER_GONE = -9, /* its process has ended */
-    CARILLON_REFUSED = -10,   /* by the owner; the text says why */
-    CARILLON_HANDLER = -11,   /* a handler refused a command */
+    CARILLON_REFUSED = -10,   /* by the owner; carillon_last_error_details says why */
+    CARILLON_HANDLER = -11,   /* a handler refused a command; the details have its code */
     CARILLON_FORMAT = -12,
     CARILLON_PROTOCOL = -13,
     CARILLON_SYSTEM = -14, /* carillon_last_error_number(): errno */
     CARILLON_CUDA = -15,   /* a CUresult */
     CARILLON_FAULT = -16,  /* a CUresult: the context is of no more use */
     CARILLON_VULKAN = -17, /* a VkResult */
-    CARILLON_OTHER = -18
+    CARILLON_OTHER = -18,
+    CARILLON_COMPILE = -19 /* a handler does not compile */
 };
+
+/* Why the owner of a kernel, or of a store, refused: CARILLON_REFUSED. */
+typedef int32_t carillon_refusal;
+enum {
+    CARILLON_REFUSAL_NONE = 0, /* the error is no refusal */
+    CARILLON_REFUSAL_OTHER = 1,
+    CARILLON_REFUSAL_VERSION = 2, /* the two sides' versions differ */
+    CARILLON_REFUSAL_UNKNOWN_OBJECT = 3,
+    CARILLON_REFUSAL_WRONG_TYPES = 4,
+    CARILLON_REFUSAL_NOT_ALLOWED = 5, /* this user */
+    CARILLON_REFUSAL_FULL = 6,        /* every block has a client; the store has no room */
+    CARILLON_REFUSAL_TOO_MANY_OF_CLIENT = 7,
+    CARILLON_REFUSAL_STOPPING = 8, /* the kernel drains, was stopped or has failed */
+    CARILLON_REFUSAL_BAD_MESSAGE = 9,
+    CARILLON_REFUSAL_NAME_TAKEN = 10,
+    CARILLON_REFUSAL_NOT_SEALED = 11
+};
+
+/* What an error says beside its text. A member that the error does not have is 0. */
+typedef struct carillon_error_details {
+    size_t size;
+    carillon_status status;
+    int sent; /* CARILLON_TIMEOUT: 1 where the request was sent. It may still be served, and a
+               * request that is sent again is served twice. */
+    carillon_refusal reason; /* CARILLON_REFUSED */
+    int ended_kernel;        /* 1: this error has ended the kernel; every later call returns it */
+    int64_t code;            /* CARILLON_HANDLER: the handler's code; errno, CUresult, VkResult */
+    uint32_t asked;          /* CARILLON_RESIDENCY: how many blocks the launch has, */
+    uint32_t fit;            /* and how many would have had room */
+    char call[64];           /* the call of this header that failed */
+    char code_name[64];      /* the name of errno, a CUresult or a VkResult */
+} carillon_error_details;
 
 typedef struct carillon_device carillon_device;
 typedef struct carillon_memory carillon_memory;
@@ -75,10 +108,12 @@ typedef struct carillon_buffer carillon_buffer;
 uint32_t carillon_version(void);
 /* "CARILLON_OK", and so on; "unknown" for what is none. */
 char const* carillon_status_name(carillon_status status);
-/* Of the last error of this thread: "<call>: <cause>", and the number of the system's or a
- * driver's, or 0. Empty before the first. Good until the next error of the thread. */
+/* Of the last error of this thread: "<call of this header>: <cause>", and the number of the
+ * system's or a driver's, or 0. Empty before the first. Good until the next error of the thread. */
 char const* carillon_last_error(void);
 int carillon_last_error_number(void);
+/* The last error's details: before the first error of the thread its status is CARILLON_OK. */
+carillon_status carillon_last_error_details(carillon_error_details* details);
 
 /* Devices. */
 
@@ -264,6 +299,13 @@ carillon_status carillon_client_get_info(carillon_client const* client, carillon
 carillon_status carillon_client_call(carillon_client* client, void const* request,
                                      size_t request_bytes, void* reply, size_t reply_bytes,
                                      int64_t timeout_ns, int out_of_line);
+/* The same for a kernel whose handler has a table of commands: `opcode` names the command, and is
+ * its place in the table, from 0 on, unless its type says otherwise. The channel's messages are 4
+ * bytes longer than the largest command and the largest reply, in whole words. CARILLON_HANDLER:
+ * the handler refused the command; the details of the error have its code. */
+carillon_status carillon_client_command(carillon_client* client, uint32_t opcode,
+                                        void const* command, size_t command_bytes, void* reply,
+                                        size_t reply_bytes, int64_t timeout_ns, int out_of_line);
 /* Sends, and gives a ticket for the reply: good once. With a timeout of 0 it does not wait for
  * room: CARILLON_NOT_NOW. */
 carillon_status carillon_client_submit(carillon_client* client, void const* request,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors. Every one names the call that failed and the cause; the type says where it came from.
+// errors.def is the table of them. This file has the classes with members, and makes the others.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +17,17 @@ class Error : public std::runtime_error {
 
     // The call that failed: one of this library, of a driver or of the system.
     [[nodiscard]] std::string const& call() const { return call_; }
+    // The text without the call.
+    [[nodiscard]] std::string_view cause() const;
+    // Whether this error has ended a kernel: every later call of the kernel throws it, whatever
+    // that call did.
+    [[nodiscard]] bool ended_kernel() const { return ended_kernel_; }
+    // For whoever keeps the error that has ended a kernel.
+    void mark_ended_kernel() { ended_kernel_ = true; }
 
    private:
     std::string call_;
-};
-
-// The caller asked for something that makes no sense: a bad argument, a wrong state.
-class UsageError : public Error {
-    using Error::Error;
-};
-
-// A child that was forked uses what its parent has made (docs/threads.md).
-class ForkError : public UsageError {
-    using UsageError::UsageError;
-};
-
-// The selector names no device of this machine; the text lists why each kind is missing.
-class DeviceNotFoundError : public Error {
-    using Error::Error;
-};
-
-// What was asked for exists but this machine, driver or build does not offer it.
-class UnsupportedError : public Error {
-    using Error::Error;
-};
-
-// The request exceeds the memory there is; the text gives both numbers, in bytes.
-class OutOfMemoryError : public Error {
-    using Error::Error;
+    bool ended_kernel_ = false;
 };
 
 // More blocks than can be resident at once.
@@ -72,31 +56,10 @@ class TimeoutError : public Error {
     bool sent_;
 };
 
-// The kernel was stopped, or ended by itself, or its owner has ended the channel; no command can
-// reach it any more.
-class StoppedError : public Error {
-    using Error::Error;
-};
-
-// The process that owns the kernel has ended, or has closed the connection. What had been answered
-// can be taken still; of what had not nobody knows whether it was served.
-class OwnerGoneError : public StoppedError {
-    using StoppedError::StoppedError;
-};
-
-// Why the owner of a kernel, or of a store of buffers, says no to a client.
+// Why the owner of a kernel, or of a store of buffers, says no to a client: see errors.def.
 enum class RefusalReason : std::uint8_t {
-    version,             // the two sides' versions of the handshake differ
-    unknown_object,      // it serves nothing of that name
-    wrong_types,         // requests or replies are of other types
-    not_allowed,         // the user and its groups are not among those that may
-    full,                // every block has a client; the store has no room
-    too_many_of_client,  // as many as one connection may have
-    stopping,            // the kernel drains, was stopped or has failed
-    bad_message,         // it takes what it was sent for nonsense
-    name_taken,          // another buffer of the store has that name
-    not_sealed,          // the buffer is its maker's alone still
-    other,               // the text says it
+#define CARILLON_REFUSAL(name, shown, in_c, text) name,
+#include "carillon/errors.def"
 };
 [[nodiscard]] std::string_view to_string(RefusalReason reason);  // its name, as "full"
 
@@ -133,16 +96,6 @@ class CompileError : public Error {
     std::string log_;
 };
 
-// A file that is not what it should be.
-class FormatError : public Error {
-    using Error::Error;
-};
-
-// The other process sent what it may not.
-class ProtocolError : public Error {
-    using Error::Error;
-};
-
 // A library or the system said no: code() is its number, code_name() its name for it.
 class CodedError : public Error {
    public:
@@ -165,20 +118,18 @@ class SystemError : public CodedError {  // errno
     SystemError(std::string_view call, int error_number, std::string_view hint = {});
 };
 
-class CudaError : public CodedError {  // CUresult
-    using CodedError::CodedError;
-};
+// UsageError, ForkError, StoppedError and all others that say no more than their text.
+#define CARILLON_ERROR_WITH(name, base, status, python_base, members, text)
+#define CARILLON_ERROR(name, base, status, python_base, text) \
+    class name : public base {                                \
+        using base::base;                                     \
+    };
+#include "carillon/errors.def"
 
-// What a kernel did broke the CUDA context of this process: an illegal address, a trap, an assert,
-// a watchdog. Every later use of that GPU in this process throws it too, and CUDA may refuse its
-// other GPUs as well; a new process can go on.
+// What a kernel did broke the CUDA context of this process.
 class DeviceFaultError : public CudaError {
    public:
     DeviceFaultError(std::string_view call, int code, std::string_view code_name);
-};
-
-class VulkanError : public CodedError {  // VkResult
-    using CodedError::CodedError;
 };
 
 }  // namespace carillon

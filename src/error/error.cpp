@@ -14,6 +14,8 @@ namespace carillon {
 Error::Error(std::string_view call, std::string_view cause)
     : std::runtime_error(fmt::format("{}: {}", call, cause)), call_(call) {}
 
+std::string_view Error::cause() const { return std::string_view(what()).substr(call_.size() + 2); }
+
 ResidencyError::ResidencyError(std::string_view call, unsigned asked, unsigned fit)
     : Error(call, fmt::format("{} blocks asked for, {} can be resident at once", asked, fit)),
       asked_(asked),
@@ -26,9 +28,10 @@ CompileError::CompileError(std::string_view call, std::string_view log)
     : Error(call, fmt::format("the handler does not compile:\n{}", log)), log_(log) {}
 
 std::string_view to_string(RefusalReason reason) {
-    constexpr std::array<std::string_view, 11> names{
-        "version",  "unknown object", "wrong types", "not allowed", "full", "too many of client",
-        "stopping", "bad message",    "name taken",  "not sealed",  "other"};
+    constexpr std::array names{
+#define CARILLON_REFUSAL(name, shown, in_c, text) std::string_view(shown),
+#include "carillon/errors.def"
+    };
     return names.at(static_cast<std::size_t>(reason));
 }
 

@@ -193,8 +193,15 @@ bool KernelSupervisor::still_running() {
 
 void KernelSupervisor::keep_failure() {
     std::lock_guard const lock(mutex_);
-    if (!failure_) failure_ = std::current_exception();
     state_ = KernelState::failed;
+    if (failure_) return;
+    failure_ = std::current_exception();
+    try {
+        throw;
+    } catch (Error& error) {  // the object that `failure_` has
+        error.mark_ended_kernel();
+    } catch (...) {  // a handler's own
+    }
 }
 
 void KernelSupervisor::ask_to_stop() {

@@ -3,6 +3,7 @@
  * check that fails ends it. */
 #include <carillon.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,9 @@ static void errors_have_names_and_texts(void) {
     EXPECT(carillon_version() == CARILLON_VERSION);
     EXPECT(strcmp(carillon_status_name(CARILLON_OK), "CARILLON_OK") == 0);
     EXPECT(strcmp(carillon_status_name(CARILLON_OTHER), "CARILLON_OTHER") == 0);
+    EXPECT(strcmp(carillon_status_name(CARILLON_COMPILE), "CARILLON_COMPILE") == 0);
     EXPECT(strcmp(carillon_status_name(99), "unknown") == 0);
+    EXPECT(last_details().status == CARILLON_OK && last_details().call[0] == '\0');
     carillon_device* device = NULL;
     EXPECT_ERROR(carillon_device_open("nothing", &device), CARILLON_USAGE, "nothing");
     EXPECT(device == NULL);
@@ -53,6 +56,12 @@ static void errors_have_names_and_texts(void) {
     EXPECT_ERROR(carillon_connect("/nowhere/at/all", NULL, &connection), CARILLON_SYSTEM,
                  "/nowhere/at/all");
     EXPECT(carillon_last_error_number() == 2); /* ENOENT */
+    EXPECT(last_details().code == 2 && strstr(last_details().code_name, "No such file") != NULL);
+    carillon_error_details older = {.size = offsetof(carillon_error_details, sent)};
+    EXPECT_OK(carillon_last_error_details(&older));
+    EXPECT(older.status == CARILLON_SYSTEM && older.code == 0);
+    EXPECT_ERROR(carillon_last_error_details(NULL), CARILLON_USAGE, "null pointer");
+    EXPECT(carillon_last_error_number() == 0 && last_details().code == 0);
 }
 
 static void closed_handles_are_null(carillon_device* device) {
@@ -240,7 +249,20 @@ static void calls_that_time_out(carillon_device* device) {
     told answer = {0, 0};
     pthread_mutex_lock(&gate);
     EXPECT_ERROR(carillon_client_call(client, &asked, 8, &answer, 16, 1000000, 0), CARILLON_TIMEOUT,
-                 "Client::call");
+                 "no reply");
+    EXPECT(last_details().sent == 1);
+    carillon_ticket tickets[8];
+    for (int i = 0; i < 7; ++i) /* the request of the call has a slot too */
+        EXPECT_OK(carillon_client_submit(client, &asked, 8, 0, 0, &tickets[i]));
+    EXPECT_ERROR(carillon_client_call(client, &asked, 8, &answer, 16, 1000000, 0), CARILLON_TIMEOUT,
+                 "not sent");
+    EXPECT(last_details().sent == 0);
+    EXPECT_ERROR(carillon_client_submit(client, &asked, 8, 1000000, 0, &tickets[7]),
+                 CARILLON_TIMEOUT, "not sent");
+    EXPECT(last_details().sent == 0);
+    EXPECT_ERROR(carillon_client_take(client, tickets[0], &answer, 16, 1000000), CARILLON_TIMEOUT,
+                 "no reply");
+    EXPECT(last_details().sent == 1);
     EXPECT_ERROR(carillon_kernel_drain(kernel, 1000000), CARILLON_TIMEOUT, "drain");
     pthread_mutex_unlock(&gate);
     EXPECT_OK(carillon_kernel_drain(kernel, patience));
@@ -330,13 +352,19 @@ static void others_are_served(carillon_device* device) {
     carillon_type const other = {12, NULL};
     EXPECT_ERROR(carillon_connection_client(connection, "twice", other, reply, &client),
                  CARILLON_REFUSED, "Ask of 8 bytes, the client's bytes of 12");
+    EXPECT(last_details().reason == CARILLON_REFUSAL_WRONG_TYPES);
     EXPECT_ERROR(carillon_connection_client(connection, NULL, type, reply, &client),
                  CARILLON_REFUSED, "there is no \"kernel\" here");
+    EXPECT(last_details().reason == CARILLON_REFUSAL_UNKNOWN_OBJECT);
     EXPECT_OK(carillon_connection_client(connection, "twice", type, reply, &client));
     carillon_object objects[2] = {{.size = sizeof(objects[0])}};
     size_t count = 0;
     EXPECT_OK(carillon_connection_objects(connection, objects, 2, &count));
     EXPECT(count == 1 && strcmp(objects[0].name, "twice") == 0);
+    carillon_client* second = NULL;
+    EXPECT_ERROR(carillon_connection_client(connection, "twice", type, reply, &second),
+                 CARILLON_REFUSED, "");
+    EXPECT(last_details().reason == CARILLON_REFUSAL_FULL);
     EXPECT(objects[0].emulated == 1 && objects[0].blocks == 1 && objects[0].clients == 1);
     EXPECT(objects[0].state == CARILLON_RUNNING && strcmp(objects[0].kind, "kernel") == 0);
     EXPECT_OK(carillon_connection_objects(connection, NULL, 0, &count));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owns objects that tests in C and Python are clients of, until its input ends. A thread stands in
 // for a kernel: it adds up the bytes of each chunk, says so in the log, and tells the sum and the
-// limits that it knows. Usage: carillon_objects_owner PATH
+// limits that it knows. A kernel beside it takes commands. Usage: carillon_objects_owner PATH
 #include <carillon/carillon.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +21,23 @@ struct Status {
     std::uint64_t chunks;
     std::uint64_t sum;
     Limits limits;
+};
+
+// Its orders have a limit. It refuses what is over that.
+struct Order {
+    std::uint64_t quantity;
+};
+struct Total {};
+struct Desk {
+    using Commands = carillon::Commands<Order, Total>;
+    std::uint64_t total = 0;
+
+    CARILLON_HD carillon::Outcome<> operator()(Order const& order) {
+        if (order.quantity > 100) return carillon::Refusal{7};
+        total += order.quantity;
+        return carillon::Done{};
+    }
+    CARILLON_HD std::uint64_t operator()(Total const& /*command*/) const { return total; }
 };
 
 }  // namespace
@@ -56,7 +73,10 @@ int main(int argc, char** argv) try {
             }
         }
     });
+    carillon::PersistentKernel<Desk, carillon::SharedChannels> const desk(
+        device, {.idle = carillon::IdlePolicy::park()});
     carillon::Server server(argv[1]);
+    server.add("desk", desk);
     server.share("limits", limits);
     server.share("status", status);
     server.share("heaps", heaps);

@@ -252,6 +252,31 @@ static void await_status(carillon_mailbox* mailbox, status* now, uint64_t chunks
     EXPECT(now->chunks == chunks && now->known.most == most);
 }
 
+/* The owner's Desk: 0 is an order, 1 asks for the total. */
+static void commands_to_others(carillon_connection const* connection) {
+    carillon_type const packet = {12, NULL};
+    carillon_client* desk = NULL;
+    EXPECT_OK(carillon_connection_client(connection, "desk", packet, packet, &desk));
+    uint64_t quantity = 100;
+    uint64_t total = 0;
+    EXPECT_OK(carillon_client_command(desk, 0, &quantity, 8, NULL, 0, patience, 0));
+    quantity = 101;
+    EXPECT_ERROR(carillon_client_command(desk, 0, &quantity, 8, NULL, 0, patience, 0),
+                 CARILLON_HANDLER, "refused");
+    EXPECT(last_details().code == 7 && carillon_last_error_number() == 0);
+    EXPECT_OK(carillon_client_command(desk, 1, NULL, 0, &total, 8, patience, 1));
+    EXPECT(total == 100);
+    EXPECT_ERROR(carillon_client_command(desk, 2, NULL, 0, &total, 8, patience, 0), CARILLON_USAGE,
+                 "opcode 2");
+    EXPECT_ERROR(carillon_client_command(desk, 0, &total, 9, NULL, 0, patience, 0), CARILLON_USAGE,
+                 "room for 8");
+    EXPECT_ERROR(carillon_client_command(desk, 1, NULL, 0, &total, 9, patience, 0), CARILLON_USAGE,
+                 "room for 8");
+    EXPECT_ERROR(carillon_client_command(NULL, 1, NULL, 0, &total, 8, patience, 0), CARILLON_USAGE,
+                 "the client");
+    carillon_client_close(&desk);
+}
+
 static void objects_of_others(char const* folder, char const* owner) {
     /* 1. P shares its objects. 2. C sets limits, fills chunks, and reads what P makes of them.
      * 3. P ends; C is told. */
@@ -277,21 +302,22 @@ static void objects_of_others(char const* folder, char const* owner) {
     carillon_chunk* chunk = NULL;
     EXPECT_OK(carillon_connect(path, &how, &connection));
     size_t shared = 0; /* one after the other */
-    for (int i = 0; i < 300000 && shared != 4; ++i) {
+    for (int i = 0; i < 300000 && shared != 5; ++i) {
         EXPECT_OK(carillon_connection_objects(connection, NULL, 0, &shared));
-        if (shared != 4) usleep(100);
+        if (shared != 5) usleep(100);
     }
+    commands_to_others(connection);
     carillon_type const wrong = {12, NULL};
     carillon_type const of_heap = {8, NULL};
     carillon_type const of_limits = {sizeof(limits), NULL};
     carillon_type const of_status = {sizeof(status), NULL};
-    EXPECT_ERROR(
-        carillon_connection_mailbox(connection, "limits", wrong, CARILLON_TO_DEVICE, &to),
-        CARILLON_REFUSED, "the client's bytes of 12");
+    EXPECT_ERROR(carillon_connection_mailbox(connection, "limits", wrong, CARILLON_TO_DEVICE, &to),
+                 CARILLON_REFUSED, "the client's bytes of 12");
     EXPECT_ERROR(carillon_connection_chunk_ring(connection, "heaps", wrong, &ring),
                  CARILLON_REFUSED, "the client's bytes of 12");
     EXPECT_OK(carillon_connection_chunk_ring(connection, "heaps", of_heap, &ring));
-    EXPECT_OK(carillon_connection_mailbox(connection, "limits", of_limits, CARILLON_TO_DEVICE, &to));
+    EXPECT_OK(
+        carillon_connection_mailbox(connection, "limits", of_limits, CARILLON_TO_DEVICE, &to));
     EXPECT_OK(
         carillon_connection_mailbox(connection, "status", of_status, CARILLON_TO_HOST, &from));
     status now = {0};

@@ -96,7 +96,9 @@ def tree():
     run(CMAKE, "--install", BUILD, "--prefix", TREE)
     names_no_folder_of_ours(TREE)
     installed = {path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file()}
-    kinds = ("*.hpp", "*.h") if "CARILLON_C" in CACHE and CACHE["CARILLON_C"] == "ON" else ("*.hpp",)
+    kinds = ("*.hpp", "*.def")
+    if "CARILLON_C" in CACHE and CACHE["CARILLON_C"] == "ON":
+        kinds += ("*.h",)
     headers = {path.relative_to(SOURCE) for kind in kinds
                for path in (SOURCE / "include").rglob(kind)}
     check({path for path in installed if path.parts[0] == "include"} == headers,
