@@ -33,7 +33,7 @@ void return_credit(ChannelMemory const& memory, carillon::Sequence last) {
 
 void store_fence(benchmark::State& state, Device const& device, ChannelMemory const& memory) {
     StoreKind const kind = device.stores().kind;
-    Line* const lines = ring_of(memory).slots;
+    Line* const lines = ring_of(memory).base;
     Line const line = carillon::pack(std::uint64_t{1}, 1);
     std::uint32_t next = 0;
     for (auto _ : state) {

@@ -6,12 +6,12 @@ namespace c = carillon::c;
 extern "C" {
 
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
-                                        size_t bytes, carillon_direction direction, uint32_t slots,
-                                        carillon_mailbox** mailbox) {
+                                        size_t bytes, carillon_direction direction,
+                                        uint32_t capacity, carillon_mailbox** mailbox) {
     constexpr char const* call = "carillon_mailbox_create";
     return c::open(call, mailbox, [&] {
         carillon::MailboxOptions options;
-        if (slots != 0) options.slots = slots;
+        if (capacity != 0) options.capacity = capacity;
         return carillon::BytesMailbox(c::checked(call, device, "device").device,
                                       c::bytes_at(call, initial, bytes),
                                       c::direction_of(call, direction), options);

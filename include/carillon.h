@@ -372,10 +372,10 @@ typedef struct carillon_mailbox_info {
     carillon_direction direction;
 } carillon_mailbox_info;
 
-/* `initial`, of `bytes` bytes, is what a reader finds first. `slots`: values that are there at
+/* `initial`, of `bytes` bytes, is what a reader finds first. `capacity`: values that are there at
  * once, a power of two from 2 on; 0: 4. */
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
-                                        size_t bytes, carillon_direction direction, uint32_t slots,
+                                        size_t bytes, carillon_direction direction, uint32_t capacity,
                                         carillon_mailbox** mailbox);
 /* The host's end of a mailbox that another process shares. */
 carillon_status carillon_connection_mailbox(carillon_connection const* connection,

@@ -24,7 +24,7 @@ namespace carillon {
 struct MailboxOptions {
     // Values that are there at once, a power of two from 2 on: while the writer writes one, a
     // reader has time to copy another. More of them are for slow readers of large values.
-    std::uint32_t slots = 4;
+    std::uint32_t capacity = 4;
     ForTests for_tests{};
 };
 
@@ -108,18 +108,18 @@ class Mailbox {
                   std::is_trivially_copyable_v<BlockEnd>);
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
-        detail::check_capacity("Mailbox", options.slots);
+        detail::check_capacity("Mailbox", options.capacity);
         detail::check_first("Mailbox", options.for_tests.first);
         return options;
     }
     // A line for `newest`, and the slots.
     static std::size_t size_of(MailboxOptions const& options) {
-        return (1 + std::size_t{options.slots} * mailbox_lines<T>)*sizeof(Line);
+        return (1 + std::size_t{options.capacity} * mailbox_lines<T>)*sizeof(Line);
     }
 
     [[nodiscard]] MailboxView view_at(void* begin) const {
         auto* const lines = static_cast<Line*>(begin);
-        return {lines + 1, &lines->quads[0].low, options_.slots, mailbox_lines<T>,
+        return {lines + 1, &lines->quads[0].low, options_.capacity, mailbox_lines<T>,
                 options_.for_tests.first};
     }
 

@@ -29,7 +29,7 @@
 namespace carillon {
 
 struct SharedMailboxOptions {
-    std::uint32_t slots = 4;  // as MailboxOptions::slots
+    std::uint32_t capacity = 4;  // as MailboxOptions::capacity
     // How many ends read it on the device, 1 to 1024. Each has to look now and then: a client's
     // memory is the next one's when all have left it.
     unsigned readers = 1;
@@ -178,8 +178,9 @@ template <class T>
 SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
                                                       SharedMailboxOptions const& options) {
     check_mailbox<T>();
-    detail::check_shared("SharedMailbox", options.slots, options.readers, options.for_tests.first);
-    ObjectShape const shape{options.slots, mailbox_lines<T>, 0};
+    detail::check_shared("SharedMailbox", options.capacity, options.readers,
+                         options.for_tests.first);
+    ObjectShape const shape{options.capacity, mailbox_lines<T>, 0};
     object_ = std::make_shared<detail::SharedObject>(
         device, ObjectKind::mailbox, shape, detail::object_layout<MailboxLayout>(shape),
         detail::message_type<T>(mailbox_lines<T>), options.readers, options.for_tests.first);
@@ -189,8 +190,8 @@ template <class T>
 SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T const& initial,
                                                     MailboxOptions const& options) {
     check_mailbox<T>();
-    detail::check_shared("SharedMailbox", options.slots, 1, options.for_tests.first);
-    ObjectShape const shape{options.slots, mailbox_lines<T>, 0};
+    detail::check_shared("SharedMailbox", options.capacity, 1, options.for_tests.first);
+    ObjectShape const shape{options.capacity, mailbox_lines<T>, 0};
     object_ = std::make_shared<detail::PublishedObject>(device, ObjectKind::mailbox_to_host, shape,
                                                         detail::message_type<T>(mailbox_lines<T>),
                                                         options.for_tests.first, true);

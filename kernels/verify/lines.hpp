@@ -79,7 +79,7 @@ class CheckedConsumer {
     }
     CARILLON_POLICY_CODE
     CARILLON_HD void dawdle(std::uint32_t most) {
-        dawdler_.dawdle(near_, &view_.slots->quads[0].low, most);
+        dawdler_.dawdle(near_, &view_.base->quads[0].low, most);
     }
 
    private:

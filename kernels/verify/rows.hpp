@@ -88,7 +88,7 @@ class SharedRowReceiver {
     [[nodiscard]] CARILLON_HD static MpmcRingView shared(RingView const& names,
                                                          std::uint64_t* data) {
         std::uint64_t* const given_up = data + std::size_t{names.capacity} * data_words;
-        return {names.slots,  given_up,       given_up + data_words, nullptr,
+        return {names.base,   given_up,       given_up + data_words, nullptr,
                 names.credit, names.capacity, stripe_shift,          names.first};
     }
 

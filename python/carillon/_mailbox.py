@@ -34,7 +34,7 @@ class Mailbox:
 
     `initial` is what a reader finds first; `direction` is "to_device" or "to_host". Neither end
     ever waits, and a value that is not read in time is never seen. Its calls raise UsageError for a
-    value of another type, and for the other direction. `slots`, a power of two: more of them are
+    value of another type, and for the other direction. `capacity`, a power of two: more of them are
     for slow readers of large values.
     """
 
@@ -45,10 +45,10 @@ class Mailbox:
         initial: Any,
         direction: str = "to_device",
         *,
-        slots: int = 4,
+        capacity: int = 4,
     ) -> None:
         self._value = codec(value, MOST_BYTES)
-        self._raw = BytesMailbox(device, self._encoded(initial), direction, slots)
+        self._raw = BytesMailbox(device, self._encoded(initial), direction, capacity)
 
     @classmethod
     def _of(cls, raw: BytesMailbox, value: Codec) -> Mailbox:

@@ -25,9 +25,9 @@ namespace carillon::python {
 namespace {
 
 BytesMailbox* made_mailbox(Device const& device, nb::handle initial, std::string const& direction,
-                           std::uint32_t slots) {
+                           std::uint32_t capacity) {
     MailboxOptions options;
-    options.slots = slots;
+    options.capacity = capacity;
     HeldBytes const from(initial, HeldBytes::Use::read);
     return new BytesMailbox(device, from.bytes(), direction_of("Mailbox", direction), options);
 }
@@ -172,7 +172,7 @@ void bind_mailboxes(nb::module_& module) {
         .def("refresh", refresh<BytesMailboxEnd>, nb::arg("into"));
     nb::class_<BytesMailbox>(module, "BytesMailbox", "A mailbox whose value is bytes.")
         .def(nb::new_(&made_mailbox), nb::arg("device"), nb::arg("initial"), nb::arg("direction"),
-             nb::arg("slots"))
+             nb::arg("capacity"))
         .def_static("_lent", lent_mailbox, nb::arg("connection"), nb::arg("object"),
                     nb::arg("bytes"), nb::arg("name"), nb::arg("direction"),
                     nb::rv_policy::take_ownership)

@@ -20,7 +20,7 @@ class Status:
 
 
 def test_to_the_device(device: carillon.Device) -> None:
-    limits = carillon.Mailbox(device, LIMITS, (10, b"start"), slots=2)
+    limits = carillon.Mailbox(device, LIMITS, (10, b"start"), capacity=2)
     kernel, other = limits.emulated_end(), limits.emulated_end()
     assert kernel.refresh()["name"] == b"start" and kernel.refresh() is None
     for most in range(20):
@@ -56,7 +56,7 @@ def test_refusals(device: carillon.Device) -> None:
     with pytest.raises(carillon.UsageError, match="sideways"):
         carillon.Mailbox(device, 8, bytes(8), "sideways")
     with pytest.raises(carillon.UsageError):
-        carillon.Mailbox(device, 8, bytes(8), slots=3)
+        carillon.Mailbox(device, 8, bytes(8), capacity=3)
     limits = carillon.Mailbox(device, LIMITS, (1, b""))
     status = carillon.Mailbox(device, 8, bytes(8), "to_host")
     with pytest.raises(carillon.UsageError, match="dtype"):

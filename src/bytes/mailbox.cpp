@@ -52,7 +52,7 @@ class BytesMailboxState {
     BytesMailboxState(Device const& device, std::span<std::byte const> initial, Direction direction,
                       MailboxOptions const& options)
         : shape_(checked_value(initial.size())),
-          slots_(checked(options).slots),
+          slots_(checked(options).capacity),
           first_(options.for_tests.first),
           emulated_(device.emulated()),
           memory_(direction == Direction::to_device ? device.allocate(size())
@@ -104,7 +104,7 @@ class BytesMailboxState {
     using HostEnd = std::variant<BytesWriter, BytesReader>;
 
     static MailboxOptions const& checked(MailboxOptions const& options) {
-        check_capacity("Mailbox", options.slots);
+        check_capacity("Mailbox", options.capacity);
         check_first("Mailbox", options.for_tests.first);
         return options;
     }

@@ -46,7 +46,7 @@ std::shared_ptr<LogReaderState> LogReaderState::make(LeasedEnd<MailboxView> cons
 Sequence LogReaderState::newest() const { return HostCached().load_word(view_.newest); }
 
 Sequence LogReaderState::oldest(Sequence newest) const {
-    return newest < view_.first + view_.slots ? view_.first : newest - view_.slots + 1;
+    return newest < view_.first + view_.capacity ? view_.first : newest - view_.capacity + 1;
 }
 
 void LogReaderState::skip_to(Sequence sequence) {
@@ -77,7 +77,7 @@ std::optional<LogRecord> LogReaderState::look() {
         }
         // Written over meanwhile, or about to be by the one that follows the newest; or not all
         // there yet.
-        if (newest() - next_ + 1 < view_.slots) return {};
+        if (newest() - next_ + 1 < view_.capacity) return {};
         skip_to(next_ + 1);
     }
     return {};

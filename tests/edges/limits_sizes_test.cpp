@@ -130,7 +130,7 @@ TEST_P(LimitsOfSizesTest, rings) {
     });
     try_capacity("MpmcRing to the host",
                  [&](auto slots) { (void)MpmcOut(device(), {.capacity = slots}).consumer(); });
-    try_capacity("Mailbox", [&](auto slots) { Box(device(), 1, {.slots = slots}).set(2); });
+    try_capacity("Mailbox", [&](auto slots) { Box(device(), 1, {.capacity = slots}).set(2); });
     try_first("Mailbox",
               [&](auto first) { Box(device(), 1, {.for_tests = {.first = first}}).set(2); });
 }

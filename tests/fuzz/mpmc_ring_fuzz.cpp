@@ -44,9 +44,9 @@ void take_any_lines(Input& input) {
     Sequence next = 1;
     while (!input.empty()) {
         std::size_t const what = input.below(4);
-        if (what == 0) view.slots[input.below(mpmc_slots)] = input.take<Line>();
+        if (what == 0) view.base[input.below(mpmc_slots)] = input.take<Line>();
         if (what == 1) *view.claimed = input.take<std::uint64_t>();
-        if (what == 2) view.slots[view.index(next)] = with_tag(input.take<Line>(), tag_of(next));
+        if (what == 2) view.base[view.index(next)] = with_tag(input.take<Line>(), tag_of(next));
         if (what != 3) continue;
         (void)consumer.poll([&](test::Whole const&, Sequence number) {
             require(number == next, "one consumer takes lines in their order");

@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(, ValuesTest, testing::Values(1U, 31U, 32U, 33U, 100U, 
                          testing::PrintToStringParamName());
 
 TEST_P(ValuesTest, latestIsReadOnTheDevice) {
-    BytesMailbox limits(device_, value(1), Direction::to_device, {.slots = 2});
+    BytesMailbox limits(device_, value(1), Direction::to_device, {.capacity = 2});
     EXPECT_EQ(limits.value_bytes(), GetParam());
     auto one = limits.emulated_end();
     auto other = limits.emulated_end();  // a reader of its own
@@ -69,7 +69,7 @@ TEST_P(ValuesTest, latestIsReadOnTheHost) {
 }
 
 TEST_P(ValuesTest, noneIsOfTwoVersions) {
-    BytesMailbox limits(device_, value(0), Direction::to_device, {.slots = 2});
+    BytesMailbox limits(device_, value(0), Direction::to_device, {.capacity = 2});
     auto reader = limits.emulated_end();
     std::jthread const writer([&](std::stop_token const& stop) {
         for (unsigned i = 0; !stop.stop_requested(); ++i) limits.set(value(i));
@@ -234,7 +234,7 @@ TEST(BytesMailboxTest, whatMakesNoSenseIsRefused) {
                           "a value of 0 bytes, which are 1 to 4096");
     CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4097), Direction::to_host), UsageError,
                           "4097 bytes");
-    CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4), Direction::to_host, {.slots = 3}),
+    CARILLON_EXPECT_ERROR(BytesMailbox(device, Value(4), Direction::to_host, {.capacity = 3}),
                           UsageError, "3");
     BytesMailbox limits(device, Value(4), Direction::to_device);
     BytesMailbox status(device, Value(4), Direction::to_host);

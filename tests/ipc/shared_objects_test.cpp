@@ -374,7 +374,7 @@ TEST_P(SharedObjectsTest, whatIsAskedForInVain) {
 }
 
 TEST_P(SharedObjectsTest, optionsThatMakeNoSense) {
-    CARILLON_EXPECT_ERROR(SharedMailbox<Gains>(device(), {.slots = 3}), UsageError,
+    CARILLON_EXPECT_ERROR(SharedMailbox<Gains>(device(), {.capacity = 3}), UsageError,
                           "SharedMailbox");
     CARILLON_EXPECT_ERROR(SharedMailbox<Gains>(device(), {.readers = 0}), UsageError, "0 readers");
     CARILLON_EXPECT_ERROR(SharedMailbox<Gains>(device(), {.readers = 1025}), UsageError,

@@ -31,7 +31,7 @@ class AccessLog {
    private:
     [[nodiscard]] std::string place(void const* where) const {
         if (where == view_.credit) return " credit";
-        auto const slot = static_cast<Line const*>(where) - view_.slots;
+        auto const slot = static_cast<Line const*>(where) - view_.base;
         return " slot " + std::to_string(slot);
     }
 

@@ -43,7 +43,7 @@ class DeadClientTest : public testing::Test {
     }
     Line& slot(Sequence number) {
         MpmcRingView const ring = pool_.ring()->memory.host_view();
-        return ring.slots[ring.index(number)];
+        return ring.base[ring.index(number)];
     }
     // How many slots of its own a next client finds free.
     std::uint32_t free_slots() {

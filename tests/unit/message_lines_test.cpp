@@ -176,7 +176,7 @@ TYPED_TEST(MessageLinesTest, whatLanesSendIsBehindTheDataThatItRefersTo) {
 // answer that never comes.
 TYPED_TEST(MessageLinesTest, requestWasWrittenWhenAllOfItsQuadsWere) {
     MpmcRingView view{};
-    view.slots = &this->memory_.slot(0);
+    view.base = &this->memory_.slot(0);
     view.capacity = 4;
     view.shape = shape_of<TypeParam>();
     Sequence const number = 5;

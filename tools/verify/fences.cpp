@@ -40,7 +40,7 @@ class Trials {
           memory_(stage.device, 1, slots),
           kernel_(stage, 1, 2 * time) {
         ChannelView const view = memory_.device_view().channel(0);
-        kernel_.start(EchoTrials{view.requests.slots, slots, form.flag, &view.status->ended,
+        kernel_.start(EchoTrials{view.requests.base, slots, form.flag, &view.status->ended,
                                  kernel_.station()});
     }
 
@@ -73,7 +73,7 @@ class Trials {
     static constexpr std::size_t most = 1'000'000;
 
     void publish(std::uint32_t trial, bool fence) const {
-        Line* const slot = memory_.host_view().channel(0).requests.slots + trial % slots;
+        Line* const slot = memory_.host_view().channel(0).requests.base + trial % slots;
         if (form_.flag) {
             X86::store_word(&slot->quads[0].high, std::uint64_t{trial} << 32U);
         } else {

@@ -80,7 +80,7 @@ class SharedPoolScenario {
     }
     [[nodiscard]] RingView replies(unsigned i) {
         RingView const asked = requests(i);
-        return {machine_.host_lines() + i * capacity_, &asked.slots[capacity_].quads[0].low,
+        return {machine_.host_lines() + i * capacity_, &asked.base[capacity_].quads[0].low,
                 capacity_, first_of(i)};
     }
     [[nodiscard]] LeaseTable table() {
@@ -111,8 +111,8 @@ class SharedPoolScenario {
                 ++gone_;
             } else if (turn_[place] != leases_) {
                 unsigned const client = client_of(place);
-                writer.begin({reinterpret_cast<std::byte*>(requests(client).slots),
-                              reinterpret_cast<std::byte*>(replies(client).slots), 1,
+                writer.begin({reinterpret_cast<std::byte*>(requests(client).base),
+                              reinterpret_cast<std::byte*>(replies(client).base), 1,
                               ChannelShape{capacity_}, first_of(client), nullptr, false});
                 news.tell();
                 done_[place] = false;
@@ -135,12 +135,12 @@ class SharedPoolScenario {
     }
     // The memory is for something else now.
     void wipe(unsigned client) {
-        machine_.exchange(Side::host, replies(client).slots, [](std::uint64_t) { return 0; });
+        machine_.exchange(Side::host, replies(client).base, [](std::uint64_t) { return 0; });
         wiped_[client] = true;
     }
     void look_at(unsigned client) {
         std::uint64_t const found =
-            policies_.host_near().load_word(&replies(client).slots->quads[0].low);
+            policies_.host_near().load_word(&replies(client).base->quads[0].low);
         machine_.require(!wiped_[client] || found == 0, "a block writes into the memory of {}",
                          client);
         machine_.pause(Side::host);

@@ -185,10 +185,10 @@ TEST_P(PlacementTest, arrangedMemoryHasEachChannelWhereItWasPut) {
         ChannelView const view = table.channel(channel);
         return ChannelLocation{
             static_cast<std::uint32_t>(
-                (reinterpret_cast<std::byte*>(view.requests.slots) - table.in_device_memory) /
+                (reinterpret_cast<std::byte*>(view.requests.base) - table.in_device_memory) /
                 static_cast<std::ptrdiff_t>(ChannelTable::request_bytes({64}))),
             static_cast<std::uint32_t>(
-                (reinterpret_cast<std::byte*>(view.replies.slots) - table.in_host_memory) /
+                (reinterpret_cast<std::byte*>(view.replies.base) - table.in_host_memory) /
                 static_cast<std::ptrdiff_t>(ChannelTable::host_bytes({64})))};
     };
     EXPECT_EQ(location_of(0), (ChannelLocation{2, 3}));

@@ -257,13 +257,13 @@ TEST_P(MailboxDeviceTest, hammeredReadersSeeWholeValuesInOrderAndTheLast) {
 }
 
 TEST_P(MailboxDeviceTest, anyNumberOfReadersTwoSlotsAndTheTagsWrap) {
-    expect_gains(2'000, 3, {.slots = 2, .for_tests = {.first = just_below_the_tags_wrap}});
+    expect_gains(2'000, 3, {.capacity = 2, .for_tests = {.first = just_below_the_tags_wrap}});
 }
 
 TEST_P(MailboxDeviceTest, blockReadsTheLargestValue) { expect_tables(1'000, 1, {}); }
 
 TEST_P(MailboxDeviceTest, blocksReadTheLargestValueThroughMoreSlots) {
-    expect_tables(500, 2, {.slots = 16, .for_tests = {.first = just_below_the_tags_wrap}});
+    expect_tables(500, 2, {.capacity = 16, .for_tests = {.first = just_below_the_tags_wrap}});
 }
 
 TEST_P(MailboxDeviceTest, largestValueToTheHostAndSeveralThreadsThere) {
@@ -332,9 +332,9 @@ TEST_P(MailboxDeviceTest, initialValueIsThereBeforeAnythingIsSet) {
 
 TEST_P(MailboxDeviceTest, refusesOptionsThatMakeNoSense) {
     Gains const gains{};
-    CARILLON_EXPECT_ERROR(GainsIn(device(), gains, {.slots = 1}), UsageError,
+    CARILLON_EXPECT_ERROR(GainsIn(device(), gains, {.capacity = 1}), UsageError,
                           "Mailbox: a capacity of 1");
-    CARILLON_EXPECT_ERROR(GainsOut(device(), gains, {.slots = 3}), UsageError,
+    CARILLON_EXPECT_ERROR(GainsOut(device(), gains, {.capacity = 3}), UsageError,
                           "Mailbox: a capacity of 3");
     CARILLON_EXPECT_ERROR(GainsIn(device(), gains, {.for_tests = {.first = 0}}), UsageError,
                           "Mailbox: a first number of 0 is not");

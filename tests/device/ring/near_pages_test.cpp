@@ -98,7 +98,7 @@ TEST_P(NearPagesTest, blockThatHasStartedHasChosenThePagesOfAllItsChannels) {
 TEST_P(NearPagesTest, pairsLieAtMultiplesOfTwoPages) {
     ChannelMemory const memory(device(), 3, 16);
     for (unsigned i = 0; i < 3; ++i) {
-        auto const* const slots = memory.device_view().channel(i).requests.slots;
+        auto const* const slots = memory.device_view().channel(i).requests.base;
         auto const* const base = memory.device_view().in_device_memory;
         auto const offset = reinterpret_cast<std::byte const*>(slots) - base;
         EXPECT_EQ(offset % (2 * 4096), 0);

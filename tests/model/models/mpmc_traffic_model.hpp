@@ -88,7 +88,7 @@ class MpmcTrafficModel : public rl::test_suite<MpmcTrafficModel<Way, traffic>, 3
     void before() {
         format_ring(view_);
         if (traffic.one_is_there) {
-            view_.slots[view_.index(traffic.first)] = pack(Message::make(0), tag_of(traffic.first));
+            view_.base[view_.index(traffic.first)] = pack(Message::make(0), tag_of(traffic.first));
             *view_.claimed = traffic.first;
         }
         memory_.begin(traffic.capacity, mpmc_words(traffic.capacity));

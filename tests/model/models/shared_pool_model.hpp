@@ -30,8 +30,8 @@ class SharedPoolModel : public rl::test_suite<SharedPoolModel<M, Gpu>, 3> {
         Word* const lines = memory_.words();
         auto* const lease = reinterpret_cast<LeaseLine*>(lines);
         lease->number = 1;
-        lease->in_device_memory = reinterpret_cast<Word>(requests().slots);
-        lease->in_host_memory = reinterpret_cast<Word>(replies().slots);
+        lease->in_device_memory = reinterpret_cast<Word>(requests().base);
+        lease->in_host_memory = reinterpret_cast<Word>(replies().base);
         lease->first = first;
         lease->in_pairs = 0;
         lines[news_at] = 1;

@@ -27,7 +27,7 @@ class FlagMeasure final : public Measure {
    private:
     // Where those of calls are.
     static FlagLayout with_replies(FlagLayout layout, RttStage const& stage) {
-        layout.replies = {stage.host_view().replies.slots, stage.device_view().replies.slots,
+        layout.replies = {stage.host_view().replies.base, stage.device_view().replies.base,
                           stage.memory->capacity()};
         return layout;
     }

@@ -42,8 +42,8 @@ class LaunchSpin final : public DriverMeasure {
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         std::uint32_t const capacity = stage_.memory->capacity();
-        Flags const near{stage_.host_view().replies.slots, capacity};
-        Flags const far{stage_.device_view().replies.slots, capacity};
+        Flags const near{stage_.host_view().replies.base, capacity};
+        Flags const far{stage_.device_view().replies.base, capacity};
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             answer<<<1, 1, 0, stream_.get()>>>(far[i], i);
             await_flag(stage_.wait, near[i], i);
@@ -95,11 +95,11 @@ class StreamWrite final : public DriverMeasure {
     void run(std::uint32_t count, Samples& samples) override {
         stage_.memory->reset();
         std::uint32_t const capacity = stage_.memory->capacity();
-        Flags const near{stage_.host_view().replies.slots, capacity};
-        Flags const far{stage_.device_view().requests.slots, capacity};
+        Flags const near{stage_.host_view().replies.base, capacity};
+        Flags const far{stage_.device_view().requests.base, capacity};
         auto const kernel =
             launch(stage_.device, 1,
-                   FlagEcho{far, Flags{stage_.device_view().replies.slots, capacity},
+                   FlagEcho{far, Flags{stage_.device_view().replies.base, capacity},
                             stage_.device_view().status, stage_.warm_up + count, stage_.bound});
         auto* const first = static_cast<Line*>(far.slots);
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {

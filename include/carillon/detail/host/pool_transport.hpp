@@ -31,7 +31,7 @@ template <class Request, class Reply>
 class PoolTransport {
     // A reply that is outstanding, or room for one.
     struct Slot {
-        Slot(ReplySlots const& slots, std::uint32_t own) : claim(slots, own) {}
+        Slot(ReplySlots const& reply_slots, std::uint32_t own) : claim(reply_slots, own) {}
         ReplySlotClaim<HostCached, true> claim;
         std::uint64_t awaited = 0;  // number of the request whose reply it is for; 0: none
     };

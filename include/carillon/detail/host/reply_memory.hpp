@@ -15,7 +15,7 @@ namespace carillon::detail {
 class ReplyMemory {
    public:
     // Throws UsageError without any, and what Device::allocate throws.
-    ReplyMemory(Device const& device, std::uint32_t slots, Sequence first);
+    ReplyMemory(Device const& device, std::uint32_t count, Sequence first);
 
     [[nodiscard]] ReplySlots device_view() const { return view_at(memory_.device_ptr()); }
     [[nodiscard]] HostReplyWriter<HostMapped> const& writer() const { return writer_; }

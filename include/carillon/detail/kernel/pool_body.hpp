@@ -25,7 +25,7 @@ template <class Handler, class Request, class Reply>
 struct PoolBody {
     ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
     MpmcRingView requests;
-    ReplySlots slots;
+    ReplySlots reply_slots;
     Handler handler;
     BlockLimits limits;
     bool oversubscribed;
@@ -41,7 +41,7 @@ struct PoolBody {
         check_device_call<Reply, Request const&>(own);
         auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
         if (!warps) {
-            ReplyWriter<ReplyFar<Handler>> const replies(slots, reply_far<Handler>(many));
+            ReplyWriter<ReplyFar<Handler>> const replies(reply_slots, reply_far<Handler>(many));
             auto const answer = [&](Asked const& asked, Reply const& reply) {
                 replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
                 return true;
@@ -63,7 +63,7 @@ struct PoolBody {
                 sweep_until_stopped(control, OneThread(), look, [] {});
             }
         } else if constexpr (alone) {
-            ReplyWriter<DeviceFar> const replies(slots);
+            ReplyWriter<DeviceFar> const replies(reply_slots);
             MpmcConsumer<Asked, DeviceNear, DeviceFar, WarpLanes> ring(requests);
             auto const look = [&] {
                 return ring.poll([&](Asked const& next, Sequence /*number*/) {

@@ -121,14 +121,16 @@ struct ChannelTable {
     // What it takes in host memory. Slots that fill pages start at one: how long a line takes is a
     // matter of its page.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t host_bytes(ChannelShape const& shape) {
-        std::size_t const slots = std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
+        std::size_t const slot_bytes =
+            std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
         std::size_t const bytes = counters_at(shape) + sizeof(Line);
-        return slots < page ? bytes : (bytes + page - 1) / page * page;
+        return slot_bytes < page ? bytes : (bytes + page - 1) / page * page;
     }
     // Where in that its client counts: on a line that nothing else is on.
     [[nodiscard]] CARILLON_HD static constexpr std::size_t counters_at(ChannelShape const& shape) {
-        std::size_t const slots = std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
-        return slots + sizeof(StatusLine) + in_lines(1) + in_lines(page_words(shape));
+        std::size_t const slot_bytes =
+            std::size_t{shape.capacity} * shape.reply_lines * sizeof(Line);
+        return slot_bytes + sizeof(StatusLine) + in_lines(1) + in_lines(page_words(shape));
     }
     // The same, for the host: the device has no use for it.
     [[nodiscard]] CounterWords* counters(unsigned index) const {

@@ -129,10 +129,10 @@ template <class Request, class Reply, FarAccess Far, ClaimAccess Near, PollClock
 class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD BasicHostCaller(MpmcRingView const& requests, ReplySlots const& slots,
+    CARILLON_HD BasicHostCaller(MpmcRingView const& requests, ReplySlots const& reply_slots,
                                 Clock clock = Clock(), Far far = Far(), Near near = Near())
         : BasicHostPoster<Request, Far, Near>(requests, far, near),
-          slot_(slots, near),
+          slot_(reply_slots, near),
           clock_(clock) {
         check_host_message<Reply>();
     }
@@ -177,7 +177,8 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
 template <FarAccess Far>
 class HostReplyWriter {
    public:
-    explicit HostReplyWriter(ReplySlots const& slots, Far far = Far()) : writer_(slots, far) {}
+    explicit HostReplyWriter(ReplySlots const& reply_slots, Far far = Far())
+        : writer_(reply_slots, far) {}
 
     // `data` is for what the reply refers to.
     template <class Reply>

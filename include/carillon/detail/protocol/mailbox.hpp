@@ -8,11 +8,11 @@
 //     +--------------------------+---------------+---------------+-- ... --+---------------+
 //       written far, polled near
 //
-// Version v lives in slot v mod slots. A slot is written again while a reader may be reading it, so
-// a line differs from a ring's (detail/wire/line.hpp): not every quad carries a tag but every word,
-// the 8 aligned bytes that are one access everywhere. A quad is two on the emulated device, and two
-// on its way from a CPU without MOVDIR64B: of two versions it could have the payload of one and the
-// tag of the other.
+// Version v lives in slot v mod capacity. A slot is written again while a reader may be reading it,
+// so a line differs from a ring's (detail/wire/line.hpp): not every quad carries a tag but every
+// word, the 8 aligned bytes that are one access everywhere. A quad is two on the emulated device,
+// and two on its way from a CPU without MOVDIR64B: of two versions it could have the payload of one
+// and the tag of the other.
 //
 //   byte   0           4     8           12    16                56          60    64
 //          | payload 0 | tag | payload 1 | tag |       ...       | payload 7 | tag |
@@ -24,7 +24,7 @@
 // for 2^32 versions knows new from old.
 //
 // Tags repeat after 2^32 versions. A word that was left by version v - 2^32 is not met in the slot
-// of v: the slot was written and committed 2^32 / slots times since, and no load of a word goes
+// of v: the slot was written and committed 2^32 / capacity times since, and no load of a word goes
 // back. That a version v + 2^32 is met takes a reader that stands still in the middle of one
 // refresh() for as many sets, which is minutes (docs/guarantees.md).
 #pragma once
@@ -64,12 +64,12 @@ inline constexpr std::uint32_t mailbox_lines =
 struct MailboxView {
     Line* lines;  // of all slots
     std::uint64_t* newest;
-    std::uint32_t slots;            // a power of two
+    std::uint32_t capacity;         // a power of two
     std::uint32_t lines_per_value;  // mailbox_lines<T>
     Sequence first;                 // the number of the first value: 1 in zeroed memory
 
     [[nodiscard]] CARILLON_HD Line* slot(Sequence version) const {
-        return lines + (version & (slots - 1)) * lines_per_value;
+        return lines + (version & (capacity - 1)) * lines_per_value;
     }
 };
 
@@ -109,8 +109,8 @@ template <class T>
 // Makes `view` a mailbox without a value whose first will be view.first, whatever the memory held
 // before. Only for memory that nobody else is using yet; a slot gets the tags of the lap before.
 inline void format_mailbox(MailboxView const& view) {
-    for (Sequence version = view.first; version != view.first + view.slots; ++version) {
-        std::uint64_t const word = std::uint64_t{tag_of(version - view.slots)} << 32;
+    for (Sequence version = view.first; version != view.first + view.capacity; ++version) {
+        std::uint64_t const word = std::uint64_t{tag_of(version - view.capacity)} << 32;
         for (std::uint32_t i = 0; i < view.lines_per_value; ++i) {
             for (Quad& quad : view.slot(version)[i].quads) quad = {word, word};
         }
@@ -166,7 +166,7 @@ class MailboxReader {
 
     // Puts the newest whole value that there is into `value` and returns true if it is newer than
     // the one before; otherwise returns false and leaves `value` alone. Costs one load of a word
-    // where nothing is new. Wait-free: it looks at no more than slots + 1 versions, whatever the
+    // where nothing is new. Wait-free: it looks at no more than capacity + 1 versions, whatever the
     // writer does meanwhile. If none of them is whole, because it is still under way or because
     // the writer is faster than this copy, a later call will see it or a newer one.
     CARILLON_POLICY_CODE
@@ -176,7 +176,7 @@ class MailboxReader {
         Incoming& incoming = threads.template shared<Incoming>(own);
         Sequence newest = 0;  // that `newest` told, to thread 0
         Sequence wanted = 1;  // no version is older
-        for (std::uint32_t look = 0; look <= view_.slots; ++look) {
+        for (std::uint32_t look = 0; look <= view_.capacity; ++look) {
             if (threads.thread_rank() == 0) {
                 incoming.wanted = next_wanted(newest, wanted);
                 incoming.missing = 0;

@@ -52,7 +52,7 @@ class MpmcProducer {
         // them could linger, and all behind it wait.
         constexpr std::size_t slot_bytes = slot_lines_of<T> * sizeof(Line);
         far_.commit(view_.slot(claim.first), first * slot_bytes);
-        if (claim.count != first) far_.commit(view_.slots, (claim.count - first) * slot_bytes);
+        if (claim.count != first) far_.commit(view_.base, (claim.count - first) * slot_bytes);
         claimer_.done();
         return claim.count;
     }

@@ -13,7 +13,7 @@ namespace carillon {
 
 // One side's view of an MPMC ring. Trivially copyable.
 struct MpmcRingView {
-    Line* slots;
+    Line* base;
     std::uint64_t* given_up;     // of a slot: the sequence number that will not be written
     std::uint64_t* taken;        // the last sequence number that a consumer has claimed
     std::uint64_t* claimed;      // the last sequence number that a producer has claimed
@@ -28,7 +28,7 @@ struct MpmcRingView {
     }
     // The first line of the slot of a message.
     [[nodiscard]] CARILLON_HD Line* slot(Sequence sequence) const {
-        return slots + std::size_t{index(sequence)} * shape.slot_lines;
+        return base + std::size_t{index(sequence)} * shape.slot_lines;
     }
     [[nodiscard]] CARILLON_HD std::uint32_t stripe() const { return 1U << stripe_shift; }
     [[nodiscard]] CARILLON_HD std::uint64_t* credit(Sequence sequence) const {

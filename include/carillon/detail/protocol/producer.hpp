@@ -216,7 +216,7 @@ class Producer {
         std::size_t bytes;
     };
     [[nodiscard]] CARILLON_HD Written whole_ring() const {
-        return {view_.slots, view_.lines() * sizeof(Line)};
+        return {view_.base, view_.lines() * sizeof(Line)};
     }
 
     CARILLON_POLICY_CODE

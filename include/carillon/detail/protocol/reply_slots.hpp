@@ -65,11 +65,11 @@ struct ReplySlots {
 // Whether the reply of the call with this number is in a slot: all that it fills of it.
 CARILLON_POLICY_CODE
 template <NearAccess Near>
-[[nodiscard]] CARILLON_HD bool has_reply(ReplySlots const& slots, std::uint32_t slot, Tag number,
-                                         Near const& near) {
+[[nodiscard]] CARILLON_HD bool has_reply(ReplySlots const& reply_slots, std::uint32_t slot,
+                                         Tag number, Near const& near) {
     bool arrived = true;
-    Line const* line = slots.line(slot);
-    for (std::size_t left = slots.shape.quads; left != 0; ++line) {
+    Line const* line = reply_slots.line(slot);
+    for (std::size_t left = reply_slots.shape.quads; left != 0; ++line) {
         std::size_t const quads = left < quads_per_line ? left : quads_per_line;
         arrived &= has_arrived(near.load_line(line, quads), number, quads);
         left -= quads;
@@ -78,14 +78,14 @@ template <NearAccess Near>
 }
 
 // Makes `slots` free ones, whose first calls are number `first`. Only for memory nobody uses yet.
-inline void format_reply_slots(ReplySlots const& slots, Sequence first) {
-    for (std::uint32_t i = 0; i < slots.count; ++i) {
-        for (std::uint32_t line = 0; line < slots.shape.slot_lines; ++line) {
-            slots.line(i)[line] = with_tag(Line{}, tag_of(first - 1));
+inline void format_reply_slots(ReplySlots const& reply_slots, Sequence first) {
+    for (std::uint32_t i = 0; i < reply_slots.count; ++i) {
+        for (std::uint32_t line = 0; line < reply_slots.shape.slot_lines; ++line) {
+            reply_slots.line(i)[line] = with_tag(Line{}, tag_of(first - 1));
         }
-        slots.words[i] = 2 * (first - 1);
+        reply_slots.words[i] = 2 * (first - 1);
     }
-    *slots.next = 0;
+    *reply_slots.next = 0;
 }
 
 // A caller's hold on one slot at a time. `revocable`: when the caller counts as dead, others leave
@@ -93,11 +93,11 @@ inline void format_reply_slots(ReplySlots const& slots, Sequence first) {
 template <ClaimAccess Near, bool revocable = false>
 class ReplySlotClaim {
    public:
-    CARILLON_HD explicit ReplySlotClaim(ReplySlots const& slots, Near near = Near())
-        : slots_(slots), near_(near) {}
+    CARILLON_HD explicit ReplySlotClaim(ReplySlots const& reply_slots, Near near = Near())
+        : slots_(reply_slots), near_(near) {}
     // For a caller that has slots of its own, of which this is one: try_claim_own().
-    CARILLON_HD ReplySlotClaim(ReplySlots const& slots, std::uint32_t own, Near near = Near())
-        : slots_(slots), slot_(own), near_(near) {}
+    CARILLON_HD ReplySlotClaim(ReplySlots const& reply_slots, std::uint32_t own, Near near = Near())
+        : slots_(reply_slots), slot_(own), near_(near) {}
 
     // Takes a free slot and returns true, or returns false at once when there is none. The one
     // that it had before costs one access.
@@ -195,8 +195,8 @@ class ReplySlotClaim {
 // Leaves a slot for its caller, which has died: `sent` says whether the request of the call that
 // it was at, if it was at one, has been sent, so that a reply will come.
 template <ClaimAccess Near>
-void leave_for_the_dead(ReplySlots const& slots, std::uint32_t slot, bool sent, Near near) {
-    std::uint64_t* const word = slots.words + slot;
+void leave_for_the_dead(ReplySlots const& reply_slots, std::uint32_t slot, bool sent, Near near) {
+    std::uint64_t* const word = reply_slots.words + slot;
     std::uint64_t const found = near.load_word(word);
     if ((found & 1) == 0) return;
     (void)near.compare_exchange(word, found, sent ? found + 1 : found - 1);
@@ -206,8 +206,8 @@ void leave_for_the_dead(ReplySlots const& slots, std::uint32_t slot, bool sent, 
 template <FarAccess Far>
 class ReplyWriter {
    public:
-    CARILLON_HD explicit ReplyWriter(ReplySlots const& slots, Far far = Far())
-        : slots_(slots), far_(far) {}
+    CARILLON_HD explicit ReplyWriter(ReplySlots const& reply_slots, Far far = Far())
+        : slots_(reply_slots), far_(far) {}
 
     // A1, pairs with A2: what the reply refers to is complete before it, if `data` says so, or the
     // caller could find it old; and the line leaves now (H2), as its caller waits. The line before

@@ -42,7 +42,7 @@ struct RingSlots;
 
 // One side's view of a ring: the addresses as that side sees them. Trivially copyable.
 struct RingView {
-    Line* slots;
+    Line* base;
     std::uint64_t* credit;
     std::uint32_t capacity;        // a power of two
     Sequence first;                // the sequence number of the first message: 1 in zeroed memory
@@ -58,13 +58,13 @@ struct RingView {
 
 // What an end looks at for every message: where its slot is.
 struct RingSlots {
-    Line* slots;
+    Line* base;
     std::uint32_t capacity;
     std::uint32_t lines_and_shift;  // a GPU would load 16 bits of a kernel's parameter, and wait
 
     RingSlots() = default;                       // not set
     CARILLON_HD RingSlots(RingView const& view)  // NOLINT: a part of it
-        : slots(view.slots),
+        : base(view.base),
           capacity(view.capacity),
           lines_and_shift(view.slot_lines << 8U | view.pages.page_shift) {}
 
@@ -78,7 +78,7 @@ struct RingSlots {
         std::uint32_t const index = index_of(sequence);
         std::uint32_t const pair = index >> page_shift();
         std::size_t const page = pair + ((word >> pair % pairs_per_word) & 1U);
-        return slots + (index + (page << page_shift())) * slot_lines();
+        return base + (index + (page << page_shift())) * slot_lines();
     }
     // How many slots lie in a row from that of `sequence` on.
     [[nodiscard]] CARILLON_HD std::uint32_t slots_in_a_row(Sequence sequence) const {
