@@ -40,6 +40,26 @@ file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_I
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 configure_file(cmake/carillon.pc.in "${generated}/carillon.pc" @ONLY)
 
+# Goes before the rules of a component: where a target of it has not been built, as after
+# scripts/demo, nothing is installed. A part of a tree would break whoever finds it.
+function(carillon_install_whole component)
+  set(files)
+  foreach(target ${ARGN})
+    if(TARGET ${target})
+      list(APPEND files "$<TARGET_FILE:${target}>")
+    endif()
+  endforeach()
+  install(CODE "set(files \"${files}\")
+  foreach(file IN LISTS files)
+    if(NOT EXISTS \"\${file}\")
+      message(FATAL_ERROR \"carillon: this build is not whole, and nothing of it is installed: \"
+                          \"\${file} is missing. `cmake --build` it first\")
+    endif()
+  endforeach()" COMPONENT ${component})
+endfunction()
+carillon_install_whole(dev carillon carillon_c carillon_vkgdr carillon_gdrapi)
+carillon_install_whole(command carillon_command)
+
 install(TARGETS carillon EXPORT carillonTargets COMPONENT dev
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY include/carillon DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev

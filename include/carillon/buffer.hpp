@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 namespace detail {
 class BufferHold;

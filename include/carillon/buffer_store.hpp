@@ -15,6 +15,7 @@
 
 #include "carillon/buffer.hpp"
 #include "carillon/connection.hpp"
+#include "carillon/detail/wire/language.hpp"
 #include "carillon/device.hpp"
 #include "carillon/flag.hpp"
 
@@ -91,7 +92,7 @@ class StoreServer {
 // Buffers in a device's memory, by number and by name. From any thread. Every call of it throws
 // RefusedError for what a client would be refused: a name that is taken, no room, no such buffer,
 // one that is not sealed.
-class BufferStore {
+class CARILLON_LAYOUT BufferStore {
    public:
     // Throws UsageError for options by which there could be no buffer.
     explicit BufferStore(Device const& device, BufferStoreOptions const& options = {});
@@ -154,7 +155,7 @@ struct StoreConnectOptions {
 // A connection to a store of another process. From any thread; one asks at a time. Each call throws
 // RefusedError for what the store says no to, OwnerGoneError when it has gone, TimeoutError.
 // Buffers may outlast it.
-class StoreConnection {
+class CARILLON_LAYOUT StoreConnection {
    public:
     // Throws SystemError where nobody listens at `path` or it is not for this user, UsageError for
     // the options.

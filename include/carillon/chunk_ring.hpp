@@ -27,6 +27,8 @@
 
 namespace carillon {
 
+class CARILLON_LAYOUT Connection;
+
 struct ChunkRingOptions {
     std::size_t chunk_bytes = 65536;  // under 4 GiB
     std::uint32_t chunks = 16;        // a power of two from 2 on
@@ -141,6 +143,8 @@ class BlockChunkReader {
 // `Meta` is trivially copyable and at most 40 bytes. One thread at a time claims.
 template <class Meta = NoMeta>
 class ChunkRing {
+    static_assert((check_meta<Meta>(), true));
+
    public:
     using DeviceEnd = DeviceChunkReader<Meta>;  // what device_handle() gives
     using BlockEnd = BlockChunkReader<Meta>;    // what block_handle() gives

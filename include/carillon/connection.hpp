@@ -17,6 +17,7 @@
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/wire/language.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/log_reader.hpp"
 #include "carillon/mailbox.hpp"
@@ -78,7 +79,7 @@ struct OwnerStatus {
 // A connection to the owner of a kernel, who serves at a Unix socket. This process needs neither
 // CUDA nor a GPU of its own; Vulkan where the kernel's rings are in GPU memory, and without it
 // rings in host memory, which are slower. From any thread.
-class Connection {
+class CARILLON_LAYOUT Connection {
    public:
     // Throws SystemError where nobody listens at `path` (ConnectOptions::wait_for_owner) or it is
     // not for this user, OwnerGoneError where whoever listens ends meanwhile, RefusedError for what

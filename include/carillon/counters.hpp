@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // Of one channel, since it was made or lent. What its client counts itself, all but `answered`, is

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/wire/language.hpp"
 #include "carillon/device_info.hpp"
 #include "carillon/memory.hpp"
 
@@ -41,7 +42,7 @@ struct DeviceOptions {
 // A GPU, or the emulated device: CPU threads that run the same handlers over the same rings.
 // A handle: copies share the device. What the drivers have opened for a GPU, the CUDA context among
 // it, stays until the process ends: drivers give out when that is done again and again.
-class Device {
+class CARILLON_LAYOUT Device {
    public:
     Device(Device const&) = default;  // and moves: none is ever without a device
     Device& operator=(Device const&) = default;

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 struct MemoryTypeInfo {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // what() is "<call>: <cause>".

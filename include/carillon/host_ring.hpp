@@ -37,7 +37,7 @@ class HostRing {
     // place it before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU
     // without AVX.
     explicit HostRing(std::uint32_t capacity, Sequence first = 1,
-                      HostWait wait = HostWait::for_kernel({.shares_processors = true}, 1))
+                      HostWait wait = wait_of_threads())
         : memory_(capacity, slot_lines_of<T>, first),
           wait_(wait),
           producer_{HostRingProducer<T>(memory_.view())},
@@ -111,6 +111,11 @@ class HostRing {
     [[nodiscard]] HostRingConsumer<T>& consumer() { return consumer_.end; }
 
    private:
+    [[nodiscard]] static HostWait wait_of_threads() {
+        DeviceTraits traits;
+        traits.shares_processors = true;
+        return HostWait::for_kernel(traits, 1);
+    }
     // Each end's counters are its thread's alone.
     struct alignas(detail::apart) Pushing {
         HostRingProducer<T> end;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "carillon/detail/wire/language.hpp"
 #include "carillon/log_record.hpp"
 
 namespace carillon {
@@ -14,7 +15,7 @@ namespace detail {
 class LogReaderState;
 }  // namespace detail
 
-class Connection;
+class CARILLON_LAYOUT Connection;
 
 // Reads the messages of a log that another process shares (Connection::log), in their order. It
 // keeps nobody waiting: what it has not read in time is written over, and counted. Texts come put

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // How much a message matters: a part of the call, log<"text", LogLevel::error>(to).

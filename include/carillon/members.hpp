@@ -6,6 +6,11 @@
 #include <cstdint>
 #include <string_view>
 #include <typeinfo>
+#if !defined(__cpp_rtti)
+#include <cxxabi.h>
+#endif
+
+#include "carillon/detail/wire/language.hpp"
 
 // Within a struct, behind its members, of which it names all, in any order:
 //
@@ -26,6 +31,20 @@
 
 namespace carillon::detail {
 
+// The name of a type as a linker has it.
+template <class T>
+[[nodiscard]] char const* mangled_name() {
+#if defined(__cpp_rtti)
+    return typeid(T).name();
+#else  // the type of what is thrown is known all the same; the name of a pointer is P and T's
+    try {
+        throw static_cast<T*>(nullptr);
+    } catch (...) {
+        return abi::__cxa_current_exception_type()->name() + 1;
+    }
+#endif
+}
+
 // FNV-1a, 64 bits.
 [[nodiscard]] std::uint64_t hash_of(std::string_view text, std::uint64_t number);
 
@@ -39,7 +58,7 @@ template <class... Member>
                                                       static_cast<std::byte const*>(whole));
         hash = hash_of(type, 31 * hash + (place << 32U) + size);
     };
-    (add(typeid(Member).name(), __builtin_addressof(members), sizeof(Member)), ...);
+    (add(mangled_name<Member>(), __builtin_addressof(members), sizeof(Member)), ...);
     return hash == 0 ? 1 : hash;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/wire/language.hpp"
 
 namespace carillon {
 namespace detail {
@@ -15,7 +16,7 @@ class Allocation;
 class Backend;
 }  // namespace detail
 
-class Device;
+class CARILLON_LAYOUT Device;
 
 // Owns an open file descriptor and closes it.
 class FileDescriptor {

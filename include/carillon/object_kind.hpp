@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // What an owner can serve by a name (docs/ipc.md).

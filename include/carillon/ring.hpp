@@ -23,6 +23,8 @@
 
 namespace carillon {
 
+class CARILLON_LAYOUT Connection;
+
 // Which side takes what the other sends.
 enum class Direction : bool { to_device, to_host };
 

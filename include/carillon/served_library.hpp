@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 inline constexpr std::uint64_t served_kernel_magic = 0x4b53'4c49'5241'43ULL;  // "CARILSK"

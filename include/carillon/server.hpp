@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 namespace detail {
 class Leases;

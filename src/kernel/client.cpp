@@ -7,12 +7,12 @@
 
 namespace carillon::detail {
 void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
-                  std::type_info const& command) {
+                  char const* command) {
     if (status == static_cast<std::uint32_t>(ReplyStatus::refused)) {
-        throw HandlerError(call, type_name(command.name()), code);
+        throw HandlerError(call, type_name(command), code);
     }
-    throw UsageError(call, fmt::format("the kernel knows no command with the opcode of {}",
-                                       type_name(command.name())));
+    throw UsageError(
+        call, fmt::format("the kernel knows no command with the opcode of {}", type_name(command)));
 }
 
 }  // namespace carillon::detail

@@ -67,14 +67,21 @@ def find_package_says(prefix, *options, **environment):
     return consumer_says(WORK / "build", f"-DCMAKE_PREFIX_PATH={prefix}", *options, **environment)
 
 
-def pkg_config_says(prefix, **environment):
-    """What the consumer says, and the flags that it was built with."""
+def built_by_hand(prefix, *options, fails=False):
+    """What the compiler says of the consumer, and pkg-config's flags that it was built with."""
     files = next(prefix.rglob("carillon.pc")).parent
     flags = run("pkg-config", "--cflags", "--libs", "carillon", PKG_CONFIG_PATH=str(files)).split()
-    program = WORK / "consumer"
     source = SOURCE / "tests/consumer/consumer.cpp"
-    run(CXX, "-std=c++20", "-Wno-psabi", source, "-o", program, *flags)
-    return run(program, **environment).strip(), flags
+    return run(CXX, *options, source, "-o", WORK / "consumer", *flags, fails=fails), flags
+
+
+def pkg_config_says(prefix, *options, **environment):
+    """What the consumer says, and the flags that it was built with, of which the compiler says
+    nothing."""
+    usual = ("-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow")
+    said, flags = built_by_hand(prefix, *usual, *options)
+    expect(said, "")
+    return run(WORK / "consumer", **environment).strip(), flags
 
 
 def expect(said, words):
@@ -196,6 +203,27 @@ def pkgConfig():
     need("pkg-config")
     said, _ = pkg_config_says(TREE)
     expect(said, EMULATED)
+
+
+def otherOptions():
+    """A program is compiled with options that the library was not: it works, or does not link."""
+    need("pkg-config")
+    works = ("-std=c++23", "-DNDEBUG", "-fno-rtti", "-D_GLIBCXX_ASSERTIONS", "-O1")
+    expect(pkg_config_says(TREE, *works)[0], EMULATED)
+    for option, words in (("-D_GLIBCXX_DEBUG", "compiled_with_GLIBCXX_DEBUG"),
+                          ("-D_GLIBCXX_USE_CXX11_ABI=0", "compiled_without_CXX11_ABI")):
+        said = built_by_hand(TREE, "-std=c++20", option, fails=True)[0]
+        check("undefined reference" in said and words in said, said)
+
+
+def notWholeBuild():
+    """One of which a part has not been built is not installed at all."""
+    build = WORK / "build"
+    run(CMAKE, "-S", SOURCE, "-B", build, *COMMON, "-DCARILLON_CUDA=off", "-DCARILLON_TESTS=OFF",
+        "-DCARILLON_BENCH=OFF", "-DCARILLON_EXAMPLES=OFF")
+    said = run(CMAKE, "--install", build, "--prefix", WORK / "tree", fails=True)
+    check("carillon: this build is not whole" in " ".join(said.split()), said)
+    check(not (WORK / "tree").exists(), "a part of it was installed")
 
 
 def addSubdirectory():

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // Makes writes to non-coherent mapped memory reach it, and reads see it. Implemented by Memory;

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <typeinfo>
 #include <utility>
 
 #include "carillon/commands.hpp"
@@ -21,6 +20,7 @@
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
+#include "carillon/members.hpp"
 #include "carillon/ticket.hpp"
 
 namespace carillon::detail {
@@ -33,9 +33,9 @@ namespace carillon::detail {
 }
 
 // Throws what a status that is not `answered` means: HandlerError, or UsageError for a command that
-// the kernel does not know.
+// the kernel does not know. `command`: the mangled name of its type.
 [[noreturn]] void throw_status(std::string_view call, std::uint32_t status, std::uint32_t code,
-                               std::type_info const& command);
+                               char const* command);
 
 // Of all of these `call` is what the user called, for errors.
 template <class Messages, class Transport>
@@ -174,7 +174,7 @@ class ClientBase {
     template <class Command>
     [[nodiscard]] static auto reply_to(std::string_view call, Reply const& reply) {
         if (reply.kind != static_cast<std::uint32_t>(ReplyStatus::answered)) [[unlikely]]
-            throw_status(call, reply.kind, reply.word[0], typeid(Command));
+            throw_status(call, reply.kind, reply.word[0], mangled_name<Command>());
         return read_packet<typename Messages::template ReplyTo<Command>>(reply);
     }
 

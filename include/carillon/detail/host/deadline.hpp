@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // What the clock cannot reach is never.

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::detail {
 
 // One memory of Device::allocate. What lists it may be another copy of the library than the one

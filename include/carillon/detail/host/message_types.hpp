@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <typeinfo>
 
 #include "carillon/commands.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -56,10 +55,10 @@ template <class T, class Described = T>
 [[nodiscard]] MessageType message_type(std::uint32_t slot_lines = slot_lines_of<T>) {
     return {sizeof(T),
             alignof(T),
-            hash_of(typeid(Described).name(), (std::uint64_t{sizeof(T)} << 32U) + alignof(T)),
+            hash_of(mangled_name<Described>(), (std::uint64_t{sizeof(T)} << 32U) + alignof(T)),
             members_of<T>(),
             slot_lines,
-            type_name(typeid(Described).name())};
+            type_name(mangled_name<Described>())};
 }
 
 // Those of several types: known where those of all are.
@@ -76,7 +75,7 @@ template <class Packet, class... Command>
     auto const add = [&]<class One>(std::type_identity<One> /*which*/) {
         std::uint64_t const opcode = Commands<Command...>::template opcode<One>();
         std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
-        type.layout = hash_of(typeid(One).name(), 31 * type.layout + number);
+        type.layout = hash_of(mangled_name<One>(), 31 * type.layout + number);
         type.members = add_members(type.members, members_of<One>());
     };
     (add(std::type_identity<Command>()), ...);

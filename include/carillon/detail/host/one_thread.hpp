@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 // 1: calls are looked at, 0: nothing of it is compiled. Objects are laid out alike either way, so
 // files compiled with and without it, and the library, go together; of an inline function that both
 // have, the linker takes either.

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::detail {
 
 [[noreturn]] void throw_moved_from(std::string_view call);

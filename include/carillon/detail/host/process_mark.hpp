@@ -7,6 +7,8 @@
 #include <memory>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::detail {
 
 // How often this process and those that it descends from have been forked from another. Relaxed: a

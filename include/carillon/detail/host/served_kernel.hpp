@@ -81,10 +81,7 @@ class ServedKernel {
     explicit ServedKernel(ServedKernelOptions const& options)
         : device_(Device::open(options.device)),
           requests_(requests_for<Requests>(options)),
-          kernel_(device_, requests_,
-                  {.blocks = options.blocks,
-                   .capacity = options.capacity,
-                   .idle = idle_policy(options.idle, device_.info().emulated)}),
+          kernel_(device_, requests_, kernel_options(options, device_.info().emulated)),
           server_(kernel_.serve(options.path, serve_options(options))) {}
 
     [[nodiscard]] ServedKernelFacts facts() const {
@@ -100,6 +97,15 @@ class ServedKernel {
     void drain(std::chrono::milliseconds timeout) { kernel_.drain(timeout); }
 
    private:
+    // Without designators: what nvcc makes of them clang warns of.
+    [[nodiscard]] static KernelOptions kernel_options(ServedKernelOptions const& options,
+                                                      bool emulated) {
+        KernelOptions kernel;
+        kernel.blocks = options.blocks;
+        kernel.capacity = options.capacity;
+        kernel.idle = idle_policy(options.idle, emulated);
+        return kernel;
+    }
     [[nodiscard]] static ServeOptions serve_options(ServedKernelOptions const& options) {
         ServeOptions serve;
         serve.name = options.name;

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // Where in the program a call is made. As a default argument, of the call that leaves it out.

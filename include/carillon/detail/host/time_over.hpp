@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::detail {
 
 // What had no room for a request.

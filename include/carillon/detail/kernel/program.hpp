@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "carillon/detail/wire/language.hpp"
+
 #if !defined(__CUDACC_RTC__)
 #include <functional>
 #include <memory>

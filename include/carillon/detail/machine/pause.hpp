@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::cpu {
 
 // How many polls in a row a thread makes before it offers its processor to others: a few

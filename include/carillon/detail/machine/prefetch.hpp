@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::cpu {
 
 // The line of an address, and its translation. Of write-combining and uncached memory an x86 CPU

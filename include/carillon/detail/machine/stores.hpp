@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon {
 
 // The instruction that stores a line; the narrowest first.

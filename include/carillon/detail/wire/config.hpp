@@ -2,6 +2,8 @@
 // Names that let one source be compiled by a C++ compiler and by nvcc.
 #pragma once
 
+#include "carillon/detail/wire/language.hpp"
+
 // CARILLON_POLICY_CODE goes before a CARILLON_HD function that calls an access policy: the policy
 // decides on which side the instantiation can run, and nvcc is not to complain about the other.
 #if defined(__CUDACC__)

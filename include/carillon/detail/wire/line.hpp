@@ -133,16 +133,18 @@ template <class T>
 }
 
 // The same payload under another tag.
-[[nodiscard]] CARILLON_HD constexpr Line with_tag(Line line, Tag tag) {
-    for (Quad& quad : line.quads) {
+[[nodiscard]] CARILLON_HD constexpr Line with_tag(Line const& line, Tag tag) {
+    Line tagged = line;  // not a parameter by value, of whose alignment GCC says something
+    for (Quad& quad : tagged.quads) {
         quad.high = (quad.high & 0xffffffffU) | (std::uint64_t{tag} << 32);
     }
-    return line;
+    return tagged;
 }
 template <std::size_t count>
-[[nodiscard]] CARILLON_HD constexpr Lines<count> with_tag(Lines<count> lines, Tag tag) {
-    for (Line& line : lines.line) line = with_tag(line, tag);
-    return lines;
+[[nodiscard]] CARILLON_HD constexpr Lines<count> with_tag(Lines<count> const& lines, Tag tag) {
+    Lines<count> tagged = lines;
+    for (Line& line : tagged.line) line = with_tag(line, tag);
+    return tagged;
 }
 
 namespace detail {

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::x86 {
 
 struct Payload {

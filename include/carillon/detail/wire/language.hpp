@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library asks of a compiler's options. The first lines that a compiler reads of each
+// public header say what is missing. The file that is not there ends the compilation: what would
+// follow are hundreds of errors, none of which names the reason.
+#pragma once
+
+#if __cplusplus < 202002L
+#error Carillon needs C++20: compile with -std=c++20 or later
+#include "carillon needs C++20"
+#endif
+
+#if !defined(__CUDACC_RTC__)
+#if !defined(__cpp_exceptions)
+#error Carillon needs exceptions: compile without -fno-exceptions
+#include "carillon needs exceptions"
+#endif
+
+#if !defined(__x86_64__)
+#error Carillon needs an x86-64 host
+#include "carillon needs an x86-64 host"
+#endif
+
+#include <version>
+#endif
+
+// Goes before the name of a class by which a program comes to the library's others. Where the
+// standard library's containers or strings are laid out in another way, the class has another name
+// for the linker: a program and a library that differ in that do not link.
+#if defined(_GLIBCXX_DEBUG)
+#define CARILLON_LAYOUT [[gnu::abi_tag("compiled_with_GLIBCXX_DEBUG")]]
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#define CARILLON_LAYOUT [[gnu::abi_tag("compiled_without_CXX11_ABI")]]
+#else
+#define CARILLON_LAYOUT
+#endif
