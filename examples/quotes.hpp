@@ -4,12 +4,15 @@
 
 #include <carillon/carillon.hpp>
 
+// The two programs compare the members, where both say what these are.
 struct Tick {
     double bid, ask;
+    CARILLON_MEMBERS(bid, ask)
 };
 struct Quote {
     double price;
     unsigned count;  // how many ticks the block had seen
+    CARILLON_MEMBERS(price, count)
 };
 
 struct Reprice {

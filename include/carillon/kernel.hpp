@@ -18,6 +18,7 @@
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/pool_route.hpp"
 #include "carillon/detail/host/shared_route.hpp"
+#include "carillon/detail/kernel/contract.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
@@ -27,13 +28,13 @@
 namespace carillon {
 inline namespace CARILLON_TOOLCHAIN {
 
-// `Handler` is a trivially copyable functor, its operator() CARILLON_HD, from a request to a
-// reply; it may keep state: every block has a copy of its own, used by one thread. Where the lanes
-// of a warp serve (WatchedChannels, a Pool with a stripe) every lane has a copy, and which requests
-// share one is not said. A handler with a `static constexpr unsigned threads` above 1 is run by so
-// many threads of a block together, each with a copy of its own: block::thread_rank() says which
-// one it is, and the first one's result is the reply. On the emulated device one thread is all of
-// them.
+// `Handler` is a trivially copyable functor of at most handler_bytes, its operator() CARILLON_HD,
+// from a request to a reply; it may keep state: every block has a copy of its own, used by one
+// thread. Where the lanes of a warp serve (WatchedChannels, a Pool with a stripe) every lane has a
+// copy, and which requests share one is not said. A handler with a `static constexpr unsigned
+// threads` above 1 is run by so many threads of a block together, each with a copy of its own:
+// block::thread_rank() says which one it is, and the first one's result is the reply. On the
+// emulated device one thread is all of them.
 //
 // A handler that declares `using Commands = carillon::Commands<A, B, C>` has an operator() for each
 // of them, which returns a reply, nothing, or an Outcome<Reply>. One that is overloaded or a
@@ -43,6 +44,14 @@ inline namespace CARILLON_TOOLCHAIN {
 // processes SharedChannels or SharedPool.
 template <class Handler, class Requests = Channels>
 class PersistentKernel {
+    static_assert(!WayOfRequests<Handler>,
+                  "carillon: what says how requests come goes before the options, the handler "
+                  "behind them: PersistentKernel(device, SharedChannels{}, options, handler)");
+    static_assert(WayOfRequests<Requests>,
+                  "carillon: requests come in one of five ways: PersistentKernel<Handler>, or "
+                  "PersistentKernel<Handler, Pool>; WatchedChannels, SharedChannels, SharedPool");
+    static_assert(detail::check_handler<Handler>());
+
     using Route = detail::Route<Handler, Requests>;
     static constexpr bool pooled = std::same_as<Requests, Pool>;
     static constexpr bool one_channel = std::same_as<Requests, Channels>;
@@ -77,6 +86,19 @@ class PersistentKernel {
                      Handler handler = {}) requires(has_channels)
         : PersistentKernel(device, Route(device, std::move(memory), requests, options), options,
                            handler) {}
+
+    // Refused in words: `requests` of another type than the kernel's, or behind the options.
+    template <WayOfRequests Other>
+    PersistentKernel(Device const& /*device*/, Other const& /*requests*/,
+                     KernelOptions const& /*options*/ = {},
+                     std::type_identity_t<Handler> const& /*handler*/ =
+                         {}) requires(!std::same_as<Other, Requests>)
+        : PersistentKernel(refused<Other>()) {}
+    template <WayOfRequests Other>
+    PersistentKernel(Device const& /*device*/, KernelOptions const& /*options*/,
+                     Other const& /*requests*/,
+                     std::type_identity_t<Handler> const& /*handler*/ = {})
+        : PersistentKernel(refused<Other>()) {}
 
     // One that was moved from has no channels, and all else but placement() throws UsageError.
     // That of a pool, or of one whose clients are others' processes, is not assigned to.
@@ -170,15 +192,19 @@ class PersistentKernel {
     [[nodiscard]] bool running() const { return supervisor("PersistentKernel::running").running(); }
 
    private:
+    template <class Other>
+    static PersistentKernel refused() {
+        static_assert(std::same_as<Other, void>,
+                      "carillon: how requests come is said by the kernel's type and before the "
+                      "options: PersistentKernel<Handler, SharedChannels>(device, "
+                      "SharedChannels{}, options, handler)");
+    }
     PersistentKernel(Device const& device, Route route, KernelOptions const& options,
                      Handler const& handler)
         : route_(std::move(route)),
           supervisor_(
               detail::KernelSupervisor::make(device, route_.blocks(), route_.with_blocks(options),
                                              "PersistentKernel", route_.channels_per_block())) {
-        static_assert(std::is_trivially_copyable_v<Handler>,
-                      "carillon: a handler must be trivially copyable: it is passed to the kernel "
-                      "by value");
         supervisor_->run(route_.start(device, route_.with_blocks(options), handler));
         route_.connect(device, options, supervisor_);
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -106,6 +107,11 @@ struct SharedChannels {};
 struct SharedPool {
     unsigned clients = 16;  // that have a channel at the same time, at most; up to 64
 };
+
+// What `Requests` of a kernel is.
+template <class T>
+concept WayOfRequests = std::same_as<T, Channels> || std::same_as<T, WatchedChannels> ||
+    std::same_as<T, Pool> || std::same_as<T, SharedChannels> || std::same_as<T, SharedPool>;
 
 // What a kernel is at.
 enum class KernelState : std::uint8_t {

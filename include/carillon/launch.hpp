@@ -9,6 +9,7 @@
 #include <span>
 
 #include "carillon/detail/host/make_program.hpp"
+#include "carillon/detail/kernel/contract.hpp"
 #include "carillon/detail/kernel/pins.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device.hpp"
@@ -95,17 +96,34 @@ class Pins {
     Memory memory_;  // may go while the kernel lives: the free waits for its end
 };
 
+namespace detail {
+inline namespace CARILLON_TOOLCHAIN {
+
+// What launch() and launch_pinned() do, also with the library's own bodies, which hold a handler.
+template <class Body>
+[[nodiscard]] RunningKernel start_kernel(Device const& device, LaunchShape shape, Body body) {
+    return Launcher::start(device, make_program(body, shape.threads, shape.lasting), shape.blocks);
+}
+template <class Body>
+[[nodiscard]] RunningKernel start_pinned(Device const& device, Pins const& pins, Body body) {
+    LaunchShape const shape{pins.blocks(), 1, pins.roles()};
+    return start_kernel(device, shape, PinnedBody<Body>{pins.device_view(), body});
+}
+
+}  // namespace CARILLON_TOOLCHAIN
+}  // namespace detail
+
 inline namespace CARILLON_TOOLCHAIN {
 
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
-// trivially copyable and its operator() is CARILLON_HD. On a GPU every kernel of the
-// module is loaded first, and the launch goes to a non-blocking stream of its own. Throws
-// ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a translation unit
-// that nvcc did not compile, and for a shape that no device has; CudaError.
+// trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. On a GPU every
+// kernel of the module is loaded first, and the launch goes to a non-blocking stream of its own.
+// Throws ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a
+// translation unit that nvcc did not compile, and for a shape that no device has; CudaError.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
-    return detail::Launcher::start(device, detail::make_program(body, shape.threads, shape.lasting),
-                                   shape.blocks);
+    detail::check_body<Body>();
+    return detail::start_kernel(device, shape, body);
 }
 
 // The same with blocks of one thread, or of `threads`.
@@ -118,8 +136,8 @@ template <class Body>
 // Starts `body` in the roles of `pins`, which serve for one launch.
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
-    LaunchShape const shape{.blocks = pins.blocks(), .lasting = pins.roles()};
-    return launch(device, shape, PinnedBody<Body>{pins.device_view(), body});
+    detail::check_body<Body>();
+    return detail::start_pinned(device, pins, body);
 }
 
 }  // namespace CARILLON_TOOLCHAIN

@@ -122,7 +122,7 @@ class HostMpmcProducer {
     MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
 
-// `T` is trivially copyable, at most 1 KiB, and for consumers default-constructible.
+// `T` is trivially copyable and at most 1 KiB.
 template <class T, Direction direction>
 class MpmcRing {
    public:

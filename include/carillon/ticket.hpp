@@ -13,6 +13,7 @@ namespace carillon {
 // once. No two are the same.
 class Ticket {
    public:
+    Ticket() = default;  // of no request
     // `number` counts the requests of client `issuer`; `slot` is where it keeps what it knows of
     // this one, if the number does not say that.
     Ticket(std::uint64_t issuer, std::uint64_t number, std::uint32_t slot = 0)
@@ -23,15 +24,16 @@ class Ticket {
     bool operator==(Ticket const&) const = default;
 
    private:
-    std::uint64_t issuer_;
-    std::uint64_t number_;
-    std::uint32_t slot_;
+    std::uint64_t issuer_ = 0;
+    std::uint64_t number_ = 0;
+    std::uint32_t slot_ = 0;
 };
 
 // The ticket of a command: it knows of which type the reply is.
 template <class Command>
 class CommandTicket : public Ticket {
    public:
+    CommandTicket() = default;  // of no request
     explicit CommandTicket(Ticket const& ticket) : Ticket(ticket) {}
 };
 

@@ -26,6 +26,28 @@ struct BodyWithText {
     void operator()(unsigned /*block*/) const {}
 };
 
+template <std::size_t bytes>
+struct Sized {
+    char byte[bytes];
+    int operator()(int value) const { return value + byte[0]; }
+};
+template <std::size_t bytes>
+struct SizedBody {
+    char byte[bytes];
+    void operator()(unsigned /*block*/) const {}
+};
+struct Uncallable {};
+struct Silent {
+    void operator()(int /*value*/) const {}
+};
+struct Made {  // its default constructor is none
+    explicit Made(short from) : value(from) {}
+    short value;
+};
+struct OfMade {
+    Made operator()(Made const& request) const { return request; }
+};
+
 template <class T>
 void use_ring(carillon::Device const& device) {
     carillon::Ring<T, carillon::Direction::to_device> ring(device);
@@ -120,6 +142,11 @@ void use(carillon::Device const& device) {
     use_pool<CommandToAPool<1020>>(device);
     use_service<CommandOf<40>>(device);
     use_chunks<CommandOf<40>>(device);
+    use_kernel<Sized<carillon::handler_bytes>>(device);
+    (void)carillon::launch(device, 1, SizedBody<carillon::handler_bytes>{});
+    use_kernel<OfMade>(device);
+    (void)carillon::PersistentKernel<OfMade, carillon::Pool>(device).client();
+    (void)carillon::Flag<Made, carillon::Direction::to_host>(device).get();
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2
@@ -170,5 +197,20 @@ void use(carillon::Device const& device) {
     use_service<CommandOf<41>>(device);
 #elif CARILLON_CASE == 24
     use_chunks<CommandOf<41>>(device);
+#elif CARILLON_CASE == 25
+    use_kernel<Sized<carillon::handler_bytes + 1>>(device);
+#elif CARILLON_CASE == 26
+    (void)carillon::launch(device, 1, SizedBody<carillon::handler_bytes + 1>{});
+#elif CARILLON_CASE == 27
+    use_kernel<Uncallable>(device);
+#elif CARILLON_CASE == 28
+    use_kernel<Silent>(device);
+#elif CARILLON_CASE == 29
+    using Kernel = carillon::PersistentKernel<Sized<1>, carillon::SharedChannels>;
+    Kernel const kernel(device, {}, carillon::SharedChannels{}, Sized<1>{});
+#elif CARILLON_CASE == 30
+    carillon::PersistentKernel<Sized<1>> const kernel(device, carillon::Pool{}, {}, {});
+#elif CARILLON_CASE == 31
+    (void)carillon::launch(device, 1, Uncallable{});
 #endif
 }

@@ -35,6 +35,13 @@ struct PoolDesk {
     }
     CARILLON_HD std::uint32_t operator()(Tell const& tell) const { return tell.words[8]; }
 };
+struct PoolMade {  // it has no default constructor
+    CARILLON_HD explicit PoolMade(std::uint32_t from) : value(from) {}
+    std::uint32_t value;
+};
+struct PoolMaker {
+    CARILLON_HD PoolMade operator()(PoolMade const& made) const { return PoolMade(~made.value); }
+};
 struct PoolBlockHandler : PoolHandler {
     static constexpr unsigned threads = 64;
     CARILLON_HD Message operator()(Message const& request) const {
@@ -116,6 +123,14 @@ TEST_P(PooledKernelTest, everyCommandGetsItsOwnReply) {
 }
 
 // Catches a request that is given to a block which is busy.
+TEST_P(PooledKernelTest, requestsWithoutADefaultConstructorAreAnswered) {
+    for (std::uint32_t const stripe : {1U, 4U}) {
+        PersistentKernel<PoolMaker, Pool> const kernel(device(), Pool{.stripe = stripe});
+        auto client = kernel.client();
+        EXPECT_EQ(client.call(PoolMade(7), patience).value, ~7U);
+    }
+}
+
 TEST_P(PooledKernelTest, blockThatTakesLongHoldsNobodyUp) {
     Gate gate(device());
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{}, {.blocks = 2, .capacity = 8},

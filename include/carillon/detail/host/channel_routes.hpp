@@ -126,20 +126,20 @@ class Route<Handler, Channels> {
         if constexpr (threads == 1 && block_threads != 1) {
             if (!express_wanted_) {
                 using Body = ServeLongBody<FunctorOf<Handler>, Request, Reply>;
-                return launch(device, LaunchShape{blocks_of(options), block_threads},
-                              Body{channels, functor, limits, oversubscribed});
+                return start_kernel(device, LaunchShape{blocks_of(options), block_threads},
+                                    Body{channels, functor, limits, oversubscribed});
             }
         } else if constexpr (threads == 1) {
             if (!express_wanted_) {
                 using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
-                return launch_pinned(device, pins(device, blocks_of(options)),
-                                     Body{channels, functor, limits, oversubscribed, many});
+                return start_pinned(device, pins(device, blocks_of(options)),
+                                    Body{channels, functor, limits, oversubscribed, many});
             }
         }
         using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
-        return launch(device, LaunchShape{blocks_of(options), threads},
-                      Body{channels, functor, limits, oversubscribed, many,
-                           express_wanted_ ? blocks_of(options) : 0});
+        return start_kernel(device, LaunchShape{blocks_of(options), threads},
+                            Body{channels, functor, limits, oversubscribed, many,
+                                 express_wanted_ ? blocks_of(options) : 0});
     }
 
     // Makes the clients of a kernel that runs.
@@ -225,9 +225,9 @@ class Route<Handler, WatchedChannels> {
         using Body =
             WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        return launch(device, LaunchShape{blocks_of(options), lanes_per_warp},
-                      Body{memory_->device_view(), FunctorOf<Handler>(handler), per_block_,
-                           block_limits(options, device.traits()), oversubscribed});
+        return start_kernel(device, LaunchShape{blocks_of(options), lanes_per_warp},
+                            Body{memory_->device_view(), FunctorOf<Handler>(handler), per_block_,
+                                 block_limits(options, device.traits()), oversubscribed});
     }
 
     void connect(Device const& device, KernelOptions const& options,

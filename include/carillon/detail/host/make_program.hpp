@@ -58,8 +58,6 @@ inline namespace CARILLON_TOOLCHAIN {
 
 template <class Body>
 Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
-    static_assert(std::is_trivially_copyable_v<Body>,
-                  "carillon: a kernel body must be trivially copyable: it is passed by value");
     Program program;
     program.run_block = [body](unsigned block) {
         block::emulate(block);

@@ -62,10 +62,11 @@ class Route<Handler, Pool> {
         MpmcRingView const ring = state_->ring()->memory.device_view();
         unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        return launch(device, LaunchShape{blocks_of(options), threads},
-                      Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
-                           FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                           oversubscribed, blocks_of(options) >= many_blocks, state_->warps()});
+        return start_kernel(
+            device, LaunchShape{blocks_of(options), threads},
+            Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
+                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                 oversubscribed, blocks_of(options) >= many_blocks, state_->warps()});
     }
 
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,

@@ -85,10 +85,11 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
         using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
         constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
         unsigned const blocks = blocks_of(options);
-        return launch(device, LaunchShape{blocks, threads},
-                      Body{this->blocks()->device_view(), this->leases()->device_view(),
-                           FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                           device.oversubscribed(blocks), blocks >= many_blocks});
+        return start_kernel(
+            device, LaunchShape{blocks, threads},
+            Body{this->blocks()->device_view(), this->leases()->device_view(),
+                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                 device.oversubscribed(blocks), blocks >= many_blocks});
     }
 };
 
@@ -108,10 +109,11 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
         using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
         unsigned const blocks = blocks_of(options);
         Leases const& leases = *this->leases();
-        return launch(device, LaunchShape{blocks, threads_of<Handler>()},
-                      Body{this->blocks()->device_view(), leases.device_view(), leases.places(),
-                           FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                           device.oversubscribed(blocks), blocks >= many_blocks});
+        return start_kernel(
+            device, LaunchShape{blocks, threads_of<Handler>()},
+            Body{this->blocks()->device_view(), leases.device_view(), leases.places(),
+                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
+                 device.oversubscribed(blocks), blocks >= many_blocks});
     }
 };
 

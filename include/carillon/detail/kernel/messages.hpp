@@ -43,6 +43,17 @@ struct TypedCommands {
     using ReplyTo = carillon::ReplyTo<Handler, Command>;
 };
 
+// How a handler may say what it takes.
+template <class Handler>
+concept NamesMessages = requires {
+    typename Handler::Request;
+    typename Handler::Reply;
+};
+template <class Handler>
+concept NamesCommands = requires {
+    typename Handler::Commands;
+};
+
 // What a kernel with `Handler` runs for a request, and its messages. A handler that is overloaded
 // or a template names the types of its one request and reply, or its table of commands.
 template <class Handler>
@@ -52,15 +63,11 @@ struct Served {
     using Messages = OneRequest<typename Signature::Request, typename Signature::Reply>;
 };
 template <class Handler>
-requires requires {
-    typename Handler::Request;
-    typename Handler::Reply;
-} &&(!requires { typename Handler::Commands; }) struct Served<Handler> {
+requires(NamesMessages<Handler> && !NamesCommands<Handler>) struct Served<Handler> {
     using Functor = Handler;
     using Messages = OneRequest<typename Handler::Request, typename Handler::Reply>;
 };
-template <class Handler>
-requires requires { typename Handler::Commands; }
+template <NamesCommands Handler>
 struct Served<Handler> {
     using Functor = CommandHandler<Handler, typename Handler::Commands>;
     using Messages = TypedCommands<Handler, typename Handler::Commands>;

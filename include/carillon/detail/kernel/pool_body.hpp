@@ -47,13 +47,22 @@ struct PoolBody {
                 return true;
             };
             MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
-            auto const take = [&](Asked& asked) {
-                return ring.poll([&](Asked const& next, Sequence /*number*/) { asked = next; });
-            };
             if (requests.stripe() == 1) {
-                // Taken before it is handled: its slot is not held while a handler takes long.
+                // Taken before it is handled: its slot is not held while a handler takes long. As
+                // bytes: a request may have no default constructor.
                 using Threads = std::conditional_t<alone, OneThread, BlockThreads>;
-                serve_by_turns<Asked>(control, Threads(), take, handle, answer);
+                using Taken = BytesOf<Asked>;
+                auto const take = [&](Taken& taken) {
+                    return ring.poll([&](Asked const& next, Sequence /*number*/) {
+                        taken = __builtin_bit_cast(Taken, next);
+                    });
+                };
+                serve_by_turns<Taken>(
+                    control, Threads(), take,
+                    [&](Taken const& taken) { return handle(__builtin_bit_cast(Asked, taken)); },
+                    [&](Taken const& taken, Reply const& reply) {
+                        return answer(__builtin_bit_cast(Asked, taken), reply);
+                    });
             } else if constexpr (alone) {
                 auto const look = [&] {
                     return ring.poll([&](Asked const& next, Sequence /*number*/) {

@@ -46,9 +46,7 @@ struct BytesOfTextKernel {
 
 template <class Handler, std::size_t request_bytes, std::size_t reply_bytes>
 struct TextBodies {
-    static_assert(std::is_trivially_copyable_v<Handler>,
-                  "carillon: a handler must be trivially copyable: it is passed to the kernel by "
-                  "value");
+    static_assert(check_handler_object<Handler>());
     using Functor = FunctorOf<Handler>;
     using Request = typename MessagesOf<Handler>::Request;
     using Reply = typename MessagesOf<Handler>::Reply;

@@ -10,6 +10,7 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
 
@@ -64,9 +65,9 @@ class FlagReader {
         if constexpr (std::is_same_v<T, bool>) {
             return word != 0;  // a bool of any other bits would be undefined
         } else {
-            T value;
-            std::memcpy(&value, &word, sizeof(T));
-            return value;
+            detail::BytesOf<T> bytes;
+            std::memcpy(&bytes, &word, sizeof(T));
+            return __builtin_bit_cast(T, bytes);
         }
     }
 
