@@ -5,7 +5,20 @@ set(CARILLON_HAVE_NVCC OFF)
 set(CARILLON_CUDA_INCLUDE_DIR "")
 set_property(CACHE CARILLON_CUDA PROPERTY STRINGS auto nvcc headers off)
 
-if(CARILLON_CUDA MATCHES "^(auto|nvcc)$")
+# pip builds for the GPU that is here, or no device code: for every GPU it would take an hour.
+set(wanted "${CARILLON_CUDA}")
+if(SKBUILD AND CARILLON_CUDA STREQUAL "auto" AND NOT CARILLON_CUDA_ARCHITECTURES)
+  file(GLOB gpus "/dev/nvidia[0-9]*")
+  if(gpus)
+    set(CARILLON_CUDA_ARCHITECTURES native)
+  else()
+    message(STATUS "carillon: no GPU here, so no device code: CMAKE_ARGS=-DCARILLON_CUDA=nvcc "
+                   "builds it for every GPU, -DCARILLON_CUDA_ARCHITECTURES=90 for one")
+    set(wanted headers)
+  endif()
+endif()
+
+if(wanted MATCHES "^(auto|nvcc)$")
   carillon_find_nvcc()
   if(CMAKE_CUDA_COMPILER)
     if(NOT CMAKE_CUDA_ARCHITECTURES)
