@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "carillon/detail/wire/language.hpp"
+
 namespace carillon::cpu {
 
 // Two threads each store a word, call one of these, and load the other's word. At least one of the
