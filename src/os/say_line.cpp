@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t most_lines = 256;
 constexpr std::chrono::milliseconds longest_at_exit{200};
 
-std::atomic<bool> exits{false};
+std::atomic<bool> is_at_exit{false};
 
 // While it lives no signal comes to this thread, nor to one that this thread starts, which keeps
 // that for its life: SIGPIPE and SIGXFSZ of a write stay pending there.
@@ -135,7 +135,7 @@ class LineWriter {
 LineWriter& writer() { return PerProcess<LineWriter>::get(); }
 
 void write_at_exit() {
-    exits = true;
+    is_at_exit = true;
     (void)writer().wait_until_written(longest_at_exit);
 }
 
@@ -151,7 +151,7 @@ void say_line(std::string_view line) noexcept {
     } catch (...) {  // no memory
         writer().lose_one();
     }
-    if (exits) exits = writer().wait_until_written(longest_at_exit);
+    if (is_at_exit) is_at_exit = writer().wait_until_written(longest_at_exit);
 }
 
 bool lines_are_written(std::chrono::nanoseconds longest) noexcept {
