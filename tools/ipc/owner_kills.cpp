@@ -18,7 +18,7 @@ constexpr unsigned ledger_clients = 4;
 constexpr std::uint64_t longest_delay_us = 20'000;
 
 // What a client says of an owner that has gone.
-struct Account {
+struct ClientAccount {
     std::int64_t time_ns = 0;
     std::uint64_t sent = 0;
     std::uint64_t answered = 0;
@@ -27,10 +27,10 @@ struct Account {
     [[nodiscard]] bool balanced() const { return answered > 0 && sent == answered + unknown; }
 };
 
-Account account_of(std::string const& said) {
+ClientAccount account_of(std::string const& said) {
     std::istringstream words(said);
     std::string what;
-    Account account;
+    ClientAccount account;
     words >> what >> account.time_ns >> account.sent >> account.answered >> account.unknown;
     if (!words || what != "gone") throw Error("ipc", said);
     if (!account.balanced()) throw Error("ipc", "a ledger that does not balance: " + said);
@@ -61,7 +61,7 @@ class Owners {
         result.longest_end_us = std::max(result.longest_end_us, since(Clock::now()));
         double longest_us = 0;
         for (Child& each : clients_) {
-            Account const account = account_of(each.talk().line());
+            ClientAccount const account = account_of(each.talk().line());
             longest_us = std::max(
                 longest_us, since(Clock::time_point(std::chrono::nanoseconds(account.time_ns))));
             result.sent += account.sent;
