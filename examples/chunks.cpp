@@ -14,9 +14,13 @@ struct Power {
 
 using PowersOut = carillon::Ring<Power, carillon::Direction::to_host>;
 constexpr unsigned threads = 128;
-constexpr unsigned patience = 1U << 26;  // empty polls after which the kernel gives up
+constexpr std::uint64_t patience_ns = 10'000'000'000;  // after which a wait is given up
 struct Partial {
     long power[threads];
+};
+
+struct Verdict {
+    bool over;
 };
 
 struct Detect {
@@ -26,17 +30,33 @@ struct Detect {
 
     // Every thread of the block runs this, and counts the same polls.
     CARILLON_HD void operator()(unsigned /*block*/) {
-        for (unsigned polls = 0; polls < patience;) {
+        std::uint64_t idle_since = clock.now_ns();
+        for (unsigned polls = 0;;) {
             carillon::ChunkView<Heap> chunk{};
             if (!chunks.try_take(chunk)) {
                 clock.idle(++polls);
+                if (polls % 64 == 0 && is_over(idle_since)) return;
                 continue;
             }
             polls = 0;
+            idle_since = clock.now_ns();
             if (chunk.size == 0) return;  // the end
             detect(chunk);
             chunks.release(chunk.sequence);  // the CPU may fill it again
         }
+    }
+
+    // Whether the wait is over: the first thread's clock decides for all, or some would leave the
+    // others behind.
+    CARILLON_HD bool is_over(std::uint64_t idle_since) const {
+        namespace block = carillon::block;
+        Verdict own{};
+        Verdict& verdict = block::shared(own);
+        if (block::thread_rank() == 0) verdict.over = clock.now_ns() - idle_since > patience_ns;
+        block::sync();
+        bool const over = verdict.over;
+        block::sync();  // every thread has read it before it is written again
+        return over;
     }
 
     CARILLON_HD void detect(carillon::ChunkView<Heap> const& chunk) {
@@ -53,7 +73,10 @@ struct Detect {
         power = 0;
         for (unsigned i = 0; i < block::size(); ++i) power += partial.power[i];
         Power const result{chunk.meta.timestamp, static_cast<long>(chunk.size), power};
-        for (unsigned polls = 0; !powers.try_push(result) && polls < patience;) clock.idle(++polls);
+        std::uint64_t const full_since = clock.now_ns();
+        for (unsigned polls = 0; !powers.try_push(result); clock.idle(++polls)) {
+            if (clock.now_ns() - full_since > patience_ns) return;
+        }
     }
 };
 

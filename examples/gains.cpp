@@ -22,18 +22,22 @@ struct Control {
     GainsIn::DeviceEnd gains_in;
     StatusOut::DeviceEnd status_out;
 
-    // One block of one thread. It ends at the switch, or by itself after `most` steps.
+    // One block of one thread. It ends at the switch, or by itself when no gains have
+    // come for a while.
     CARILLON_HD void operator()(unsigned /*block*/) {
-        constexpr long most = 1L << 27;
+        constexpr std::uint64_t patience_ns = 10'000'000'000;
         carillon::DeviceClock const clock;
         Gains gains{};
         gains.stop = !gains_in.refresh(gains);
-        for (Status status{}; status.steps < most && !gains.stop; clock.idle(1)) {
+        std::uint64_t heard = clock.now_ns();
+        for (Status status{}; !gains.stop; clock.idle(1)) {
             double const wanted = 2 * gains.gain[0];
             status.gain = gains.gain[0];
             status.output = wanted < gains.limit ? wanted : gains.limit;
             bool const news = gains_in.refresh(gains);  // a look that costs one load
             if (++status.steps % 64 == 0 || news) status_out.set(status);
+            if (news) heard = clock.now_ns();
+            if (clock.now_ns() - heard > patience_ns) return;
         }
     }
 };

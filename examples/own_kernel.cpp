@@ -19,15 +19,19 @@ struct Accumulate {
     OrdersIn::DeviceEnd orders;
     TotalsOut::DeviceEnd totals;
 
-    // One block of one thread. Every wait is bounded: it gives up after `patience` empty polls.
+    // One block of one thread. Every wait is bounded in time: so many polls may take a second on
+    // one machine, and hours on another.
     CARILLON_HD void operator()(unsigned /*block*/) {
-        constexpr unsigned patience = 1U << 27;
+        constexpr std::uint64_t patience_ns = 10'000'000'000;
         constexpr unsigned in_a_row = 64;
         carillon::DeviceClock const clock;
         Total total{0, 0};
-        for (unsigned polls = 0; polls < patience;) {
+        std::uint64_t idle_since = 0;
+        for (unsigned polls = 0;;) {
             Order order{};
             if (!orders.try_pop(order, in_a_row)) {
+                if (polls == 0) idle_since = clock.now_ns();
+                if (clock.now_ns() - idle_since > patience_ns) return;
                 clock.idle(polls += in_a_row);
                 continue;
             }
@@ -36,7 +40,12 @@ struct Accumulate {
             total.quantity += order.quantity;
             bool const last = order.quantity == 0;
             if (total.orders % 10 == 0 || last) {
-                while (!totals.try_push(total) && ++polls < patience) clock.idle(polls);
+                std::uint64_t const full_since = clock.now_ns();
+                while (!totals.try_push(total)) {
+                    if (clock.now_ns() - full_since > patience_ns) return;
+                    clock.idle(++polls);
+                }
+                polls = 0;
             }
             if (last) return;
         }

@@ -11,12 +11,13 @@ struct Work {
     StopIn::DeviceEnd stop;
     StepsOut::DeviceEnd steps_out;
 
-    // One block of one thread. It ends when it is told to, or by itself after `most` steps.
+    // One block of one thread. It ends when it is told to, or by itself after a minute.
     CARILLON_HD void operator()(unsigned /*block*/) {
-        constexpr long most = 1L << 30;
+        constexpr std::uint64_t longest_ns = 60'000'000'000;
         carillon::DeviceClock const clock;
         long steps = 0;
-        while (steps < most && !stop.get()) {
+        std::uint64_t const began = clock.now_ns();
+        while (clock.now_ns() - began < longest_ns && !stop.get()) {
             clock.idle(1);  // stands for a step of the work
             if (++steps % 64 == 0) steps_out.set(steps);
         }

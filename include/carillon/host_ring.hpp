@@ -55,7 +55,7 @@ class HostRing {
     void push(T const& message, std::chrono::nanoseconds timeout,
               OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(&producer_, "HostRing::push");
-        if (!wait_.until([&] { return try_push(message, data); }, timeout)) {
+        if (!wait_.until([&] { return producer_.end.try_push(message, data); }, timeout)) {
             throw TimeoutError("HostRing::push", "the ring stayed full");
         }
     }

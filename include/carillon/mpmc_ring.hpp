@@ -4,6 +4,7 @@
 // this one: a block of warps takes what one thread or many push.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,13 +38,17 @@ struct MpmcRingOptions {
     // is fastest with 32 to 128; 1 spreads slow commands best.
     std::uint32_t stripe = 32;
     unsigned producers = 64;  // host threads that produce at the same time, at most
+    // Host threads that take at the same time, at most; and as many as there are stripes.
+    unsigned consumers = 64;
     ForTests for_tests{};
 };
 
 // The end of a warp that takes messages, and of one that sends them. On a GPU all 32 lanes of the
-// warp use them together; pass them to a kernel by value, for every warp a copy.
+// warp use them together; pass them to a kernel by value, for every warp a copy. A warp that ends
+// while the ring stays calls hand_on() last: else the rest of its stripe is lost, and the ring
+// fills for good.
 template <class T>
-using DeviceMpmcConsumer = MpmcConsumer<T, DeviceNear, DeviceFar, WarpLanes>;
+using DeviceMpmcConsumer = MpmcConsumer<T, DeviceNear, DeviceFar, WarpLanes, true>;
 template <class T>
 using DeviceMpmcProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
 
@@ -102,8 +107,12 @@ class HostMpmcProducer {
     }
 
     // Which of the ring's producers it is, and what is known of its claims.
-    [[nodiscard]] unsigned index() const { return state_->registry.index(number_); }
-    [[nodiscard]] ProducerRecord& record() const { return *state_->registry.record(number_); }
+    [[nodiscard]] unsigned index() const {
+        return detail::owned(state_, "MpmcRing::index").registry.index(number_);
+    }
+    [[nodiscard]] ProducerRecord& record() const {
+        return *detail::owned(state_, "MpmcRing::record").registry.record(number_);
+    }
 
    private:
     friend struct detail::MpmcProducerAccess;
@@ -122,6 +131,79 @@ class HostMpmcProducer {
     MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
 
+// A host thread's end that takes: made and let go by the thread that uses it, though another thread
+// may use it, and let it go, while the first one lives. Moved, not copied. When it goes, or the
+// thread that made it ends, another consumer goes on with what it had begun: each message arrives
+// once.
+template <class T>
+class HostMpmcConsumer {
+   public:
+    HostMpmcConsumer(HostMpmcConsumer&&) noexcept = default;
+    HostMpmcConsumer& operator=(HostMpmcConsumer&&) = delete;
+    HostMpmcConsumer(HostMpmcConsumer const&) = delete;
+    HostMpmcConsumer& operator=(HostMpmcConsumer const&) = delete;
+    ~HostMpmcConsumer() {
+        if (!state_ || mark_.inherited()) return;
+        state_->consumers.leave(number_, [this](unsigned /*index*/) {
+            end_.hand_on();
+            return true;
+        });
+    }
+
+    // Takes what has arrived of this consumer's stripe, a few messages at most, and calls
+    // use(message, sequence) for each. Returns whether there was any. A message is taken before it
+    // is used: one whose use throws is not delivered again, and the next poll goes on behind it.
+    // Throws UsageError when the thread that made it has ended, and another consumer has its
+    // messages.
+    template <class Use>
+    bool poll(Use&& use) {
+        constexpr std::string_view call = "MpmcRing::poll";
+        detail::OneThreadCall<> const one(this, call);
+        mark_.require_own(call);
+        auto& state = detail::owned(state_, call);
+        // Relaxed, here and below: ConsumerRecord.
+        if (record_->holder.load(std::memory_order_relaxed) != number_) [[unlikely]]
+            detail::throw_maker_ended(call);
+        bool took = false;
+        {
+            Told const told{*this};
+            took = end_.poll(use);
+        }
+        if (!took && ++idle_ % polls_per_recovery == 0) state.recover_consumers();
+        return took;
+    }
+
+    // Numbers that it skipped because their producer died.
+    [[nodiscard]] std::uint64_t skipped() const {
+        (void)detail::owned(state_, "MpmcRing::skipped");
+        return end_.skipped();
+    }
+
+   private:
+    template <class Message, Direction direction>
+    friend class MpmcRing;
+    static constexpr std::uint32_t polls_per_recovery = 4096;
+
+    // Writes down what it holds, however a poll ends.
+    struct Told {
+        HostMpmcConsumer& consumer;
+        ~Told() { consumer.record_->next.store(consumer.end_.next(), std::memory_order_relaxed); }
+    };
+
+    explicit HostMpmcConsumer(std::shared_ptr<detail::MpmcRingState> state)
+        : state_(std::move(state)),
+          number_(state_->enter_consumer("MpmcRing::consumer")),
+          record_(&state_->consumer_records[state_->consumers.index(number_)]),
+          end_(state_->memory.host_view(), HostCached(), state_->far) {}
+
+    detail::ProcessMark mark_;
+    std::shared_ptr<detail::MpmcRingState> state_;
+    unsigned number_;
+    std::uint32_t idle_ = 0;
+    detail::ConsumerRecord* record_;
+    MpmcConsumer<T, HostCached, HostMapped, OneThread, true> end_;
+};
+
 // `T` is trivially copyable and at most 1 KiB.
 template <class T, Direction direction>
 class MpmcRing {
@@ -129,8 +211,7 @@ class MpmcRing {
     static constexpr bool to_device = direction == Direction::to_device;
     // What device_handle() gives.
     using DeviceEnd = std::conditional_t<to_device, DeviceMpmcConsumer<T>, DeviceMpmcProducer<T>>;
-    // A host thread's end that takes; poll() as for a device, one stripe at a time.
-    using HostConsumer = MpmcConsumer<T, HostCached, HostMapped, OneThread>;
+    using HostConsumer = HostMpmcConsumer<T>;
 
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit MpmcRing(Device const& device, MpmcRingOptions const& options = {})
@@ -153,17 +234,17 @@ class MpmcRing {
     [[nodiscard]] HostMpmcProducer<T> producer() const requires to_device {
         return detail::MpmcProducerAccess::make<T>(state_);
     }
-    // A thread's end; one for each thread that takes messages. The ring has to outlive it.
+    // The calling thread's end. Throws UsageError when MpmcRingOptions::consumers have one.
     [[nodiscard]] HostConsumer consumer() const requires(!to_device) {
-        state_->mark.require_own("MpmcRing::consumer");
-        return HostConsumer(state_->memory.host_view(), HostCached(), state_->far);
+        return HostConsumer(state_);
     }
 
-    // Lets the consumers skip what producers that have died claimed and did not write; returns how
-    // many had died. HostMpmcProducer::push does so while it waits.
-    unsigned recover() requires to_device {
+    // Lets the consumers skip what producers that have died claimed and did not write, or go on
+    // with what consumers that have died had begun; returns how many had died. Ends that wait do so
+    // now and then: HostMpmcProducer::push, HostMpmcConsumer::poll.
+    unsigned recover() {
         state_->mark.require_own("MpmcRing::recover");
-        return state_->recover();
+        return to_device ? state_->recover() : state_->recover_consumers();
     }
 
     // Both in slots, as in its options.

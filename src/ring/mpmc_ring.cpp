@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "carillon/detail/host/checks.hpp"
@@ -33,6 +34,15 @@ void check(MpmcRingOptions const& options, Direction direction) {
                                            options.capacity, options.stripe, lanes_per_warp));
     }
     require_senders(call, options.producers);
+    if (options.consumers == 0) {
+        throw UsageError(call, "MpmcRingOptions::consumers is 0: nobody could ever take a message");
+    }
+}
+
+// Each holds a stripe.
+unsigned host_consumers(MpmcRingOptions const& options, Direction direction) {
+    if (direction == Direction::to_device) return 0;
+    return std::min(options.consumers, options.capacity / options.stripe);
 }
 
 }  // namespace
@@ -53,6 +63,7 @@ MpmcRingMemory::MpmcRingMemory(Device const& device, MpmcRingOptions const& opti
         return MpmcRingView{reinterpret_cast<Line*>(there + at.slots),
                             reinterpret_cast<std::uint64_t*>(there + at.given_up),
                             reinterpret_cast<std::uint64_t*>(there + at.taken),
+                            reinterpret_cast<std::uint64_t*>(there + at.left),
                             reinterpret_cast<std::uint64_t*>(here + at.claimed),
                             reinterpret_cast<std::uint64_t*>(here + at.credits),
                             options.capacity,
@@ -78,6 +89,8 @@ MpmcRingState::MpmcRingState(Device const& device, MpmcRingOptions const& option
                              Direction direction, MessageShape const& shape)
     : memory(device, options, direction, shape),
       registry(memory.records(), options.producers),
+      consumers(host_consumers(options, direction)),
+      consumer_records(consumers.size()),
       far(device.access(memory.device_memory())),
       wait(HostWait::for_kernel(device.traits(), 1)) {}
 
@@ -88,6 +101,40 @@ unsigned MpmcRingState::enter(std::string_view call, std::string_view which) {
         if (auto const number = registry.try_enter()) return *number;
     }
     throw UsageError(call, fmt::format("all {} {}", registry.size(), which));
+}
+
+unsigned MpmcRingState::enter_consumer(std::string_view call) {
+    mark.require_own(call);
+    auto number = consumers.try_enter();
+    if (!number && recover_consumers() != 0) number = consumers.try_enter();
+    if (!number) {
+        throw UsageError(call, fmt::format("all {} consumers of the ring are in use "
+                                           "(MpmcRingOptions::consumers; a stripe for each)",
+                                           consumers.size()));
+    }
+    ConsumerRecord& record = consumer_records[consumers.index(*number)];
+    record.next.store(0, std::memory_order_relaxed);
+    record.holder.store(*number, std::memory_order_relaxed);
+    return *number;
+}
+
+void throw_maker_ended(std::string_view call) {
+    throw UsageError(call,
+                     "the thread that made this consumer has ended, and another consumer may have "
+                     "its messages: let each thread make its own");
+}
+
+unsigned MpmcRingState::recover_consumers() {
+    return consumers.recover([&](std::vector<unsigned> const& dead) {
+        for (unsigned i : dead) {
+            ConsumerRecord& record = consumer_records[i];
+            Sequence const next = record.next.load(std::memory_order_relaxed);
+            if (next != 0) leave_for_the_dead(memory.host_view(), HostCached(), far, next);
+            record.next.store(0, std::memory_order_relaxed);
+            record.holder.store(0, std::memory_order_relaxed);
+        }
+        return true;
+    });
 }
 
 }  // namespace carillon::detail

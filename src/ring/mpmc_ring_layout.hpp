@@ -37,6 +37,9 @@ struct MpmcRingLayout {
           slots(of_consumers.take(capacity * slot_lines * sizeof(Line))),
           given_up(of_consumers.take(capacity * sizeof(std::uint64_t))),
           taken(of_consumers.take(sizeof(std::uint64_t))),
+          left(of_consumers.take(MpmcRingView::left_words(static_cast<std::uint32_t>(capacity),
+                                                          static_cast<std::uint32_t>(stripe)) *
+                                 sizeof(std::uint64_t))),
           claimed(of_producers.take(sizeof(std::uint64_t))),
           credits(of_producers.take(capacity / stripe * sizeof(std::uint64_t))),
           records(of_producers.take(producers * sizeof(ProducerRecord))) {}
@@ -48,9 +51,10 @@ struct MpmcRingLayout {
 
     Pieces of_consumers;
     Pieces of_producers;
-    std::size_t slots;  // these three in the consumers' memory
+    std::size_t slots;  // these four in the consumers' memory
     std::size_t given_up;
     std::size_t taken;
+    std::size_t left;
     std::size_t claimed;  // these three in the producers'
     std::size_t credits;
     std::size_t records;

@@ -1,145 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "carillon/detail/host/producer_registry.hpp"
 
-#include <pthread.h>
-
-#include <atomic>
-#include <cerrno>
-#include <cstdint>
 #include <exception>
-#include <limits>
-#include <mutex>
 #include <thread>
-#include <utility>
-#include <vector>
-
-#include "carillon/error.hpp"
 
 namespace carillon::detail {
-namespace {
-
-// Held for life by the thread that produces.
-class LifeLock {
-   public:
-    LifeLock() {
-        pthread_mutexattr_t attributes;
-        pthread_mutexattr_init(&attributes);
-        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-        int const error = pthread_mutex_init(&mutex_, &attributes);
-        pthread_mutexattr_destroy(&attributes);
-        if (error != 0) throw SystemError("pthread_mutex_init", error);
-    }
-    ~LifeLock() { pthread_mutex_destroy(&mutex_); }
-    LifeLock(LifeLock const&) = delete;
-    LifeLock& operator=(LifeLock const&) = delete;
-
-    enum class Tried { taken, alive, died };  // taken and died: the caller holds it now
-
-    [[nodiscard]] Tried attempt() {
-        int const error = pthread_mutex_trylock(&mutex_);
-        if (error == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
-        bool const mine = error == 0 || error == EOWNERDEAD;
-        if (mine) owner_ = this_thread();
-        if (error == EOWNERDEAD) return Tried::died;
-        return mine ? Tried::taken : Tried::alive;
-    }
-    // By the thread that took it.
-    void release() {
-        owner_ = 0;
-        pthread_mutex_unlock(&mutex_);
-    }
-
-    // By whoever. False where another thread holds it, and lives: it stays as it is then.
-    bool let_go() {
-        bool const mine = owner_ == this_thread() || attempt() != Tried::alive;
-        if (mine) release();
-        return mine;
-    }
-
-   private:
-    // Unlike a thread's id this number is never another's.
-    static std::uint64_t this_thread() {
-        static std::atomic<std::uint64_t> last{0};
-        static thread_local std::uint64_t const own = ++last;
-        return own;
-    }
-
-    pthread_mutex_t mutex_{};
-    std::uint64_t owner_ = 0;  // under the registry's mutex, as all of this
-};
-
-}  // namespace
-
-struct ProducerRegistry::Members {
-    explicit Members(unsigned size) : in_use(size), held(size) {
-        lives.reserve(size);
-        for (unsigned i = 0; i < size; ++i) {
-            lives.push_back(std::make_unique<LifeLock>());
-            numbers.push_back(i);
-        }
-    }
-
-    // Its end was let go by another thread than the one that holds its lock, and lives.
-    void leave_life(unsigned i) noexcept {
-        try {
-            left.push_back(std::make_unique<LifeLock>());
-            std::swap(left.back(), lives[i]);
-        } catch (std::exception const&) {  // the record is free when that thread has ended
-        }
-    }
-
-    std::mutex mutex;  // of what is below; never held while lines are written
-    std::vector<std::unique_ptr<LifeLock>> lives;
-    // Those that living threads hold whose ends others have let go: only a thread itself can
-    // release its lock, which it does when it enters again, or ends.
-    std::vector<std::unique_ptr<LifeLock>> left;
-    std::vector<bool> in_use;
-    std::vector<unsigned> numbers;  // each record's last one: the record's index modulo their count
-    std::vector<Claim> held;        // room for give_up_claims
-};
 
 ProducerRegistry::ProducerRegistry(ProducerRecord* records, unsigned size)
-    : records_(records), size_(size), members_(std::make_unique<Members>(size)) {}
-
-// A lock that a living thread still holds, because another thread let go of its end, is one that
-// the thread's own list of robust locks leads to: it stays for good.
-ProducerRegistry::~ProducerRegistry() {
-    if (mark_.inherited()) return;
-    for (auto* const locks : {&members_->lives, &members_->left}) {
-        for (std::unique_ptr<LifeLock>& life : *locks) {
-            if (!life->let_go()) (void)life.release();
-        }
-    }
-}
-
-std::optional<unsigned> ProducerRegistry::try_enter() {
-    std::lock_guard const lock(members_->mutex);
-    std::erase_if(members_->left, [](auto const& life) { return life->let_go(); });
-    for (unsigned i = 0; i < size_; ++i) {
-        if (members_->in_use[i]) continue;
-        if (members_->lives[i]->attempt() == LifeLock::Tried::alive) continue;
-        members_->in_use[i] = true;
-        unsigned& number = members_->numbers[i];
-        bool const is_last = number > std::numeric_limits<unsigned>::max() - size_;
-        return number = is_last ? i : number + size_;
-    }
-    return {};
-}
+    : records_(records), lives_(size), held_(size) {}
 
 void ProducerRegistry::leave(unsigned number, std::function<void(unsigned)> const& bury) noexcept {
-    std::lock_guard const lock(members_->mutex);
-    unsigned const index = number % size_;
-    // The record was recovered, and may be another's by now.
-    if (!members_->in_use[index] || members_->numbers[index] != number) return;
-    try {
-        bury(index);
-    } catch (std::exception const&) {  // memory that is not coherent could not be read
-    }
-    // A thread that died at a claim may have left its end to another, who lets go of it here: the
-    // claim is still to be given up.
-    bool const at_claim = HostCached().load_word(&records_[index].begin) != ProducerRecord::none;
-    members_->in_use[index] = at_claim;
-    if (!members_->lives[index]->let_go()) members_->leave_life(index);
+    lives_.leave(number, [&](unsigned index) {
+        try {
+            bury(index);
+        } catch (std::exception const&) {  // memory that is not coherent could not be read
+        }
+        // A thread that died at a claim may have left its end to another, who lets go of it here:
+        // the claim is still to be given up.
+        return HostCached().load_word(&records_[index].begin) == ProducerRecord::none;
+    });
 }
 
 void ProducerRegistry::give_up(unsigned number, MpmcRingView const& view,
@@ -156,39 +35,23 @@ void ProducerRegistry::give_up(unsigned number, MpmcRingView const& view,
 unsigned ProducerRegistry::recover(MpmcRingView const& view, HostMapped const& far,
                                    HostCached const& near,
                                    std::function<void(unsigned)> const& bury) {
-    std::lock_guard const lock(members_->mutex);
-    std::vector<unsigned> dead;
-    dead.reserve(size_);  // whoever is found dead is held from then on
-    for (unsigned i = 0; i < size_; ++i) {
-        if (!members_->in_use[i]) continue;
-        // One that is free was found dead before, and could not be dealt with then.
-        if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
-    }
-    if (dead.empty()) return 0;
-    for (unsigned i : dead) members_->in_use[i] = false;
     auto const living = [&](std::size_t i) -> ProducerRecord const* {
-        return members_->in_use[i] ? records_ + i : nullptr;
+        return lives_.in_use(static_cast<unsigned>(i)) ? records_ + i : nullptr;
     };
-    // A producer is at a claim for a few instructions, unless its thread does not get to run.
-    constexpr int attempts = 10'000;
-    bool done = false;
-    std::exception_ptr failure;  // of memory that is not coherent: the next one tries again
-    try {
+    return lives_.recover([&](std::vector<unsigned> const& dead) {
         for (unsigned i : dead) bury(i);
+        // A producer is at a claim for a few instructions, unless its thread does not get to run.
+        constexpr int attempts = 10'000;
+        bool done = false;
         for (int attempt = 0; !done && attempt < attempts; ++attempt) {
-            done = give_up_claims(view, size_, living, far, near, members_->held.data());
+            done = give_up_claims(view, size(), living, far, near, held_.data());
             if (!done) std::this_thread::yield();
         }
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    for (unsigned i : dead) {
-        if (done) near.store_word(&records_[i].begin, ProducerRecord::none);
-        members_->lives[i]->release();
-        members_->in_use[i] = !done;
-    }
-    if (failure) std::rethrow_exception(failure);
-    return done ? static_cast<unsigned>(dead.size()) : 0;
+        for (unsigned i : dead) {
+            if (done) near.store_word(&records_[i].begin, ProducerRecord::none);
+        }
+        return done;
+    });
 }
 
 }  // namespace carillon::detail

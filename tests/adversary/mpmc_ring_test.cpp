@@ -92,6 +92,18 @@ TEST_P(AdversaryMpmcRingTest, lanesThatShareAStripeOutTakeEveryMessageWithItsDat
     }));
 }
 
+TEST_P(AdversaryMpmcRingTest, consumerThatEndsLeavesTheRestOfItsStripeToTheOthers) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        Random& random = policies.machine().random();
+        unsigned const lanes = random.one_in(2) ? 0 : 2 + random.below(2);
+        return mpmc_to_device(policies, {.producers = 2,
+                                         .data = OutOfLine::written,
+                                         .deaths = lanes == 0 ? random.below(2) : 0,
+                                         .lanes = lanes,
+                                         .hands_on = true});
+    }));
+}
+
 class AdversaryMpmcRingToHostTest : public testing::TestWithParam<Configuration> {};
 INSTANTIATE_TEST_SUITE_P(With, AdversaryMpmcRingToHostTest,
                          testing::ValuesIn(one_configuration_for_each_bus()), configuration_name);
@@ -101,6 +113,15 @@ TEST_P(AdversaryMpmcRingToHostTest, everyMessageArrivesWithItsDataOnceWholeAndIn
         unsigned const consumers = 1 + policies.machine().random().below(2);
         return mpmc_to_host(policies,
                             {.producers = 2, .consumers = consumers, .data = OutOfLine::written});
+    }));
+}
+
+TEST_P(AdversaryMpmcRingToHostTest, consumerThatEndsLeavesTheRestOfItsStripeToTheOthers) {
+    EXPECT_TRUE(holds_for_all_seeds(GetParam(), [](Policies const& policies) {
+        unsigned const consumers = 1 + policies.machine().random().below(2);
+        return mpmc_to_host(
+            policies,
+            {.producers = 2, .consumers = consumers, .data = OutOfLine::written, .hands_on = true});
     }));
 }
 

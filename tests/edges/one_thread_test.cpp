@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +36,8 @@ struct AnswersLater {
 };
 
 namespace {
+
+using namespace std::chrono_literals;
 
 class OneThreadTest : public testing::Test {
    protected:
@@ -168,18 +172,70 @@ TEST_F(OneThreadTest, clientOfAPooledKernel) {
 }
 
 // Catches a check that forbids what is allowed.
-TEST_F(OneThreadTest, callsWithinCallsAndOneAfterTheOtherAreNone) {
-    int one = 0;
-    int other = 0;
+TEST_F(OneThreadTest, callsOfAnotherObjectAndOneAfterTheOtherAreNone) {
+    std::uint64_t one = 0;
+    std::uint64_t other = 0;
     {
         detail::OneThreadCall<true> const outer(&one, "outer");
-        detail::OneThreadCall<true> const inner(&one, "inner");
         detail::OneThreadCall<true> const of_another(&other, "other");
     }
+    EXPECT_NO_THROW(detail::OneThreadCall<true>(&one, "again"));
     std::thread([&] {
         EXPECT_NO_THROW(detail::OneThreadCall<true>(&one, "later"));
         EXPECT_NO_THROW(detail::OneThreadCall<true>(&other, "later"));
     }).join();
+}
+
+TEST_F(OneThreadTest, callWithinACallOfTheSameObjectIsRefused) {
+    int one = 0;
+    detail::OneThreadCall<true> const outer(&one, "outer");
+    CARILLON_EXPECT_ERROR(detail::OneThreadCall<true>(&one, "inner"), UsageError,
+                          "inner: thread " + std::to_string(gettid()) + " calls it within a call");
+}
+
+// Both the handler's call and the one that it has interrupted: the latter's reply is its own.
+TEST_F(OneThreadTest, signalHandlerThatCallsTheChannelItInterruptedIsRefused) {
+    static Channel<int, int>* interrupted;
+    static std::string text;
+    static std::atomic<bool> handled = false;
+    Channel<int, int> channel(device_);
+    auto ends = channel.device_handle();
+    interrupted = &channel;
+    struct sigaction action {};
+    struct sigaction before {};
+    action.sa_handler = [](int) {
+        try {
+            (void)interrupted->call(1'000'000, 0ns);
+        } catch (UsageError const& error) {
+            text = error.what();
+        }
+        handled = true;
+    };
+    ::sigaction(SIGUSR1, &action, &before);
+    pthread_t const caller = ::pthread_self();
+    std::thread kernel([&] {
+        int value = 0;
+        EXPECT_TRUE(eventually([&] { return ends.requests.try_pop(value); }));
+        ::pthread_kill(caller, SIGUSR1);  // it is in the call, and stays there
+        EXPECT_TRUE(eventually([] { return handled.load(); }));
+        EXPECT_TRUE(ends.replies.try_push(value + 1));
+        EXPECT_FALSE(ends.requests.try_pop(value));
+    });
+    EXPECT_EQ(channel.call(800, patience), 801);
+    kernel.join();
+    ::sigaction(SIGUSR1, &before, nullptr);
+    EXPECT_NE(text.find("Client::call: thread"), std::string::npos) << text;
+    EXPECT_NE(text.find("from a signal handler"), std::string::npos) << text;
+}
+
+TEST_F(OneThreadTest, callbackThatPollsTheConsumerThatCalledItIsRefused) {
+    MpmcRing<int, Direction::to_host> ring(device_);
+    auto end = ring.device_handle();
+    ASSERT_TRUE(end.try_push(1));
+    auto consumer = ring.consumer();
+    CARILLON_EXPECT_ERROR(
+        consumer.poll([&](int, Sequence) { (void)consumer.poll([](int, Sequence) {}); }),
+        UsageError, "MpmcRing::poll: thread");
 }
 
 // More objects than there is room to write down.

@@ -69,6 +69,7 @@ Row const rows[] = {
     {"SharedChunkRing", kind<SharedChunkRing<>>()},
     {"MpmcRing", kind<MpmcRing<int, to_device>>()},
     {"HostMpmcProducer", kind<HostMpmcProducer<int>>()},
+    {"HostMpmcConsumer", kind<HostMpmcConsumer<int>>()},
     {"HostRing", kind<HostRing<int>>()},
     {"ChunkRing", kind<ChunkRing<>>()},
     {"Chunk", kind<Chunk<NoMeta>>()},
@@ -102,6 +103,7 @@ static_assert(!std::is_move_constructible_v<Ring<int, to_host>>);
 static_assert(!std::is_copy_constructible_v<Pooled::Client>);
 static_assert(!std::is_copy_constructible_v<PersistentKernel<Twice>>);
 static_assert(!std::is_copy_constructible_v<HostMpmcProducer<int>>);
+static_assert(!std::is_copy_constructible_v<HostMpmcConsumer<int>>);
 
 TEST(TypesTest, tableSaysWhatCanBeCopiedAndMoved) {
     std::ifstream file(CARILLON_DOCS "/threads.md");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring that many share, both ways, and to the device with a producer that may die.
 #include "model/models/mpmc_ring_model.hpp"
+#include "model/models/mpmc_hand_on_model.hpp"
 #include "model/models/mpmc_traffic_model.hpp"
 
 #include <gtest/gtest.h>
@@ -52,6 +53,22 @@ TEST(MpmcRingModelTest, twoSwitches) {
 }
 TEST(MpmcRingModelTest, randomExecutionsToTheDevice) {
     expect_success<MpmcToDevice<>, four_each>(random_executions(50'000));
+}
+template <class Way, MpmcHandOn shape>
+void expect_hand_on(Search const& search) {
+    using Model = MpmcHandOnModel<Way, shape>;
+    Model::most_by_the_first = 0;
+    EXPECT_EQ(outcome<Model>(search), "SUCCESS");
+    EXPECT_NE(Model::most_by_the_first, 0U);  // or nothing was left half way
+}
+
+TEST(MpmcRingModelTest, consumerThatEndsWithOneSwitch) {
+    expect_hand_on<MpmcToDevice<>, leaves_a_stripe_of_one>(switching_at_most(1));
+    expect_hand_on<MpmcToHost<>, leaves_a_stripe_of_one>(switching_at_most(1));
+}
+TEST(MpmcRingModelTest, randomExecutionsOfAConsumerThatEnds) {
+    expect_hand_on<MpmcToDevice<>, leaves_a_stripe_of_two>(random_executions(10'000));
+    expect_hand_on<MpmcToHost<>, leaves_a_stripe_of_two>(random_executions(10'000));
 }
 TEST(MpmcRingModelTest, randomExecutionsToTheHost) {
     expect_success<MpmcToHost<>, four_each>(random_executions(50'000));

@@ -17,18 +17,12 @@ class MpmcRingSlots {
                            std::size_t producers = 4, MessageShape const& shape = {})
         : slots_(std::size_t{capacity} * shape.slot_lines),
           given_up_(capacity),
+          left_(MpmcRingView::left_words(capacity, stripe)),
           credits_(capacity / stripe),
           records_(producers) {
         auto const shift = static_cast<std::uint32_t>(std::countr_zero(stripe));
-        view_ = {slots_.data(),
-                 given_up_.data(),
-                 &taken_,
-                 &claimed_,
-                 credits_.data(),
-                 capacity,
-                 shift,
-                 first,
-                 shape};
+        view_ = {slots_.data(),   given_up_.data(), &taken_, left_.data(), &claimed_,
+                 credits_.data(), capacity,         shift,   first,        shape};
         format_ring(view_);
     }
     MpmcRingSlots(MpmcRingSlots const&) = delete;
@@ -41,6 +35,7 @@ class MpmcRingSlots {
    private:
     std::vector<Line> slots_;
     std::vector<std::uint64_t> given_up_;
+    std::vector<std::uint64_t> left_;
     std::vector<std::uint64_t> credits_;
     std::vector<ProducerRecord> records_;
     std::uint64_t taken_ = 0;

@@ -89,6 +89,34 @@ TEST(MpmcLanesTest, laneWaitsForTheNextOfItsLines) {
     }
 }
 
+// Catches a lane that takes again what it took before the stripe was left, or never takes the rest.
+TEST(MpmcLanesTest, lanesLeaveWhatEachOfThemHasNotTaken) {
+    constexpr std::uint32_t stripe = 8;
+    MpmcRingSlots ring(16, stripe);
+    auto const send = [&](Sequence n) { *ring.view().slot(n) = pack(Whole::make(n), tag_of(n)); };
+    for (Sequence n : {1, 2, 4, 6}) send(n);  // of lane 0 one, of lane 1 three
+    std::mutex mutex;
+    std::multiset<Sequence> taken;
+    run_lanes(2, [&](ThreadLanes const& lane) {
+        auto const use = [&](Whole const& /*message*/, Sequence number) {
+            std::lock_guard const lock(mutex);
+            taken.insert(number);
+        };
+        using Consumer = MpmcConsumer<Whole, DeviceNear, DeviceFar, ThreadLanes, true>;
+        Consumer one(ring.view(), DeviceNear(), DeviceFar(), lane);
+        for (unsigned i = 0; i < 3; ++i) one.poll(use);
+        one.hand_on();
+        if (lane.thread_rank() == 0) {
+            for (Sequence n : {3, 5, 7, 8}) send(n);
+        }
+        lane.sync();
+        Consumer next(ring.view(), DeviceNear(), DeviceFar(), lane);
+        for (unsigned i = 0; i < 3; ++i) next.poll(use);
+    });
+    EXPECT_EQ(taken, (std::multiset<Sequence>{1, 2, 3, 4, 5, 6, 7, 8}));
+    EXPECT_EQ(ring.credits().front(), stripe);
+}
+
 TEST(MpmcLanesTest, lanesPushTogetherOrNotAtAll) {
     MpmcRingSlots ring(8, 2);
     std::atomic<unsigned> done{0};

@@ -18,6 +18,7 @@ namespace carillon::test {
 namespace {
 
 using WholeConsumer = MpmcTestConsumer<Whole>;
+using LeavingConsumer = MpmcConsumer<Whole, DeviceNear, DeviceFar, OneThread, true>;
 
 [[nodiscard]] std::vector<Whole> wholes(std::uint64_t first, std::uint64_t count) {
     std::vector<Whole> messages;
@@ -75,6 +76,45 @@ TEST_P(MpmcRingProtocolTest, fullRingTakesAsMuchAgainAsWasTakenOfWholeStripes) {
     }
     ASSERT_TRUE(taken.poll(consumer, messages.size()));
     EXPECT_EQ(taken.messages, messages);
+}
+
+TEST_P(MpmcRingProtocolTest, consumerThatEndsLeavesTheRestOfItsStripeToTheNext) {
+    auto const [capacity, stripe, first] = GetParam();
+    MpmcRingSlots ring(capacity, stripe, first);
+    auto producer = mpmc_producer<Whole>(ring);
+    TakenMessages<Whole> taken;
+    std::uint64_t sent = 0;
+    for (std::uint64_t i = 0; i < 30; ++i) {
+        LeavingConsumer consumer(ring.view());
+        consumer.poll([](Whole const&, Sequence) { FAIL(); });  // it claims before there is any
+        for (std::uint64_t k = 0; k < i % 3; ++k) {
+            ASSERT_TRUE(producer.try_push(Whole::make(sent++)));
+        }
+        ASSERT_TRUE(taken.poll(consumer, sent));
+        consumer.hand_on();
+    }
+    EXPECT_EQ(taken.messages, wholes(0, sent));
+}
+
+// Catches a ring that stays full: its consumer has claimed the slots whose credit is awaited.
+TEST_P(MpmcRingProtocolTest, consumerThatWaitsGoesOnWithAStripeThatWasLeft) {
+    auto const [capacity, stripe, first] = GetParam();
+    MpmcRingSlots ring(capacity, stripe, first);
+    auto producer = mpmc_producer<Whole>(ring);
+    LeavingConsumer one(ring.view());
+    LeavingConsumer other(ring.view());
+    TakenMessages<Whole> taken;
+    auto const count = [&] { return taken.messages.size(); };
+    one.poll([](Whole const&, Sequence) { FAIL(); });  // the first stripe is its
+    for (std::uint64_t i = 0; i < capacity; ++i) ASSERT_TRUE(producer.try_push(Whole::make(i)));
+    ASSERT_FALSE(taken.poll(other, capacity));
+    ASSERT_EQ(count(), capacity - stripe);
+    ASSERT_FALSE(producer.try_push(Whole::make(capacity)));
+    one.hand_on();
+    ASSERT_TRUE(taken.poll(other, capacity));
+    ASSERT_TRUE(producer.try_push(Whole::make(capacity)));
+    ASSERT_TRUE(taken.poll(other, capacity + 1));
+    EXPECT_EQ(taken.messages.back(), Whole::make(capacity));
 }
 
 TEST_P(MpmcRingProtocolTest, consumersTakeAStripeEach) {

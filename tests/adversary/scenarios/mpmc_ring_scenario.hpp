@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adversary/machine/fiber_lanes.hpp"
@@ -21,8 +22,9 @@ struct MpmcTraffic {
     unsigned consumers = 2;
     std::uint64_t messages = 6;  // of each producer
     OutOfLine data = OutOfLine::none;
-    unsigned deaths = 0;  // at most so many producers die, the first ones
-    unsigned lanes = 0;   // so many, as the lanes of a warp, consume instead
+    unsigned deaths = 0;    // at most so many producers die, the first ones
+    unsigned lanes = 0;     // so many, as the lanes of a warp, consume instead
+    bool hands_on = false;  // consumers leave their stripes now and then, and one of several ends
 };
 
 // The slots, in 8 lines or 16, and behind them and from `words` on what else a ring has.
@@ -36,6 +38,7 @@ inline MpmcRingView draw_mpmc_ring(Random& random, Line* slots, Line* words,
     MpmcRingView const view{slots,
                             &behind[0].quads[0].low,
                             &behind[1].quads[0].low,
+                            &behind[1].quads[1].low,
                             &words[0].quads[0].low,
                             &words[1].quads[0].low,
                             capacity,
@@ -124,10 +127,10 @@ class MpmcScenario {
                                }});
         }
         for (unsigned i = 0; i != (traffic_.lanes == 0 ? traffic_.consumers : 0); ++i) {
-            threads.push_back({other(side_), [this] { consume(OneThread()); }});
+            threads.push_back({other(side_), [this] { consume_as(OneThread()); }});
         }
         for (unsigned i = 0; i != traffic_.lanes; ++i) {
-            threads.push_back({other(side_), [this, i] { consume(FiberLanes(votes_, i)); }});
+            threads.push_back({other(side_), [this, i] { consume_as(FiberLanes(votes_, i)); }});
         }
         std::string const failure = machine_.run(std::move(threads));
         return failure.empty() ? verdict() : failure;
@@ -157,9 +160,22 @@ class MpmcScenario {
     };
 
     template <class Lanes>
+    void consume_as(Lanes lanes) {
+        traffic_.hands_on ? consume<true>(lanes) : consume<false>(lanes);
+    }
+
+    template <bool hands_on, class Lanes>
     void consume(Lanes lanes) {
-        MpmcConsumer<Message, ConsumerNear, ConsumerFar, Lanes> end(view_, near_, far_, lanes);
+        MpmcConsumer<Message, ConsumerNear, ConsumerFar, Lanes, hands_on> end(view_, near_, far_,
+                                                                              lanes);
         while (lanes.any(!run_.finished)) {
+            if constexpr (hands_on) {
+                bool const leaves = is_leader(lanes) && machine_.random().one_in(8);
+                if (lanes.broadcast(leaves ? 1 : 0) != 0) {
+                    end.hand_on();
+                    if (ends_for_good()) return;
+                }
+            }
             end.poll([&](Message const& message, Sequence sequence) {
                 // Of a row only the last load is an acquire: the others are found by a branch.
                 if constexpr (KeepAccess<ConsumerNear>) machine_.decide(view_.slot(sequence));
@@ -167,6 +183,11 @@ class MpmcScenario {
                 run_.taken.push_back({sequence, message.producer, message.index});
             });
         }
+    }
+
+    // The first of several consumers that leave a stripe.
+    [[nodiscard]] bool ends_for_good() {
+        return traffic_.lanes == 0 && traffic_.consumers > 1 && !std::exchange(one_ended_, true);
     }
 
     void check_data(Message const& message) {
@@ -224,6 +245,7 @@ class MpmcScenario {
     OutOfLineWords words_;
     LaneVotes votes_{machine_, traffic_.lanes};
     MpmcRun run_;
+    bool one_ended_ = false;
 };
 
 }  // namespace carillon::test

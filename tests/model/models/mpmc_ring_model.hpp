@@ -116,14 +116,19 @@ struct MpmcShape {
 };
 
 // The words of an MPMC ring: claimed and taken, the credits, the numbers given up.
-inline constexpr std::size_t mpmc_words(std::uint32_t capacity) { return 2 + 2 * capacity; }
+inline constexpr std::size_t mpmc_words(std::uint32_t capacity) {
+    return 2 + 2 * capacity + MpmcRingView::left_words(capacity, 1);
+}
 
 [[nodiscard]] inline MpmcRingView mpmc_view(ModelMemory& memory, std::uint32_t capacity,
                                             std::uint32_t stripe_shift, Sequence first,
                                             MessageShape shape = {}) {
     Word* const words = memory.words();
-    return {memory.lines(), words + 2 + capacity, words + 1, words, words + 2,
-            capacity,       stripe_shift,         first,     shape};
+    return {memory.lines(), words + 2 + capacity,
+            words + 1,      words + 2 + 2 * capacity,
+            words,          words + 2,
+            capacity,       stripe_shift,
+            first,          shape};
 }
 
 // The first producer may die at any access. The other one gives up what the dead one held, and, if

@@ -46,8 +46,13 @@ struct MpmcToDevice {
                       Near(nullptr, SharingCpu(memory)));
     }
     [[nodiscard]] static Receiver receiver(MpmcRingView const& view, ModelMemory& memory) {
-        ClaimingGpu const gpu(memory);
-        return Receiver(view, ReceiverNear(gpu), ReceiverFar(gpu));
+        return Receiver(view, receiver_near(memory), receiver_far(memory));
+    }
+    [[nodiscard]] static ReceiverNear receiver_near(ModelMemory& memory) {
+        return ReceiverNear(ClaimingGpu(memory));
+    }
+    [[nodiscard]] static ReceiverFar receiver_far(ModelMemory& memory) {
+        return ReceiverFar(ClaimingGpu(memory));
     }
     [[nodiscard]] static bool push(Sender& sender, Message const& message, OutOfLine data) {
         return sender.try_push(message, data);
@@ -67,8 +72,13 @@ struct MpmcToHost {
         return Sender(view, Far(Gpu(memory)), Near(Gpu(memory)));
     }
     [[nodiscard]] static Receiver receiver(MpmcRingView const& view, ModelMemory& memory) {
-        return Receiver(view, ReceiverNear(nullptr, SharingCpu(memory)),
-                        ReceiverFar(one_step, nullptr, nullptr, RelacyCpu<WholeQuads>(memory)));
+        return Receiver(view, receiver_near(memory), receiver_far(memory));
+    }
+    [[nodiscard]] static ReceiverNear receiver_near(ModelMemory& memory) {
+        return ReceiverNear(nullptr, SharingCpu(memory));
+    }
+    [[nodiscard]] static ReceiverFar receiver_far(ModelMemory& memory) {
+        return ReceiverFar(one_step, nullptr, nullptr, RelacyCpu<WholeQuads>(memory));
     }
     [[nodiscard]] static bool push(Sender& sender, Message const& message, OutOfLine data) {
         return sender.try_push(message, true, data);

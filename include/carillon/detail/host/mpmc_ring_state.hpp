@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of an MPMC ring, and what the host threads that produce for it have in common.
+// The memory of an MPMC ring, and what the host threads that use it have in common.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/life_registry.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"
 #include "carillon/detail/protocol/mpmc_ring.hpp"
@@ -47,7 +50,14 @@ class MpmcRingMemory {
     ProducerRecord* records_ = nullptr;
 };
 
-// What host threads that produce for one ring have in common.
+// What a host thread that takes messages holds, for whoever finds that it has died. All accesses
+// are relaxed: its mutex, which died with it, orders them.
+struct alignas(64) ConsumerRecord {
+    std::atomic<unsigned> holder = 0;  // its number in `consumers`
+    std::atomic<Sequence> next = 0;    // the message that it takes next; 0: it holds no stripe
+};
+
+// What the host threads that use one ring have in common.
 struct MpmcRingState {
     // Throws as MpmcRingMemory.
     MpmcRingState(Device const& device, MpmcRingOptions const& options, Direction direction,
@@ -56,6 +66,8 @@ struct MpmcRingState {
     ProcessMark mark;
     MpmcRingMemory memory;
     ProducerRegistry registry;
+    LifeRegistry consumers;
+    std::vector<ConsumerRecord> consumer_records;
     HostMapped far;
     HostWait wait;
 
@@ -67,9 +79,16 @@ struct MpmcRingState {
         registry.give_up(producer, memory.host_view(), far);
     }
 
+    // The same for a consumer.
+    [[nodiscard]] unsigned enter_consumer(std::string_view call);
+    // Leaves to other consumers what those whose threads have died held; returns how many had died.
+    unsigned recover_consumers();
+
     // Called for each of the host's producers that is found dead: ProducerRegistry::recover.
     std::function<void(unsigned)> bury = [](unsigned) {};
 };
+
+[[noreturn]] void throw_maker_ended(std::string_view call);
 
 // Makes a producer of what has a ring; `call` and `which` are for errors.
 struct MpmcProducerAccess {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is for one thread at a time, used by two at once: debug builds say so. Ends of rings,
-// channels and clients look at every call; what two threads would get without it is wrong replies
-// and lost messages, silently.
+// What is for one thread at a time, used by two at once, or within a call of itself (by a signal
+// handler, or a callback): debug builds say so. Ends of rings, channels and clients look at every
+// call; what the callers would get without it is wrong replies and lost messages, silently.
 #pragma once
 
 #include <string_view>
@@ -21,14 +21,15 @@
 
 namespace carillon::detail {
 
-// Writes down that this thread is in a call of `end`, and returns true; or false if it is in one
-// already, or there is no room to write it down. Throws UsageError, in the name of `call`, when
-// another thread is. It orders nothing between threads: a thread sanitizer sees what it would see
+// Writes down that this thread is in a call of `end`, and returns true; or false if there is no room
+// to write it down. Throws UsageError, in the name of `call`, when a thread, this one or another, is
+// in one already. It orders nothing between threads: a thread sanitizer sees what it would see
 // without.
 [[nodiscard]] bool enter_call(void const* end, std::string_view call);
 void leave_call(void const* end) noexcept;
 
-// A call of `end`, from its construction to its destruction. It may call others of the same end.
+// A call of `end` by the program, from its construction to its destruction. The library makes none
+// within it.
 template <bool checked = CARILLON_CHECK_THREADS != 0>
 class OneThreadCall {
    public:

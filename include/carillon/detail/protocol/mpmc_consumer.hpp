@@ -7,6 +7,7 @@
 #include "carillon/detail/access/access.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/credit.hpp"
+#include "carillon/detail/protocol/hand_on.hpp"
 #include "carillon/detail/protocol/message_lines.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
@@ -21,8 +22,9 @@ template <NearAccess Near>
 inline constexpr std::uint32_t polls_per_look = 64;
 
 // The end that takes lines: a thread, or the lanes of a warp, which share a stripe out among
-// themselves; any number of them. Every lane calls every member function.
-template <class T, ClaimAccess Near, FarAccess Far, VotingGroup Lanes>
+// themselves; any number of them. Every lane calls every member function. `hands_on`: one that ends
+// may leave its stripe to others (hand_on.hpp); all consumers of a ring have as many lanes then.
+template <class T, ClaimAccess Near, FarAccess Far, VotingGroup Lanes, bool hands_on = false>
 class MpmcConsumer {
    public:
     // Lines that one lane loads before it looks at the first of them.
@@ -44,6 +46,10 @@ class MpmcConsumer {
     CARILLON_HD bool poll(Use&& use) {
         if constexpr (NearQuadAccess<Near>) detail::check_device_call<void, T, Sequence>(use);
         if (begin_ == 0) claim();
+        if constexpr (hands_on) {
+            if (resumed_) [[unlikely]]
+                pass_over_marked();
+        }
         std::uint32_t got = take(use);
         if (got != 0) {
             misses_ = 0;
@@ -51,7 +57,30 @@ class MpmcConsumer {
             got = skip_if_given_up(use);
         }
         if (lanes_.all(mine_taken_ == mine())) return_credit();
-        return lanes_.any(got != 0);
+        bool const any = lanes_.any(got != 0);
+        if constexpr (hands_on) {
+            if (!any && begin_ != 0 && is_time_to_look(++idle_)) look_for_left();
+        }
+        return any;
+    }
+
+    // Leaves the rest of its stripe to the consumer that looks for it next. To be called before
+    // this one ends, or rests: a stripe that nobody takes fills the ring. It may poll again.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void hand_on() requires hands_on {
+        if (begin_ == 0) return;
+        for (std::uint32_t i = 0; i < mine_taken_; ++i) {
+            detail::mark_taken(view_, near_, sequence(i));
+        }
+        lanes_.sync();  // every lane's marks come before the leader's word (S9)
+        if (is_leader(lanes_)) detail::leave_stripe(view_, near_, far_, begin_);
+        begin_ = 0;
+        fresh_ = true;
+    }
+
+    // The number of the message that one thread takes next; 0: it holds no stripe.
+    [[nodiscard]] Sequence next() const requires(hands_on&& Lanes::most == 1) {
+        return begin_ == 0 ? 0 : sequence(mine_taken_);
     }
 
     // Numbers that this lane skipped because their producer died.
@@ -71,10 +100,46 @@ class MpmcConsumer {
 
     CARILLON_POLICY_CODE
     CARILLON_HD void claim() {
+        if constexpr (hands_on) {
+            resumed_ = false;
+            if (fresh_ && resume_left()) return;
+        }
         Sequence last = 0;
         if (is_leader(lanes_)) last = near_.fetch_add(view_.taken, view_.stripe());
         begin_ = lanes_.broadcast(last) + 1;
         mine_taken_ = 0;
+    }
+
+    // Goes on with the first stripe that is left, if there is one.
+    CARILLON_POLICY_CODE
+    CARILLON_HD bool resume_left() {
+        fresh_ = false;
+        Sequence found = 0;
+        if (is_leader(lanes_)) found = detail::claim_left(view_, near_);
+        begin_ = lanes_.broadcast(found);
+        if (begin_ == 0) return false;
+        lanes_.sync();  // what the leader saw comes before each lane's look at the marks (S9)
+        mine_taken_ = 0;
+        resumed_ = true;
+        return true;
+    }
+
+    // Producers wait for the credit of the first stripe: where that is left, its own is left, too,
+    // and the next poll goes on with the first.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void look_for_left() {
+        bool is_left = false;
+        if (is_leader(lanes_)) is_left = detail::is_left_before(view_, near_, begin_);
+        if (lanes_.any(is_left)) hand_on();
+    }
+
+    // In a stripe that another consumer has begun: behind what that one has taken, lane by lane.
+    CARILLON_POLICY_CODE
+    CARILLON_HD void pass_over_marked() {
+        while (mine_taken_ < mine() && detail::is_marked(view_, near_, sequence(mine_taken_))) {
+            ++mine_taken_;
+        }
+        resumed_ = false;
     }
 
     // S4, pairs with S1: the loads are acquires; without that what a message refers to could be
@@ -193,6 +258,9 @@ class MpmcConsumer {
     Sequence begin_ = 0;            // of the stripe that is being taken; 0 for none
     std::uint32_t mine_taken_ = 0;  // of this lane's lines in it
     std::uint32_t misses_ = 0;      // polls in a row in which this lane found nothing
+    std::uint32_t idle_ = 0;        // polls in which no lane found anything
+    bool fresh_ = true;             // it has not looked for stripes that were left
+    bool resumed_ = false;          // another consumer has begun the stripe
     std::uint64_t skipped_ = 0;
     Near near_;
     Far far_;

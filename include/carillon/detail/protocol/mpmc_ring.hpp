@@ -16,6 +16,9 @@
 //     +---------------------------+                +---------------------------------+
 //     | taken: last one claimed   |                | records: a claim under way each |
 //     +---------------------------+                +---------------------------------+
+//     | left: by consumers that   |
+//     | have ended                |
+//     +---------------------------+
 //
 // A producer that dies between its claim and its line would stop the ring. Whoever learns of the
 // death gives up, in `given_up`, what no living producer holds (give_up_claims); a consumer that
@@ -26,11 +29,13 @@
 //   mpmc_producer.hpp    the ends that write lines: S1, S6
 //   mpmc_consumer.hpp    the end that takes them: S2, S4
 //   credit.hpp             how credit is returned, by one thread or by a warp
-//   give_up.hpp            after a death: S5, S8
+//   hand_on.hpp            how a consumer that ends leaves its stripe to another: S9
+//   give_up.hpp            after a producer's death: S5, S8
 #pragma once
 
 #include "carillon/detail/protocol/claim.hpp"           // IWYU pragma: export
 #include "carillon/detail/protocol/give_up.hpp"         // IWYU pragma: export
+#include "carillon/detail/protocol/hand_on.hpp"         // IWYU pragma: export
 #include "carillon/detail/protocol/mpmc_consumer.hpp"   // IWYU pragma: export
 #include "carillon/detail/protocol/mpmc_producer.hpp"   // IWYU pragma: export
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"  // IWYU pragma: export

@@ -16,6 +16,7 @@ struct MpmcRingView {
     Line* base;
     std::uint64_t* given_up;     // of a slot: the sequence number that will not be written
     std::uint64_t* taken;        // the last sequence number that a consumer has claimed
+    std::uint64_t* left;         // what consumers that have ended left: hand_on.hpp
     std::uint64_t* claimed;      // the last sequence number that a producer has claimed
     std::uint64_t* credits;      // of a stripe: the last sequence number taken
     std::uint32_t capacity;      // a power of two, two stripes at least
@@ -34,8 +35,26 @@ struct MpmcRingView {
     [[nodiscard]] CARILLON_HD std::uint64_t* credit(Sequence sequence) const {
         return credits + (index(sequence) >> stripe_shift);
     }
+    [[nodiscard]] CARILLON_HD std::uint32_t stripes() const { return capacity >> stripe_shift; }
+    [[nodiscard]] CARILLON_HD Sequence stripe_begin(Sequence sequence) const {
+        return ((sequence - 1) >> stripe_shift << stripe_shift) + 1;
+    }
     [[nodiscard]] CARILLON_HD Sequence stripe_end(Sequence sequence) const {
         return ((sequence - 1) | (stripe() - 1)) + 1;
+    }
+    // Of `left`: how many words there are; how many stripes are left; the first sequence number of
+    // each in one of stripes() words, which are 0 otherwise; and of each slot the last number that
+    // a consumer had taken which left its stripe.
+    [[nodiscard]] CARILLON_HD static constexpr std::size_t left_words(std::uint32_t capacity,
+                                                                      std::uint32_t stripe) {
+        return std::size_t{1} + capacity / stripe + capacity;
+    }
+    [[nodiscard]] CARILLON_HD std::uint64_t* left_count() const { return left; }
+    [[nodiscard]] CARILLON_HD std::uint64_t* left_stripe(std::uint32_t i) const {
+        return left + 1 + i;
+    }
+    [[nodiscard]] CARILLON_HD std::uint64_t* left_slot(Sequence sequence) const {
+        return left + 1 + stripes() + index(sequence);
     }
 };
 
@@ -48,6 +67,9 @@ inline void format_ring(MpmcRingView const& view) {
         }
         view.given_up[i] = 0;
         *view.credit(sequence) = view.first - 1;
+    }
+    for (std::size_t i = 0; i < MpmcRingView::left_words(view.capacity, view.stripe()); ++i) {
+        view.left[i] = 0;
     }
     *view.claimed = view.first - 1;
     *view.taken = view.first - 1;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which threads hold the places of an object, and which of them have died.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "carillon/detail/host/process_mark.hpp"
+
+namespace carillon::detail {
+
+// A thread holds a robust mutex for as long as it has a place: when it ends without having let go,
+// the kernel says so to whoever tries the mutex next (POSIX, pthread_mutexattr_setrobust).
+class LifeRegistry {
+   public:
+    explicit LifeRegistry(unsigned size);
+    ~LifeRegistry();
+    LifeRegistry(LifeRegistry const&) = delete;
+    LifeRegistry& operator=(LifeRegistry const&) = delete;
+
+    // A place for the calling thread, as a number: another one whenever the place is given out.
+    // Nothing when all are in use.
+    [[nodiscard]] std::optional<unsigned> try_enter();
+    // By any thread: does nothing where the place's thread was found dead, whoever has the place by
+    // now; otherwise frees the place if `close(index)` returns true.
+    void leave(unsigned number, std::function<bool(unsigned)> const& close) noexcept;
+    // Which of the places it is.
+    [[nodiscard]] unsigned index(unsigned number) const { return number % size_; }
+    [[nodiscard]] unsigned size() const { return size_; }
+
+    // Calls `bury` with the places of threads that have died, if there are any, and frees them if
+    // it returns true; else the next call finds them again. Returns how many places it freed.
+    unsigned recover(std::function<bool(std::vector<unsigned> const&)> const& bury);
+    // Whether a living thread has a place, for `bury`.
+    [[nodiscard]] bool in_use(unsigned index) const;
+
+   private:
+    struct Members;
+
+    unsigned size_;
+    OwnedByProcess<Members> members_;
+};
+
+}  // namespace carillon::detail

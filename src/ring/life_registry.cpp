@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/life_registry.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Held for life by the thread that has a place.
+class LifeLock {
+   public:
+    LifeLock() {
+        pthread_mutexattr_t attributes;
+        pthread_mutexattr_init(&attributes);
+        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+        int const error = pthread_mutex_init(&mutex_, &attributes);
+        pthread_mutexattr_destroy(&attributes);
+        if (error != 0) throw SystemError("pthread_mutex_init", error);
+    }
+    ~LifeLock() { pthread_mutex_destroy(&mutex_); }
+    LifeLock(LifeLock const&) = delete;
+    LifeLock& operator=(LifeLock const&) = delete;
+
+    enum class Tried { taken, alive, died };  // taken and died: the caller holds it now
+
+    [[nodiscard]] Tried attempt() {
+        int const error = pthread_mutex_trylock(&mutex_);
+        if (error == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+        bool const mine = error == 0 || error == EOWNERDEAD;
+        if (mine) owner_ = this_thread();
+        if (error == EOWNERDEAD) return Tried::died;
+        return mine ? Tried::taken : Tried::alive;
+    }
+    // By the thread that took it.
+    void release() {
+        owner_ = 0;
+        pthread_mutex_unlock(&mutex_);
+    }
+
+    // By whoever. False where another thread holds it, and lives: it stays as it is then.
+    bool let_go() {
+        bool const mine = owner_ == this_thread() || attempt() != Tried::alive;
+        if (mine) release();
+        return mine;
+    }
+
+   private:
+    // Unlike a thread's id this number is never another's.
+    static std::uint64_t this_thread() {
+        static std::atomic<std::uint64_t> last{0};
+        static thread_local std::uint64_t const own = ++last;
+        return own;
+    }
+
+    pthread_mutex_t mutex_{};
+    std::uint64_t owner_ = 0;  // under the registry's mutex, as all of this
+};
+
+}  // namespace
+
+struct LifeRegistry::Members {
+    explicit Members(unsigned size) : in_use(size) {
+        lives.reserve(size);
+        for (unsigned i = 0; i < size; ++i) {
+            lives.push_back(std::make_unique<LifeLock>());
+            numbers.push_back(i);
+        }
+    }
+
+    // A lock that a living thread still holds, because another thread let go of its end, is one
+    // that the thread's own list of robust locks leads to: it stays for good.
+    ~Members() {
+        for (auto* const locks : {&lives, &left}) {
+            for (std::unique_ptr<LifeLock>& life : *locks) {
+                if (!life->let_go()) (void)life.release();
+            }
+        }
+    }
+    Members(Members const&) = delete;
+    Members& operator=(Members const&) = delete;
+
+    // Its end was let go by another thread than the one that holds its lock, and lives.
+    void leave_life(unsigned i) noexcept {
+        try {
+            left.push_back(std::make_unique<LifeLock>());
+            std::swap(left.back(), lives[i]);
+        } catch (std::exception const&) {  // the place is free when that thread has ended
+        }
+    }
+
+    std::mutex mutex;  // of what is below; never held while lines are written
+    std::vector<std::unique_ptr<LifeLock>> lives;
+    // Those that living threads hold whose ends others have let go: only a thread itself can
+    // release its lock, which it does when it enters again, or ends.
+    std::vector<std::unique_ptr<LifeLock>> left;
+    std::vector<bool> in_use;
+    std::vector<unsigned> numbers;  // each place's last one: its index modulo their count
+};
+
+LifeRegistry::LifeRegistry(unsigned size)
+    : size_(size), members_(std::make_unique<Members>(size)) {}
+
+LifeRegistry::~LifeRegistry() = default;
+
+std::optional<unsigned> LifeRegistry::try_enter() {
+    std::lock_guard const lock(members_->mutex);
+    std::erase_if(members_->left, [](auto const& life) { return life->let_go(); });
+    for (unsigned i = 0; i < size_; ++i) {
+        if (members_->in_use[i]) continue;
+        if (members_->lives[i]->attempt() == LifeLock::Tried::alive) continue;
+        members_->in_use[i] = true;
+        unsigned& number = members_->numbers[i];
+        bool const is_last = number > std::numeric_limits<unsigned>::max() - size_;
+        return number = is_last ? i : number + size_;
+    }
+    return {};
+}
+
+void LifeRegistry::leave(unsigned number, std::function<bool(unsigned)> const& close) noexcept {
+    std::lock_guard const lock(members_->mutex);
+    unsigned const index = number % size_;
+    // The place was recovered, and may be another's by now.
+    if (!members_->in_use[index] || members_->numbers[index] != number) return;
+    members_->in_use[index] = !close(index);
+    if (!members_->lives[index]->let_go()) members_->leave_life(index);
+}
+
+unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)> const& bury) {
+    std::lock_guard const lock(members_->mutex);
+    std::vector<unsigned> dead;
+    dead.reserve(size_);  // whoever is found dead is held from then on
+    for (unsigned i = 0; i < size_; ++i) {
+        if (!members_->in_use[i]) continue;
+        // One that is free was found dead before, and could not be dealt with then.
+        if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
+    }
+    if (dead.empty()) return 0;
+    for (unsigned i : dead) members_->in_use[i] = false;
+    bool done = false;
+    std::exception_ptr failure;  // of memory that is not coherent: the next one tries again
+    try {
+        done = bury(dead);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    for (unsigned i : dead) {
+        members_->lives[i]->release();
+        members_->in_use[i] = !done;
+    }
+    if (failure) std::rethrow_exception(failure);
+    return done ? static_cast<unsigned>(dead.size()) : 0;
+}
+
+bool LifeRegistry::in_use(unsigned index) const { return members_->in_use[index]; }
+
+}  // namespace carillon::detail
