@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <carillon/error.hpp>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -96,10 +97,17 @@ int run(int argc, char** argv) {
     return 0;
 }
 
+// A write fails then, and whoever writes says so.
+void let_writes_fail() {
+    (void)std::signal(SIGPIPE, SIG_IGN);
+    (void)std::signal(SIGXFSZ, SIG_IGN);
+}
+
 }  // namespace
 }  // namespace carillon::tool
 
 int main(int argc, char** argv) {
+    carillon::tool::let_writes_fail();
     try {
         return carillon::tool::run(argc, argv);
     } catch (carillon::UsageError const& error) {
