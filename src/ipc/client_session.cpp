@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>  // program_invocation_short_name
 #include <chrono>
-#include <csignal>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -66,13 +65,13 @@ ConnectOptions checked(ConnectOptions options) {
 
 // Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
 FileDescriptor end_of_owner(UnixSocket const& socket) {
-    pid_t const owner = socket.peer(connect_call).pid;
-    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) {
+    auto process = socket.peer_process(connect_call);
+    if (process.ended) {
         throw OwnerGoneError(connect_call,
                              "the process that listened there has ended, and a child "
                              "of it has the socket still");
     }
-    return end_of_process(connect_call, owner);
+    return std::move(process.end);
 }
 
 WireType wire_type(MessageType const& type) {

@@ -10,7 +10,6 @@
 #include <variant>
 
 #include "ipc/messages.hpp"
-#include "ipc/wakeup.hpp"
 #include "os/say_line.hpp"
 
 namespace carillon::detail {
@@ -97,7 +96,12 @@ std::optional<Refusal> Reception::admit(Visitor& visitor, std::size_t there) con
                            fmt::format("there are {} connections already ({}::connections)", there,
                                        rules_.options)};
         }
-        visitor.process = end_of_process(call_, visitor.peer.pid);
+        auto process = visitor.socket.peer_process(call_);
+        if (process.ended) {
+            return Refusal{RefusalReason::other,
+                           "the process that connected has ended, and another has its socket"};
+        }
+        visitor.process = std::move(process.end);
     } catch (Error const& error) {
         return Refusal{RefusalReason::other, error.what()};
     }

@@ -28,7 +28,7 @@ namespace carillon::detail {
 struct Visitor {
     UnixSocket socket;
     PeerCredentials peer{};
-    FileDescriptor process{};  // readable when it has ended
+    FileDescriptor process{};  // readable when it has ended; may be none
     std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
     std::string name{};  // once it has introduced itself
     bool over = false;   // to be dropped
