@@ -47,6 +47,7 @@ struct StoreServeOptions {
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
     unsigned connections = 256;             // at the same time, at most
+    unsigned connections_per_user = 0;      // as ServeOptions has it
     unsigned buffers_per_connection = 256;  // the same, of those that it holds
     // For so long after a message the server's thread looks for the next one before it sleeps: a
     // thread that has to be woken answers later. Not where there are two processors or fewer.

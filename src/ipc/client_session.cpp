@@ -276,10 +276,10 @@ std::shared_ptr<ClientLease> ClientSession::map(Answer answer, Attach const& ask
         auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
                                                    std::move(mapped));
         adopt(*lease);
-        (void)send(Mapped{attached->lease, true, ""});
+        tell(Mapped{attached->lease, true, ""});
         return lease;
     } catch (std::exception const& error) {
-        (void)send(Mapped{attached->lease, false, error.what()});
+        tell(Mapped{attached->lease, false, error.what()});
         throw;
     }
 }
@@ -292,21 +292,33 @@ void ClientSession::adopt(ClientLease& lease) {
 
 void ClientSession::detach(ClientLease& lease) noexcept {
     if (mark_.inherited()) return;
-    {
-        std::lock_guard const lock(mutex_);
-        leases_.erase(lease.number());
-    }
+    std::lock_guard const lock(mutex_);
+    leases_.erase(lease.number());
     try {
-        (void)send(Detach{lease.number()});
+        send(Detach{lease.number()});
     } catch (std::exception const&) {  // the owner sees the connection close
     }
 }
 
-bool ClientSession::send(Message const& message, std::uint32_t id) const {
+void ClientSession::send(Message const& message, std::uint32_t id) {
+    untold_.push_back({id, encode(id, message)});
+    if (untold_.size() == 1) flush();
+    if (!untold_.empty()) wakeup_.wake();
+}
+
+void ClientSession::tell(Message const& message) {
+    std::lock_guard const lock(mutex_);
+    send(message);
+}
+
+void ClientSession::flush() {
     try {
-        return socket_.send(connect_call, encode(id, message));
-    } catch (SystemError const&) {  // the owner does not read
-        return false;
+        while (!untold_.empty()) {
+            (void)socket_.send(connect_call, untold_.front().bytes);
+            untold_.pop_front();
+        }
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) untold_.pop_front();
     }
 }
 
@@ -315,7 +327,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     std::unique_lock lock(mutex_);
     std::uint32_t const id = ++last_id_;
     awaited_[id];
-    (void)send(message, id);  // where the owner has gone, that is what the wait finds
+    send(message, id);  // where the owner has gone, that is what the wait finds
     auto const there = [&] { return refused_ || !gone_.empty() || awaited_[id].has_value(); };
     bool const came = answered_.wait_until(lock, deadline.at(), there);
     std::optional<Answer> answer = std::move(awaited_[id]);
@@ -327,6 +339,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     }
     if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
     if (came) throw OwnerGoneError(call, gone_);
+    std::erase_if(untold_, [&](Untold const& each) { return each.id == id; });
     throw TimeoutError(
         call, fmt::format(
                   "the owner of the kernel has not answered within {} ms",
@@ -362,14 +375,24 @@ void ClientSession::read(std::stop_token const& stop) {
 void ClientSession::read_until_gone(std::stop_token const& stop) {
     auto period = quiet_period;
     while (!stop.stop_requested()) {
-        std::array<::pollfd, 3> watched{
-            {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}, {owners_end_.get(), POLLIN, 0}}};
+        std::array<::pollfd, 3> watched{{{wakeup_.fd(), POLLIN, 0},
+                                         {socket_.fd(), events_of_socket(), 0},
+                                         {owners_end_.get(), POLLIN, 0}}};
         (void)::poll(watched.data(), watched.size(), static_cast<int>(period.count()));
         wakeup_.reset();
+        if ((watched[1].revents & POLLOUT) != 0) {
+            std::lock_guard const lock(mutex_);
+            flush();
+        }
         if (!receive_all()) return lose_owner("the owner of the kernel has closed the connection");
         if (watched[2].revents != 0) return lose_owner("the owner of the kernel has ended");
         period = tell_drained() ? drain_period : quiet_period;
     }
+}
+
+short ClientSession::events_of_socket() const {
+    std::lock_guard const lock(mutex_);
+    return untold_.empty() ? POLLIN : POLLIN | POLLOUT;
 }
 
 bool ClientSession::receive_all() {
@@ -416,7 +439,7 @@ void ClientSession::handle(SocketMessage received) {
     if (awaited != awaited_.end()) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
     } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
-        (void)send(Detach{attached->lease});  // whoever asked has given it up
+        send(Detach{attached->lease});  // whoever asked has given it up
     } else if (auto* refused = std::get_if<Refused>(&decoded.message)) {
         refused_ = std::move(*refused);
     }
@@ -457,7 +480,7 @@ bool ClientSession::tell_drained() {
         if (state_of(lease->object()) != KernelState::draining) continue;
         drains = true;
         try {
-            if (lease->newly_drained() && !send(Drained{number})) lease->tell_again();
+            if (lease->newly_drained()) send(Drained{number});
         } catch (std::exception const&) {  // no memory
             lease->tell_again();
         }
