@@ -55,6 +55,7 @@ StoreThread::StoreThread(std::filesystem::path const& path, std::shared_ptr<Buff
       options_(checked_serve(options)),
       reception_(store_call, path, rules_of_store(options)),
       follower_(store_call, table_) {
+    if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
     thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
 }
 
