@@ -30,8 +30,14 @@ class StoreThread;
 
 struct BufferStoreOptions {
     std::size_t bytes = std::size_t{1} << 30;  // of memory, for all buffers together
-    std::size_t bytes_per_user = 0;            // of those that one user has made; 0: all
-    unsigned buffers = 4096;                   // at the same time
+    // Of those that one user has made. 0: half of them, but for the store's user and root.
+    std::size_t bytes_per_user = 0;
+    // At the same time. Each in host memory takes a descriptor of this process's: of those there
+    // are half as many as RLIMIT_NOFILE says.
+    unsigned buffers = 4096;
+    // One user that is neither the store's nor root makes half of the buffers at most, with half of
+    // those descriptors. A quarter of all that is kept for the store's user and root, unless
+    // bytes_per_user is above the other three quarters.
     // Of memory that no buffer has: it is kept for the next one of the same size and user, since
     // making some of a GPU's takes long.
     std::size_t kept_bytes = std::size_t{1} << 28;
@@ -48,6 +54,7 @@ struct StoreServeOptions {
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
     unsigned connections = 256;             // at the same time, at most
+    unsigned connections_per_user = 0;      // as ServeOptions has it
     unsigned buffers_per_connection = 256;  // the same, of those that it holds
     // For so long after a message the server's thread looks for the next one before it sleeps: a
     // thread that has to be woken answers later. Not where there are two processors or fewer.

@@ -12,6 +12,9 @@
 #include "carillon/device.hpp"
 
 namespace carillon {
+namespace detail {
+class Leases;
+}
 
 // Whether other processes may have descriptors of it, and map it.
 enum class ChannelSharing : std::uint8_t {
@@ -62,6 +65,13 @@ class ChannelMemory {
     [[nodiscard]] ChannelCounters counters(unsigned index) const;
 
    private:
+    friend class detail::Leases;
+    // Of which no end is used any more.
+    void free_at_once() noexcept {
+        in_device_memory_.free_at_once();
+        in_host_memory_.free_at_once();
+    }
+
     unsigned channels_;
     ChannelShape shape_;
     ChannelSharing sharing_;

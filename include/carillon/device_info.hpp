@@ -95,6 +95,9 @@ struct DeviceTraits {
     bool kernels_end_with_process = false;
     // Its memory is mapped write-combining into the CPU: a store may linger, and leave in pieces.
     bool write_combining = true;
+    // Memory can be freed while a kernel runs that does not use it. A GPU's driver would wait for
+    // the kernel's end.
+    bool frees_beside_kernels = false;
 };
 
 }  // namespace carillon

@@ -14,8 +14,10 @@ namespace carillon {
 namespace detail {
 class Allocation;
 class Backend;
+struct ObjectMemory;
 }  // namespace detail
 
+class ChannelMemory;
 class CARILLON_LAYOUT Device;
 
 // Owns an open file descriptor and closes it.
@@ -88,10 +90,15 @@ class Memory {
     [[nodiscard]] FileDescriptor export_fd() const;
 
    private:
+    friend class ChannelMemory;
     friend class Device;
+    friend struct detail::ObjectMemory;
     Memory(std::shared_ptr<detail::Backend> backend,
            std::unique_ptr<detail::Allocation> allocation);
     void retire();
+    // Frees memory that no kernel uses, without waiting until none lives. Where the device cannot
+    // do that, nothing happens (DeviceTraits::frees_beside_kernels).
+    void free_at_once() noexcept;
 
     std::shared_ptr<detail::Backend> backend_;
     std::unique_ptr<detail::Allocation> allocation_;

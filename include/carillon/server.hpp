@@ -39,6 +39,14 @@ struct ServeOptions {
     unsigned channels_per_connection = 8;
     std::size_t bytes_per_connection = std::size_t{1} << 30U;
     unsigned descriptors_per_connection = 64;
+    // The same for all connections of one user together, of each user but the owner's and root. 0:
+    // half of the connections, and as much of the others as other users may have together. A
+    // quarter of the connections, and of the blocks or places of each object, is kept for the
+    // owner's user and root, unless a limit here is above the other three quarters.
+    unsigned connections_per_user = 0;
+    unsigned channels_per_user = 0;
+    std::size_t bytes_per_user = 0;
+    unsigned descriptors_per_user = 0;
     // Called from the server's thread with a line for people: whom it refused or dropped, and why;
     // of one user so many a second, and how many more. It may call the server, but not end it. All
     // clients wait until it returns, so it should not wait. What it throws is dropped. None:

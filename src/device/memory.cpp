@@ -37,6 +37,11 @@ void Memory::retire() {
     }
 }
 
+void Memory::free_at_once() noexcept {
+    if (allocation_ == nullptr || backend_->mark().inherited()) return;
+    if (backend_->traits().frees_beside_kernels) allocation_.reset();
+}
+
 void* Memory::host_ptr() const {
     if (!allocation_) return nullptr;
     backend_->mark().require_own("Memory::host_ptr");

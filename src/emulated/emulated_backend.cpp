@@ -119,7 +119,8 @@ constexpr DeviceTraits emulated_traits{.cuda = false,
                                        .one_thread_a_block = true,
                                        .loads_whole_quads = false,
                                        .kernels_end_with_process = true,
-                                       .write_combining = false};
+                                       .write_combining = false,
+                                       .frees_beside_kernels = true};
 
 class EmulatedBackend final : public Backend {
    public:

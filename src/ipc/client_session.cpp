@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>  // program_invocation_short_name
 #include <chrono>
-#include <csignal>
 #include <utility>
 
 #include "carillon/detail/protocol/announce.hpp"
@@ -67,13 +66,13 @@ ConnectOptions checked(ConnectOptions options) {
 
 // Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
 FileDescriptor end_of_owner(UnixSocket const& socket) {
-    pid_t const owner = socket.peer(connect_call).pid;
-    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) {
+    auto process = socket.peer_process(connect_call);
+    if (process.ended) {
         throw OwnerGoneError(connect_call,
                              "the process that listened there has ended, and a child "
                              "of it has the socket still");
     }
-    return end_of_process(connect_call, owner);
+    return std::move(process.end);
 }
 
 WireType wire_type(MessageType const& type) {
@@ -278,10 +277,10 @@ std::shared_ptr<ClientLease> ClientSession::map(Answer answer, Attach const& ask
         auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
                                                    std::move(mapped));
         adopt(*lease);
-        (void)send(Mapped{attached->lease, true, ""});
+        tell(Mapped{attached->lease, true, ""});
         return lease;
     } catch (std::exception const& error) {
-        (void)send(Mapped{attached->lease, false, error.what()});
+        tell(Mapped{attached->lease, false, error.what()});
         throw;
     }
 }
@@ -295,21 +294,33 @@ void ClientSession::adopt(ClientLease& lease) {
 
 void ClientSession::detach(ClientLease& lease) noexcept {
     if (mark_.inherited()) return;
-    {
-        std::lock_guard const lock(mutex_);
-        leases_.erase(lease.number());
-    }
+    std::lock_guard const lock(mutex_);
+    leases_.erase(lease.number());
     try {
-        (void)send(Detach{lease.number()});
+        send(Detach{lease.number()});
     } catch (std::exception const&) {  // the owner sees the connection close
     }
 }
 
-bool ClientSession::send(Message const& message, std::uint32_t id) const {
+void ClientSession::send(Message const& message, std::uint32_t id) {
+    untold_.push_back({id, encode(id, message)});
+    if (untold_.size() == 1) flush();
+    if (!untold_.empty()) wakeup_.wake();
+}
+
+void ClientSession::tell(Message const& message) {
+    std::lock_guard const lock(mutex_);
+    send(message);
+}
+
+void ClientSession::flush() {
     try {
-        return socket_.send(connect_call, encode(id, message));
-    } catch (SystemError const&) {  // the owner does not read
-        return false;
+        while (!untold_.empty()) {
+            (void)socket_.send(connect_call, untold_.front().bytes);
+            untold_.pop_front();
+        }
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) untold_.pop_front();
     }
 }
 
@@ -318,7 +329,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     std::unique_lock lock(mutex_);
     std::uint32_t const id = ++last_id_;
     awaited_[id];
-    (void)send(message, id);  // where the owner has gone, that is what the wait finds
+    send(message, id);  // where the owner has gone, that is what the wait finds
     auto const there = [&] { return refused_ || !gone_.empty() || awaited_[id].has_value(); };
     bool const came = answered_.wait_until(lock, deadline.at(), there);
     std::optional<Answer> answer = std::move(awaited_[id]);
@@ -330,6 +341,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     }
     if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
     if (came) throw OwnerGoneError(call, gone_);
+    std::erase_if(untold_, [&](Untold const& each) { return each.id == id; });
     throw TimeoutError(
         call, fmt::format(
                   "the owner of the kernel has not answered within {} ms",
@@ -365,14 +377,24 @@ void ClientSession::read(std::stop_token const& stop) {
 void ClientSession::read_until_gone(std::stop_token const& stop) {
     auto period = quiet_period;
     while (!stop.stop_requested()) {
-        std::array<::pollfd, 3> watched{
-            {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), POLLIN, 0}, {owners_end_.get(), POLLIN, 0}}};
+        std::array<::pollfd, 3> watched{{{wakeup_.fd(), POLLIN, 0},
+                                         {socket_.fd(), events_of_socket(), 0},
+                                         {owners_end_.get(), POLLIN, 0}}};
         (void)::poll(watched.data(), watched.size(), static_cast<int>(period.count()));
         wakeup_.reset();
+        if ((watched[1].revents & POLLOUT) != 0) {
+            std::lock_guard const lock(mutex_);
+            flush();
+        }
         if (!receive_all()) return lose_owner("the owner of the kernel has closed the connection");
         if (watched[2].revents != 0) return lose_owner("the owner of the kernel has ended");
         period = tell_drained() ? drain_period : quiet_period;
     }
+}
+
+short ClientSession::events_of_socket() const {
+    std::lock_guard const lock(mutex_);
+    return untold_.empty() ? POLLIN : POLLIN | POLLOUT;
 }
 
 bool ClientSession::receive_all() {
@@ -421,7 +443,7 @@ void ClientSession::handle(SocketMessage received) {
     if (awaited != awaited_.end()) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
     } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
-        (void)send(Detach{attached->lease});  // whoever asked has given it up
+        send(Detach{attached->lease});  // whoever asked has given it up
     } else if (auto* refused = std::get_if<Refused>(&decoded.message)) {
         refused_ = std::move(*refused);
     }
@@ -462,7 +484,7 @@ bool ClientSession::tell_drained() {
         if (state_of(lease->object()) != KernelState::draining) continue;
         drains = true;
         try {
-            if (lease->newly_drained() && !send(Drained{number})) lease->tell_again();
+            if (lease->newly_drained()) send(Drained{number});
         } catch (std::exception const&) {  // no memory
             lease->tell_again();
         }

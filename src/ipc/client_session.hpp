@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -81,8 +83,11 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     // OwnerGoneError.
     [[nodiscard]] Answer exchange(std::string_view call, Message const& message,
                                   Deadline const& deadline);
-    // False where the owner has gone, or does not read.
-    bool send(Message const& message, std::uint32_t id = 0) const;
+    // With the lock. Sends it at once, or when the owner reads again; that the owner has gone is
+    // seen by who receives.
+    void send(Message const& message, std::uint32_t id = 0);
+    void tell(Message const& message);  // the same without the lock
+    void flush();
     [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
                                                         MessageTypes const& types);
     [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
@@ -95,6 +100,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
     void read(std::stop_token const& stop);
     void read_until_gone(std::stop_token const& stop);
+    // For poll().
+    [[nodiscard]] short events_of_socket() const;
     // False when the owner has gone.
     [[nodiscard]] bool receive_all();
     void handle(SocketMessage received);
@@ -115,6 +122,11 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::uint32_t last_id_ = 0;
     std::map<std::uint32_t, std::optional<Answer>> awaited_;
     std::map<std::uint32_t, ClientLease*> leases_;
+    struct Untold {
+        std::uint32_t id;
+        std::vector<std::byte> bytes;
+    };
+    std::deque<Untold> untold_;  // what waits for room in the socket
     // Of the connection, whatever is asked: that may come before anything was.
     std::optional<Refused> refused_;
     std::string gone_;  // why the owner has; empty while it has not

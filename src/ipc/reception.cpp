@@ -2,6 +2,7 @@
 #include "ipc/reception.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <variant>
 
 #include "ipc/messages.hpp"
-#include "ipc/wakeup.hpp"
+#include "ipc/user_share.hpp"
 #include "os/say_line.hpp"
 
 namespace carillon::detail {
@@ -24,6 +25,14 @@ constexpr unsigned connections_in_a_turn = 16;
 // Of one user: it could fill a disk otherwise.
 constexpr unsigned lines_in_a_while = 32;
 constexpr std::chrono::seconds a_while{1};
+// A connection that reads is lent so many descriptors ahead.
+constexpr unsigned most_unread_of_connection = 16;
+
+// How many descriptors this process may have.
+std::size_t limit_of_descriptors() {
+    ::rlimit limit{};
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
 
 std::uint64_t new_instance() {
     std::random_device random;
@@ -56,19 +65,31 @@ Reception::Reception(std::string_view call, std::filesystem::path const& path, R
       path_(path),
       rules_(checked_rules(call, std::move(rules))),
       instance_(new_instance()),
-      listener_(std::in_place, call, path, rules_.mode) {}
+      listener_(std::in_place, call, path, rules_.mode) {
+    // Each takes two, and others of this process are wanted too.
+    std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
+    if (rules_.connections <= fit) return;
+    log(
+        fmt::format("there will be {} connections at most instead of {} ({}::connections): each "
+                    "takes two descriptors, and that is half of RLIMIT_NOFILE",
+                    fit, rules_.connections, rules_.options));
+    rules_.connections = static_cast<unsigned>(fit);
+}
 
 ::pollfd Reception::listening() const {
     // Without descriptors whoever connects waits for the next turn.
     return {deaf_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
 }
 
-void Reception::watch(std::vector<::pollfd>& all, Visitor const& visitor, short events) {
+void Reception::watch(std::vector<::pollfd>& all, Visitor const& visitor) {
+    short const events = visitor.unsent.empty() ? POLLIN : POLLOUT;
     all.push_back({visitor.socket.fd(), events, 0});
     all.push_back({visitor.process.get(), POLLIN, 0});  // -1 is passed over
 }
 
-void Reception::heed(Visitor& visitor, std::span<::pollfd const>& watched) {
+void Reception::heed(Visitor& visitor, std::span<::pollfd const>& watched) const {
+    if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) visitor.unsent.clear();
+    if ((watched[0].revents & POLLOUT) != 0) flush(visitor);
     visitor.heard = (watched[0].revents & ~POLLOUT) != 0;
     visitor.ended = watched[1].revents != 0;
     watched = watched.subspan(2);
@@ -89,7 +110,7 @@ void Reception::accept_all(::pollfd const& listened,
     }
 }
 
-std::optional<Refusal> Reception::admit(Visitor& visitor, std::size_t there) const {
+std::optional<Refusal> Reception::admit(Visitor& visitor) {
     try {
         visitor.peer = visitor.socket.peer(call_);
         if (!is_allowed(visitor)) {
@@ -97,16 +118,40 @@ std::optional<Refusal> Reception::admit(Visitor& visitor, std::size_t there) con
                 RefusalReason::not_allowed,
                 fmt::format("the user {} is not among those that may attach", visitor.peer.uid)};
         }
-        if (there >= rules_.connections) {
-            return Refusal{RefusalReason::full,
-                           fmt::format("there are {} connections already ({}::connections)", there,
-                                       rules_.options)};
+        if (auto refusal = require_place(visitor.peer.uid)) return refusal;
+        auto process = visitor.socket.peer_process(call_);
+        if (process.ended) {
+            return Refusal{RefusalReason::other,
+                           "the process that connected has ended, and another has its socket"};
         }
-        visitor.process = end_of_process(call_, visitor.peer.pid);
-    } catch (Error const& error) {
+        visitor.process = std::move(process.end);
+        visitors_.push_back(&visitor);
+    } catch (std::exception const& error) {  // or no memory
         return Refusal{RefusalReason::other, error.what()};
     }
     return {};
+}
+
+std::optional<Refusal> Reception::require_place(uid_t user) const {
+    auto const refusal = [&](std::string_view what, std::size_t there, std::string_view rule) {
+        return Refusal{RefusalReason::full, fmt::format("{} {} connections already ({}::{})", what,
+                                                        there, rules_.options, rule)};
+    };
+    std::size_t const there = visitors_.size();
+    if (there >= rules_.connections) return refusal("there are", there, "connections");
+    if (is_kept_for(user)) return {};
+    auto const share =
+        share_of(rules_.connections, rules_.connections_per_user, half_of(rules_.connections));
+    auto const of_user = static_cast<std::size_t>(std::ranges::count_if(
+        visitors_, [&](Visitor const* each) { return each->peer.uid == user; }));
+    if (of_user >= share.of_user) {
+        return refusal(fmt::format("the user {} has", user), of_user, "connections_per_user");
+    }
+    auto const of_others = static_cast<std::size_t>(std::ranges::count_if(
+        visitors_, [](Visitor const* each) { return !is_kept_for(each->peer.uid); }));
+    if (of_others < share.of_others) return {};
+    return refusal("the others are kept for the owner's user: other users have", of_others,
+                   "connections");
 }
 
 bool Reception::is_allowed(Visitor const& visitor) const {
@@ -127,7 +172,7 @@ void Reception::receive_from(Visitor& visitor,
         visitor.over = true;
     };
     if (!visitor.heard) return;
-    for (unsigned i = 0; i < messages_in_a_turn && !visitor.over; ++i) {
+    for (unsigned i = 0; i < messages_in_a_turn && !visitor.over && visitor.unsent.empty(); ++i) {
         try {
             Received const received = visitor.socket.receive(call_, 0);
             if (std::holds_alternative<NothingThere>(received)) return;
@@ -146,14 +191,79 @@ void Reception::receive_from(Visitor& visitor,
     }
 }
 
-void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded,
+void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded) {
+    try {
+        auto bytes = encoded();
+        if (visitor.unsent.empty() && try_send(visitor, bytes)) return;
+        visitor.unsent.push_back(std::move(bytes));
+    } catch (std::exception const& error) {  // or no memory
+        log(visitor, fmt::format("dropped, since it cannot be sent a message: {}", error.what()));
+        visitor.over = true;
+    }
+}
+
+bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
+    try {
+        if (!visitor.socket.send(call_, bytes)) visitor.over = true;
+        return true;
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) throw;
+        return false;
+    }
+}
+
+void Reception::flush(Visitor& visitor) const {
+    try {
+        while (!visitor.unsent.empty() && try_send(visitor, visitor.unsent.front())) {
+            visitor.unsent.pop_front();
+        }
+    } catch (Error const&) {  // the socket takes nothing any more
+        visitor.over = true;
+    }
+}
+
+std::optional<Refusal> Reception::require_read(Visitor& visitor, unsigned descriptors) const {
+    if (!visitor.socket.has_unread()) visitor.unread_descriptors = 0;
+    std::size_t const wanted = visitor.unread_descriptors + std::size_t{descriptors};
+    bool const first = visitor.unread_descriptors == 0 && visitor.unsent.empty();
+    if (!first && (wanted > most_unread_of_connection || !visitor.unsent.empty())) {
+        return Refusal{RefusalReason::too_many_of_client,
+                       fmt::format("the connection has not read its messages, which have {} "
+                                   "descriptors",
+                                   visitor.unread_descriptors)};
+    }
+    // One that has read all finds room although others have not.
+    std::size_t const limit = limit_of_descriptors();
+    std::size_t const most = limit / (is_kept_for(visitor.peer.uid) ? 2 : first ? 4 : 8);
+    Unread const unread = count_unread(visitor.peer.uid);
+    bool const of_user = !is_kept_for(visitor.peer.uid) && unread.of_user + descriptors > limit / 8;
+    if (unread.of_all + descriptors <= most && !of_user) return {};
+    return Refusal{
+        RefusalReason::full,
+        fmt::format("clients have not read messages with {} descriptors, {} of them the user {}'s, "
+                    "and this process may have {} (RLIMIT_NOFILE)",
+                    unread.of_all, unread.of_user, visitor.peer.uid, limit)};
+}
+
+Reception::Unread Reception::count_unread(uid_t user) const {
+    Unread unread;
+    for (Visitor* const each : visitors_) {
+        if (each->unread_descriptors == 0) continue;
+        if (!each->socket.has_unread()) each->unread_descriptors = 0;
+        unread.of_all += each->unread_descriptors;
+        if (each->peer.uid == user) unread.of_user += each->unread_descriptors;
+    }
+    return unread;
+}
+
+void Reception::lend(Visitor& visitor, std::vector<std::byte> const& bytes,
                      std::span<int const> descriptors) {
     try {
-        if (!visitor.socket.send(call_, encoded(), descriptors)) visitor.over = true;
-    } catch (std::exception const& error) {  // or no memory
-        log(visitor,
-            fmt::format("dropped, since it does not read what it is sent: {}", error.what()));
-        visitor.over = true;
+        if (!visitor.socket.send(call_, bytes, descriptors)) visitor.over = true;
+        visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) visitor.over = true;
+        throw Refusal{RefusalReason::full, error.what()};
     }
 }
 
@@ -169,6 +279,10 @@ void Reception::log_refused(Visitor const& visitor, Refusal const& refusal) noex
         log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
     } catch (std::exception const&) {  // the line is lost
     }
+}
+
+void Reception::log(std::string_view what) {
+    lines_.push_back(fmt::format("carillon: {}: {}", path_.string(), what));
 }
 
 void Reception::log(Visitor const& visitor, std::string_view what) noexcept {

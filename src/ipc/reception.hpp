@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -28,10 +29,14 @@ namespace carillon::detail {
 struct Visitor {
     UnixSocket socket;
     PeerCredentials peer{};
-    FileDescriptor process{};  // readable when it has ended
+    FileDescriptor process{};  // readable when it has ended; may be none
     std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
     std::string name{};  // once it has introduced itself
     bool over = false;   // to be dropped
+    // Messages that wait for room in its socket. Nothing more is read of it until they are sent.
+    std::deque<std::vector<std::byte>> unsent{};
+    // Descriptors that it was sent since it had read all that it was sent.
+    unsigned unread_descriptors = 0;
     // As poll() has said of it last.
     bool heard = false;  // it has sent something, or closed
     bool ended = false;  // its process has
@@ -45,6 +50,7 @@ struct ReceptionRules {
     std::vector<std::uint32_t> users;
     std::vector<std::uint32_t> groups;
     unsigned connections;
+    unsigned connections_per_user;  // 0: the default
     std::function<void(std::string const&)> log;
 };
 
@@ -60,22 +66,29 @@ class Reception {
 
     // For poll(): whoever connects, and what a visitor sends, and that its process has ended.
     [[nodiscard]] ::pollfd listening() const;
-    static void watch(std::vector<::pollfd>& all, Visitor const& visitor, short events = POLLIN);
+    static void watch(std::vector<::pollfd>& all, Visitor const& visitor);
     // What poll() has said of a visitor; `watched` begins with what watch() added for it, and ends
     // there after.
-    static void heed(Visitor& visitor, std::span<::pollfd const>& watched);
+    void heed(Visitor& visitor, std::span<::pollfd const>& watched) const;
 
     // Hands on those that have connected, some at a time. `listened`: listening() after poll().
     void accept_all(::pollfd const& listened, std::function<void(UnixSocket)> const& accept);
-    // Why it may not stay, where so many are there already; nothing if it may.
-    [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor, std::size_t there) const;
+    // Why it may not stay; nothing if it may, and then it counts until forget().
+    [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor);
+    void forget(Visitor const& visitor) noexcept { std::erase(visitors_, &visitor); }
 
     // Hands on what it has sent, some messages at a time, where it was heard. What `handle` throws
     // ends the visit, and `refuse` is to say so.
     void receive_from(Visitor& visitor, std::function<void(SocketMessage const&)> const& handle,
                       std::function<void(Refusal)> const& refuse);
-    // Whoever cannot be sent to is over.
-    void send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded,
+    // At once, or when there is room in its socket.
+    void send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded);
+    // Why it cannot be sent so many descriptors now; nothing if it can. Those that nobody has read
+    // count as open ones of this process's user, so there is a bound to those of a connection, of a
+    // user, and of all, below RLIMIT_NOFILE.
+    [[nodiscard]] std::optional<Refusal> require_read(Visitor& visitor, unsigned descriptors) const;
+    // At once, for whom require_read() found nothing. Throws Refusal where the system has no room.
+    void lend(Visitor& visitor, std::vector<std::byte> const& bytes,
               std::span<int const> descriptors);
 
     // Whether it is over, its process has ended, or it has not said who it is for too long.
@@ -85,6 +98,8 @@ class Reception {
     // were left out.
     void log(Visitor const& visitor, std::string_view what) noexcept;
     void log_refused(Visitor const& visitor, Refusal const& refusal) noexcept;
+    // The same of nobody in particular.
+    void log(std::string_view what);
     // Calls the program, which may call the server: without the server's lock. `all`: of those that
     // were left out in a while that is not over, too.
     void say_lines(bool all = false) noexcept;
@@ -101,6 +116,16 @@ class Reception {
 
     // Whether its user, or a group of it, is among those of the rules.
     [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
+    [[nodiscard]] std::optional<Refusal> require_place(uid_t user) const;
+    void flush(Visitor& visitor) const;
+    // False: there is no room.
+    [[nodiscard]] bool try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const;
+    // Of all, and of one user.
+    struct Unread {
+        std::size_t of_all = 0;
+        std::size_t of_user = 0;
+    };
+    [[nodiscard]] Unread count_unread(uid_t user) const;
     void say(std::string const& line) const noexcept;
 
     std::string call_;
@@ -109,6 +134,7 @@ class Reception {
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;
     bool deaf_ = false;  // the listener is not looked at
+    std::vector<Visitor*> visitors_;
     std::vector<std::string> lines_;
     std::map<std::uint32_t, Told> told_;  // users
 };

@@ -48,6 +48,8 @@ class ServedItem {
     void all_heard() { news_ = false; }
 
     [[nodiscard]] virtual unsigned places() const = 0;
+    // How many places there may be.
+    [[nodiscard]] virtual unsigned most_places() const { return places(); }
     [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
     [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
     [[nodiscard]] virtual bool emulated() const = 0;  // its device

@@ -71,10 +71,20 @@ class ServedPlaces final : public ServedItem {
     bool any_ends() const override { return leases_->any_ends(); }
     bool any_lent() const override { return leases_->count() != 0; }
     std::string why_full() const override {
-        return fmt::format(
-            "all {} {} of the kernel have clients, or are at the last requests of those that "
-            "went, or others' users have had all the memory there may be",
-            leases_->places(), together() ? "places" : "blocks");
+        char const* const what = together() ? "places" : "blocks";
+        if (leases_->any_free()) {
+            return fmt::format(
+                "{} of the kernel are free, but clients of other users have had all the memory "
+                "that there may be while the kernel runs",
+                what);
+        }
+        if (leases_->any_ends()) {
+            return fmt::format(
+                "all {} {} of the kernel have clients, or are at the last requests of clients that "
+                "went",
+                leases_->places(), what);
+        }
+        return fmt::format("all {} {} of the kernel have clients", leases_->places(), what);
     }
 
    private:

@@ -46,9 +46,13 @@ class ServedObjectEnd final : public ServedItem {
     bool any_lent() const override { return object_->lent(); }
     std::string why_full() const override {
         if (object_->lent()) return fmt::format("the {} has a client", to_string(kind()));
+        if (object_->ends()) {
+            return fmt::format("the kernel has not looked at the {} since its last client went",
+                               to_string(kind()));
+        }
         return fmt::format(
-            "the kernel has not looked at the {} since its last client went, or others' users have "
-            "had all the memory there may be",
+            "clients of other users have had all the memory of the {} that there may be while a "
+            "kernel runs",
             to_string(kind()));
     }
 

@@ -19,6 +19,7 @@ class ServedPublished final : public ServedItem {
 
     // Those that there were at once, at most: whoever goes through them finds none gone meanwhile.
     unsigned places() const override { return static_cast<unsigned>(lent_.size()); }
+    unsigned most_places() const override { return most_readers; }
     KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
     BlockActivity activity(unsigned place) const override {
         return lent_.at(place) ? BlockActivity::busy : BlockActivity::idle;
@@ -33,7 +34,7 @@ class ServedPublished final : public ServedItem {
 
     std::optional<Loan> lend(std::uint32_t /*user*/, bool /*host_memory*/) override {
         auto const free = std::ranges::find(lent_, false);
-        if (free == lent_.end() && lent_.size() == most_places) return {};
+        if (free == lent_.end() && lent_.size() == most_readers) return {};
         SharedFiles files;
         Attached const attached = describe(*object_, files);
         auto const place = static_cast<unsigned>(std::distance(lent_.begin(), free));
@@ -48,7 +49,7 @@ class ServedPublished final : public ServedItem {
     std::string why_full() const override { return "it has as many clients as can be numbered"; }
 
    private:
-    static constexpr std::size_t most_places = 1U << 15;  // fewer than a message can say
+    static constexpr unsigned most_readers = 1U << 15;  // fewer than a message can say
 
     std::string why_closed(KernelState /*state*/) const override { return {}; }
 

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "carillon/error.hpp"
 #include "ipc/attached.hpp"
 #include "ipc/server_thread.hpp"
+#include "ipc/user_share.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -65,26 +67,58 @@ ServedItem& ServerThread::object_of(Attach const& attach) const {
             : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
 }
 
-void ServerThread::require_within_limits(Session const& session, ServedItem const& next) const {
-    std::size_t channels = 1;
-    std::size_t bytes = next.bytes_of_place();
-    std::size_t descriptors = next.descriptors_of_place();
-    auto const add = [&](ServedItem const& object) {
-        ++channels;
-        bytes += object.bytes_of_place();
-        descriptors += object.descriptors_of_place();
-    };
+void ServerThread::Wanted::add(ServedItem const& object) {
+    ++channels;
+    bytes += object.bytes_of_place();
+    descriptors += object.descriptors_of_place();
+}
+
+void ServerThread::Wanted::add(Session const& session) {
     for (auto const& [lease, held] : session.leases) add(*held.object);
     for (Ask const& each : session.asks) add(*each.object);
-    auto const require = [](char const* field, std::size_t wanted, std::size_t most) {
-        if (wanted <= most) return;
+}
+
+void ServerThread::Wanted::require(std::string_view of, Wanted const& most) const {
+    auto const require = [&](char const* field, std::size_t wanted, std::size_t limit) {
+        if (wanted <= limit || limit == 0) return;
         throw Refusal{RefusalReason::too_many_of_client,
-                      fmt::format("{} with this one, and ServeOptions::{}_per_connection is {}",
-                                  wanted, field, most)};
+                      fmt::format("{} with this one, and ServeOptions::{}_per_{} is {}", wanted,
+                                  field, of, limit)};
     };
-    require("channels", channels, options_.channels_per_connection);
-    require("bytes", bytes, options_.bytes_per_connection);
-    require("descriptors", descriptors, options_.descriptors_per_connection);
+    require("channels", channels, most.channels);
+    require("bytes", bytes, most.bytes);
+    require("descriptors", descriptors, most.descriptors);
+}
+
+void ServerThread::require_within_limits(Session const& session, ServedItem const& next) const {
+    Wanted wanted;
+    wanted.add(next);
+    Wanted of_user = wanted;
+    wanted.add(session);
+    wanted.require("connection", {options_.channels_per_connection, options_.bytes_per_connection,
+                                  options_.descriptors_per_connection});
+    if (is_kept_for(session.peer.uid)) return;
+    for (auto const& each : sessions_) {
+        if (each->peer.uid == session.peer.uid) of_user.add(*each);
+    }
+    of_user.require("user", {options_.channels_per_user, options_.bytes_per_user,
+                             options_.descriptors_per_user});
+}
+
+void ServerThread::require_share(Session const& session, ServedItem const& object) const {
+    if (is_kept_for(session.peer.uid)) return;
+    std::size_t of_others = 0;
+    for (auto const& each : sessions_) {
+        if (is_kept_for(each->peer.uid)) continue;
+        of_others += static_cast<std::size_t>(std::ranges::count_if(
+            each->leases, [&](auto const& lease) { return lease.second.object == &object; }));
+    }
+    std::size_t const places = object.most_places();
+    if (of_others < share_of(places, options_.channels_per_user, places).of_others) return;
+    throw Refusal{RefusalReason::full,
+                  fmt::format("other users have {} of {} places, and the rest is kept for the "
+                              "owner's user (ServeOptions::channels_per_user)",
+                              of_others, places)};
 }
 
 void ServerThread::ask(Session& session, std::uint32_t id, Attach const& attach) const {
@@ -126,6 +160,11 @@ void ServerThread::lend_to(Session& session) {
 bool ServerThread::lend(Session& session, Ask const& ask) {
     ServedItem& object = *ask.object;
     if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
+    if (auto const refusal = reception_.require_read(session, object.descriptors_of_place())) {
+        if (Clock::now() - ask.since < longest_end) return false;
+        throw Refusal(*refusal);
+    }
+    require_share(session, object);
     std::optional<ServedItem::Loan> loan;
     try {
         loan = object.lend(session.peer.uid, ask.host_memory);
@@ -142,7 +181,12 @@ bool ServerThread::lend(Session& session, Ask const& ask) {
     loan->attached.lease = last_lease_;
     std::vector<int> descriptors{loan->files.device.get()};
     if (loan->files.host.get() >= 0) descriptors.push_back(loan->files.host.get());
-    send(session, ask.id, loan->attached, descriptors);
+    try {
+        reception_.lend(session, encode(ask.id, loan->attached), descriptors);
+    } catch (...) {
+        end_lease(session, loan->attached.lease);
+        throw;
+    }
     return true;
 }
 

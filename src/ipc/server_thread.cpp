@@ -36,8 +36,14 @@ ServeOptions const& checked(ServeOptions const& options) {
 }
 
 ReceptionRules rules_of(ServeOptions const& options) {
-    return {"ServeOptions", options.name,        options.mode, options.users,
-            options.groups, options.connections, options.log};
+    return {"ServeOptions",
+            options.name,
+            options.mode,
+            options.users,
+            options.groups,
+            options.connections,
+            options.connections_per_user,
+            options.log};
 }
 
 }  // namespace
@@ -109,7 +115,10 @@ std::chrono::milliseconds ServerThread::period() const {
         if (object->any_ends()) return end_period;
         if (object->any_lent()) period = look_period;
     }
-    return period;
+    // What a client has read is not told.
+    bool const any_asks =
+        std::ranges::any_of(sessions_, [](auto const& session) { return !session->asks.empty(); });
+    return any_asks ? std::min(period, look_period) : period;
 }
 
 void ServerThread::take_turn(unsigned turn) {
@@ -118,7 +127,7 @@ void ServerThread::take_turn(unsigned turn) {
     if (descriptors[0].revents != 0) wakeup_.reset();
     std::lock_guard const lock(mutex_);
     auto rest = std::span<::pollfd const>(descriptors).subspan(2);
-    for (auto const& session : sessions_) Reception::heed(*session, rest);
+    for (auto const& session : sessions_) reception_.heed(*session, rest);
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
@@ -134,11 +143,12 @@ std::vector<::pollfd> ServerThread::watched() const {
 }
 
 void ServerThread::accept(UnixSocket socket) {
-    Session session{{std::move(socket)}};
-    if (auto refusal = reception_.admit(session, sessions_.size())) {
-        return refuse(session, 0, std::move(*refusal));
-    }
-    sessions_.push_back(std::make_unique<Session>(std::move(session)));
+    sessions_.push_back(std::make_unique<Session>(Session{{std::move(socket)}}));
+    Session& session = *sessions_.back();
+    auto refusal = reception_.admit(session);
+    if (!refusal) return;
+    refuse(session, 0, std::move(*refusal));
+    sessions_.pop_back();
 }
 
 void ServerThread::receive_from(Session& session) {
@@ -155,6 +165,7 @@ void ServerThread::drop_over() {
     std::erase_if(sessions_, [&](std::unique_ptr<Session> const& session) {
         if (!reception_.has_gone(*session)) return false;
         while (!session->leases.empty()) end_lease(*session, session->leases.begin()->first);
+        reception_.forget(*session);
         return true;
     });
 }
@@ -272,10 +283,8 @@ void ServerThread::see(ServedItem const& object, unsigned place, Seen& seen) con
     }
 }
 
-void ServerThread::send(Session& session, std::uint32_t id, Message const& message,
-                        std::vector<int> const& descriptors) {
-    reception_.send(
-        session, [&] { return encode(id, message); }, descriptors);
+void ServerThread::send(Session& session, std::uint32_t id, Message const& message) {
+    reception_.send(session, [&] { return encode(id, message); });
 }
 
 void ServerThread::refuse(Session& session, std::uint32_t id, Refusal refusal) {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -27,8 +28,8 @@
 namespace carillon::detail {
 
 // Nothing that a client sends, or does not, keeps it from the others: it never blocks but in
-// poll(), takes a bounded number of messages of each in turn, and drops whoever does not keep to
-// the messages or does not read them. Neither copied nor moved.
+// poll(), takes a bounded number of messages of each in turn, reads none of a client that does not
+// read what it was sent, and drops whoever does not keep to the messages. Neither copied nor moved.
 class ServerThread {
    public:
     // As Server's constructor.
@@ -89,11 +90,22 @@ class ServerThread {
     void ask(Session& session, std::uint32_t id, Attach const& attach) const;
     // False while it has to wait. Throws Refusal.
     [[nodiscard]] bool lend(Session& session, Ask const& ask);
-    void send(Session& session, std::uint32_t id, Message const& message,
-              std::vector<int> const& descriptors = {});
+    void send(Session& session, std::uint32_t id, Message const& message);
     void refuse(Session& session, std::uint32_t id, Refusal refusal);
-    // Throws Refusal.
+    // What a connection or a user has, and asks for.
+    struct Wanted {
+        std::size_t channels = 0;
+        std::size_t bytes = 0;
+        std::size_t descriptors = 0;
+
+        void add(ServedItem const& object);
+        void add(Session const& session);
+        // 0: there is no such limit. Throws Refusal.
+        void require(std::string_view of, Wanted const& most) const;
+    };
+    // Throw Refusal.
     void require_within_limits(Session const& session, ServedItem const& next) const;
+    void require_share(Session const& session, ServedItem const& object) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
     // What it was lent is of no use to it.

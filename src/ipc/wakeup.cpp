@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,15 +24,6 @@ void Wakeup::wake() const noexcept {
 void Wakeup::reset() const noexcept {
     std::uint64_t count = 0;
     (void)!::read(event_.get(), &count, sizeof(count));
-}
-
-FileDescriptor end_of_process(std::string_view call, pid_t process) {
-    if (process <= 0) return {};
-    FileDescriptor end(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-    int const error = errno;
-    bool const none_left = error == EMFILE || error == ENFILE || error == ENOMEM;
-    if (end.get() < 0 && none_left) throw SystemError(fmt::format("{}: pidfd_open", call), error);
-    return end;
 }
 
 }  // namespace carillon::detail

@@ -4,8 +4,6 @@
 
 #include <string_view>
 
-#include <sys/types.h>
-
 #include "carillon/memory.hpp"
 
 namespace carillon::detail {
@@ -23,10 +21,5 @@ class Wakeup {
    private:
     FileDescriptor event_;
 };
-
-// Becomes readable when the process ends, whoever still has its sockets. None where the system has
-// no such descriptor, or the process is in another namespace or has ended already. Throws
-// SystemError where no descriptor is left.
-[[nodiscard]] FileDescriptor end_of_process(std::string_view call, pid_t process);
 
 }  // namespace carillon::detail

@@ -9,6 +9,7 @@
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/error.hpp"
+#include "kernel/memories.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 // Another lease of the same memory numbers its messages so much further on: no tag of one is one
 // of the next.
 constexpr Sequence between_leases = Sequence{1} << 21U;
-// What one user's clients leave is there for that user's only: so many channels' memory at most.
-constexpr std::size_t memories_of_a_place = 4;
 
 // The kernel's options, looked at before memory is touched.
 unsigned checked_blocks(KernelOptions const& options) {
@@ -124,8 +123,20 @@ Leases::Region* Leases::region_for(std::uint32_t user, ChannelSharing sharing) {
         if (!region->user) unused = region.get();
     }
     if (unused != nullptr) return unused;
-    if (regions_.size() >= memories_of_a_place * slots_.size()) return nullptr;
+    while (regions_.size() >= most_memories(device_, user, slots_.size())) {
+        if (!free_oldest()) return nullptr;
+    }
     return &add_region(sharing);
+}
+
+bool Leases::free_oldest() noexcept {
+    if (!device_.traits().frees_beside_kernels) return false;
+    auto const oldest = std::ranges::find_if_not(regions_, &Region::used,
+                                                 [](auto const& each) -> Region& { return *each; });
+    if (oldest == regions_.end()) return false;
+    (*oldest)->memory->free_at_once();
+    regions_.erase(oldest);
+    return true;
 }
 
 std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sharing) {
@@ -145,6 +156,8 @@ std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sha
     slot->drained = false;
     region->used = true;
     region->user = user;
+    auto const lent = std::ranges::find(regions_, region, &std::unique_ptr<Region>::get);
+    std::rotate(lent, lent + 1, regions_.end());
     try {
         tell(*slot, region->memory.get());
     } catch (...) {  // memory that could not be flushed: a block may have heard of it
@@ -166,6 +179,11 @@ bool Leases::any_ends() const {
     std::lock_guard const lock(mutex_);
     return std::ranges::any_of(
         slots_, [](Slot const& slot) { return slot.region != nullptr && !slot.writer.leased(); });
+}
+
+bool Leases::any_free() const {
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(slots_, [](Slot const& slot) { return slot.region == nullptr; });
 }
 
 LeasedCounters Leases::counters(unsigned place) const {

@@ -7,14 +7,13 @@
 
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/error.hpp"
+#include "kernel/memories.hpp"
 
 namespace carillon::detail {
 namespace {
 
 // As of the leases of blocks: the numbers of one are not those of the next.
 constexpr Sequence between_clients = Sequence{1} << 21U;
-// What one user's clients leave is there for that user's only.
-constexpr std::size_t most_memories = 4;
 
 ChannelTable table_at(void* device, void* host, Sequence first) {
     return {static_cast<std::byte*>(device),
@@ -90,7 +89,18 @@ ObjectMemory* SharedObject::memory_for(std::uint32_t user, ChannelSharing sharin
         if (!memory->user) unused = memory.get();
     }
     if (unused != nullptr) return unused;
-    return memories_.size() < most_memories ? &add_memory(sharing) : nullptr;
+    while (memories_.size() >= most_memories(device_, user, 1)) {
+        if (!free_oldest()) return nullptr;
+    }
+    return &add_memory(sharing);
+}
+
+// None is used: every end of the device has left the last client's.
+bool SharedObject::free_oldest() noexcept {
+    if (!device_.traits().frees_beside_kernels) return false;
+    memories_.front()->free_at_once();
+    memories_.erase(memories_.begin());
+    return true;
 }
 
 void SharedObject::lay_out(ObjectMemory& memory) {
@@ -112,6 +122,8 @@ ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing shari
     if (memory == nullptr) return nullptr;
     lay_out(*memory);
     memory->user = user;
+    auto const lent = std::ranges::find(memories_, memory, &std::unique_ptr<ObjectMemory>::get);
+    std::rotate(lent, lent + 1, memories_.end());
     try {
         for (Writer& writer : writers_) writer.begin(memory->device_view());
     } catch (...) {  // memory that could not be flushed: an end may have heard of it

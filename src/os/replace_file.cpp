@@ -13,6 +13,7 @@
 
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
+#include "os/file_size.hpp"
 #include "os/retried.hpp"
 
 namespace carillon::detail {
@@ -43,6 +44,7 @@ class Draft {
     }
 
     void write(std::string_view text) const {
+        require_file_size(call_, text.size());
         while (!text.empty()) {
             auto const written =
                 retried([&] { return ::write(file_.get(), text.data(), text.size()); });

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "os/file_size.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {
@@ -21,6 +22,7 @@ constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 FileDescriptor make_memfd(std::size_t size, int seals) {
     FileDescriptor file(::memfd_create("carillon", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file.get() < 0) throw SystemError("memfd_create", errno);
+    require_file_size("ftruncate", size);
     if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
         throw SystemError("ftruncate", errno);
     }

@@ -3,9 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +23,9 @@
 
 namespace carillon::detail {
 namespace {
+
+// SO_PEERPIDFD of Linux 6.5, which older headers do not have.
+constexpr int so_peerpidfd = 77;
 
 // Room for the descriptors of a message, as large as they need it.
 struct Control {
@@ -46,6 +54,14 @@ struct Control {
 
 bool says_closed(int error) {
     return error == EPIPE || error == ECONNRESET || error == ECONNREFUSED || error == ENOTCONN;
+}
+
+// No descriptor, or no memory for what it stands for.
+bool none_left(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
+
+bool is_readable(int fd) {
+    ::pollfd now{fd, POLLIN, 0};
+    return ::poll(&now, 1, 0) == 1;
 }
 
 void check_sent(std::string_view call, std::size_t bytes, std::size_t descriptors) {
@@ -170,6 +186,11 @@ bool UnixSocket::send(std::string_view call, std::span<std::byte const> bytes,
                 errno == EAGAIN ? "the other process does not read its messages" : "");
 }
 
+bool UnixSocket::has_unread() const noexcept {
+    int bytes = 0;
+    return ::ioctl(fd_.get(), SIOCOUTQ, &bytes) == 0 && bytes != 0;
+}
+
 Received UnixSocket::receive(std::string_view call, std::size_t descriptors_expected) const {
     std::array<std::byte, most_socket_bytes> bytes;
     ::iovec part{bytes.data(), bytes.size()};
@@ -201,6 +222,27 @@ PeerCredentials UnixSocket::peer(std::string_view call) const {
     return {found.pid, found.uid, found.gid};
 }
 
+UnixSocket::PeerProcess UnixSocket::peer_process(std::string_view call) const {
+    int found = -1;
+    ::socklen_t size = sizeof(found);
+    if (::getsockopt(fd_.get(), SOL_SOCKET, so_peerpidfd, &found, &size) == 0) {
+        PeerProcess process{FileDescriptor(found)};
+        process.ended = is_readable(found);
+        return process;
+    }
+    if (errno == ESRCH) return {{}, true};
+    if (none_left(errno)) fail_socket(call, "getsockopt(SO_PEERPIDFD)");
+    // This system has no SO_PEERPIDFD. The number may be another process's by now, of which nobody
+    // is told too early: that process ends later.
+    pid_t const number = peer(call).pid;
+    if (number <= 0) return {};
+    PeerProcess process{FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)))};
+    if (process.end.get() >= 0) return process;
+    if (none_left(errno)) fail_socket(call, "pidfd_open");
+    process.ended = errno == ESRCH;
+    return process;
+}
+
 std::vector<gid_t> UnixSocket::peer_groups(std::string_view call) const {
     std::vector<gid_t> groups(32);
     for (;;) {
@@ -213,6 +255,10 @@ std::vector<gid_t> UnixSocket::peer_groups(std::string_view call) const {
         groups.resize(all);
         if (result == 0) return groups;
     }
+}
+
+bool is_out_of_room(int error) noexcept {
+    return error == EAGAIN || error == ENOBUFS || error == ETOOMANYREFS || none_left(error);
 }
 
 UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path,

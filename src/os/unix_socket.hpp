@@ -52,6 +52,10 @@ class UnixSocket {
     [[nodiscard]] bool send(std::string_view call, std::span<std::byte const> bytes,
                             std::span<int const> descriptors = {}) const;
 
+    // Whether the other end has messages of this one's that it has not read, whose descriptors are
+    // still on the account of this process's user then.
+    [[nodiscard]] bool has_unread() const noexcept;
+
     // The next message, if there is one. Throws ProtocolError for one with too many bytes, or with
     // more descriptors than are expected: it is gone then, and its descriptors are closed. Where
     // none is expected none is ever opened here, so that a stranger's need not be closed, which may
@@ -63,11 +67,25 @@ class UnixSocket {
     // The supplementary groups of the same process.
     [[nodiscard]] std::vector<gid_t> peer_groups(std::string_view call) const;
 
+    // Becomes readable when the process of peer() ends, whoever still has its sockets; `ended`: it
+    // has already, and a child of it has the socket. Without a descriptor the system does not say
+    // when the process ends: Linux before 6.5 of one in another pid namespace. Throws SystemError
+    // where no descriptor is left.
+    struct PeerProcess {
+        FileDescriptor end;
+        bool ended = false;
+    };
+    [[nodiscard]] PeerProcess peer_process(std::string_view call) const;
+
     [[nodiscard]] int fd() const { return fd_.get(); }  // for poll()
 
    private:
     FileDescriptor fd_;
 };
+
+// What send() fails for until there is room again, on the system's side or the other end's.
+// ETOOMANYREFS: too many descriptors of this process's user are sent that nobody has read.
+[[nodiscard]] bool is_out_of_room(int error) noexcept;
 
 // Waits for a listener whose queue is full, and for nothing else. Throws TimeoutError then, and
 // SystemError where nobody listens, the path leads nowhere or is not for this user, each with the

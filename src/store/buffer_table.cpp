@@ -2,12 +2,14 @@
 #include "store/buffer_table.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "ipc/user_share.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -22,6 +24,12 @@ BufferStoreOptions checked_store(BufferStoreOptions const& options) {
     return options;
 }
 
+// Each buffer in host memory takes one. As many again are left for connections and the program.
+std::size_t most_descriptors() {
+    ::rlimit limit{};
+    return (::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024) / 2;
+}
+
 std::string words_for(BufferKey const& key) {
     return key.id != 0 ? fmt::format("number {}", key.id) : fmt::format("\"{}\"", key.name);
 }
@@ -31,11 +39,20 @@ std::string words_for(BufferKey const& key) {
 BufferTable::BufferTable(Device const& device, BufferStoreOptions const& options)
     : device_(device), options_(checked_store(options)), all_of_host_(!can_export_memory(device)) {}
 
+std::string BufferTable::why_fewer_buffers() const {
+    std::size_t const most = most_descriptors();
+    if (!all_of_host_ || options_.buffers <= most) return {};
+    return fmt::format(
+        "there will be {} buffers at most instead of {} (BufferStoreOptions::buffers): they are in "
+        "host memory, where each takes a descriptor, and that is half of RLIMIT_NOFILE",
+        most, options_.buffers);
+}
+
 LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, std::size_t bytes,
                                bool of_host) {
     std::lock_guard const lock(mutex_);
     std::size_t const size = store_memory_size(bytes);
-    require_room(by, name, size);
+    require_room(by, name, size, of_host || all_of_host_);
     auto memory = take_memory(by, size, of_host || all_of_host_);
     memory->made_by(by.number);
     bool const host_memory = memory->of_host();
@@ -45,7 +62,7 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
                 by.number};
     LentBuffer lent = hold(entry, by.number);
     // Nothing is there of one for which no memory is left.
-    std::size_t& bytes_of_user = bytes_of_[by.user];
+    Taken& by_user = taken_by_[by.user];
     if (!name.empty()) names_[name] = id;
     try {
         entries_.emplace(id, std::move(entry));
@@ -53,13 +70,25 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
         names_.erase(name);
         throw;
     }
-    bytes_ += size;
-    bytes_of_user += size;
+    taken_.add(*lent.memory);
+    by_user.add(*lent.memory);
     return lent;
 }
 
-void BufferTable::require_room(BufferUser const& by, std::string const& name,
-                               std::size_t size) const {
+void BufferTable::Taken::add(StoreMemory const& memory) {
+    bytes += memory.size();
+    ++buffers;
+    descriptors += memory.of_host() ? 1 : 0;
+}
+
+void BufferTable::Taken::remove(StoreMemory const& memory) {
+    bytes -= memory.size();
+    --buffers;
+    descriptors -= memory.of_host() ? 1 : 0;
+}
+
+void BufferTable::require_room(BufferUser const& by, std::string const& name, std::size_t size,
+                               bool of_host) const {
     if (!name.empty() && names_.contains(name)) {
         throw Refusal{RefusalReason::name_taken,
                       fmt::format("there is a buffer \"{}\" already", name)};
@@ -68,18 +97,57 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name,
         throw Refusal{RefusalReason::full,
                       fmt::format("there are {} buffers already", entries_.size())};
     }
-    if (size > options_.bytes - bytes_) {
+    if (of_host && taken_.descriptors >= most_descriptors()) {
+        throw Refusal{RefusalReason::full,
+                      fmt::format("there are {} buffers in host memory already, half as many as "
+                                  "this process may have descriptors (RLIMIT_NOFILE)",
+                                  taken_.descriptors)};
+    }
+    if (size > options_.bytes - taken_.bytes) {
         throw Refusal{RefusalReason::full,
                       fmt::format("{} bytes are asked for, {} of {} are free", size,
-                                  options_.bytes - bytes_, options_.bytes)};
+                                  options_.bytes - taken_.bytes, options_.bytes)};
     }
-    auto const own = bytes_of_.find(by.user);
-    std::size_t const has = own == bytes_of_.end() ? 0 : own->second;
+    if (!is_kept_for(by.user)) require_share(by, size, of_host);
+    auto const own = taken_by_.find(by.user);
+    std::size_t const has = own == taken_by_.end() ? 0 : own->second.bytes;
     if (options_.bytes_per_user != 0 && has + size > options_.bytes_per_user) {
         throw Refusal{RefusalReason::full,
                       fmt::format("{} bytes are asked for, the user {} has {} and may have {}",
                                   size, by.user, has, options_.bytes_per_user)};
     }
+}
+
+void BufferTable::require_share(BufferUser const& by, std::size_t size, bool of_host) const {
+    Taken others;
+    for (auto const& [user, taken] : taken_by_) {
+        if (is_kept_for(user)) continue;
+        others.bytes += taken.bytes;
+        others.buffers += taken.buffers;
+        others.descriptors += taken.descriptors;
+    }
+    auto const found = taken_by_.find(by.user);
+    Taken const own = found == taken_by_.end() ? Taken{} : found->second;
+    auto const require = [&](char const* what, std::size_t more, std::size_t Taken::*field,
+                             UserShare const& share) {
+        bool const of_user = own.*field + more > share.of_user;
+        if (!of_user && others.*field + more <= share.of_others) return;
+        throw Refusal{
+            RefusalReason::full,
+            fmt::format(
+                "{} {} are asked for, {} and may have {}: the rest is kept for {}", more, what,
+                of_user ? fmt::format("the user {} has {}", by.user, own.*field)
+                        : fmt::format("users other than the store's have {}", others.*field),
+                of_user ? share.of_user : share.of_others,
+                of_user ? "others" : "the store's user")};
+    };
+    std::size_t const descriptors = most_descriptors();
+    require("bytes", size, &Taken::bytes,
+            share_of(options_.bytes, options_.bytes_per_user, half_of(options_.bytes)));
+    require("buffers", 1, &Taken::buffers,
+            share_of(options_.buffers, 0, half_of(options_.buffers)));
+    require("buffers in host memory", of_host ? 1 : 0, &Taken::descriptors,
+            share_of(descriptors, 0, half_of(descriptors)));
 }
 
 std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std::size_t size,
@@ -103,7 +171,7 @@ std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std:
 }
 
 void BufferTable::make_room(std::size_t size) {
-    while (!kept_.empty() && bytes_ + kept_bytes_ + size > options_.bytes) {
+    while (!kept_.empty() && taken_.bytes + kept_bytes_ + size > options_.bytes) {
         kept_bytes_ -= kept_.front()->size();
         kept_.pop_front();
     }
@@ -215,10 +283,10 @@ bool BufferTable::let_go(Entries::iterator at, HolderNumber who, unsigned times)
 void BufferTable::drop_unheld(Entries::iterator at) noexcept {
     Entry& entry = at->second;
     if (!entry.removed || !entry.holders.empty()) return;
-    bytes_ -= entry.memory->size();
-    auto const user = bytes_of_.find(entry.info.user);
-    user->second -= entry.memory->size();
-    if (user->second == 0) bytes_of_.erase(user);
+    taken_.remove(*entry.memory);
+    auto const user = taken_by_.find(entry.info.user);
+    user->second.remove(*entry.memory);
+    if (user->second.buffers == 0) taken_by_.erase(user);
     keep(entry.memory);
     entries_.erase(at);
 }

@@ -47,6 +47,9 @@ class BufferTable {
     BufferTable& operator=(BufferTable const&) = delete;
 
     [[nodiscard]] Device const& device() const { return device_; }
+    // Where this process has descriptors for fewer buffers than its options say: why, for people;
+    // empty otherwise.
+    [[nodiscard]] std::string why_fewer_buffers() const;
     void require_own(char const* call) const { mark_.require_own(call); }
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
@@ -94,10 +97,22 @@ class BufferTable {
         std::map<HolderNumber, unsigned> holders{};
     };
     using Entries = std::map<std::uint64_t, Entry>;
+    // What buffers take: those of one user, or all.
+    struct Taken {
+        std::size_t bytes = 0;
+        std::size_t buffers = 0;
+        std::size_t descriptors = 0;  // of this process: of those in host memory
+
+        void add(StoreMemory const& memory);
+        void remove(StoreMemory const& memory);
+    };
 
     // All with the mutex held.
     [[nodiscard]] Entries::iterator find(BufferKey const& key);
-    void require_room(BufferUser const& by, std::string const& name, std::size_t size) const;
+    void require_room(BufferUser const& by, std::string const& name, std::size_t size,
+                      bool of_host) const;
+    // Of what is left for other users than the store's and root.
+    void require_share(BufferUser const& by, std::size_t size, bool of_host) const;
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
     void make_room(std::size_t size);
@@ -116,8 +131,8 @@ class BufferTable {
     mutable std::mutex mutex_;
     Entries entries_;
     std::map<std::string, std::uint64_t> names_;
-    std::map<uid_t, std::size_t> bytes_of_;         // users
-    std::size_t bytes_ = 0;                         // of memory that buffers have
+    std::map<uid_t, Taken> taken_by_;  // users
+    Taken taken_;
     std::list<std::shared_ptr<StoreMemory>> kept_;  // the oldest first
     std::size_t kept_bytes_ = 0;
     std::uint64_t last_id_ = 0;

@@ -41,7 +41,7 @@ void FileView::use_for(BufferUse use) {
     used_ = BufferUse::none;
     if (use == BufferUse::none) return;
     mapping_ = std::make_unique<SharedMapping>(
-        file_, size_, use == BufferUse::writing ? MapAccess::read_write : MapAccess::read);
+        *file_, size_, use == BufferUse::writing ? MapAccess::read_write : MapAccess::read);
     used_ = use;
 }
 

@@ -48,7 +48,7 @@ class BufferView {
 // Shared memory of the host's, which can be sealed: it is mapped anew to be read.
 class FileView final : public BufferView {
    public:
-    FileView(FileDescriptor file, std::size_t size)
+    FileView(std::shared_ptr<FileDescriptor const> file, std::size_t size)
         : BufferView(false), file_(std::move(file)), size_(size) {}
     void use_for(BufferUse use) override;
     [[nodiscard]] bool sealed_by_system() const override { return true; }
@@ -56,12 +56,12 @@ class FileView final : public BufferView {
         return mapping_ ? static_cast<std::byte*>(mapping_->get()) : nullptr;
     }
     [[nodiscard]] void* device() const override { return host(); }
-    [[nodiscard]] FileDescriptor const& file() const { return file_; }
+    [[nodiscard]] FileDescriptor const& file() const { return *file_; }
 
    private:
     [[nodiscard]] RangeSync const* sync() const override { return nullptr; }
 
-    FileDescriptor file_;
+    std::shared_ptr<FileDescriptor const> file_;
     std::size_t size_;
     std::unique_ptr<SharedMapping> mapping_;
     BufferUse used_ = BufferUse::none;

@@ -7,11 +7,9 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <utility>
 
 #include "carillon/error.hpp"
-#include "ipc/wakeup.hpp"
 #include "store/buffer_access.hpp"
 
 namespace carillon::detail {
@@ -21,13 +19,13 @@ constexpr char const* link_call = "StoreConnection";
 
 // Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
 FileDescriptor end_of_store(UnixSocket const& socket) {
-    pid_t const store = socket.peer(link_call).pid;
-    if (store > 0 && ::kill(store, 0) != 0 && errno == ESRCH) {
+    auto process = socket.peer_process(link_call);
+    if (process.ended) {
         throw OwnerGoneError(link_call,
                              "the process that listened there has ended, and a child "
                              "of it has the socket still");
     }
-    return end_of_process(link_call, store);
+    return std::move(process.end);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ StoreMemory::StoreMemory(Device const& device, bool of_host, std::uint64_t numbe
     : number_(number), size_(size), user_(user) {
     if (of_host) {
         require_machine_memory("BufferStore", size);
-        file_ = new_sealable_memory(size);
+        file_ = std::make_shared<FileDescriptor const>(new_sealable_memory(size));
         return;
     }
     memory_ = std::make_shared<Memory const>(device.allocate(size));
@@ -29,15 +29,15 @@ StoreMemory::StoreMemory(Device const& device, bool of_host, std::uint64_t numbe
 }
 
 FileDescriptor StoreMemory::export_fd() const {
-    return of_host() ? file_.duplicate() : memory_->export_fd();
+    return of_host() ? file_->duplicate() : memory_->export_fd();
 }
 
 std::shared_ptr<BufferView> StoreMemory::view() const {
     if (!of_host()) return view_;
-    return std::make_shared<FileView>(file_.duplicate(), size_);
+    return std::make_shared<FileView>(file_, size_);
 }
 
-bool StoreMemory::seal() const { return !of_host() || seal_against_writing(file_); }
+bool StoreMemory::seal() const { return !of_host() || seal_against_writing(*file_); }
 
 bool StoreMemory::tell(HolderNumber holder, uid_t user) {
     if (user != user_) strangers_ = true;

@@ -56,7 +56,7 @@ class StoreMemory {
     std::uint64_t number_;
     std::size_t size_;
     uid_t user_;
-    FileDescriptor file_;  // of the host's
+    std::shared_ptr<FileDescriptor const> file_;  // of the host's
     std::shared_ptr<Memory const> memory_;
     std::shared_ptr<OwnView> view_;  // of the device's
     HolderNumber maker_ = own_process;

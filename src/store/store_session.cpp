@@ -225,7 +225,8 @@ std::shared_ptr<BufferView> StoreSession::map(char const* call, store::Lent cons
         if (lent.sealed && !is_sealed_against_writing(fd)) {
             throw ProtocolError(call, "the store gives memory that others may write");
         }
-        return std::make_shared<FileView>(std::move(fd), lent.memory_bytes);
+        return std::make_shared<FileView>(std::make_shared<FileDescriptor const>(std::move(fd)),
+                                          lent.memory_bytes);
     }
     if (options_.device && lent.uuid && uuid_of(options_.device->info()) == lent.uuid) {
         return std::make_shared<ImportedView>(*options_.device, std::move(fd), lent.memory_bytes,

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cerrno>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -17,6 +17,7 @@ namespace {
 
 constexpr char const* store_call = "StoreServer";
 constexpr std::chrono::milliseconds store_period{200};
+constexpr std::chrono::milliseconds retry_period{5};  // what a client has read is not told
 constexpr std::chrono::milliseconds longest_store_spin{100};
 
 StoreServeOptions checked_serve(StoreServeOptions options) {
@@ -30,8 +31,14 @@ StoreServeOptions checked_serve(StoreServeOptions options) {
 }
 
 ReceptionRules rules_of_store(StoreServeOptions const& options) {
-    return {"StoreServeOptions", options.name,        options.mode, options.users,
-            options.groups,      options.connections, options.log};
+    return {"StoreServeOptions",
+            options.name,
+            options.mode,
+            options.users,
+            options.groups,
+            options.connections,
+            options.connections_per_user,
+            options.log};
 }
 
 // Never that of another connection of this process, whichever store it is to.
@@ -47,8 +54,10 @@ StoreThread::StoreThread(std::filesystem::path const& path, std::shared_ptr<Buff
     : table_(std::move(table)),
       options_(checked_serve(options)),
       reception_(store_call, path, rules_of_store(options)),
-      follower_(store_call, table_),
-      thread_(start_thread([this](std::stop_token const& stop) { serve(stop); })) {}
+      follower_(store_call, table_) {
+    if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
+    thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
+}
 
 StoreThread::~StoreThread() {
     thread_.request_stop();
@@ -95,7 +104,7 @@ void StoreThread::take_turn() {
     if (table_->closed()) return;
     std::lock_guard const lock(mutex_);
     auto rest = std::span<::pollfd const>(descriptors).subspan(2);
-    for (auto const& session : sessions_) Reception::heed(*session, rest);
+    for (auto const& session : sessions_) reception_.heed(*session, rest);
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     drop_over();
@@ -106,25 +115,26 @@ void StoreThread::await(std::vector<::pollfd>& descriptors) const {
     while (Clock::now() < awake_until_) {
         if (::poll(descriptors.data(), descriptors.size(), 0) != 0) return;
     }
-    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(store_period.count()));
+    bool const retries =
+        std::ranges::any_of(sessions_, [](auto const& session) { return session->waits; });
+    auto const period = retries ? retry_period : store_period;
+    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period.count()));
 }
 
 std::vector<::pollfd> StoreThread::watched() const {
     std::vector<::pollfd> all{{follower_.wakeup().fd(), POLLIN, 0}, reception_.listening()};
-    for (auto const& session : sessions_) {
-        short const room = session->waits_for_room ? POLLOUT : 0;
-        Reception::watch(all, *session, static_cast<short>(POLLIN | room));
-    }
+    for (auto const& session : sessions_) Reception::watch(all, *session);
     return all;
 }
 
 void StoreThread::accept(UnixSocket socket) {
-    Session session{{std::move(socket)}};
-    if (auto refusal = reception_.admit(session, sessions_.size())) {
-        return refuse(session, 0, std::move(*refusal));
+    sessions_.push_back(std::make_unique<Session>(Session{{std::move(socket)}}));
+    Session& session = *sessions_.back();
+    if (auto refusal = reception_.admit(session)) {
+        refuse(session, 0, std::move(*refusal));
+        return sessions_.pop_back();
     }
     session.who = {new_holder(), session.peer.pid, session.peer.uid};
-    sessions_.push_back(std::make_unique<Session>(std::move(session)));
 }
 
 void StoreThread::receive_from(Session& session) {
@@ -217,10 +227,12 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Watch const&
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Show const& show) {
     auto const memory = table_->memory_of(session.who, show.buffer);
+    require_read(session);
     try {
         FileDescriptor const shown = memory->export_fd();
         (void)table_->tell(session.who, *memory);
-        send(session, id, store::Shown{memory->number()}, {shown.get()});
+        reception_.lend(session, store::encode(id, store::Shown{memory->number()}),
+                        std::array{shown.get()});
     } catch (Error const& error) {  // no descriptor is left
         throw Refusal{RefusalReason::other, error.what()};
     }
@@ -228,7 +240,12 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Show const& 
 
 void StoreThread::lend(Session& session, std::uint32_t id, LentBuffer const& lent) {
     Lending const lending = lending_of(session, lent);
-    send(session, id, lending.message, lending.descriptors);
+    try {
+        reception_.lend(session, store::encode(id, lending.message), lending.descriptors);
+    } catch (...) {
+        take_back(session, lending.message);
+        throw;
+    }
 }
 
 StoreThread::Lending StoreThread::lending_of(Session& session, LentBuffer const& lent) {
@@ -280,38 +297,42 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Next const& 
     send(session, id, listed);
 }
 
-void StoreThread::require_hold(Session const& session) const {
-    if (session.holds < options_.buffers_per_connection) return;
-    throw Refusal{RefusalReason::too_many_of_client,
-                  fmt::format("the connection holds {} buffers already", session.holds)};
+void StoreThread::require_hold(Session& session) const {
+    if (session.holds >= options_.buffers_per_connection) {
+        throw Refusal{RefusalReason::too_many_of_client,
+                      fmt::format("the connection holds {} buffers already", session.holds)};
+    }
+    require_read(session);
 }
 
-// As many as there is room for in its socket; the others then.
+void StoreThread::require_read(Session& session) const {
+    if (auto const refusal = reception_.require_read(session, 1)) throw Refusal(*refusal);
+}
+
+// As many as there is room for; the others then.
 void StoreThread::tell_sealed(Session& session) {
-    session.waits_for_room = false;
+    session.waits = false;
     try {
-        while (session.news != store::SealedNews::none && !session.over) {
+        while (session.news != store::SealedNews::none && !session.over && session.unsent.empty()) {
             std::uint64_t after = session.next_sealed;
             auto const found = table_->sealed(after);
             if (!found) return;
-            bool const lent = session.news == store::SealedNews::buffers;
-            if (lent && session.holds >= options_.buffers_per_connection) return;
-            session.over = !(lent ? lend_sealed(session, *found) : tell(session, *found));
+            if (session.news == store::SealedNews::words) {
+                send(session, 0, store::Sealed{found->id, found->name, found->size, found->missed});
+            } else if (session.holds >= options_.buffers_per_connection) {
+                return;
+            } else if (!lend_sealed(session, *found)) {
+                session.waits = true;
+                return;
+            }
             session.next_sealed = after;
         }
-    } catch (SystemError const& error) {
-        session.waits_for_room = error.code() == EAGAIN || error.code() == ENOBUFS;
-        session.over = !session.waits_for_room;
     } catch (std::bad_alloc const&) {  // in another turn
     }
 }
 
-bool StoreThread::tell(Session& session, SealedBuffer const& sealed) {
-    store::Sealed const message{sealed.id, sealed.name, sealed.size, sealed.missed};
-    return session.socket.send(store_call, store::encode(0, message));
-}
-
 bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
+    if (reception_.require_read(session, 1)) return false;
     std::uint64_t const missed = session.missed + sealed.missed;
     Lending lending;
     try {
@@ -319,7 +340,8 @@ bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
     } catch (Refusal const&) {  // it was removed
         session.missed = missed + 1;
         return true;
-    } catch (Error const& error) {  // no descriptor is left
+    } catch (SystemError const& error) {  // no descriptor is left
+        if (is_out_of_room(error.code())) return false;
         reception_.log(session,
                        fmt::format("not lent the buffer number {}: {}", sealed.id, error.what()));
         session.missed = missed + 1;
@@ -327,28 +349,29 @@ bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
     }
     lending.message.missed = missed;
     try {
-        bool const there =
-            session.socket.send(store_call, store::encode(0, lending.message), lending.descriptors);
-        session.missed = 0;
-        return there;
+        reception_.lend(session, store::encode(0, lending.message), lending.descriptors);
+    } catch (Refusal const&) {
+        take_back(session, lending.message);
+        return false;
     } catch (...) {
         take_back(session, lending.message);
         throw;
     }
+    session.missed = 0;
+    return true;
 }
 
 void StoreThread::drop_over() {
     std::erase_if(sessions_, [&](std::unique_ptr<Session> const& session) {
         if (!reception_.has_gone(*session)) return false;
         table_->leave(session->who.number);
+        reception_.forget(*session);
         return true;
     });
 }
 
-void StoreThread::send(Session& session, std::uint32_t id, store::Message const& message,
-                       std::vector<int> const& descriptors) {
-    reception_.send(
-        session, [&] { return store::encode(id, message); }, descriptors);
+void StoreThread::send(Session& session, std::uint32_t id, store::Message const& message) {
+    reception_.send(session, [&] { return store::encode(id, message); });
 }
 
 void StoreThread::refuse(Session& session, std::uint32_t id, Refusal refusal) {

@@ -51,7 +51,7 @@ class StoreThread {
         store::SealedNews news = store::SealedNews::none;
         std::uint64_t next_sealed = 0;  // the number of the next buffer of which it has news
         std::uint64_t missed = 0;       // since the last one that it was lent
-        bool waits_for_room = false;    // in its socket
+        bool waits = false;             // until what it was sent is read, or there is room
     };
 
     void serve(std::stop_token const& stop);
@@ -76,14 +76,14 @@ class StoreThread {
     };
     [[nodiscard]] Lending lending_of(Session& session, LentBuffer const& lent);
     void take_back(Session& session, store::Lent const& lent) noexcept;
-    void require_hold(Session const& session) const;
+    // Both throw Refusal.
+    void require_hold(Session& session) const;
+    void require_read(Session& session) const;
     void tell_sealed(Session& session);
-    // Both throw SystemError where there is no room in its socket. False: it has closed it.
-    [[nodiscard]] bool tell(Session& session, SealedBuffer const& sealed);
+    // False: not now.
     [[nodiscard]] bool lend_sealed(Session& session, SealedBuffer const& sealed);
     void drop_over();
-    void send(Session& session, std::uint32_t id, store::Message const& message,
-              std::vector<int> const& descriptors = {});
+    void send(Session& session, std::uint32_t id, store::Message const& message);
     void refuse(Session& session, std::uint32_t id, Refusal refusal);
 
     ProcessMark mark_;

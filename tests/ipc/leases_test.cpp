@@ -9,7 +9,9 @@
 #include "carillon/carillon.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/shared_object.hpp"
 #include "ipc/handlers.hpp"
+#include "support/held.hpp"
 
 namespace carillon::test {
 namespace {
@@ -95,18 +97,48 @@ TEST_F(LeasesTest, numbersOfTheSameMemoryGoOn) {
     }
 }
 
-// Each user's memory stays its own: so not for ever so many of them.
-TEST_F(LeasesTest, thereIsABoundToMemoryOfUsers) {
-    unsigned users = 0;
-    while (users < 100) {
-        auto const lent = begin(users);
-        if (!lent) break;
+// Each user's memory stays its own, so what users have left is freed for others.
+TEST_F(LeasesTest, usersThatHaveGoneLockNobodyOutAndThereIsABoundToTheirMemory) {
+    for (unsigned user = 0; user < 100; ++user) {
+        bool const in_host = user % 3 == 0;
+        auto const lent =
+            begin(user, in_host ? ChannelSharing::exported_from_host : ChannelSharing::exported);
+        ASSERT_TRUE(lent) << user;
         end(*lent);
-        ++users;
     }
-    EXPECT_EQ(users, 4 * blocks);
     EXPECT_EQ(leases().memories(), 4 * blocks);
-    EXPECT_TRUE(begin(0)) << "who has had some has it still";
+}
+
+TEST_F(LeasesTest, memoryThatAClientHasIsNotFreedForOthers) {
+    auto const kept = begin(1000);
+    ASSERT_TRUE(kept);
+    auto* const word = static_cast<std::uint64_t volatile*>(kept->memory->host_memory().host_ptr());
+    Held const before = Held::now();
+    for (unsigned user = 0; user < 100; ++user) {
+        auto const lent = begin(user);
+        ASSERT_TRUE(lent) << user;
+        EXPECT_NE(lent->memory, kept->memory);
+        end(*lent);
+    }
+    *word = 7;  // its pages are there
+    EXPECT_EQ(leases().memories(), 4 * blocks);
+    EXPECT_LE(Held::now().descriptors, before.descriptors + 4 * 2 * blocks)
+        << "what is freed is not kept until the kernel ends";
+}
+
+// The device's end is played by the test, and leaves at once.
+TEST(SharedObjectMemoryTest, usersThatHaveGoneLockNobodyOut) {
+    Device const device = Device::open("emulated");
+    ObjectShape const shape{.capacity = 2};
+    detail::SharedObject object(device, ObjectKind::mailbox, shape,
+                                detail::object_layout<MailboxLayout>(shape),
+                                detail::message_type<Ask>(1), 1, 1);
+    LeaseReader<HostCached, HostMapped> const reader(object.take("test", 0, {}), 0);
+    for (unsigned user = 0; user < 100; ++user) {
+        ASSERT_NE(object.begin(user, ChannelSharing::exported), nullptr) << user;
+        object.end();
+        reader.report_free(reader.number());
+    }
 }
 
 TEST_F(LeasesTest, memoryOfAnotherKindIsMadeWhenItIsAskedFor) {

@@ -2,16 +2,24 @@
 // The other process of the tests beside it: its first argument is its role. It says what it has
 // done in lines on its output, waits where it is told to for a line on its input, and ends with 0
 // where all was as it should be.
+#include <grp.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -277,8 +285,42 @@ int own(Arguments const& arguments) {
     KernelOptions const options{.blocks = static_cast<unsigned>(std::stoul(arguments.at(1))),
                                 .idle = IdlePolicy::park()};
     PersistentKernel<CountingHandler, SharedChannels> const kernel(device, options);
-    Server const server = kernel.serve(arguments.at(0));
+    Server const server = kernel.serve(arguments.at(0), {.mode = 0666});
     if (2 < arguments.size()) leave_child();
+    say("serving");
+    while (await_word()) {
+    }
+    return 0;
+}
+
+// Whether a message with `fd` was sent, which nobody reads.
+bool leave_descriptor(int to, int fd) {
+    char byte = 0;
+    ::iovec part{&byte, 1};
+    alignas(::cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    ::msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    ::cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+    return ::sendmsg(to, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+// PATH: leaves as many descriptors unread as its user may, until its input ends.
+int leave_unread(Arguments const& /*arguments*/) {
+    for (;;) {
+        std::array<int, 2> ends{};
+        if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()) != 0) return 6;
+        while (leave_descriptor(ends[0], 0)) {
+        }
+        if (errno == ETOOMANYREFS) break;
+        if (errno != EAGAIN) return 7;
+    }
     say("serving");
     while (await_word()) {
     }
@@ -364,7 +406,8 @@ int store_own(Arguments const& arguments) {
     std::size_t const bytes = as_told ? std::stoull(arguments.at(1)) : 1 << 20;
     unsigned const holds = as_told ? static_cast<unsigned>(std::stoul(arguments.at(2))) : 1000;
     BufferStore const store(Device::open(as_told ? arguments.at(3) : "emulated"), {.bytes = bytes});
-    StoreServer const server = store.serve(arguments.at(0), {.buffers_per_connection = holds});
+    StoreServer const server =
+        store.serve(arguments.at(0), {.mode = 0666, .buffers_per_connection = holds});
     say("serving");
     while (await_word()) {
     }
@@ -414,9 +457,36 @@ int follow(Arguments const& arguments) {
     return 4;
 }
 
-}  // namespace
+int run(Arguments arguments);
 
-int main(int argc, char** argv) {
+// ROLE...: in a pid namespace of its own, in which no number of another process is known.
+int contained(Arguments const& arguments) {
+    if (::unshare(CLONE_NEWPID) != 0) {
+        say("no namespace");
+        return 0;
+    }
+    pid_t const child = ::fork();
+    if (child == 0) {
+        (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ::_exit(run(arguments));
+    }
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+}
+
+// USER ROLE...: as another user, who has no more descriptors than users have by default.
+int as_user(Arguments const& arguments) {
+    auto const user = static_cast<uid_t>(std::stoul(arguments.at(0)));
+    ::rlimit const descriptors{1024, 1024};
+    if (::setrlimit(RLIMIT_NOFILE, &descriptors) != 0 || ::setgroups(0, nullptr) != 0 ||
+        ::setgid(user) != 0 || ::setuid(user) != 0) {
+        return 5;
+    }
+    return run({arguments.begin() + 1, arguments.end()});
+}
+
+int run(Arguments arguments) {
     std::map<std::string_view, int (*)(Arguments const&)> const roles{
         {"call", &call},
         {"call-any", &call_any},
@@ -431,6 +501,7 @@ int main(int argc, char** argv) {
         {"fork-and-end", &fork_and_end},
         {"exit-with-all", &exit_with_all},
         {"own", &own},
+        {"leave-unread", &leave_unread},
         {"store-put", &store_put},
         {"store-get", &store_get},
         {"store-be-another", &store_be_another},
@@ -438,12 +509,20 @@ int main(int argc, char** argv) {
         {"crowd", &crowd},
         {"die-in-a-chunk", &die_in_a_chunk},
         {"push-for-ever", &push_for_ever},
-        {"follow", &follow}};
-    if (argc < 3 || !roles.contains(argv[1])) return 2;
+        {"follow", &follow},
+        {"contained", &contained},
+        {"as", &as_user}};
+    if (arguments.size() < 2 || !roles.contains(arguments[0])) return 2;
+    std::string const role = arguments[0];
+    arguments.erase(arguments.begin());
     try {
-        return roles.at(argv[1])(Arguments(argv + 2, argv + argc));
+        return roles.at(role)(arguments);
     } catch (std::exception const& error) {
-        std::cerr << "peer " << argv[1] << ": " << error.what() << '\n';
+        std::cerr << "peer " << role << ": " << error.what() << '\n';
         return 1;
     }
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return run(Arguments(argv + 1, argv + argc)); }

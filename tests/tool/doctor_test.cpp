@@ -475,6 +475,9 @@ TEST(DoctorTest, hugePagesAndLimitsAreSeen) {
     expect(check_locked_memory(with(host)), Severity::note, "64 KiB", "ulimit -l");
     host.limits[RLIMIT_NOFILE] = 64;
     expect(check_open_files(with(host)), Severity::warning, "64", "ulimit -n");
+    expect_ok(check_file_size(with(host)));
+    host.limits[RLIMIT_FSIZE] = 10U << 10U;
+    expect(check_file_size(with(host)), Severity::warning, "10 KiB", "ulimit -f");
     host.limits[RLIMIT_AS] = std::uint64_t{4} << 30U;
     expect(check_address_space(with(host, working_driver())), Severity::warning, "4096 MiB",
            "ulimit -v");

@@ -45,6 +45,53 @@ TEST(LineTest, payloadBeyondTheMessageIsZero) {
 }
 
 // Catches a layout that puts a tag elsewhere than in the last 4 bytes of its quad.
+// As messages have it whose members are not of one size.
+struct Padded {
+    char tag;
+    std::uint64_t value;
+    char end;
+};
+struct OfPadded {
+    Padded each[5];
+    double last;
+};
+
+// Others may read it, so it has no bytes of this process's stack.
+TEST(LineTest, paddingIsZeroInALineAndInLines) {
+#if !CARILLON_CLEARS_PADDING
+    GTEST_SKIP() << "this compiler cannot clear padding";
+#else
+    Padded one;
+    std::memset(&one, 0xff, sizeof(one));
+    one.tag = 1;
+    one.value = 2;
+    one.end = 3;
+    OfPadded several;
+    std::memset(&several, 0xff, sizeof(several));
+    for (Padded& each : several.each) {
+        each.tag = 1;
+        each.value = 2;
+        each.end = 3;
+    }
+    several.last = 0;
+    unsigned char bytes[sizeof(OfPadded)];
+    auto const ones = [&](auto const& message) {
+        auto const packed = pack(message, 7);
+        detail::payload_of_lines<sizeof(message)>(bytes, lines_in(packed));
+        return std::count(bytes, bytes + sizeof(message), 0xff);
+    };
+    EXPECT_EQ(ones(one), 0);
+    EXPECT_EQ(ones(several), 0);
+    EXPECT_EQ(unpack<Padded>(pack(one, 7)).end, 3);
+    EXPECT_EQ(unpack<OfPadded>(pack(several, 7)).each[4].value, 2U);
+#endif
+}
+
+// So that they are copied only where padding has to be cleared.
+static_assert(detail::has_no_padding<std::array<double, 6>>);
+static_assert(detail::has_no_padding<std::array<bool, 6>>);
+static_assert(!detail::has_no_padding<OfPadded>);
+
 TEST(LineTest, tagsStandAtBytes12And28And44And60) {
     Line const line = pack(filled<payload_bytes>(), 0x01020304);
     std::array<std::uint32_t, 16> words{};

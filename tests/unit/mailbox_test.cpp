@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <barrier>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -33,6 +35,28 @@ struct MailboxMemory {
 };
 
 HostMapped cached_far() { return HostMapped({StoreKind::cached, PublishMode::one_step}); }
+
+// Whose padding others may read.
+TEST(MailboxPaddingTest, paddingOfAValueIsZero) {
+    if (!CARILLON_CLEARS_PADDING) GTEST_SKIP() << "this compiler cannot clear padding";
+    struct Padded {
+        char tag;
+        std::uint64_t value;
+        char end;
+    };
+    Padded value;
+    std::memset(&value, 0xff, sizeof(value));
+    value.tag = 1;
+    value.value = 2;
+    value.end = 3;
+    MailboxMemory<Padded> memory;
+    MailboxWriter<Padded, HostMapped> writer(memory.view, cached_far());
+    writer.set(value);
+    for (Quad const& quad : memory.view.slot(1)->quads) {
+        EXPECT_LE(static_cast<std::uint32_t>(quad.low), 3U);
+        EXPECT_LE(static_cast<std::uint32_t>(quad.high), 3U);
+    }
+}
 
 template <class T>
 class MailboxSizeTest : public testing::Test {};

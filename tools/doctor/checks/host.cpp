@@ -26,6 +26,10 @@ constexpr Subject locked_subject{
     "A program that locks its memory (mlockall) fails at it; Carillon itself locks none."};
 constexpr Subject files_subject{
     "limit.nofile", "The drivers and each mapped memory that is passed on need descriptors."};
+constexpr Subject file_size_subject{"limit.fsize",
+                                    "the memory that processes share counts as a file: rings, "
+                                    "channels and buffers above that limit "
+                                    "are refused, and what a command writes ends there"};
 constexpr Subject address_subject{
     "limit.as", "CUDA reserves addresses for all memory of GPU and host at its start."};
 
@@ -101,6 +105,15 @@ Finding check_open_files(Facts const& facts) {
     std::string const found = fmt::format("{}", *limit);
     if (*limit >= little) return files_subject.ok(found);
     return files_subject.at(Severity::warning, found, "ulimit -n 1024");
+}
+
+Finding check_file_size(Facts const& facts) {
+    std::optional<std::uint64_t> const limit = facts.host.limit(RLIMIT_FSIZE);
+    constexpr std::uint64_t little = std::uint64_t{1} << 30U;
+    if (!limit) return file_size_subject.ok("unlimited");
+    std::string const found = fmt::format("{} KiB", *limit >> 10U);
+    if (*limit >= little) return file_size_subject.ok(found);
+    return file_size_subject.at(Severity::warning, found, "ulimit -f unlimited");
 }
 
 Finding check_address_space(Facts const& facts) {

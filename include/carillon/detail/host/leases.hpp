@@ -51,9 +51,11 @@ class Leases {
 
     // Lends a place that nobody has to a client of `user`: memory that another user's client has
     // had is never lent, since it may be mapped there still. There is memory for each place from
-    // the beginning on; more is allocated beside the kernel. Nothing if every place is lent, if
-    // the kernel takes no more requests, or if other users have had too much memory. Throws what
-    // Device::allocate throws.
+    // the beginning on, and more is allocated beside the kernel, for four users' clients a place.
+    // For further users memory that nobody uses is freed, the one first that was lent longest ago;
+    // on a GPU none can be freed beside a kernel, and a part is kept for the owner's user and root.
+    // Nothing if no place is free, the kernel takes no more requests, or no memory is to be had.
+    // Throws what Device::allocate throws.
     struct Lent {
         unsigned place;
         std::shared_ptr<ChannelMemory> memory;
@@ -65,8 +67,9 @@ class Leases {
     // Where a client's rings are best: in the device's memory, if that has a descriptor.
     [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
     // Whether a place is about to be free: its client has gone, and a block is at that one's last
-    // request.
+    // request; and whether a place is free.
     [[nodiscard]] bool any_ends() const;
+    [[nodiscard]] bool any_free() const;
     // Nothing more comes from its client: a drain does not wait for it.
     void drained(unsigned place);
 
@@ -113,6 +116,9 @@ class Leases {
     // One that is not used, or nullptr where there are as many as may be.
     [[nodiscard]] Region* region_for(std::uint32_t user, ChannelSharing sharing);
     Region& add_region(ChannelSharing sharing);
+    // Frees the memory that was lent longest ago of all that are not used. False: there is none, or
+    // it cannot be freed now.
+    bool free_oldest() noexcept;
 
     Device device_;
     ChannelShape shape_;
@@ -124,8 +130,8 @@ class Leases {
     Memory status_;
     std::optional<Memory> claims_;
     mutable std::mutex mutex_;
-    std::vector<std::unique_ptr<Region>> regions_;
-    std::vector<Slot> slots_;  // of each place
+    std::vector<std::unique_ptr<Region>> regions_;  // the one that was lent last is the last
+    std::vector<Slot> slots_;                       // of each place
     std::optional<LeaseNewsWriter<HostMapped>> news_;
     Sequence next_first_ = 1;
     std::shared_ptr<KernelSupervisor> kernel_;

@@ -49,6 +49,11 @@ struct ObjectMemory {
     // At the addresses of either side.
     [[nodiscard]] ChannelTable host_view() const;
     [[nodiscard]] ChannelTable device_view() const;
+    // It is used no more.
+    void free_at_once() noexcept {
+        device.free_at_once();
+        host.free_at_once();
+    }
 };
 
 // From any thread.
@@ -93,6 +98,8 @@ class SharedObject {
     [[nodiscard]] bool over() const;
     [[nodiscard]] ObjectMemory* memory_for(std::uint32_t user, ChannelSharing sharing);
     ObjectMemory& add_memory(ChannelSharing sharing);
+    // Frees the memory that was lent longest ago. False: it cannot be freed now.
+    bool free_oldest() noexcept;
     void lay_out(ObjectMemory& memory);
     [[nodiscard]] ChannelCounters count() const;
 
@@ -106,7 +113,7 @@ class SharedObject {
     mutable std::mutex mutex_;
     std::vector<Writer> writers_;  // for each end of the device
     std::vector<TakenOnce> taken_;
-    std::vector<std::unique_ptr<ObjectMemory>> memories_;
+    std::vector<std::unique_ptr<ObjectMemory>> memories_;  // the one that was lent last is the last
     Sequence next_first_;
     ObjectMemory const* current_ = nullptr;  // that a client has
     ChannelCounters gone_{};

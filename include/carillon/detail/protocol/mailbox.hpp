@@ -137,10 +137,11 @@ class MailboxWriter {
         Sequence const version = next_++;
         Line* const slot = view_.slot(version);
         Tag const tag = tag_of(version);
+        auto const& clean = detail::without_padding(value);
         for (std::uint32_t i = 0; i < mailbox_lines<T>; ++i) {
             // A policy that stores in two steps gets the new tag for both: the payload must not
             // be seen under the tag of the version that it replaces, as a ring's may be.
-            far_.store_line(slot + i, detail::mailbox_line(value, i, tag), tag);
+            far_.store_line(slot + i, detail::mailbox_line(clean, i, tag), tag);
         }
         far_.store_word(view_.newest, version);
         // M3, through H2: they leave this side now, in any order; the last value would stay behind.

@@ -27,7 +27,7 @@ CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lin
             store_message<T>(far, to + i * slot_lines, pack(messages[i], first + n), previous + n);
         }
         // NOLINTNEXTLINE(bugprone-branch-clone): of large messages neither branch is compiled
-    } else if constexpr (sizeof(T) == payload_bytes) {
+    } else if constexpr (sizeof(T) == payload_bytes && !clears_padding<T>) {
         far.store_payloads(to, messages, count, first, previous);
     } else if constexpr (lines_of<T> == 1) {
         constexpr std::size_t most = 16;
@@ -35,7 +35,8 @@ CARILLON_HD void store_messages(Far const& far, Line* to, std::uint32_t slot_lin
         for (std::size_t done = 0; done < count;) {
             std::size_t const now = count - done < most ? count - done : most;
             for (std::size_t i = 0; i < now; ++i) {
-                std::memcpy(&payloads[i], &messages[done + i], sizeof(T));
+                auto const& message = without_padding(messages[done + i]);
+                std::memcpy(&payloads[i], __builtin_addressof(message), sizeof(T));
             }
             auto const tags = static_cast<Tag>(done);
             far.store_payloads(to + done, payloads, now, first + tags, previous + tags);

@@ -25,6 +25,14 @@
 #include "carillon/detail/wire/x86_payload.hpp"
 #endif
 
+#define CARILLON_CLEARS_PADDING 0
+#if !defined(__CUDA_ARCH__) && defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+#undef CARILLON_CLEARS_PADDING
+#define CARILLON_CLEARS_PADDING 1
+#endif
+#endif
+
 namespace carillon {
 
 // The low 32 bits of a line's sequence number.
@@ -227,16 +235,68 @@ void payload_of_lines(void* message, Line const* lines) {
     }
 }
 
+template <class T>
+struct EachByte {
+    unsigned char byte[sizeof(T)];
+};
+template <class T>
+constexpr bool is_zero(EachByte<T> const& of) {
+    for (unsigned char const byte : of.byte) {
+        if (byte != 0) return false;
+    }
+    return true;
+}
+// Zero bytes that become a T and bytes again are known at compile time, unless T has padding.
+template <class T>
+concept StaysBytes = requires {
+    typename std::bool_constant<is_zero<T>(
+        __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})))>;
+};
+// False of some that have none either: those with pointers or unions.
+template <class T>
+inline constexpr bool has_no_padding = std::has_unique_object_representations_v<T> || StaysBytes<T>;
+
+// Whether padding in a T is cleared before others may read it, and a T with zeros there.
+#if CARILLON_CLEARS_PADDING
+template <class T>
+inline constexpr bool clears_padding = !has_no_padding<T>;
+template <class T>
+[[nodiscard]] CARILLON_HD decltype(auto) without_padding(T const& message) {
+    if constexpr (has_no_padding<T>) {
+        return (message);
+    } else {
+        auto clean = __builtin_bit_cast(T, message);
+        __builtin_clear_padding(__builtin_addressof(clean));
+        return clean;
+    }
+}
+#endif
+
+#endif
+
+#if !CARILLON_CLEARS_PADDING
+template <class T>
+inline constexpr bool clears_padding = false;
+template <class T>
+CARILLON_HD T const& without_padding(T const& message) {
+    return message;
+}
 #endif
 
 }  // namespace detail
 
-// Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero.
+// Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero; so is the
+// padding in T where GCC compiles this for the CPU, since others may read it.
 template <class T>
 [[nodiscard]] CARILLON_HD Packed<T> pack(T const& message, Tag tag) {
     check_payload<T>();
 #if !defined(__CUDA_ARCH__)
     Packed<T> packed;
+    if constexpr (detail::clears_padding<T>) {
+        T const clean = detail::without_padding(message);
+        detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(clean), tag);
+        return packed;
+    }
     detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(message), tag);
     return packed;
 #else

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of what there is other users may have, so that the owner's user and root find some left.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace carillon::detail {
+
+// The owner's user and root, for whom a part is kept.
+[[nodiscard]] inline bool is_kept_for(uid_t user) { return user == 0 || user == ::geteuid(); }
+
+struct UserShare {
+    std::size_t of_user;    // each of the others
+    std::size_t of_others;  // all of them together
+};
+
+// A quarter is kept, but for what `per_user` allows one user; 0: it says nothing, and `by_default`
+// is what one user may have.
+[[nodiscard]] inline UserShare share_of(std::size_t there, std::size_t per_user,
+                                        std::size_t by_default) {
+    std::size_t const of_user = std::min(per_user != 0 ? per_user : by_default, there);
+    return {of_user, std::max(there - there / 4, per_user != 0 ? of_user : 0)};
+}
+
+// Half of it, and one at least.
+[[nodiscard]] inline std::size_t half_of(std::size_t there) {
+    return std::max<std::size_t>(there / 2, 1);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace carillon::detail {
+
+// RLIMIT_FSIZE, which holds for shared memory, too; nothing where there is no limit.
+[[nodiscard]] std::optional<std::size_t> limit_of_file_size() noexcept;
+
+// Throws SystemError, in the name of `call`, where this process may have no file of `size` bytes:
+// the system would end the process (SIGXFSZ).
+void require_file_size(std::string_view call, std::size_t size);
+
+}  // namespace carillon::detail

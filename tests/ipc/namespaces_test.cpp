@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One side is in another pid namespace, in which the other side's process has no number, and still
+// learns of that process's end although a child of it has its sockets. P: the owner. C: a client.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "carillon/carillon.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/process.hpp"
+#include "os/unix_listener.hpp"
+
+namespace carillon::test {
+namespace {
+
+// Whether this system has what is needed, SO_PEERPIDFD.
+bool tells_the_end_of_any_peer() {
+    SocketPath const path;
+    detail::UnixListener const listener("test", path.get(), 0600);
+    auto const socket = detail::connect_unix("test", path.get(), patience);
+    int found = -1;
+    ::socklen_t size = sizeof(found);
+    constexpr int so_peerpidfd = 77;
+    bool const has = ::getsockopt(socket.fd(), SOL_SOCKET, so_peerpidfd, &found, &size) == 0;
+    FileDescriptor const close(found);
+    return has;
+}
+
+class NamespacesTest : public testing::Test {
+   protected:
+    void SetUp() override {
+        if (!tells_the_end_of_any_peer()) GTEST_SKIP() << "no SO_PEERPIDFD (Linux 6.5)";
+    }
+    [[nodiscard]] std::string path() const { return path_.get(); }
+
+   private:
+    SocketPath path_;
+};
+
+#define CARILLON_SKIP_WITHOUT_NAMESPACES(line) \
+    if ((line) == "no namespace") GTEST_SKIP() << "this process may make no pid namespace"
+
+TEST_F(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
+    // 1. P serves one block in a namespace of its own.
+    Process owner({"contained", "own", path(), "1"});
+    std::string const line = owner.line();
+    CARILLON_SKIP_WITHOUT_NAMESPACES(line);
+    EXPECT_EQ(line, "serving");
+    // 2. C attaches, forks a child, which has its socket too, and ends.
+    Process client({"fork-and-end", path()});
+    EXPECT_EQ(client.line(), "attached");
+    client.tell("end");
+    EXPECT_EQ(client.status(), 0);
+    // 3. Its block is another's.
+    Process next({"call", path(), "10"});
+    EXPECT_EQ(next.line(), "attached");
+    EXPECT_EQ(next.line(), "first 1");
+    EXPECT_EQ(next.status(), 0);
+}
+
+TEST_F(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
+    // 1. P serves, and forks a child, which has its sockets too.
+    Process owner({"own", path(), "1", "fork"});
+    EXPECT_EQ(owner.line(), "serving");
+    // 2. C attaches in a namespace of its own.
+    Process client({"contained", "ask-twice", path()});
+    std::string const line = client.line();
+    CARILLON_SKIP_WITHOUT_NAMESPACES(line);
+    EXPECT_EQ(line, "attached");
+    // 3. P is killed, its child lives. 4. C hears of it.
+    EXPECT_TRUE(owner.kill());
+    client.tell("go on");
+    EXPECT_NE(client.line().find("owner gone: "), std::string::npos);
+    EXPECT_EQ(client.status(), 0);
+}
+
+}  // namespace
+}  // namespace carillon::test
