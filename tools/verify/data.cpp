@@ -8,7 +8,7 @@
 namespace carillon::tool {
 namespace {
 
-constexpr std::uint32_t capacity = 16;
+constexpr std::uint32_t capacity_of_lines = 16;
 constexpr std::uint32_t capacity_of_rows = data_words;  // as a SharedRowReceiver has room for
 
 struct DataRings {
@@ -21,7 +21,7 @@ struct DataRings {
     DataRings(VerifyStage const& on, DataTest const& what)
         : stage(on),
           test(what),
-          memory(on.device, count(), what.rows ? capacity_of_rows : capacity),
+          memory(on.device, count(), what.rows ? capacity_of_rows : capacity_of_lines),
           data(what.direction == Direction::to_device ? on.device.allocate(bytes())
                                                       : on.device.allocate_host(bytes())),
           far(on.device.access(memory.device_memory())) {}
