@@ -10,8 +10,9 @@
 namespace carillon {
 
 // Names a request that was submitted, for whoever waits for its reply: at the client that gave it,
-// once. No two are the same.
-class Ticket {
+// once. No two are the same. A ticket that is dropped keeps its place at the client for good: take,
+// wait for or abandon each.
+class [[nodiscard]] Ticket {
    public:
     Ticket() = default;  // of no request
     // `number` counts the requests of client `issuer`; `slot` is where it keeps what it knows of
@@ -31,7 +32,7 @@ class Ticket {
 
 // The ticket of a command: it knows of which type the reply is.
 template <class Command>
-class CommandTicket : public Ticket {
+class [[nodiscard]] CommandTicket : public Ticket {
    public:
     CommandTicket() = default;  // of no request
     explicit CommandTicket(Ticket const& ticket) : Ticket(ticket) {}
@@ -39,7 +40,7 @@ class CommandTicket : public Ticket {
 
 // Names requests that a channel's client sent one after the other (Client::submit_n): as good as
 // the Ticket of each.
-class Tickets {
+class [[nodiscard]] Tickets {
    public:
     Tickets() = default;  // of no requests
     // Of `count` requests of client `issuer`, the first of which has the number `first`.

@@ -14,10 +14,6 @@
 namespace carillon::detail {
 namespace {
 
-// Another lease of the same memory numbers its messages so much further on: no tag of one is one
-// of the next.
-constexpr Sequence between_leases = Sequence{1} << 21U;
-
 // The kernel's options, looked at before memory is touched.
 unsigned checked_blocks(KernelOptions const& options) {
     check_options("PersistentKernel", options);
@@ -36,7 +32,23 @@ unsigned checked_places(SharedPool const& pool) {
 // News are behind the lines of the places.
 std::size_t lease_bytes(unsigned places) { return (places + std::size_t{1}) * sizeof(LeaseLine); }
 
+// Of the client that has had the memory last, by its own count.
+Sequence next_first(ChannelMemory const& memory) {
+    Sequence const first = memory.host_view().first;
+    return first_of_next(first,
+                         CounterWords::load(memory.host_view().counters(0)->submitted) + 1 - first);
+}
+
 }  // namespace
+
+Sequence first_of_next(Sequence first, std::uint64_t used) {
+    constexpr Sequence between = Sequence{1} << 21U;  // twice the longest ring
+    Sequence const next = first + (used + between - 1) / between * between + between;
+    // A count may be anything: the number stays one that a ring may begin with, and keeps its tag.
+    constexpr Sequence below = (Sequence{1} << 62U) - 1;
+    constexpr Sequence not_zero = Sequence{1} << 32U;
+    return (next & below) | not_zero;
+}
 
 Leases::Leases(Device const& device, KernelOptions const& options, ChannelShape const& shape,
                MessageTypes types)
@@ -149,9 +161,9 @@ std::optional<Leases::Lent> Leases::begin(std::uint32_t user, ChannelSharing sha
     if (slot == slots_.end()) return {};
     Region* const region = region_for(user, sharing);
     if (region == nullptr) return {};
-    region->memory->reset(next_first_);
-    slot->watch.begin(next_first_);
-    next_first_ += between_leases;
+    Sequence const first = next_first(*region->memory);
+    region->memory->reset(first);
+    slot->watch.begin(first);
     slot->region = region;
     slot->drained = false;
     region->used = true;

@@ -12,9 +12,6 @@
 namespace carillon::detail {
 namespace {
 
-// As of the leases of blocks: the numbers of one are not those of the next.
-constexpr Sequence between_clients = Sequence{1} << 21U;
-
 ChannelTable table_at(void* device, void* host, Sequence first) {
     return {static_cast<std::byte*>(device),
             static_cast<std::byte*>(host),
@@ -46,7 +43,7 @@ SharedObject::SharedObject(Device const& device, ObjectKind kind, ObjectShape co
       lines_(device.allocate(readers * sizeof(LeaseLine))),
       status_(device.allocate_host(readers * sizeof(LeaseStatus))),
       taken_(readers),
-      next_first_(first) {
+      first_(first) {
     LeaseTable const table = view(lines_.host_ptr(), status_.host_ptr());
     for (unsigned i = 0; i < readers; ++i) {
         writers_.emplace_back(table, i, HostCached(), device.access(lines_));
@@ -104,8 +101,7 @@ bool SharedObject::free_oldest() noexcept {
 }
 
 void SharedObject::lay_out(ObjectMemory& memory) {
-    memory.first = next_first_;
-    next_first_ += between_clients;
+    memory.first = memory.user ? first_of_next(memory.first, memory.used) : first_;
     // Every line and word that an end looks at; what is in chunks is the same user's.
     layout_.format(shape_, memory.host_view());
     memory.device.flush(0, memory.device.size());
@@ -136,7 +132,11 @@ ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing shari
 
 void SharedObject::end() {
     std::lock_guard const lock(mutex_);
-    if (current_ != nullptr) gone_ = with_gone(gone_, count());
+    if (current_ != nullptr) {
+        ChannelCounters const counted = count();
+        current_->used = counted.submitted;
+        gone_ = with_gone(gone_, counted);
+    }
     current_ = nullptr;
     for (Writer& writer : writers_) writer.end();
 }

@@ -96,6 +96,13 @@ void use_service(carillon::Device const& device) {
     carillon::HostService<Request, int> service(device, [](Request const&) { return 0; });
     (void)service.device_handle();
 }
+// A ticket that is dropped keeps its place.
+template <class H>
+auto ticket_of(carillon::Device const& device) {
+    return carillon::PersistentKernel<H>(device).channel().submit(1, std::chrono::seconds(1));
+}
+#pragma GCC diagnostic error "-Wunused-result"
+
 template <class Meta>
 void use_chunks(carillon::Device const& device) {
     (void)carillon::ChunkRing<Meta>(device, {}).device_handle();
@@ -212,5 +219,9 @@ void use(carillon::Device const& device) {
     carillon::PersistentKernel<Sized<1>> const kernel(device, carillon::Pool{}, {}, {});
 #elif CARILLON_CASE == 31
     (void)carillon::launch(device, 1, Uncallable{});
+#elif CARILLON_CASE == 32
+    ticket_of<Handler<int, int>>(device);
+#elif CARILLON_CASE == 33
+    carillon::PersistentKernel<Handler<int, int>>(device).channel().try_submit(1);
 #endif
 }

@@ -97,6 +97,25 @@ TEST_F(LeasesTest, numbersOfTheSameMemoryGoOn) {
     }
 }
 
+// Whatever its client counts.
+TEST_F(LeasesTest, numbersOfTheSameMemoryGoOnBehindThoseThatItsClientHasUsed) {
+    constexpr Sequence longest_ring = 1U << 20U;
+    for (std::uint64_t const used : {std::uint64_t{0}, std::uint64_t{3} << 21U,
+                                     (std::uint64_t{1} << 33U) + 5, ~std::uint64_t{0}}) {
+        auto const lent = begin(1);
+        ASSERT_TRUE(lent);
+        Sequence const last = lent->memory->host_view().first - 1 + used;
+        CounterWords::store(lent->memory->host_view().counters(0)->submitted, last);
+        end(*lent);
+        auto const next = begin(1);
+        ASSERT_TRUE(next);
+        ASSERT_EQ(next->memory, lent->memory);
+        // What the one before stores late is not the tag of any of the next messages.
+        EXPECT_GE(tag_of(next->memory->host_view().first) - tag_of(last), longest_ring) << used;
+        end(*next);
+    }
+}
+
 // Each user's memory stays its own, so what users have left is freed for others.
 TEST_F(LeasesTest, usersThatHaveGoneLockNobodyOutAndThereIsABoundToTheirMemory) {
     for (unsigned user = 0; user < 100; ++user) {

@@ -23,6 +23,12 @@
 
 namespace carillon::detail {
 
+// The first number for the next client of memory whose last one began with `first` and counts
+// `used` messages, or whatever it has written there. What that one stores late has numbers up to a
+// capacity around its last: the next client's are 2^21 beyond, at least, so that such a line is
+// taken for none of the next 2^32 - 2^21 messages.
+[[nodiscard]] Sequence first_of_next(Sequence first, std::uint64_t used);
+
 // Which client of another process has which place at a kernel, and by which memory: a block of its
 // own, or a place at all of them (SharedPool). From any thread.
 class Leases {
@@ -133,7 +139,6 @@ class Leases {
     std::vector<std::unique_ptr<Region>> regions_;  // the one that was lent last is the last
     std::vector<Slot> slots_;                       // of each place
     std::optional<LeaseNewsWriter<HostMapped>> news_;
-    Sequence next_first_ = 1;
     std::shared_ptr<KernelSupervisor> kernel_;
 };
 

@@ -21,10 +21,10 @@
 
 namespace carillon::detail {
 
-// Writes down that this thread is in a call of `end`, and returns true; or false if there is no room
-// to write it down. Throws UsageError, in the name of `call`, when a thread, this one or another, is
-// in one already. It orders nothing between threads: a thread sanitizer sees what it would see
-// without.
+// Writes down that this thread is in a call of `end`, and returns true; or false if there is no
+// room to write it down. Throws UsageError, in the name of `call`, when a thread, this one or
+// another, is in one already. It orders nothing between threads: a thread sanitizer sees what it
+// would see without.
 [[nodiscard]] bool enter_call(void const* end, std::string_view call);
 void leave_call(void const* end) noexcept;
 

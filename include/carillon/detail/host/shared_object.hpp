@@ -45,6 +45,7 @@ struct ObjectMemory {
     Memory host;                                       // may be none
     std::optional<std::uint32_t> user = std::nullopt;  // that has had it
     Sequence first = 1;
+    std::uint64_t used = 0;  // messages of its last client
 
     // At the addresses of either side.
     [[nodiscard]] ChannelTable host_view() const;
@@ -114,8 +115,8 @@ class SharedObject {
     std::vector<Writer> writers_;  // for each end of the device
     std::vector<TakenOnce> taken_;
     std::vector<std::unique_ptr<ObjectMemory>> memories_;  // the one that was lent last is the last
-    Sequence next_first_;
-    ObjectMemory const* current_ = nullptr;  // that a client has
+    Sequence first_;
+    ObjectMemory* current_ = nullptr;  // that a client has
     ChannelCounters gone_{};
 };
 
