@@ -6,11 +6,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
-#include <csignal>
 
 #include <atomic>
 #include <boost/lockfree/queue.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

@@ -3,11 +3,12 @@
 // to them, and nobody is dropped for them. P: an owner that is not root and may have 1024
 // descriptors, in a process of its own. C: clients, in this one, some of which read nothing.
 #include <gtest/gtest.h>
-#include <csignal>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -214,20 +215,23 @@ TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
 // A debugger, or a machine that was suspended.
 TEST_F(InFlightTest, ownerThatWasStoppedHearsThatAChannelHasGone) {
     Process owner = start({"own", path(), "1"});
-    Connection const client(path(), {.timeout = 1ms});
+    std::optional<Connection> client;
     Connection const next(path(), {.timeout = patience});
     AnyChannel channel;
     ASSERT_TRUE(eventually([&] {
         try {
-            channel = attach_to(client);
+            client.emplace(path(), ConnectOptions{.timeout = 1ms});
+            channel = attach_to(*client);
             return true;
         } catch (Error const&) {  // a millisecond was too short
             return false;
         }
     }));
     ASSERT_EQ(::kill(owner.pid(), SIGSTOP), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(owner.pid(), &status, WUNTRACED), owner.pid());
     for (unsigned i = 0; i < 400; ++i) {
-        EXPECT_THROW((void)client.status(), TimeoutError);
+        EXPECT_THROW((void)client->status(), TimeoutError);
     }
     channel.reset();
     ASSERT_EQ(::kill(owner.pid(), SIGCONT), 0);
@@ -241,7 +245,7 @@ TEST_F(InFlightTest, ownerThatWasStoppedHearsThatAChannelHasGone) {
     }));
     EXPECT_TRUE(eventually([&] {
         try {
-            return client.status().objects.size() == 1;
+            return client->status().objects.size() == 1;
         } catch (TimeoutError const&) {
             return false;
         }

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <csignal>
 
+#include <csignal>
 #include <cstdlib>
 #include <regex>
 #include <string>
