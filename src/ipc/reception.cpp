@@ -60,12 +60,12 @@ ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
 
 }  // namespace
 
-Reception::Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules)
-    : call_(call),
-      path_(path),
-      rules_(checked_rules(call, std::move(rules))),
-      instance_(new_instance()),
-      listener_(std::in_place, call, path, rules_.mode) {
+Reception::Reception(std::string_view call, ReceptionRules rules)
+    : call_(call), rules_(checked_rules(call, std::move(rules))), instance_(new_instance()) {}
+
+void Reception::open(std::filesystem::path const& path) {
+    listener_.emplace(call_, path, rules_.mode);
+    path_ = path;
     // Each takes two, and others of this process are wanted too.
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
     if (rules_.connections <= fit) return;

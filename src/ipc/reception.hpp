@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ipc/refusal.hpp"
@@ -57,11 +58,17 @@ struct ReceptionRules {
 // Of one thread, but for its path and instance. None of its calls waits, but for the program.
 class Reception {
    public:
-    // Throws UsageError for rules that make no sense, and as UnixListener does.
-    Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules);
+    // Nobody is let in before open(). Throws UsageError for rules that make no sense.
+    Reception(std::string_view call, ReceptionRules rules);
+    Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules)
+        : Reception(call, std::move(rules)) {
+        open(path);
+    }
+    // Listens at the path. Throws as UnixListener does.
+    void open(std::filesystem::path const& path);
 
-    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
-    [[nodiscard]] std::uint64_t instance() const { return instance_; }  // another for each
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }  // empty: not open
+    [[nodiscard]] std::uint64_t instance() const { return instance_; }         // another for each
     [[nodiscard]] std::string const& name() const { return rules_.name; }
 
     // For poll(): whoever connects, and what a visitor sends, and that its process has ended.

@@ -33,16 +33,14 @@ namespace carillon::detail {
 class ServerThread {
    public:
     // As Server's constructor.
-    ServerThread(std::filesystem::path const& path, ServeOptions const& options,
-                 std::unique_ptr<ServedItem> first);
+    explicit ServerThread(ServeOptions const& options);
     ServerThread(ServerThread const&) = delete;
     ServerThread& operator=(ServerThread const&) = delete;
     // Not in a child that was forked (ServerThread::make).
     ~ServerThread();
-    // With an object that is there from the beginning on, if there is one.
-    [[nodiscard]] static std::shared_ptr<ServerThread> make(std::filesystem::path const& path,
-                                                            ServeOptions const& options,
-                                                            std::unique_ptr<ServedItem> first = {});
+    [[nodiscard]] static std::shared_ptr<ServerThread> make(ServeOptions const& options);
+    // As Server::open().
+    void open(std::filesystem::path const& path);
 
     // Throws UsageError for the name, and where it is taken.
     void add(std::unique_ptr<ServedItem> object);
