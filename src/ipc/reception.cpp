@@ -25,6 +25,7 @@ constexpr unsigned connections_in_a_turn = 16;
 // Of one user: it could fill a disk otherwise.
 constexpr unsigned lines_in_a_while = 32;
 constexpr std::chrono::seconds a_while{1};
+constexpr std::chrono::seconds files_period{1};
 // A connection that reads is lent so many descriptors ahead.
 constexpr unsigned most_unread_of_connection = 16;
 
@@ -301,7 +302,27 @@ void Reception::log(Visitor const& visitor, std::string_view what) noexcept {
     }
 }
 
+// As those that clear /tmp remove them.
+void Reception::look_at_files() noexcept {
+    auto const now = std::chrono::steady_clock::now();
+    if (!listener_ || now - looked_at_files_ < files_period) return;
+    looked_at_files_ = now;
+    try {
+        std::string_view const missing = listener_->missing();
+        if (missing != missing_ && !missing.empty()) {
+            say(fmt::format("carillon: {}: somebody has removed its {}: {}", path_.string(),
+                            missing,
+                            missing == "socket" ? "no client finds this owner any more, and "
+                                                  "another may begin to serve there"
+                                                : "another owner may begin to serve there"));
+        }
+        missing_ = missing;
+    } catch (...) {  // the line is lost
+    }
+}
+
 void Reception::say_lines(bool all) noexcept {
+    look_at_files();
     for (std::string const& line : std::exchange(lines_, {})) say(line);
     if (told_.empty()) return;
     auto const now = std::chrono::steady_clock::now();

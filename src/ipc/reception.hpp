@@ -108,7 +108,8 @@ class Reception {
     // The same of nobody in particular.
     void log(std::string_view what);
     // Calls the program, which may call the server: without the server's lock. `all`: of those that
-    // were left out in a while that is not over, too.
+    // were left out in a while that is not over, too. Each second it is looked whether the path's
+    // files are there.
     void say_lines(bool all = false) noexcept;
     // Nobody is let in any more; the path is free.
     void close() { listener_.reset(); }
@@ -134,6 +135,7 @@ class Reception {
     };
     [[nodiscard]] Unread count_unread(uid_t user) const;
     void say(std::string const& line) const noexcept;
+    void look_at_files() noexcept;
 
     std::string call_;
     std::filesystem::path path_;
@@ -141,6 +143,8 @@ class Reception {
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;
     bool deaf_ = false;  // the listener is not looked at
+    std::chrono::steady_clock::time_point looked_at_files_{};
+    std::string_view missing_;  // of the files, as a line has said
     std::vector<Visitor*> visitors_;
     std::vector<std::string> lines_;
     std::map<std::uint32_t, Told> told_;  // users
