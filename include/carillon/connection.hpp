@@ -64,6 +64,8 @@ struct ServedBlock {
     ChannelCounters counters;           // of what it has sent, as it says itself
     ChannelCounters gone;               // of all that had the block before
     BlockBeats beats;
+    // Of both: but for `depth` it only grows, whichever clients come and go.
+    [[nodiscard]] ChannelCounters all() const;
 };
 struct ServedObject {
     std::string name;  // that clients ask for

@@ -59,7 +59,9 @@ void bind_status(nb::module_& module) {
             "held", [](ServedBlock const& block) { return seconds(block.held); },
             "For so many seconds.")
         .def_ro("counters", &ServedBlock::counters)
-        .def_ro("gone", &ServedBlock::gone, "Of all clients before.");
+        .def_ro("gone", &ServedBlock::gone, "Of all clients before.")
+        .def_prop_ro("all", &ServedBlock::all,
+                     "Of both: but for `depth` it only grows, whichever clients come and go.");
     nb::class_<ServedObject>(module, "ServedObject", "What an owner serves.")
         .def_ro("name", &ServedObject::name)
         .def_prop_ro(

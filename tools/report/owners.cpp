@@ -55,17 +55,6 @@ OwnerReport WatchedOwners::ask(Watched& watched) const {
     return report;
 }
 
-ChannelCounters all_of(ServedBlock const& block) {
-    ChannelCounters sum = block.gone;
-    sum.submitted += block.counters.submitted;
-    sum.answered += block.counters.answered;
-    sum.taken += block.counters.taken;
-    sum.dropped += block.counters.dropped;
-    sum.stalls += block.counters.stalls;
-    sum.depth = block.counters.depth;
-    return sum;
-}
-
 nlohmann::json to_json(ChannelCounters const& counters) {
     return {{"submitted", counters.submitted}, {"answered", counters.answered},
             {"taken", counters.taken},         {"dropped", counters.dropped},
