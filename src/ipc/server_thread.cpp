@@ -135,6 +135,7 @@ void ServerThread::take_turn(unsigned turn) {
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
+    count_as_drained();
     look_at_counters();
     drop_over();  // whoever asks now may have what they had
     for (auto const& session : sessions_) lend_to(*session);

@@ -78,6 +78,8 @@ class ServerThread {
     void drop_over();
     void lend_to(Session& session);
     void tell_state(bool ask_device);
+    // Of a kernel that drains: clients that cannot say that all is answered, and have it.
+    void count_as_drained() const;
     // Whose words no client of the library's writes has its lease no more.
     void look_at_counters();
 
