@@ -26,7 +26,8 @@ class ServerThread;
 struct ServeOptions {
     // How the owner calls itself, and by PersistentKernel::serve() the kernel: 1 to 63 characters.
     std::string name = "kernel";
-    // Who may connect: the permissions of the socket, of which writing counts.
+    // Who may connect: the permissions of the socket, of which writing counts. Whoever may also
+    // sees the names, processes, users and counters of all clients (Connection::status()).
     unsigned mode = 0600;
     // Who of those may attach: the owner's own user, these users, and who is in one of these
     // groups. Where both are empty, everybody who can connect.
