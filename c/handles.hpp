@@ -185,6 +185,10 @@ template <class All, class Make, class Struct>
                                                       std::chrono::nanoseconds otherwise) {
     return given == 0 ? otherwise : std::chrono::nanoseconds(given);
 }
+// Whose owner is meant, if that is said.
+[[nodiscard]] inline std::optional<std::uint32_t> user_at(std::uint32_t const* user) {
+    return user == nullptr ? std::nullopt : std::optional(*user);
+}
 template <std::size_t size>
 void copy_name(char (&to)[size], std::string_view text) {
     std::size_t const length = std::min(text.size(), size - 1);

@@ -27,6 +27,7 @@ Connection connect(char const* path, carillon_connect_options const* given) {
     connect.timeout = time_or(options.timeout_ns, connect.timeout);
     connect.wait_for_owner = std::chrono::nanoseconds(options.wait_for_owner_ns);
     connect.host_memory = options.host_memory != 0;
+    connect.owner_user = user_at(options.owner_user);
     return Connection(&checked(connect_call, path, "path"), connect);
 }
 
@@ -97,6 +98,14 @@ carillon_status carillon_connection_owner(carillon_connection const* connection,
         auto const& of = c::checked(call, connection, "connection").connection;
         (void)of.status();
         *process = of.owner().process;
+    });
+}
+carillon_status carillon_connection_owner_user(carillon_connection const* connection,
+                                               uint32_t* user) {
+    return c::guarded([&] {
+        constexpr char const* call = "carillon_connection_owner_user";
+        c::checked(call, user, "room for the user") = 0;
+        *user = c::checked(call, connection, "connection").connection.owner().user;
     });
 }
 

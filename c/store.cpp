@@ -26,6 +26,8 @@ StoreConnection connect_to_store(char const* path, carillon_store_connect_option
     StoreConnectOptions connect;
     if (options.name != nullptr) connect.name = options.name;
     connect.timeout = time_or(options.timeout_ns, connect.timeout);
+    connect.wait_for_owner = std::chrono::nanoseconds(options.wait_for_owner_ns);
+    connect.owner_user = user_at(options.owner_user);
     connect.host_memory = options.host_memory != 0;
     if (options.copy_threads != 0) connect.copy_threads = threads_of(options.copy_threads);
     return StoreConnection(&checked(store_connect_call, path, "path"), connect);

@@ -67,7 +67,8 @@ enum {
     CARILLON_REFUSAL_STOPPING = 8, /* the kernel drains, was stopped or has failed */
     CARILLON_REFUSAL_BAD_MESSAGE = 9,
     CARILLON_REFUSAL_NAME_TAKEN = 10,
-    CARILLON_REFUSAL_NOT_SEALED = 11
+    CARILLON_REFUSAL_NOT_SEALED = 11,
+    CARILLON_REFUSAL_WRONG_OWNER = 12 /* another user than `owner_user` listens at the path */
 };
 
 /* What an error says beside its text. A member that the error does not have is 0. */
@@ -173,10 +174,14 @@ carillon_status carillon_memory_export_fd(carillon_memory const* memory, int* de
 
 typedef struct carillon_connect_options {
     size_t size;
-    char const* name;          /* how the owner calls this client; NULL: the program's name */
-    int64_t timeout_ns;        /* 0: 5 s */
-    int64_t wait_for_owner_ns; /* how long it is tried again while nobody listens */
-    int host_memory;           /* 1: rings in host memory, without Vulkan */
+    char const* name;   /* how the owner calls this client; NULL: the program's name */
+    int64_t timeout_ns; /* 0: 5 s */
+    /* How long it is tried again while nobody listens or has room, and while the owner does not
+     * serve yet what is asked for. */
+    int64_t wait_for_owner_ns;
+    int host_memory; /* 1: rings in host memory, without Vulkan */
+    /* The user whose owner is meant; NULL: this process's own, or root. Any other is refused. */
+    uint32_t const* owner_user;
 } carillon_connect_options;
 
 typedef int32_t carillon_state;
@@ -209,6 +214,9 @@ carillon_status carillon_connection_objects(carillon_connection const* connectio
                                             carillon_object* objects, size_t room, size_t* count);
 /* Whether the owner is there, and its process: CARILLON_OWNER_GONE once it has ended. */
 carillon_status carillon_connection_owner(carillon_connection const* connection, int32_t* process);
+/* The owner's user, as the system says it. */
+carillon_status carillon_connection_owner_user(carillon_connection const* connection,
+                                               uint32_t* user);
 
 /* Messages by bytes: 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40. The size is
  * compared with the owner's type, and the name where both sides give one: as C++ writes it,
@@ -375,8 +383,8 @@ typedef struct carillon_mailbox_info {
 /* `initial`, of `bytes` bytes, is what a reader finds first. `capacity`: values that are there at
  * once, a power of two from 2 on; 0: 4. */
 carillon_status carillon_mailbox_create(carillon_device const* device, void const* initial,
-                                        size_t bytes, carillon_direction direction, uint32_t capacity,
-                                        carillon_mailbox** mailbox);
+                                        size_t bytes, carillon_direction direction,
+                                        uint32_t capacity, carillon_mailbox** mailbox);
 /* The host's end of a mailbox that another process shares. */
 carillon_status carillon_connection_mailbox(carillon_connection const* connection,
                                             char const* object, carillon_type type,
@@ -476,10 +484,12 @@ typedef struct carillon_store_options {
 
 typedef struct carillon_store_connect_options {
     size_t size;
-    char const* name;      /* how the store calls this client; NULL: the program's name */
-    int64_t timeout_ns;    /* of the connection, and of each call; 0: 5 s */
-    int host_memory;       /* 1: makes buffers in host memory */
-    uint64_t copy_threads; /* as of a store */
+    char const* name;           /* how the store calls this client; NULL: the program's name */
+    int64_t timeout_ns;         /* of the connection, and of each call; 0: 5 s */
+    int host_memory;            /* 1: makes buffers in host memory */
+    uint64_t copy_threads;      /* as of a store */
+    int64_t wait_for_owner_ns;  /* how long it is tried again while nobody listens or has room */
+    uint32_t const* owner_user; /* as of carillon_connect_options */
 } carillon_store_connect_options;
 
 typedef struct carillon_buffer_info {

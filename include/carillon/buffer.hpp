@@ -98,9 +98,9 @@ class MutableBuffer {
     // From now on nobody writes it, and others may get it; all that this process has written is in
     // the memory when this returns. Pointers to it are void. Throws RefusedError where it was
     // removed meanwhile, or another process still could write it (docs/store.md says where that can
-    // be known); it stays mutable then. Throws OwnerGoneError, TimeoutError: nobody knows then
-    // whether it is sealed, or will be, and it may not be written (UsageError) but where the system
-    // keeps the two apart. seal() again finds out.
+    // be known), and UsageError while a HostMirror is to write to it; it stays mutable then. Throws
+    // OwnerGoneError, TimeoutError: nobody knows then whether it is sealed, or will be, and it may
+    // not be written (UsageError) but where the system keeps the two apart. seal() again finds out.
     [[nodiscard]] Buffer seal();
 
    private:
@@ -121,25 +121,27 @@ struct MirrorOptions {
 // A buffer's bytes in ordinary memory, where loads are cheap.
 class HostMirror {
    public:
-    // Of a buffer that is written; it is to stay until this goes. Without `read` the bytes are 0.
-    // Reading what is not sealed across the bus takes long.
+    // Of a buffer that is written, which may be moved meanwhile. Until this has written back, or
+    // goes, the buffer cannot be sealed. Without `read` the bytes are 0. Reading what is not sealed
+    // across the bus takes long.
     explicit HostMirror(MutableBuffer& buffer, MirrorOptions const& options = {});
     // Of one that is not: what is written here stays here.
     explicit HostMirror(Buffer const& buffer);
     HostMirror(HostMirror const&) = delete;
     HostMirror& operator=(HostMirror const&) = delete;
-    // Writes back, unless write_back() has or the buffer has been sealed; an error is dropped.
+    // Writes back, unless write_back() has or the buffer has gone; an error is dropped.
     ~HostMirror();
 
     [[nodiscard]] std::span<std::byte> data() { return bytes_; }
     [[nodiscard]] std::span<std::byte const> data() const { return bytes_; }
     // Now and not again, at the end either. Throws UsageError where there is nothing to write back
-    // to.
+    // to, or the buffer has gone.
     void write_back();
 
    private:
     std::vector<std::byte> bytes_;
-    MutableBuffer* to_ = nullptr;
+    std::weak_ptr<detail::BufferHold> to_;
+    bool writes_back_ = false;
 };
 
 // A buffer that has been sealed.

@@ -49,7 +49,8 @@ struct BufferStoreOptions {
 
 struct StoreServeOptions {
     std::string name = "store";  // for reports: 1 to 63 characters
-    // Who may connect, as ServeOptions says it: whoever may gets every buffer that is sealed.
+    // Who may connect, as ServeOptions says it: whoever may gets every buffer that is sealed, and
+    // sees who has made which.
     unsigned mode = 0600;
     std::vector<std::uint32_t> users{};
     std::vector<std::uint32_t> groups{};
@@ -143,8 +144,10 @@ class CARILLON_LAYOUT BufferStore {
 struct StoreConnectOptions {
     // How the store calls this client: 1 to 63 characters. Empty: this program's name.
     std::string name{};
-    // How long the connection, and each call, may take.
+    // How long the connection, and each answer of the store, may take.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
+    // For so long it is tried again to connect, as ConnectOptions::wait_for_owner says it.
+    std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // So long a call looks for the store's answer before it sleeps, and next() of what waits for
     // sealed buffers for one; as StoreServeOptions::spin.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
@@ -157,6 +160,8 @@ struct StoreConnectOptions {
     std::size_t kept_bytes = std::size_t{1} << 28;
     // As BufferStoreOptions::copy_threads.
     unsigned copy_threads = 4;
+    // The user whose store is meant; as ConnectOptions::owner_user.
+    std::optional<std::uint32_t> owner_user = std::nullopt;
 };
 
 // A connection to a store of another process. From any thread; one asks at a time. Each call throws
@@ -164,8 +169,9 @@ struct StoreConnectOptions {
 // Buffers may outlast it.
 class CARILLON_LAYOUT StoreConnection {
    public:
-    // Throws SystemError where nobody listens at `path` or it is not for this user, UsageError for
-    // the options.
+    // Throws SystemError where nobody listens at `path` (StoreConnectOptions::wait_for_owner) or it
+    // is not for this user, RefusedError for a store of another user
+    // (StoreConnectOptions::owner_user), UsageError for the options.
     explicit StoreConnection(std::filesystem::path const& path,
                              StoreConnectOptions const& options = {});
     StoreConnection(StoreConnection&&) noexcept;

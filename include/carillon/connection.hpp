@@ -34,16 +34,22 @@ class ClientSession;
 struct ConnectOptions {
     // How the owner calls this client: 1 to 63 characters. Empty: this program's name.
     std::string name{};
-    // How long the connection, and each channel, may take to be there.
+    // How long the connection, each channel, and each answer of status() may take to be there.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
-    // How long, before that, it is tried again while nobody listens at the path: for a client that
-    // is started before its owner, or outlives it. 0: it is not.
+    // For a client that is started before its owner, or outlives it. For so long it is tried again
+    // to connect while nobody listens at the path, whoever does has ended or does not answer, or
+    // has no room; and, once it is connected, to attach to what the owner does not serve yet, has
+    // no place of, or is about to end. 0: each is tried once.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // How channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;
     // Rings in host memory even where device memory can be mapped: a client that comes and goes
     // does not open Vulkan then, which interrupts the kernel for a moment.
     bool host_memory = false;
+    // The user whose owner is meant. Any other at the path is refused (RefusalReason::wrong_owner)
+    // before anything is sent to it: in a folder like /tmp whoever comes first may listen there.
+    // None: this process's own user, or root.
+    std::optional<std::uint32_t> owner_user = std::nullopt;
 };
 
 // Of a channel to another process's kernel: for reports.
@@ -52,6 +58,7 @@ struct ConnectedOwner {
     std::int32_t process = 0;  // the owner's number; 0 in another namespace
     // Another number whenever an owner begins to serve: the same path may lead to another one.
     std::uint64_t instance = 0;
+    std::uint32_t user = 0;  // as the system says it
 };
 
 // A block of another process's kernel, or the one end of an object, and the client that has it.
@@ -64,6 +71,8 @@ struct ServedBlock {
     ChannelCounters counters;           // of what it has sent, as it says itself
     ChannelCounters gone;               // of all that had the block before
     BlockBeats beats;
+    // Of both: but for `depth` it only grows, whichever clients come and go.
+    [[nodiscard]] ChannelCounters all() const;
 };
 struct ServedObject {
     std::string name;  // that clients ask for
@@ -83,7 +92,8 @@ class CARILLON_LAYOUT Connection {
    public:
     // Throws SystemError where nobody listens at `path` (ConnectOptions::wait_for_owner) or it is
     // not for this user, OwnerGoneError where whoever listens ends meanwhile, RefusedError for what
-    // the owner says no to, TimeoutError, UsageError for the options.
+    // the owner says no to and for an owner of another user (ConnectOptions::owner_user),
+    // TimeoutError, UsageError for the options.
     explicit Connection(std::filesystem::path const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;

@@ -26,7 +26,8 @@ class ServerThread;
 struct ServeOptions {
     // How the owner calls itself, and by PersistentKernel::serve() the kernel: 1 to 63 characters.
     std::string name = "kernel";
-    // Who may connect: the permissions of the socket, of which writing counts.
+    // Who may connect: the permissions of the socket, of which writing counts. Whoever may also
+    // sees the names, processes, users and counters of all clients (Connection::status()).
     unsigned mode = 0600;
     // Who of those may attach: the owner's own user, these users, and who is in one of these
     // groups. Where both are empty, everybody who can connect.
@@ -62,18 +63,26 @@ struct ConnectedClient {
     std::vector<unsigned> blocks;  // that serve it, of whichever kernel
 };
 
-// What it serves has names, by which clients ask. Clients come and go while it is there; its
+// What it serves has names, by which clients ask. Clients come and go while it is open; its
 // destructor closes the connections, and clients find that their owner has gone. From any thread.
 class Server {
    public:
-    // Serves nothing yet. Throws UsageError for a path that no socket can have, at which there is
-    // something else, or at which somebody listens; for options that make no sense; SystemError.
+    // Lets nobody in yet: add() and share() first, then open(). Throws UsageError for options that
+    // make no sense.
+    explicit Server(ServeOptions const& options = {});
+    // Is open from the beginning on: a client that comes before an object was added waits for it
+    // (ConnectOptions::wait_for_owner), or is refused. Throws as open() does, too.
     explicit Server(std::filesystem::path const& path, ServeOptions const& options = {});
     Server(Server&&) noexcept;
     Server& operator=(Server&&) noexcept;
     Server(Server const&) = delete;
     Server& operator=(Server const&) = delete;
     ~Server();
+
+    // Lets clients in at the path, who find all that was added before. Throws UsageError the second
+    // time, and for a path that no socket can have, at which there is something else, or at which
+    // somebody listens; SystemError.
+    void open(std::filesystem::path const& path);
 
     // Lets clients in to a kernel with SharedChannels, too; they ask for `name`, which has 1 to 63
     // characters. Either may outlive the other. Throws UsageError for a name that is taken, or is
@@ -91,7 +100,7 @@ class Server {
         object.serve(*this, name);
     }
 
-    [[nodiscard]] std::filesystem::path const& path() const;
+    [[nodiscard]] std::filesystem::path const& path() const;  // empty: it is not open
     // Those that have introduced themselves, in the order in which they came.
     [[nodiscard]] std::vector<ConnectedClient> clients() const;
 

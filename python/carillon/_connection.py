@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import time
 from typing import Any, NamedTuple
 
 from ._carillon import (
@@ -22,10 +20,6 @@ from ._codec import codec
 from ._mailbox import MOST_BYTES, Mailbox
 from ._ring import Ring
 from ._scoped import Scoped
-from .errors import SystemError
-
-_NOBODY = (errno.ENOENT, errno.ECONNREFUSED)
-_PART = 0.05  # seconds; Ctrl-C waits no longer
 
 
 class Owner(NamedTuple):
@@ -34,6 +28,8 @@ class Owner(NamedTuple):
     name: str
     process: int
     """Its number; 0 in another namespace."""
+    user: int
+    """As the system says it."""
 
 
 class Connection(Scoped):
@@ -97,7 +93,7 @@ class Connection(Scoped):
     @property
     def owner(self) -> Owner:
         """Who serves."""
-        return Owner(self._raw.owner_name, self._raw.owner_process)
+        return Owner(self._raw.owner_name, self._raw.owner_process, self._raw.owner_user)
 
     @property
     def why_host_memory(self) -> str:
@@ -118,22 +114,20 @@ def connect(
     timeout: float = 5.0,
     wait_for_owner: float = 0.0,
     host_memory: bool = False,
+    owner_user: int | None = None,
 ) -> Connection:
     """Connects to whoever serves at `path`. `timeout` and `wait_for_owner` are in seconds.
 
     `name`: how the owner calls this client. `wait_for_owner`: so long it is tried again while
-    nobody listens. `host_memory`: rings in host memory even where device memory can be mapped.
-    Raises SystemError where nobody listens, RefusedError, TimeoutError, UsageError.
+    nobody listens or has room, and, once connected, while the owner does not serve yet what is
+    asked for. `host_memory`: rings in host memory even where device memory can be mapped.
+    `owner_user`: the number of the user whose owner is meant; None: this process's own, or root.
+    Raises SystemError where nobody listens, RefusedError, also for an owner of another user,
+    TimeoutError, UsageError.
     """
-    deadline = time.monotonic() + wait_for_owner
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            part = min(max(left, 0.0), _PART) if wait_for_owner else wait_for_owner
-            return Connection(RawConnection(os.fspath(path), name, timeout, part, host_memory))
-        except SystemError as error:
-            if error.code not in _NOBODY or left <= _PART:
-                raise
+    return Connection(
+        RawConnection(os.fspath(path), name, timeout, wait_for_owner, host_memory, owner_user)
+    )
 
 
 __all__ = ["Connection", "Owner", "connect"]

@@ -99,8 +99,9 @@ class PersistentKernel(Scoped):
 
         Raises UsageError unless the kernel is `shared`, and what Server does.
         """
-        server = Server(os.fspath(path), name=name, **options)
+        server = Server(name=name, **options)
         self.add_to(server, name)
+        server.open(os.fspath(path))
         return server
 
     def add_to(self, server: Server, name: str) -> None:

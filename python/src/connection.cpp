@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "client.hpp"
@@ -14,12 +17,14 @@ namespace carillon::python {
 namespace {
 
 void connect_to(ConnectionEnd* self, std::string const& path, std::string const& name,
-                double timeout, double wait_for_owner, bool host_memory) {
+                double timeout, double wait_for_owner, bool host_memory,
+                std::optional<std::uint32_t> owner_user) {
     ConnectOptions options;
     options.name = name;
     options.timeout = duration("connect", timeout);
     options.wait_for_owner = duration("connect", wait_for_owner);
     options.host_memory = host_memory;
+    options.owner_user = owner_user;
     new (self)
         ConnectionEnd("the connection",
                       unless_interrupted([path, options] { return Connection(path, options); }));
@@ -59,7 +64,9 @@ void bind_status(nb::module_& module) {
             "held", [](ServedBlock const& block) { return seconds(block.held); },
             "For so many seconds.")
         .def_ro("counters", &ServedBlock::counters)
-        .def_ro("gone", &ServedBlock::gone, "Of all clients before.");
+        .def_ro("gone", &ServedBlock::gone, "Of all clients before.")
+        .def_prop_ro("all", &ServedBlock::all,
+                     "Of both: but for `depth` it only grows, whichever clients come and go.");
     nb::class_<ServedObject>(module, "ServedObject", "What an owner serves.")
         .def_ro("name", &ServedObject::name)
         .def_prop_ro(
@@ -75,7 +82,7 @@ void bind_connection(nb::module_& module) {
     bind_status(module);
     nb::class_<ConnectionEnd>(module, "RawConnection", "A connection whose messages are bytes.")
         .def("__init__", connect_to, nb::arg("path"), nb::arg("name"), nb::arg("timeout"),
-             nb::arg("wait_for_owner"), nb::arg("host_memory"))
+             nb::arg("wait_for_owner"), nb::arg("host_memory"), nb::arg("owner_user").none())
         .def("client", client_of, nb::arg("request_bytes"), nb::arg("request_name"),
              nb::arg("reply_bytes"), nb::arg("reply_name"), nb::arg("object"))
         .def("status", status)
@@ -86,6 +93,9 @@ void bind_connection(nb::module_& module) {
                      [](ConnectionEnd const& self) {
                          return self.get("Connection::owner")->owner().process;
                      })
+        .def_prop_ro(
+            "owner_user",
+            [](ConnectionEnd const& self) { return self.get("Connection::owner")->owner().user; })
         .def_prop_ro("why_host_memory",
                      [](ConnectionEnd const& self) {
                          return self.get("Connection::why_host_memory")->why_host_memory();

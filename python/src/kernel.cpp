@@ -212,7 +212,7 @@ void open_server(ServerEnd* self, std::string const& path, std::string const& na
                  std::vector<std::uint32_t> const& groups) {
     auto const options = serve_options(name, mode, users, groups);
     OthersRun const others_run;
-    new (self) ServerEnd("the server", Server(path, options));
+    new (self) ServerEnd("the server", path.empty() ? Server(options) : Server(path, options));
 }
 
 void bind_server(nb::module_& module) {
@@ -220,11 +220,19 @@ void bind_server(nb::module_& module) {
                                  "Lets clients of other processes in to kernels.");
     close_with(server, "Server");
     server
-        .def("__init__", open_server, nb::arg("path"), nb::kw_only(), nb::arg("name") = "kernel",
-             nb::arg("mode") = 0600, nb::arg("users") = std::vector<std::uint32_t>(),
-             nb::arg("groups") = std::vector<std::uint32_t>(),
-             "Listens at `path`, a Unix socket with the permissions `mode`.\n\n"
-             "Raises UsageError for a path at which somebody listens, SystemError.")
+        .def(
+            "__init__", open_server, nb::arg("path") = "", nb::kw_only(),
+            nb::arg("name") = "kernel", nb::arg("mode") = 0600,
+            nb::arg("users") = std::vector<std::uint32_t>(),
+            nb::arg("groups") = std::vector<std::uint32_t>(),
+            "Listens at `path`, a Unix socket with the permissions `mode`; without it from open()\n"
+            "on: clients find all that was added before.\n\n"
+            "Raises UsageError for a path at which somebody listens, SystemError.")
+        .def(
+            "open",
+            [](ServerEnd& self, std::string const& path) { self.get("Server::open")->open(path); },
+            nb::arg("path"),
+            "Lets clients in. Raises as the constructor, UsageError the second time.")
         .def("_add",
              [](ServerEnd& self, std::string const& name, KernelEnd& kernel) {
                  kernel.kernel("Server::add").serve(*self.get("Server::add"), name);

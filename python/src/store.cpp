@@ -215,11 +215,14 @@ StoreServing* serve_store(OwnStore const& self, std::string const& path, std::st
     return new StoreServing("the server", self.get("BufferStore::serve")->serve(path, options));
 }
 void connect_to_store(OtherStore* self, std::string const& path, std::string const& name,
-                      double timeout, bool host_memory, unsigned copy_threads) {
+                      double timeout, bool host_memory, unsigned copy_threads,
+                      double wait_for_owner, std::optional<std::uint32_t> owner_user) {
     StoreConnectOptions options;
     options.copy_threads = copy_threads;
     options.name = name;
     options.timeout = duration("connect_store", timeout);
+    options.wait_for_owner = duration("connect_store", wait_for_owner);
+    options.owner_user = owner_user;
     options.host_memory = host_memory;
     new (self)
         OtherStore("the store",
@@ -334,10 +337,12 @@ void bind_store(nb::module_& module) {
              nb::arg("mode") = 0600U, "Lets other processes in. Raises UsageError, SystemError.");
     bind_calls(own, "BufferStore");
     nb::class_<OtherStore> other(module, "StoreConnection", "A connection to another's store.");
-    other.def("__init__", connect_to_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "",
-              nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
-              nb::arg("copy_threads") = 4U,
-              "Raises SystemError where nobody listens at `path`, UsageError, TimeoutError.");
+    other.def(
+        "__init__", connect_to_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "",
+        nb::arg("timeout") = 5.0, nb::arg("host_memory") = false, nb::arg("copy_threads") = 4U,
+        nb::arg("wait_for_owner") = 0.0, nb::arg("owner_user").none() = nb::none(),
+        "`wait_for_owner` and `owner_user` are as connect()'s. Raises SystemError where nobody\n"
+        "listens at `path`, RefusedError, UsageError, TimeoutError.");
     bind_calls(other, "StoreConnection");
 }
 

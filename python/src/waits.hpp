@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <regex>
 #include <string>
 
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/error.hpp"
 #include "gil.hpp"
 
@@ -40,13 +42,10 @@ inline void raise_signals() {
 // The error of a wait whose last part is over, with the time that was given in place of the part's.
 [[nodiscard]] inline TimeoutError over(TimeoutError const& of_part,
                                        std::chrono::nanoseconds timeout) {
-    std::string cause = cause_of(of_part);
-    std::size_t const end = cause.find(" ns");
-    if (end != cause.npos) {
-        std::size_t const before = cause.find_last_not_of("0123456789", end - 1);
-        std::size_t const begin = before == cause.npos ? 0 : before + 1;
-        cause.replace(begin, end - begin, std::to_string(timeout.count()));
-    }
+    static std::regex const duration(R"(\b[0-9][-+.e0-9]* (ns|us|ms|s)\b)");
+    std::string const cause =
+        std::regex_replace(cause_of(of_part), duration, detail::duration_text(timeout),
+                           std::regex_constants::format_first_only);
     return {of_part.call(), cause, of_part.sent()};
 }
 

@@ -44,7 +44,7 @@ def owner(path: pathlib.Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_another_processes_kernel(path: pathlib.Path, owner: subprocess.Popen[bytes]) -> None:
     connection = carillon.connect(path, name="tests", wait_for_owner=60.0, timeout=60.0)
-    assert connection.owner == carillon.Owner("words", owner.pid)
+    assert connection.owner == carillon.Owner("words", owner.pid, os.getuid())
     client = connection.client(8, 8, "words")
     assert client.call(b"abcdefgh", 10.0) == b"ABCDEFGH"
     assert client.call_many(b"abcdefgh" * 500, 30.0) == b"ABCDEFGH" * 500
@@ -102,6 +102,39 @@ def test_with_closes_a_server(device: carillon.Device, path: pathlib.Path) -> No
         assert owner.client(8, 8).call(b"abcdefgh", 10.0) == b"ABCDEFGH"
     with pytest.raises(carillon.UsageError, match="closed"):
         kernel.add_to(server, "again")
+
+
+def test_owner_of_another_user_is_refused(
+    device: carillon.Device, path: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8, shared=True)
+    other = os.geteuid() + 1
+    with kernel.serve(path), carillon.BufferStore(device) as store:
+        with carillon.connect(path, owner_user=os.geteuid()) as owner:
+            assert owner.owner.user == os.geteuid()
+        with pytest.raises(carillon.RefusedError) as refused:
+            carillon.connect(path, owner_user=other)
+        assert refused.value.reason == "wrong owner"
+        with store.serve(str(tmp_path / "store.sock")):
+            with pytest.raises(carillon.RefusedError):
+                carillon.connect_store(str(tmp_path / "store.sock"), owner_user=other)
+
+
+def test_nobody_comes_in_before_a_server_is_open(
+    device: carillon.Device, path: pathlib.Path
+) -> None:
+    kernel = carillon.PersistentKernel(device, bytes.upper, request=8, reply=8, shared=True)
+    with carillon.Server(name="desk") as server:
+        kernel.add_to(server, "words")
+        with pytest.raises(carillon.SystemError):
+            carillon.connect(path)
+        server.open(str(path))
+        with carillon.connect(path) as owner:
+            assert [served.name for served in owner.status()] == ["words"]
+            client = owner.client(8, 8, "words")
+            assert client.call(b"abcdefgh", 10.0) == b"ABCDEFGH"
+            (block,) = owner.status()[0].blocks
+            assert block.activity == "idle" and block.all.submitted == 1
 
 
 def test_server_goes_before_its_kernel(device: carillon.Device, path: pathlib.Path) -> None:

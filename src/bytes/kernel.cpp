@@ -144,7 +144,7 @@ class BytesKernelState {
                                    [](BytesClient const& each) { return each.all_answered(); });
     }
     [[nodiscard]] bool outstanding(unsigned block) const {
-        return leases_ ? leases_->lent(block) : !clients_[block].all_answered();
+        return leases_ ? leases_->outstanding_at(block) : !clients_[block].all_answered();
     }
 
    private:

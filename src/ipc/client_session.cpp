@@ -10,6 +10,7 @@
 #include <chrono>
 #include <utility>
 
+#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
@@ -42,9 +43,6 @@ constexpr char const* call_of(ObjectKind kind) {
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
 
-// How often it is tried whether an owner is there.
-constexpr std::chrono::milliseconds retry_period{5};
-
 // A program may be called anything: what a name has no room for is left out.
 std::string name_of_program() {
     std::string name = program_invocation_short_name;
@@ -62,17 +60,6 @@ ConnectOptions checked(ConnectOptions options) {
         throw UsageError(connect_call, "ConnectOptions::wait_for_owner: it is below 0");
     }
     return options;
-}
-
-// Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
-FileDescriptor end_of_owner(UnixSocket const& socket) {
-    auto process = socket.peer_process(connect_call);
-    if (process.ended) {
-        throw OwnerGoneError(connect_call,
-                             "the process that listened there has ended, and a child "
-                             "of it has the socket still");
-    }
-    return std::move(process.end);
 }
 
 WireType wire_type(MessageType const& type) {
@@ -106,32 +93,35 @@ ChannelCounters from_wire(WireCounters const& wire) {
 
 }  // namespace
 
-ClientSession::ClientSession(std::filesystem::path const& path, ConnectOptions const& options)
-    : options_(checked(options)),
-      socket_(connect_unix(connect_call, path, options_.timeout)),
-      owners_end_(end_of_owner(socket_)),
-      wakeup_(connect_call) {}
+ClientSession::ClientSession(ConnectOptions const& options, ReachedOwner owner)
+    : options_(options),
+      wait_(options.wait_for_owner),
+      socket_(std::move(owner.socket)),
+      owners_end_(std::move(owner.end)),
+      wakeup_(connect_call) {
+    owner_.user = owner.user;
+}
 
 std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,
-                                                      ConnectOptions const& options) {
-    Deadline const deadline(options.wait_for_owner);
+                                                      ConnectOptions const& given) {
+    ConnectOptions const options = checked(given);
+    OwnerWait const wait(options.wait_for_owner);
     for (;;) {
         try {
             return connect_now(path, options);
-        } catch (SystemError const& error) {
-            bool const nobody = error.code() == ENOENT || error.code() == ECONNREFUSED;
-            if (!nobody || deadline.passed()) throw;
-        } catch (OwnerGoneError const&) {
-            if (deadline.passed()) throw;
+        } catch (Error const&) {
+            wait.before_next_connection();
         }
-        std::this_thread::sleep_for(retry_period);
     }
 }
 
 std::shared_ptr<ClientSession> ClientSession::connect_now(std::filesystem::path const& path,
                                                           ConnectOptions const& options) {
     Deadline const deadline(options.timeout);
-    std::shared_ptr<ClientSession> session(new ClientSession(path, options), DeleteOwn());
+    std::shared_ptr<ClientSession> session(
+        new ClientSession(options,
+                          reach_owner(connect_call, path, options.timeout, options.owner_user)),
+        DeleteOwn());
     ClientSession& self = *session;
     self.thread_ = start_thread([&self](std::stop_token const& stop) { self.read(stop); });
     self.introduce(deadline);
@@ -148,15 +138,16 @@ void ClientSession::introduce(Deadline const& deadline) {
     Answer const answer = exchange(connect_call, Hello{options_.name}, deadline);
     auto const* welcome = std::get_if<Welcome>(&answer.message);
     if (welcome == nullptr) throw ProtocolError(connect_call, "the owner does not say welcome");
-    owner_ = {welcome->name, static_cast<std::int32_t>(welcome->process), welcome->instance};
+    owner_.name = welcome->name;
+    owner_.process = static_cast<std::int32_t>(welcome->process);
+    owner_.instance = welcome->instance;
 }
 
 OwnerStatus ClientSession::status() {
     constexpr char const* call = "Connection::status";
-    Deadline const deadline(options_.timeout);
     OwnerStatus status;
     auto const look = [&](std::uint32_t object, std::uint32_t place) {
-        Answer const answer = exchange(call, Look{object, place}, deadline);
+        Answer const answer = exchange(call, Look{object, place}, Deadline(options_.timeout));
         auto const* seen = std::get_if<Seen>(&answer.message);
         if (seen == nullptr) throw ProtocolError(call, "the owner says something else");
         return *seen;
@@ -192,10 +183,13 @@ std::string ClientSession::why_host_memory() const {
 std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
                                                      MessageTypes const& types) {
     require_name(call_of(kind), "object", object);
-    Deadline const deadline(options_.timeout);
-    return map_anywhere({std::string(object), kind, wire_type(types.request),
-                         wire_type(types.reply), options_.host_memory},
-                        deadline);
+    Attach const attach{std::string(object), kind, wire_type(types.request), wire_type(types.reply),
+                        options_.host_memory};
+    {
+        std::lock_guard const lock(mutex_);
+        states_.try_emplace(attach.object);
+    }
+    return map_in_time(attach);
 }
 
 LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
@@ -241,6 +235,16 @@ ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
     auto const view = lease->mapped().view_of<ChunkRingLayout>();
     std::uint32_t const bytes = lease->mapped().attached().chunk_bytes;
     return {leased(std::move(lease), view, options_.wait), bytes};
+}
+
+std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
+    for (;;) {
+        try {
+            return map_anywhere(attach, Deadline(options_.timeout));
+        } catch (Error const&) {
+            wait_.before_next_attach();
+        }
+    }
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
@@ -342,10 +346,8 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
     if (came) throw OwnerGoneError(call, gone_);
     std::erase_if(untold_, [&](Untold const& each) { return each.id == id; });
-    throw TimeoutError(
-        call, fmt::format(
-                  "the owner of the kernel has not answered within {} ms",
-                  std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout).count()));
+    throw TimeoutError(call, fmt::format("the owner of the kernel has not answered within {}",
+                                         duration_text(options_.timeout)));
 }
 
 void ClientSession::require_open(std::string_view call, std::string const& object) const {
@@ -424,7 +426,9 @@ void ClientSession::handle(SocketMessage received) {
                                                  : std::optional(received.descriptors.size()));
     std::lock_guard const lock(mutex_);
     if (auto const* notice = std::get_if<Notice>(&decoded.message)) {
-        states_[notice->object] = *notice;
+        auto const known = states_.find(notice->object);
+        if (known == states_.end()) return;
+        known->second = *notice;
         for (auto const& [number, lease] : leases_) {
             if (lease->object() == notice->object) lease->set(notice->state);
         }

@@ -26,6 +26,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "ipc/attached.hpp"
 #include "ipc/messages.hpp"
+#include "ipc/reach_owner.hpp"
 #include "ipc/wakeup.hpp"
 #include "os/unix_socket.hpp"
 
@@ -74,7 +75,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
         std::vector<FileDescriptor> descriptors;
     };
 
-    ClientSession(std::filesystem::path const& path, ConnectOptions const& options);
+    ClientSession(ConnectOptions const& options, ReachedOwner owner);
     [[nodiscard]] static std::shared_ptr<ClientSession> connect_now(
         std::filesystem::path const& path, ConnectOptions const& options);
 
@@ -93,6 +94,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
                                                     MessageType const& type);
     [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer, Attach const& asked);
+    // Once the owner serves it, if it soon does.
+    [[nodiscard]] std::shared_ptr<ClientLease> map_in_time(Attach const& attach);
     // In host memory where the device's cannot be mapped here.
     [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
                                                             Deadline const& deadline);
@@ -113,6 +116,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
     ProcessMark mark_;
     ConnectOptions options_;
+    OwnerWait wait_;  // for what it serves
     UnixSocket socket_;
     FileDescriptor owners_end_;
     Wakeup wakeup_;
@@ -131,7 +135,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::optional<Refused> refused_;
     std::string gone_;  // why the owner has; empty while it has not
     std::string why_host_memory_;
-    std::map<std::string, Notice> states_;  // of each object that does not run any more
+    // Of each object that was asked for, and of no other, whatever the owner tells of.
+    std::map<std::string, Notice> states_;
     std::jthread thread_;
 };
 

@@ -7,6 +7,12 @@
 
 namespace carillon {
 
+ChannelCounters ServedBlock::all() const {
+    return {gone.submitted + counters.submitted, gone.answered + counters.answered,
+            gone.taken + counters.taken,         gone.dropped + counters.dropped,
+            gone.stalls + counters.stalls,       counters.depth};
+}
+
 Connection::Connection(std::filesystem::path const& path, ConnectOptions const& options)
     : session_(detail::ClientSession::connect(path, options)) {}
 Connection::Connection(Connection&&) noexcept = default;

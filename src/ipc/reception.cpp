@@ -25,6 +25,7 @@ constexpr unsigned connections_in_a_turn = 16;
 // Of one user: it could fill a disk otherwise.
 constexpr unsigned lines_in_a_while = 32;
 constexpr std::chrono::seconds a_while{1};
+constexpr std::chrono::seconds files_period{1};
 // A connection that reads is lent so many descriptors ahead.
 constexpr unsigned most_unread_of_connection = 16;
 
@@ -60,12 +61,12 @@ ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
 
 }  // namespace
 
-Reception::Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules)
-    : call_(call),
-      path_(path),
-      rules_(checked_rules(call, std::move(rules))),
-      instance_(new_instance()),
-      listener_(std::in_place, call, path, rules_.mode) {
+Reception::Reception(std::string_view call, ReceptionRules rules)
+    : call_(call), rules_(checked_rules(call, std::move(rules))), instance_(new_instance()) {}
+
+void Reception::open(std::filesystem::path const& path) {
+    listener_.emplace(call_, path, rules_.mode);
+    path_ = path;
     // Each takes two, and others of this process are wanted too.
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
     if (rules_.connections <= fit) return;
@@ -301,7 +302,27 @@ void Reception::log(Visitor const& visitor, std::string_view what) noexcept {
     }
 }
 
+// As those that clear /tmp remove them.
+void Reception::look_at_files() noexcept {
+    auto const now = std::chrono::steady_clock::now();
+    if (!listener_ || now - looked_at_files_ < files_period) return;
+    looked_at_files_ = now;
+    try {
+        std::string_view const missing = listener_->missing();
+        if (missing != missing_ && !missing.empty()) {
+            say(fmt::format("carillon: {}: somebody has removed its {}: {}", path_.string(),
+                            missing,
+                            missing == "socket" ? "no client finds this owner any more, and "
+                                                  "another may begin to serve there"
+                                                : "another owner may begin to serve there"));
+        }
+        missing_ = missing;
+    } catch (...) {  // the line is lost
+    }
+}
+
 void Reception::say_lines(bool all) noexcept {
+    look_at_files();
     for (std::string const& line : std::exchange(lines_, {})) say(line);
     if (told_.empty()) return;
     auto const now = std::chrono::steady_clock::now();

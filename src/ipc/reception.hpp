@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ipc/refusal.hpp"
@@ -57,11 +58,17 @@ struct ReceptionRules {
 // Of one thread, but for its path and instance. None of its calls waits, but for the program.
 class Reception {
    public:
-    // Throws UsageError for rules that make no sense, and as UnixListener does.
-    Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules);
+    // Nobody is let in before open(). Throws UsageError for rules that make no sense.
+    Reception(std::string_view call, ReceptionRules rules);
+    Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules)
+        : Reception(call, std::move(rules)) {
+        open(path);
+    }
+    // Listens at the path. Throws as UnixListener does.
+    void open(std::filesystem::path const& path);
 
-    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
-    [[nodiscard]] std::uint64_t instance() const { return instance_; }  // another for each
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }  // empty: not open
+    [[nodiscard]] std::uint64_t instance() const { return instance_; }         // another for each
     [[nodiscard]] std::string const& name() const { return rules_.name; }
 
     // For poll(): whoever connects, and what a visitor sends, and that its process has ended.
@@ -101,7 +108,8 @@ class Reception {
     // The same of nobody in particular.
     void log(std::string_view what);
     // Calls the program, which may call the server: without the server's lock. `all`: of those that
-    // were left out in a while that is not over, too.
+    // were left out in a while that is not over, too. Each second it is looked whether the path's
+    // files are there.
     void say_lines(bool all = false) noexcept;
     // Nobody is let in any more; the path is free.
     void close() { listener_.reset(); }
@@ -127,6 +135,7 @@ class Reception {
     };
     [[nodiscard]] Unread count_unread(uid_t user) const;
     void say(std::string const& line) const noexcept;
+    void look_at_files() noexcept;
 
     std::string call_;
     std::filesystem::path path_;
@@ -134,6 +143,8 @@ class Reception {
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;
     bool deaf_ = false;  // the listener is not looked at
+    std::chrono::steady_clock::time_point looked_at_files_{};
+    std::string_view missing_;  // of the files, as a line has said
     std::vector<Visitor*> visitors_;
     std::vector<std::string> lines_;
     std::map<std::uint32_t, Told> told_;  // users

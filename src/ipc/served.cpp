@@ -45,6 +45,7 @@ bool ServedItem::look(bool ask_device) {
     if (state == told_) return news_;
     text_ = why_closed(state);
     told_ = state;
+    told_at_ = std::chrono::steady_clock::now();
     return news_ = true;
 }
 

@@ -2,6 +2,7 @@
 // What an owner serves by a name, as its server's thread sees it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,8 @@ class ServedItem {
     // end is seen only where the device is asked.
     [[nodiscard]] bool look(bool ask_device);
     void all_heard() { news_ = false; }
+    // Since when that is so.
+    [[nodiscard]] std::chrono::steady_clock::time_point told_at() const { return told_at_; }
 
     [[nodiscard]] virtual unsigned places() const = 0;
     // How many places there may be.
@@ -71,7 +74,10 @@ class ServedItem {
     // Nothing where every place has a client. Throws what allocating and exporting throw.
     [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
     virtual void take_back(unsigned place) = 0;
+    // Nothing more comes from the client of a place: a drain does not wait for it.
     virtual void drained(unsigned place) = 0;
+    // Whether a place has requests that are not answered.
+    [[nodiscard]] virtual bool outstanding(unsigned place) const = 0;
     // Whether a place is about to be free, and whether any is lent.
     [[nodiscard]] virtual bool any_ends() const = 0;
     [[nodiscard]] virtual bool any_lent() const = 0;
@@ -89,6 +95,7 @@ class ServedItem {
     ObjectKind kind_;
     MessageTypes types_;
     KernelState told_ = KernelState::running;
+    std::chrono::steady_clock::time_point told_at_{};
     std::string text_;
     bool news_ = false;
 };

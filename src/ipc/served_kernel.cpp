@@ -22,10 +22,10 @@ class ServedPlaces final : public ServedItem {
     }
     // Of places at all blocks: of the one that is best off, since it serves them all.
     BlockActivity activity(unsigned place) const override {
-        bool const lent = leases_->lent(place);
+        bool const busy = leases_->outstanding(place);
         BlockActivity best = BlockActivity::ended;
         for_each_server(
-            place, [&](unsigned block) { best = std::min(best, kernel().activity(block, lent)); });
+            place, [&](unsigned block) { best = std::min(best, kernel().activity(block, busy)); });
         return best;
     }
     bool emulated() const override { return leases_->device().info().emulated; }
@@ -68,6 +68,7 @@ class ServedPlaces final : public ServedItem {
     }
     void take_back(unsigned block) override { leases_->end(block); }
     void drained(unsigned block) override { leases_->drained(block); }
+    bool outstanding(unsigned place) const override { return leases_->outstanding(place); }
     bool any_ends() const override { return leases_->any_ends(); }
     bool any_lent() const override { return leases_->count() != 0; }
     std::string why_full() const override {

@@ -18,7 +18,7 @@ class ServedObjectEnd final : public ServedItem {
     unsigned places() const override { return 1; }
     KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
     BlockActivity activity(unsigned /*place*/) const override {
-        return object_->lent() ? BlockActivity::busy : BlockActivity::idle;
+        return object_->counters().now.depth != 0 ? BlockActivity::busy : BlockActivity::idle;
     }
     bool emulated() const override { return object_->device().info().emulated; }
     void count(unsigned /*place*/, Seen& seen) const override { show(object_->counters(), seen); }
@@ -42,6 +42,7 @@ class ServedObjectEnd final : public ServedItem {
     }
     void take_back(unsigned /*place*/) override { object_->end(); }
     void drained(unsigned /*place*/) override {}
+    bool outstanding(unsigned /*place*/) const override { return false; }
     bool any_ends() const override { return object_->ends(); }
     bool any_lent() const override { return object_->lent(); }
     std::string why_full() const override {

@@ -21,9 +21,7 @@ class ServedPublished final : public ServedItem {
     unsigned places() const override { return static_cast<unsigned>(lent_.size()); }
     unsigned most_places() const override { return most_readers; }
     KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
-    BlockActivity activity(unsigned place) const override {
-        return lent_.at(place) ? BlockActivity::busy : BlockActivity::idle;
-    }
+    BlockActivity activity(unsigned /*place*/) const override { return BlockActivity::idle; }
     bool emulated() const override { return object_->device().info().emulated; }
     // What its owner has published is counted once, whoever reads it.
     void count(unsigned place, Seen& seen) const override {
@@ -44,6 +42,7 @@ class ServedPublished final : public ServedItem {
     }
     void take_back(unsigned place) override { lent_.at(place) = false; }
     void drained(unsigned /*place*/) override {}
+    bool outstanding(unsigned /*place*/) const override { return false; }
     bool any_ends() const override { return false; }
     bool any_lent() const override { return false; }  // none that anything is waited for of
     std::string why_full() const override { return "it has as many clients as can be numbered"; }

@@ -8,12 +8,16 @@
 
 namespace carillon {
 
-Server::Server(std::filesystem::path const& path, ServeOptions const& options)
-    : thread_(detail::ServerThread::make(path, options)) {}
+Server::Server(ServeOptions const& options) : thread_(detail::ServerThread::make(options)) {}
+Server::Server(std::filesystem::path const& path, ServeOptions const& options) : Server(options) {
+    open(path);
+}
 Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
                ServeOptions const& options)
-    : thread_(detail::ServerThread::make(path, options,
-                                         detail::serve_kernel(options.name, std::move(leases)))) {}
+    : Server(options) {
+    add(options.name, std::move(leases));
+    open(path);
+}
 Server::Server(Server&&) noexcept = default;
 Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
@@ -23,6 +27,8 @@ detail::ServerThread& Server::thread(char const* call) const {
     thread.require_own(call);
     return thread;
 }
+
+void Server::open(std::filesystem::path const& path) { thread("Server::open").open(path); }
 
 void Server::add(std::string_view name, std::shared_ptr<detail::Leases> leases) {
     thread("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));

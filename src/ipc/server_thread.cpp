@@ -48,26 +48,30 @@ ReceptionRules rules_of(ServeOptions const& options) {
 
 }  // namespace
 
-ServerThread::ServerThread(std::filesystem::path const& path, ServeOptions const& options,
-                           std::unique_ptr<ServedItem> first)
-    : options_(checked(options)), reception_(call, path, rules_of(options)), wakeup_(call) {
-    if (first) add(std::move(first));
+ServerThread::ServerThread(ServeOptions const& options)
+    : options_(checked(options)), reception_(call, rules_of(options)), wakeup_(call) {}
+
+void ServerThread::open(std::filesystem::path const& path) {
+    std::lock_guard const lock(mutex_);
+    if (thread_.joinable()) {
+        throw UsageError("Server::open",
+                         fmt::format("it is open already, at {}", reception_.path().string()));
+    }
+    reception_.open(path);
     thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
 }
 
 ServerThread::~ServerThread() {
     thread_.request_stop();
     wakeup_.wake();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     for (auto const& session : sessions_) {
         for (auto const& [lease, held] : session->leases) give_back(held);
     }
 }
 
-std::shared_ptr<ServerThread> ServerThread::make(std::filesystem::path const& path,
-                                                 ServeOptions const& options,
-                                                 std::unique_ptr<ServedItem> first) {
-    return {new ServerThread(path, options, std::move(first)), DeleteOwn()};
+std::shared_ptr<ServerThread> ServerThread::make(ServeOptions const& options) {
+    return {new ServerThread(options), DeleteOwn()};
 }
 
 void ServerThread::add(std::unique_ptr<ServedItem> object) {
@@ -131,6 +135,7 @@ void ServerThread::take_turn(unsigned turn) {
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
+    count_as_drained();
     look_at_counters();
     drop_over();  // whoever asks now may have what they had
     for (auto const& session : sessions_) lend_to(*session);

@@ -33,16 +33,14 @@ namespace carillon::detail {
 class ServerThread {
    public:
     // As Server's constructor.
-    ServerThread(std::filesystem::path const& path, ServeOptions const& options,
-                 std::unique_ptr<ServedItem> first);
+    explicit ServerThread(ServeOptions const& options);
     ServerThread(ServerThread const&) = delete;
     ServerThread& operator=(ServerThread const&) = delete;
     // Not in a child that was forked (ServerThread::make).
     ~ServerThread();
-    // With an object that is there from the beginning on, if there is one.
-    [[nodiscard]] static std::shared_ptr<ServerThread> make(std::filesystem::path const& path,
-                                                            ServeOptions const& options,
-                                                            std::unique_ptr<ServedItem> first = {});
+    [[nodiscard]] static std::shared_ptr<ServerThread> make(ServeOptions const& options);
+    // As Server::open().
+    void open(std::filesystem::path const& path);
 
     // Throws UsageError for the name, and where it is taken.
     void add(std::unique_ptr<ServedItem> object);
@@ -80,6 +78,8 @@ class ServerThread {
     void drop_over();
     void lend_to(Session& session);
     void tell_state(bool ask_device);
+    // Of a kernel that drains: clients that cannot say that all is answered, and have it.
+    void count_as_drained() const;
     // Whose words no client of the library's writes has its lease no more.
     void look_at_counters();
 

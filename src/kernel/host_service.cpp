@@ -15,6 +15,7 @@
 
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
 #include "error/sizes.hpp"
@@ -242,8 +243,8 @@ void RequestServer::flush(std::chrono::nanoseconds timeout) const {
     auto const all_served = [&] { return state_->served() >= last; };
     if (HostWait(HostWait::Style::yield).until(all_served, timeout)) return;
     throw TimeoutError(state_->owner() + "::flush",
-                       fmt::format("after {} ns {} of what was sent is not served", timeout.count(),
-                                   last - state_->served()));
+                       fmt::format("after {} {} of what was sent is not served",
+                                   duration_text(timeout), last - state_->served()));
 }
 
 std::uint64_t RequestServer::failures() const {

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 
@@ -30,17 +31,20 @@ void check_options(std::string_view owner, KernelOptions const& options) {
     if (blocks_of(options) == 0)
         throw UsageError(owner, "0 blocks: a kernel has at least one block");
     if (host_limit.count() != 0 && host_limit < least_host_limit) {
-        throw UsageError(owner, fmt::format("a host_limit of {} ns: it is 10 ms or more, or 0 for "
-                                            "none",
-                                            host_limit.count()));
+        throw UsageError(owner,
+                         fmt::format("a host_limit of {}: it is 10 ms or more, or 0 for none",
+                                     duration_text(host_limit)));
     }
     if (options.lifetime.count() < 0) {
-        throw UsageError(owner, fmt::format("a lifetime of {} ns: it is 0, for ever, or more",
-                                            options.lifetime.count()));
+        throw UsageError(owner, fmt::format("a lifetime of {}: it is 0, for ever, or more",
+                                            duration_text(options.lifetime)));
     }
     if (options.idle.longest_sleep_ns > longest_sleep_ns) {
-        throw UsageError(owner, fmt::format("a sleep of {} ns: a GPU sleeps for {} at most",
-                                            options.idle.longest_sleep_ns, longest_sleep_ns));
+        using std::chrono::nanoseconds;
+        throw UsageError(owner,
+                         fmt::format("a sleep of {}: a GPU sleeps for {} at most",
+                                     duration_text(nanoseconds(options.idle.longest_sleep_ns)),
+                                     duration_text(nanoseconds(longest_sleep_ns))));
     }
 }
 

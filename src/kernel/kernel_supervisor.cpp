@@ -7,6 +7,7 @@
 
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/error.hpp"
@@ -236,9 +237,10 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     auto const check = [&] { require_alive(call); };
     if (!ends && !HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
         throw TimeoutError(call,
-                           fmt::format("requests are unanswered after {} ns: a handler is still at "
-                                       "one, or replies that nobody takes leave no room",
-                                       timeout.count()));
+                           fmt::format("not everything is answered after {}: a handler is still at "
+                                       "a request, replies that nobody takes leave no room, or a "
+                                       "client of another process has not heard of the drain",
+                                       duration_text(timeout)));
     }
     drained_ = true;
     stop(deadline.left());
@@ -262,9 +264,9 @@ void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
     if (!ended && unheard) std::rethrow_exception(unheard);
     if (!ended) {
         throw TimeoutError(owner_ + "::stop",
-                           fmt::format("the kernel has not ended within {} ns; a handler may not "
+                           fmt::format("the kernel has not ended within {}; a handler may not "
                                        "have returned",
-                                       timeout.count()));
+                                       duration_text(timeout)));
     }
 }
 
@@ -338,8 +340,8 @@ std::string KernelSupervisor::why_ended() const {
     switch (end_reason()) {
         case EndReason::host_silent:
             return fmt::format(
-                "the kernel has ended: it had heard nothing from this process for {} ms",
-                std::chrono::duration_cast<std::chrono::milliseconds>(host_limit_).count());
+                "the kernel has ended: it had heard nothing from this process for {}",
+                duration_text(host_limit_));
         case EndReason::lifetime:
             return "the kernel has ended: its lifetime was over";
         default:

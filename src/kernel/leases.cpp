@@ -217,14 +217,22 @@ void Leases::drained(unsigned place) {
     slots_.at(place).drained = true;
 }
 
-bool Leases::lent(unsigned place) const {
-    std::lock_guard const lock(mutex_);
-    Slot const& slot = slots_.at(place);
-    return slot.region != nullptr && !slot.writer.over();
+bool Leases::outstanding(Slot const& slot) {
+    if (slot.region == nullptr) return false;
+    if (!slot.writer.leased()) return !slot.writer.over();
+    ChannelCounters const counters = slot.region->memory->counters(0);
+    return counters.submitted != counters.answered;
 }
 
-bool Leases::outstanding(unsigned block) const {
-    return served_by_ == ServedBy::any_block ? count() != 0 : lent(block);
+bool Leases::outstanding(unsigned place) const {
+    std::lock_guard const lock(mutex_);
+    return outstanding(slots_.at(place));
+}
+
+bool Leases::outstanding_at(unsigned block) const {
+    if (served_by_ == ServedBy::one_block) return outstanding(block);
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(slots_, [](Slot const& slot) { return outstanding(slot); });
 }
 
 bool Leases::all_drained() const {

@@ -29,11 +29,12 @@ namespace {
     throw UsageError(call, fmt::format("{} is taken: {}", path.string(), by));
 }
 
-// Held until it is closed, here and in the children that have inherited it.
+std::filesystem::path lock_path(std::filesystem::path path) { return path += ".lock"; }
+
+// Held until it is closed.
 FileDescriptor lock_for(std::string_view call, std::filesystem::path const& path) {
     (void)unix_address(call, path);
-    std::filesystem::path file = path;
-    file += ".lock";
+    std::filesystem::path const file = lock_path(path);
     constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     FileDescriptor lock(retried([&] { return ::open(file.c_str(), flags, 0600); }));
     if (lock.get() < 0) {
@@ -110,18 +111,31 @@ void SocketFile::finish(std::string_view call, mode_t mode) {
 }
 
 SocketFile::~SocketFile() {
-    if (process_.inherited()) return;
+    if (!process_.inherited() && is_there()) ::unlink(path_.c_str());
+}
+
+bool SocketFile::is_there() const {
     struct ::stat file {};
-    if (::lstat(path_.c_str(), &file) != 0) return;
-    if (file.st_dev == device_ && file.st_ino == inode_) ::unlink(path_.c_str());
+    return ::lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
 }
 
 UnixListener::UnixListener(std::string_view call, std::filesystem::path const& path, mode_t mode)
     : call_(call),
+      lock_path_(std::filesystem::absolute(lock_path(path))),
       lock_(lock_for(call, path)),
       socket_(socket_for(call, path, mode)),
       file_(call, socket_.get(), path, mode) {
     if (::listen(socket_.get(), longest_queue) != 0) fail_listening(call, "listen", path);
+}
+
+std::string_view UnixListener::missing() const {
+    if (!file_.is_there()) return "socket";
+    struct ::stat held {};
+    struct ::stat there {};
+    bool const same = ::fstat(lock_.get(), &held) == 0 &&
+                      ::lstat(lock_path_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+                      held.st_ino == there.st_ino;
+    return same ? "" : "lock";
 }
 
 std::optional<UnixSocket> UnixListener::accept() const {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "carillon/detail/host/process_mark.hpp"
-#include "carillon/memory.hpp"
+#include "os/own_descriptor.hpp"
 #include "os/unix_socket.hpp"
 
 namespace carillon::detail {
@@ -25,6 +25,8 @@ class SocketFile {
     ~SocketFile();
     SocketFile(SocketFile const&) = delete;
     SocketFile& operator=(SocketFile const&) = delete;
+
+    [[nodiscard]] bool is_there() const;
 
    private:
     explicit SocketFile(std::filesystem::path const& path);  // none yet
@@ -43,7 +45,7 @@ class SocketFile {
 // remove what the other has just made. That file stays: were it removed, one process could hold the
 // lock of the file that had the name before, and another that of a new one.
 //
-// A child that was forked keeps the path in use, as it keeps all that it has inherited open.
+// A child that was forked has none of it: the path is free when its parent has ended.
 class UnixListener {
    public:
     // `mode`: who may connect, as the permission to write says. Throws UsageError for a path that
@@ -56,6 +58,9 @@ class UnixListener {
     [[nodiscard]] std::optional<UnixSocket> accept() const;
 
     [[nodiscard]] int fd() const { return socket_.get(); }  // for poll()
+    // Which of its two files is not at its place any more, since somebody has removed it: "socket",
+    // "lock", or nothing.
+    [[nodiscard]] std::string_view missing() const;
 
     // Connections that wait to be taken, at most; then others wait in connect_unix.
     static constexpr int longest_queue = 128;
@@ -63,8 +68,9 @@ class UnixListener {
    private:
     std::string call_;
     ProcessMark process_;
-    FileDescriptor lock_;
-    FileDescriptor socket_;
+    std::filesystem::path lock_path_;  // absolute
+    OwnDescriptor lock_;
+    OwnDescriptor socket_;
     SocketFile file_;
 };
 

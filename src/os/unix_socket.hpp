@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "carillon/memory.hpp"
+#include "os/own_descriptor.hpp"
 
 namespace carillon::detail {
 
@@ -39,8 +40,7 @@ struct PeerCredentials {
     gid_t gid;
 };
 
-// One end of a connection. A child that was forked has it too, and the other end sees it closed
-// when both have closed it.
+// One end of a connection, which no child that was forked has.
 class UnixSocket {
    public:
     // Takes over a connected socket, which is non-blocking from then on.
@@ -80,7 +80,7 @@ class UnixSocket {
     [[nodiscard]] int fd() const { return fd_.get(); }  // for poll()
 
    private:
-    FileDescriptor fd_;
+    OwnDescriptor fd_;
 };
 
 // What send() fails for until there is room again, on the system's side or the other end's.

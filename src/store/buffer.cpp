@@ -84,28 +84,39 @@ Buffer MutableBuffer::seal() {
 }
 
 HostMirror::HostMirror(MutableBuffer& buffer, MirrorOptions const& options)
-    : bytes_(buffer.size()), to_(options.write_back ? &buffer : nullptr) {
-    if (!options.read) return;
+    : bytes_(buffer.size()), to_(buffer.hold_) {
     constexpr char const* call = "HostMirror";
-    detail::BufferHold const& held = buffer.hold(call);
-    (void)held.host(call);
-    held.read(bytes_, 0);
+    detail::BufferHold& held = buffer.hold(call);
+    if (options.read) {
+        (void)held.host(call);
+        held.read(bytes_, 0);
+    }
+    writes_back_ = options.write_back;
+    if (writes_back_) held.await_mirror();
 }
 
 HostMirror::HostMirror(Buffer const& buffer) : bytes_(buffer.size()) { buffer.read(bytes_); }
 
 HostMirror::~HostMirror() {
     try {
-        if (to_ != nullptr) write_back();
-    } catch (std::exception const&) {  // it has been sealed, or has gone
+        if (writes_back_) write_back();
+    } catch (std::exception const&) {  // the buffer has gone, or may be sealed
     }
 }
 
 void HostMirror::write_back() {
-    if (to_ == nullptr) {
-        throw UsageError("HostMirror::write_back", "there is no buffer to write back to");
+    constexpr char const* call = "HostMirror::write_back";
+    auto const to = to_.lock();
+    if (!writes_back_ || to == nullptr) {
+        throw UsageError(call, writes_back_ ? "the buffer has gone"
+                                            : "there is no buffer to write "
+                                              "back to");
     }
-    std::exchange(to_, nullptr)->write(bytes_);
+    to->require_own(call);
+    writes_back_ = false;
+    to->forget_mirror();
+    (void)to->host(call);
+    to->write(0, bytes_);
 }
 
 SealedEvents::SealedEvents(std::unique_ptr<detail::SealedSource> source)

@@ -75,6 +75,11 @@ void* BufferHold::device_ptr(char const* call) const {
 // an answer it may be sealed, or be sealed yet: what the system seals it keeps from whoever has it
 // mapped for writing, of the rest nothing is written any more.
 void BufferHold::seal() {
+    if (mirrors_ != 0) {
+        throw UsageError("MutableBuffer::seal",
+                         "a HostMirror has not written back yet: its write_back(), or its end, "
+                         "comes first");
+    }
     view_->settle(size_);
     bool const by_system = view_->sealed_by_system();
     if (by_system) view_->use_for(BufferUse::none);

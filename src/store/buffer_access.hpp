@@ -83,7 +83,11 @@ class BufferHold {
     [[nodiscard]] std::byte* host(char const* call) const;
     // The same; UnsupportedError where it has none.
     [[nodiscard]] void* device_ptr(char const* call) const;
+    // Throws UsageError while a mirror is awaited.
     void seal();
+    // A mirror is going to write to it, or has, or will not.
+    void await_mirror() { ++mirrors_; }
+    void forget_mirror() { --mirrors_; }
     void require_own(char const* call) const { mark_.require_own(call); }
 
    private:
@@ -96,6 +100,7 @@ class BufferHold {
     std::size_t size_;
     bool of_host_;
     std::shared_ptr<BufferView> view_;
+    unsigned mirrors_ = 0;
     bool may_be_sealed_ = false;  // seal() was not answered, and nothing else keeps it from writing
 };
 

@@ -17,28 +17,40 @@ namespace {
 
 constexpr char const* link_call = "StoreConnection";
 
-// Where it has ended a child that it has forked keeps the socket open, and takes up nobody.
-FileDescriptor end_of_store(UnixSocket const& socket) {
-    auto process = socket.peer_process(link_call);
-    if (process.ended) {
-        throw OwnerGoneError(link_call,
-                             "the process that listened there has ended, and a child "
-                             "of it has the socket still");
-    }
-    return std::move(process.end);
-}
+// More than any store lends to one connection unasked, or than wait to be told to one that reads.
+constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
 }  // namespace
 
-StoreLink::StoreLink(std::filesystem::path const& path, std::string const& name,
-                     Deadline const& deadline, std::chrono::nanoseconds spin)
-    : socket_(connect_unix(link_call, path, deadline.left())),
-      stores_end_(end_of_store(socket_)),
-      spin_(spin_time(spin)) {
+StoreLink::StoreLink(ReachedOwner store, std::chrono::nanoseconds spin)
+    : socket_(std::move(store.socket)), stores_end_(std::move(store.end)), spin_(spin_time(spin)) {
+    owner_.user = store.user;
+}
+
+StoreLink::StoreLink(std::filesystem::path const& path, StoreConnectOptions const& options)
+    : StoreLink(reach_owner(link_call, path, options.timeout, options.owner_user), options.spin) {
+    introduce(options.name, Deadline(options.timeout));
+}
+
+StoreLink StoreLink::connect(std::filesystem::path const& path,
+                             StoreConnectOptions const& options) {
+    OwnerWait const wait(options.wait_for_owner);
+    for (;;) {
+        try {
+            return {path, options};
+        } catch (Error const&) {
+            wait.before_next_connection();
+        }
+    }
+}
+
+void StoreLink::introduce(std::string const& name, Deadline const& deadline) {
     StoreAnswer const answer = ask(link_call, store::Hello{name}, deadline);
     auto const* welcome = std::get_if<store::Welcome>(&answer.message);
     if (welcome == nullptr) throw ProtocolError(link_call, "the store does not say welcome");
-    owner_ = {welcome->name, static_cast<std::int32_t>(welcome->process), welcome->instance};
+    owner_.name = welcome->name;
+    owner_.process = static_cast<std::int32_t>(welcome->process);
+    owner_.instance = welcome->instance;
 }
 
 void StoreLink::lose_store(std::string_view call, std::string why) {
@@ -62,6 +74,9 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
             return std::move(answer);
         }
         if (of == 0 && std::holds_alternative<store::Lent>(answer.message)) {
+            if (kept_.size() == most_waiting) {
+                throw ProtocolError(call, "the store lends more unasked than it may");
+            }
             kept_.push_back(std::move(answer));
             watch_room();
         } else {
@@ -96,6 +111,7 @@ void StoreLink::tell(store::Message const& message) noexcept {
     try {
         auto bytes = store::encode(0, message);
         flush();
+        if (untold_.size() == most_waiting) return;  // a store that reads nothing gets no more
         if (!untold_.empty() || !try_send(link_call, bytes)) untold_.push_back(std::move(bytes));
     } catch (std::exception const&) {  // it sees the connection close, in the end
     }

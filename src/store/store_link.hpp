@@ -13,9 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "carillon/connection.hpp"
+#include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/memory.hpp"
+#include "ipc/reach_owner.hpp"
 #include "os/unix_socket.hpp"
 #include "store/messages.hpp"
 
@@ -30,10 +31,10 @@ struct StoreAnswer {
 // One thread at a time. It has no thread of its own: whoever waits reads.
 class StoreLink {
    public:
-    // Connects and introduces itself as `name`. Throws as StoreConnection's constructor.
-    // `spin`: as StoreConnectOptions says it.
-    StoreLink(std::filesystem::path const& path, std::string const& name, Deadline const& deadline,
-              std::chrono::nanoseconds spin);
+    // Connects, tries again while it may (StoreConnectOptions::wait_for_owner), and introduces
+    // itself as options.name. Throws as StoreConnection's constructor.
+    [[nodiscard]] static StoreLink connect(std::filesystem::path const& path,
+                                           StoreConnectOptions const& options);
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] int fd() const { return socket_.fd(); }
@@ -66,6 +67,9 @@ class StoreLink {
     void give_back_kept() noexcept;
 
    private:
+    StoreLink(std::filesystem::path const& path, StoreConnectOptions const& options);
+    StoreLink(ReachedOwner store, std::chrono::nanoseconds spin);
+    void introduce(std::string const& name, Deadline const& deadline);
     template <class Alone>
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive(
         std::string_view call, Deadline const& deadline, Alone const& alone, bool kept_too);

@@ -29,6 +29,9 @@ StoreConnectOptions checked_connect(StoreConnectOptions options) {
     if (options.timeout.count() <= 0) {
         throw UsageError("StoreConnection", "a timeout that is over already");
     }
+    if (options.wait_for_owner.count() < 0) {
+        throw UsageError("StoreConnection", "StoreConnectOptions::wait_for_owner: it is below 0");
+    }
     return options;
 }
 
@@ -43,7 +46,7 @@ void require_answer(char const* call, StoreAnswer const& answer) {
 class ToldSealed final : public SealedSource {
    public:
     ToldSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
-        : link_(path, options.name, Deadline(options.timeout), options.spin) {
+        : link_(StoreLink::connect(path, options)) {
         constexpr char const* call = "StoreConnection::sealed_events";
         require_answer<store::Done>(call,
                                     link_.ask(call, store::Watch{}, Deadline(options.timeout)));
@@ -95,7 +98,7 @@ class LentSealed final : public LentSource {
 StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
     : path_(std::filesystem::absolute(path)),
       options_(checked_connect(options)),
-      link_(path, options_.name, Deadline(options_.timeout), options_.spin),
+      link_(StoreLink::connect(path, options_)),
       team_(CopyTeam::make(options_.copy_threads)) {}
 
 std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const& path,
@@ -289,10 +292,9 @@ void StoreSession::make_ready(std::uint64_t spare) {
 std::vector<BufferInfo> StoreSession::list() {
     constexpr char const* call = "StoreConnection::list";
     std::lock_guard const lock(mutex_);
-    Deadline const deadline(options_.timeout);
     std::vector<BufferInfo> all;
     for (std::uint64_t last = 0;;) {
-        StoreAnswer const answer = link_.ask(call, store::Next{last}, deadline);
+        StoreAnswer const answer = link_.ask(call, store::Next{last}, Deadline(options_.timeout));
         require_answer<store::Listed>(call, answer);
         auto const& listed = std::get<store::Listed>(answer.message);
         if (listed.buffer == 0) return all;

@@ -347,6 +347,13 @@ static void others_are_served(carillon_device* device) {
     int32_t process = 0;
     EXPECT_OK(carillon_connection_owner(connection, &process));
     EXPECT(process == (int32_t)getpid());
+    uint32_t user = UINT32_MAX;
+    EXPECT_OK(carillon_connection_owner_user(connection, &user));
+    EXPECT(user == (uint32_t)geteuid());
+    carillon_connection* none = NULL;
+    uint32_t const other_user = user + 1;
+    carillon_connect_options const whose = {.size = sizeof(whose), .owner_user = &other_user};
+    EXPECT_ERROR(carillon_connect(path, &whose, &none), CARILLON_REFUSED, "wrong owner");
     carillon_type const type = {sizeof(ask), "Ask"};
     carillon_type const reply = {sizeof(told), NULL};
     carillon_type const other = {12, NULL};

@@ -2,11 +2,14 @@
 // Owners that are not what a client takes them for: of another version of the handshake, that
 // refuse before they are asked, that fall silent. P: the owner, in this process, of which there is
 // no more than its socket; C: a client, here too.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -103,6 +106,64 @@ TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
         say_welcome(client);
     });
     EXPECT_EQ(Connection(path(), {.timeout = std::chrono::nanoseconds::max()}).owner().process, 1);
+}
+
+// Each answer of a long report may take so long, not the report.
+TEST_F(FalseOwnerTest, reportMayTakeLongerThanAnAnswer) {
+    constexpr std::uint32_t objects = 4;
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        for (std::uint32_t i = 0; i < objects; ++i) {
+            auto const asked = next_of(client);
+            std::this_thread::sleep_for(400ms);
+            detail::Seen seen;
+            seen.objects = objects;
+            seen.object = "kernel";
+            EXPECT_TRUE(client.send("test", detail::encode(asked.id, seen)));
+        }
+        (void)next_of(client);  // which is C's end
+    });
+    EXPECT_EQ(Connection(path(), {.timeout = 1200ms}).status().objects.size(), objects);
+}
+
+// How many bytes of memory this process has.
+std::size_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::size_t all = 0;
+    std::size_t resident = 0;
+    file >> all >> resident;
+    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Catches a client that keeps what an owner tells it of things that it has never asked for.
+TEST_F(FalseOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer keeps freed memory";
+#endif
+    constexpr unsigned notices = 10'000;
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        for (unsigned i = 0; i < notices; ++i) {
+            detail::Notice const notice{fmt::format("{:063}", i), KernelState::draining,
+                                        std::string(255, 'x')};
+            auto const encoded = detail::encode(0, notice);
+            EXPECT_TRUE(eventually([&] {
+                try {
+                    return client.send("test", encoded);
+                } catch (SystemError const&) {  // C has not read the others yet
+                    return false;
+                }
+            }));
+        }
+        detail::Seen nothing;
+        nothing.objects = 0;
+        EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, nothing)));
+        (void)next_of(client);  // which is C's end
+    });
+    Connection const connection = connect();
+    std::size_t const before = resident_bytes();
+    EXPECT_TRUE(connection.status().objects.empty());
+    EXPECT_LT(resident_bytes(), before + notices * 200U);
 }
 
 // A channel of `Ask` and `Told`, of which nothing is there yet.

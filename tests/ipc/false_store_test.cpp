@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -98,6 +99,19 @@ TEST_F(FalseStoreTest, ofAnotherVersionRefuses) {
             "test", of_next_version<messages::store_version>(messages::encode(0, refused))));
     });
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "StoreConnection: refused (version): the other");
+}
+
+// Each answer of a long list may take so long, not the list.
+TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
+    constexpr std::uint64_t buffers = 3;
+    auto const owner = store([](auto& client, auto& asked) {
+        std::this_thread::sleep_for(400ms);
+        messages::Listed listed;
+        std::uint64_t const next = std::get<messages::Next>(asked.message).buffer + 1;
+        if (next <= buffers) listed = {next, "", 1, 1, true, true, 0, 1, 1};
+        tell(client, asked.id, listed);
+    });
+    EXPECT_EQ(StoreConnection(path(), {.timeout = 1200ms}).list().size(), buffers);
 }
 
 TEST_F(FalseStoreTest, oneThatSaysNothingIsATimeout) {

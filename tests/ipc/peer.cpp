@@ -327,6 +327,62 @@ int leave_unread(Arguments const& /*arguments*/) {
     return 0;
 }
 
+// PATH BLOCKS: owns several kernels and an object until its input ends; then it drains them.
+int own_several(Arguments const& arguments) {
+    auto const device = Device::open("emulated");
+    KernelOptions const options{.blocks = static_cast<unsigned>(std::stoul(arguments.at(1))),
+                                .idle = IdlePolicy::park()};
+    PersistentKernel<CountingHandler, SharedChannels> quotes(device, options);
+    PersistentKernel<CountingHandler, SharedChannels> risk(device, options);
+    SharedMailbox<Ask> const gains(device);
+    Server server(ServeOptions{.name = "desk", .log = [](std::string const&) {}});
+    server.add("quotes", quotes);
+    server.share("gains", gains);
+    server.add("risk", risk);
+    server.open(arguments.at(0));
+    say("serving");
+    while (await_word()) {
+    }
+    quotes.drain(long_enough);
+    risk.drain(long_enough);
+    return 0;
+}
+
+bool input_ended() {
+    ::pollfd input{0, POLLIN, 0};
+    return ::poll(&input, 1, 0) == 1;
+}
+
+// PATH OBJECT: calls until its input ends, of one owner after the other, as docs/ipc.md has it; how
+// many calls were answered, and of how many that is unknown.
+int follow_owners(Arguments const& arguments) {
+    std::string const& path = arguments.at(0);
+    std::uint64_t unknown = 0;
+    std::uint64_t number = 1;
+    while (!input_ended()) {
+        try {
+            auto const owner = connect(path, {.wait_for_owner = long_enough});
+            auto orders = owner.channel<Ask, Told>(arguments.at(1));
+            for (; !input_ended(); ++number) {
+                if (orders.call({number}, 1s).twice != 2 * number) return 3;
+            }
+        } catch (StoppedError const&) {
+            ++unknown;
+        } catch (TimeoutError const&) {
+            ++unknown;
+        }
+    }
+    say("answered " + std::to_string(number - 1) + " unknown " + std::to_string(unknown));
+    return 0;
+}
+
+// USER PATH BLOCKS: as `own`, as another user.
+int own_as(Arguments const& arguments) {
+    auto const user = static_cast<uid_t>(std::stoul(arguments.at(0)));
+    if (::setgid(user) != 0 || ::setuid(user) != 0) return 3;
+    return own({arguments.begin() + 1, arguments.end()});
+}
+
 std::byte pattern_at(std::size_t at, unsigned seed) {
     return static_cast<std::byte>(at * 7 + seed);
 }
@@ -499,6 +555,9 @@ int run(Arguments arguments) {
         {"command", &command},
         {"call-long", &call_long},
         {"fork-and-end", &fork_and_end},
+        {"own-as", &own_as},
+        {"own-several", &own_several},
+        {"follow-owners", &follow_owners},
         {"exit-with-all", &exit_with_all},
         {"own", &own},
         {"leave-unread", &leave_unread},

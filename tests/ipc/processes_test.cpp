@@ -46,7 +46,7 @@ TEST(ProcessesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
 
 TEST(ProcessesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     SocketPath const path;
-    // 1. P serves, and forks a child, which has its sockets too. 2. C attaches.
+    // 1. P serves, and forks a child. 2. C attaches.
     Process owner({"own", path.get(), "1", "fork"});
     EXPECT_EQ(owner.line(), "serving");
     Connection const connection(path.get(), {.timeout = patience});
@@ -55,8 +55,12 @@ TEST(ProcessesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     // 3. P is killed, its child lives. 4. Whoever has attached hears of it, and whoever connects.
     EXPECT_TRUE(owner.kill());
     CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call: the owner");
-    CARILLON_EXPECT_ERROR(Connection(path.get(), {.timeout = patience}), OwnerGoneError,
-                          "Connection: the process that listened there has ended");
+    CARILLON_EXPECT_ERROR(Connection(path.get(), {.timeout = patience}), SystemError,
+                          "nobody listens there");
+    // 5. Another serves there while the child lives.
+    Process next({"own", path.get(), "1"});
+    EXPECT_EQ(next.line(), "serving");
+    EXPECT_EQ(Connection(path.get(), {.timeout = patience}).owner().process, next.pid());
 }
 
 TEST(ProcessesTest, exitWithAllOfItAliveIsOneInOrder) {

@@ -81,7 +81,7 @@ TEST_F(PublishedTest, mailboxFromTheDeviceIsReadByAsManyAsAsk) {
         EXPECT_EQ(status.kind, ObjectKind::mailbox_to_host);
         EXPECT_TRUE(status.emulated);
         ASSERT_EQ(status.blocks.size(), 2U);
-        EXPECT_EQ(status.blocks[1].activity, BlockActivity::busy);
+        EXPECT_EQ(status.blocks[1].activity, BlockActivity::idle);
         EXPECT_FALSE(status.blocks[1].client.empty());
     }
     // 3. One C goes; its place is the next one's, who finds the value that there is.

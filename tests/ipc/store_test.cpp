@@ -667,11 +667,40 @@ TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
         unwritten.data()[0] = std::byte{99};
         CARILLON_EXPECT_ERROR(unwritten.write_back(), UsageError, "write back");
     }
-    HostMirror late(made);
     Buffer const buffer = made.seal();
-    CARILLON_EXPECT_ERROR(late.write_back(), UsageError, "sealed");
     HostMirror const read(buffer);
     EXPECT_TRUE(std::ranges::equal(read.data(), pattern(100, 8)));
+}
+
+TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
+    StoreServer const server = serve();
+    StoreConnection const client = connect();
+    MutableBuffer made = client.create("a", 100);
+    HostMirror mirror(made);
+    HostMirror another(made);
+    std::ranges::copy(pattern(100, 8), mirror.data().begin());
+    CARILLON_EXPECT_ERROR(made.seal(), UsageError, "HostMirror");
+    another.write_back();
+    CARILLON_EXPECT_ERROR(made.seal(), UsageError, "HostMirror");
+    mirror.write_back();
+    EXPECT_TRUE(std::ranges::equal(HostMirror(made.seal()).data(), pattern(100, 8)));
+}
+
+// Catches a mirror that keeps the place of a buffer's object.
+TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
+    StoreServer const server = serve();
+    StoreConnection const client = connect();
+    auto made = std::make_unique<MutableBuffer>(client.create("a", 100));
+    HostMirror mirror(*made, {.read = false});
+    std::ranges::copy(pattern(100, 8), mirror.data().begin());
+    std::optional<MutableBuffer> moved(std::move(*made));
+    made.reset();
+    mirror.write_back();
+    EXPECT_TRUE(std::ranges::equal(moved->mutable_data(), pattern(100, 8)));
+    HostMirror late(*moved);
+    moved.reset();
+    CARILLON_EXPECT_ERROR(late.write_back(), UsageError, "the buffer has gone");
+    EXPECT_TRUE(client.list().empty());
 }
 
 TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {

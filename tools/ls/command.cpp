@@ -6,6 +6,7 @@
 #include <carillon/error.hpp>
 #include <vector>
 
+#include "command/owner_user.hpp"
 #include "ls/list_store.hpp"
 #include "ls/ls.hpp"
 #include "report/environment.hpp"
@@ -17,9 +18,10 @@ class LsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
-        command_line.add_option("--timeout-ms", timeout_ms_, "how long each may take to answer")
+        command_line.add_option("--timeout-ms", timeout_ms_, "how long each answer may take")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
+        owner_user_.add_to(command_line);
         command_line.add_flag("--store", stores_, "the paths are those of stores of buffers");
         command_line.add_flag("--json{-}", json_,
                               "as JSON on standard output; --json=FILE: into that file");
@@ -36,10 +38,11 @@ class LsCommand final : public Command {
    private:
     // `listed`: what JSON calls them.
     template <class Listed>
-    void run(char const* listed, Listed (*list)(std::string const&, std::chrono::nanoseconds)) {
+    void run(char const* listed, Listed (*list)(std::string const&, std::chrono::nanoseconds,
+                                                std::optional<std::uint32_t>)) {
         std::vector<Listed> all;
         for (std::string const& path : paths_) {
-            all.push_back(list(path, std::chrono::milliseconds(timeout_ms_)));
+            all.push_back(list(path, std::chrono::milliseconds(timeout_ms_), owner_user_.number()));
         }
         nlohmann::json json = nlohmann::json::array();
         for (Listed const& each : all) {
@@ -54,6 +57,7 @@ class LsCommand final : public Command {
 
     std::vector<std::string> paths_;
     int timeout_ms_ = 1000;
+    OwnerUser owner_user_;
     bool stores_ = false;
     std::string json_;
 };

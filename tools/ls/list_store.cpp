@@ -5,9 +5,11 @@
 
 namespace carillon::tool {
 
-ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout) {
+ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout,
+                       std::optional<std::uint32_t> user) {
     try {
-        StoreConnection const store(path, {.name = "carillon ls", .timeout = timeout});
+        StoreConnection const store(
+            path, {.name = "carillon ls", .timeout = timeout, .owner_user = user});
         return {path, {}, store.owner(), store.list()};
     } catch (Error const& error) {
         return {path, error.what()};
@@ -18,9 +20,9 @@ std::string to_text(ListedStore const& listed) {
     if (!listed.error.empty()) return fmt::format("{}: {}\n", listed.path, listed.error);
     std::size_t memory = 0;
     for (BufferInfo const& each : listed.buffers) memory += each.memory;
-    std::string text =
-        fmt::format("{}: {}, process {}, {} buffers in {} bytes of memory\n", listed.path,
-                    listed.owner.name, listed.owner.process, listed.buffers.size(), memory);
+    std::string text = fmt::format(
+        "{}: {}, process {} of user {}, {} buffers in {} bytes of memory\n", listed.path,
+        listed.owner.name, listed.owner.process, listed.owner.user, listed.buffers.size(), memory);
     if (listed.buffers.empty()) return text;
     constexpr char const* row = "  {:>6}  {:<32} {:>14} {:<7} {:<6} {:>7} {:>10} {:>10}\n";
     text +=
@@ -51,6 +53,7 @@ nlohmann::json to_json(ListedStore const& listed) {
             {"name", listed.owner.name},
             {"process", listed.owner.process},
             {"instance", listed.owner.instance},
+            {"user", listed.owner.user},
             {"buffers", std::move(buffers)}};
 }
 

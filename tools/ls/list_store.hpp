@@ -4,7 +4,9 @@
 
 #include <carillon/buffer_store.hpp>
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,9 @@ struct ListedStore {
     std::vector<BufferInfo> buffers{};
 };
 
-[[nodiscard]] ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout);
+// `timeout`: of each answer. `user`: as StoreConnectOptions::owner_user.
+[[nodiscard]] ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout,
+                                     std::optional<std::uint32_t> user = {});
 
 [[nodiscard]] std::string to_text(ListedStore const& listed);
 [[nodiscard]] nlohmann::json to_json(ListedStore const& listed);

@@ -10,9 +10,11 @@
 
 namespace carillon::tool {
 
-ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout) {
+ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout,
+                       std::optional<std::uint32_t> user) {
     try {
-        Connection const connection(path, {.name = "carillon ls", .timeout = timeout});
+        Connection const connection(
+            path, {.name = "carillon ls", .timeout = timeout, .owner_user = user});
         return {path, {}, connection.owner(), connection.status()};
     } catch (Error const& error) {
         return {path, error.what()};
@@ -74,8 +76,8 @@ nlohmann::json to_json(ServedObject const& object) {
 
 std::string to_text(ListedOwner const& listed) {
     if (!listed.error.empty()) return fmt::format("{}: {}\n", listed.path, listed.error);
-    std::string text =
-        fmt::format("{}: {}, process {}\n", listed.path, listed.owner.name, listed.owner.process);
+    std::string text = fmt::format("{}: {}, process {} of user {}\n", listed.path,
+                                   listed.owner.name, listed.owner.process, listed.owner.user);
     for (ServedObject const& object : listed.status.objects) text += to_text(object);
     return text;
 }
@@ -88,6 +90,7 @@ nlohmann::json to_json(ListedOwner const& listed) {
             {"name", listed.owner.name},
             {"process", listed.owner.process},
             {"instance", listed.owner.instance},
+            {"user", listed.owner.user},
             {"objects", std::move(objects)}};
 }
 

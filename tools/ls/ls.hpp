@@ -3,8 +3,11 @@
 #pragma once
 
 #include <carillon/connection.hpp>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,9 @@ struct ListedOwner {
     OwnerStatus status{};
 };
 
-[[nodiscard]] ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout);
+// `timeout`: of each answer. `user`: as ConnectOptions::owner_user.
+[[nodiscard]] ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout,
+                                     std::optional<std::uint32_t> user = {});
 
 [[nodiscard]] std::string to_text(ListedOwner const& listed);
 [[nodiscard]] nlohmann::json to_json(ListedOwner const& listed);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "command/ends.hpp"
+#include "command/owner_user.hpp"
 #include "metrics/endpoint.hpp"
 #include "metrics/metrics.hpp"
 #include "report/output.hpp"
@@ -21,14 +22,15 @@ class MetricsCommand final : public Command {
         command_line.add_option("--listen", listen_,
                                 "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; without "
                                 "HOST: at every address; port 0: any that is free");
-        command_line.add_option("--timeout-ms", timeout_ms_, "how long each may take to answer")
+        command_line.add_option("--timeout-ms", timeout_ms_, "how long each answer may take")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
+        owner_user_.add_to(command_line);
     }
 
     void run() override {
         WatchedOwners owners(each_once(), "carillon metrics",
-                             std::chrono::milliseconds(timeout_ms_));
+                             std::chrono::milliseconds(timeout_ms_), owner_user_.number());
         if (listen_.empty()) {
             fmt::print("{}", to_metrics(owners.ask()));
             return;
@@ -53,6 +55,7 @@ class MetricsCommand final : public Command {
     std::vector<std::string> paths_;
     std::string listen_;
     int timeout_ms_ = 1000;
+    OwnerUser owner_user_;
 };
 
 }  // namespace

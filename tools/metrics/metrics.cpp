@@ -71,13 +71,10 @@ void add_block_states(std::string& text, Reports const& reports) {
                                 each == block.served.activity ? 1 : 0);
         }
     });
-    head(text, "carillon_block_client_info", "gauge", "The client that has a block.");
+    head(text, "carillon_block_lent", "gauge", "Whether a client has a block.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
-        ServedBlock const& served = block.served;
-        if (served.client.empty()) return;
-        text += fmt::format(
-            "carillon_block_client_info{{{},client=\"{}\",process=\"{}\",user=\"{}\"}} 1\n",
-            block_labels(report, block), label_value(served.client), served.process, served.user);
+        text += fmt::format("carillon_block_lent{{{}}} {}\n", block_labels(report, block),
+                            block.served.client.empty() ? 0 : 1);
     });
     head(text, "carillon_block_heartbeats_total", "counter", "Heartbeats that the owner has seen.");
     for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
@@ -98,7 +95,7 @@ struct Counter {
     std::uint64_t ChannelCounters::*value;
 };
 constexpr std::array<Counter, 5> counters{{
-    {"carillon_requests_submitted_total", "Requests that the client has sent.",
+    {"carillon_requests_submitted_total", "Requests that clients have sent.",
      &ChannelCounters::submitted},
     {"carillon_requests_answered_total", "Requests whose reply the kernel has written.",
      &ChannelCounters::answered},
@@ -110,19 +107,14 @@ constexpr std::array<Counter, 5> counters{{
      &ChannelCounters::stalls},
 }};
 
-// The client's own, and those of all before it under no name: the sum over clients only grows.
+// Of all clients that a block has had: each only grows. What a client chooses is no label, or it
+// could make new series without end.
 void add_counters(std::string& text, Reports const& reports) {
     for (Counter const& counter : counters) {
         head(text, counter.name, "counter", counter.help);
         for_blocks(reports, [&](OwnerReport const& report, WatchedBlock const& block) {
-            ServedBlock const& served = block.served;
-            auto const add = [&](std::string const& client, ChannelCounters const& of) {
-                text += fmt::format("{}{{{},client=\"{}\"}} {}\n", counter.name,
-                                    block_labels(report, block), label_value(client),
-                                    of.*counter.value);
-            };
-            add("", served.gone);
-            if (!served.client.empty()) add(served.client, served.counters);
+            text += fmt::format("{}{{{}}} {}\n", counter.name, block_labels(report, block),
+                                block.served.all().*counter.value);
         });
     }
     head(text, "carillon_requests_under_way", "gauge", "Requests whose reply was not taken yet.");

@@ -23,8 +23,8 @@ std::vector<WatchedBlock> blocks_of(OwnerStatus const& status) {
 }  // namespace
 
 WatchedOwners::WatchedOwners(std::vector<std::string> const& paths, std::string name,
-                             std::chrono::nanoseconds timeout)
-    : name_(std::move(name)), timeout_(timeout) {
+                             std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user)
+    : options_{.name = std::move(name), .timeout = timeout, .owner_user = user} {
     for (std::string const& path : paths) watched_.push_back({path});
 }
 
@@ -40,7 +40,7 @@ OwnerReport WatchedOwners::ask(Watched& watched) const {
     for (int i = 0; i < 2; ++i) {
         bool const is_new = !watched.connection.has_value();
         try {
-            if (is_new) watched.connection.emplace(watched.path, ConnectOptions{name_, timeout_});
+            if (is_new) watched.connection.emplace(watched.path, options_);
             report.owner = watched.connection->owner();
             report.blocks = blocks_of(watched.connection->status());
             report.when = std::chrono::steady_clock::now();
@@ -53,17 +53,6 @@ OwnerReport WatchedOwners::ask(Watched& watched) const {
         }
     }
     return report;
-}
-
-ChannelCounters all_of(ServedBlock const& block) {
-    ChannelCounters sum = block.gone;
-    sum.submitted += block.counters.submitted;
-    sum.answered += block.counters.answered;
-    sum.taken += block.counters.taken;
-    sum.dropped += block.counters.dropped;
-    sum.stalls += block.counters.stalls;
-    sum.depth = block.counters.depth;
-    return sum;
 }
 
 nlohmann::json to_json(ChannelCounters const& counters) {

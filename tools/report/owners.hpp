@@ -5,6 +5,7 @@
 #include <carillon/connection.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -33,9 +34,10 @@ struct OwnerReport {
 // Stays connected between two questions, and connects anew where an owner has been started again.
 class WatchedOwners {
    public:
-    // `name`: how its connections are called. Each owner may take `timeout` to answer.
+    // `name`: how its connections are called. `timeout`: of each answer. `user`: as
+    // ConnectOptions::owner_user.
     WatchedOwners(std::vector<std::string> const& paths, std::string name,
-                  std::chrono::nanoseconds timeout);
+                  std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user = {});
     // One report of each path, in their order. An owner that has gone is a report too.
     [[nodiscard]] std::vector<OwnerReport> ask();
 
@@ -47,12 +49,8 @@ class WatchedOwners {
     [[nodiscard]] OwnerReport ask(Watched& watched) const;
 
     std::vector<Watched> watched_;
-    std::string name_;
-    std::chrono::nanoseconds timeout_;
+    ConnectOptions options_;
 };
-
-// Of all clients that a block has had, with the one that it has: `depth` is that one's.
-[[nodiscard]] ChannelCounters all_of(ServedBlock const& block);
 
 [[nodiscard]] nlohmann::json to_json(ChannelCounters const& counters);
 

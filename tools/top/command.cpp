@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command/ends.hpp"
+#include "command/owner_user.hpp"
 #include "report/environment.hpp"
 #include "report/output.hpp"
 #include "top/screen.hpp"
@@ -28,15 +29,17 @@ class TopCommand final : public Command {
                 ->check(CLI::Range(0, 1'000'000'000))
                 ->capture_default_str();
         command_line.add_flag("--once", once_, "looks once, without rates")->excludes(count);
-        command_line.add_option("--timeout-ms", timeout_ms_, "how long each may take to answer")
+        command_line.add_option("--timeout-ms", timeout_ms_, "how long each answer may take")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
+        owner_user_.add_to(command_line);
         command_line.add_flag("--json", json_, "as JSON on standard output, a line for each look");
     }
 
     void run() override {
         Ends ends;
-        WatchedOwners owners(paths_, "carillon top", std::chrono::milliseconds(timeout_ms_));
+        WatchedOwners owners(paths_, "carillon top", std::chrono::milliseconds(timeout_ms_),
+                             owner_user_.number());
         bool const draws = !once_ && !json_ && Screen::there();
         std::optional<Screen> screen;
         if (draws) screen.emplace();
@@ -74,6 +77,7 @@ class TopCommand final : public Command {
     double interval_ = 1;
     int count_ = 0;
     int timeout_ms_ = 1000;
+    OwnerUser owner_user_;
     bool once_ = false;
     bool json_ = false;
 };

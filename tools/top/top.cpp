@@ -34,8 +34,8 @@ std::string row(WatchedBlock const& block, BlockRates const& rate) {
                        served.client.empty() ? "-" : served.client,
                        served.client.empty() ? "-" : std::to_string(served.process),
                        served.counters.depth, fmt::format("{:.0f}", rate.submitted),
-                       fmt::format("{:.0f}", rate.answered), all_of(served).submitted,
-                       fmt::format("{:.0f}", rate.stalls), all_of(served).dropped,
+                       fmt::format("{:.0f}", rate.answered), served.all().submitted,
+                       fmt::format("{:.0f}", rate.stalls), served.all().dropped,
                        fmt::format("{:.0f}", rate.beats));
 }
 
@@ -74,8 +74,8 @@ std::vector<BlockRates> rates(OwnerReport const& before, OwnerReport const& now)
     for (std::size_t i = 0; i < all.size(); ++i) {
         ServedBlock const& was = before.blocks[i].served;
         ServedBlock const& is = now.blocks[i].served;
-        ChannelCounters const then = all_of(was);
-        ChannelCounters const counters = all_of(is);
+        ChannelCounters const then = was.all();
+        ChannelCounters const counters = is.all();
         all[i] = {rate_of(then.submitted, counters.submitted, seconds),
                   rate_of(then.answered, counters.answered, seconds),
                   rate_of(then.stalls, counters.stalls, seconds),

@@ -243,7 +243,7 @@ TEST_P(HostServiceTest, postWithoutRoomIsRefusedAtOnce) {
                                  },
                                  {.capacity = capacity});
     EXPECT_EQ(run_posts(service, {}, 100, false), capacity);
-    CARILLON_EXPECT_ERROR(service.flush(1ms), TimeoutError, "HostService::flush: after 1000000 ns");
+    CARILLON_EXPECT_ERROR(service.flush(1ms), TimeoutError, "HostService::flush: after 1 ms");
     gate.open = true;
     service.flush(patience);
     EXPECT_EQ(served, capacity);

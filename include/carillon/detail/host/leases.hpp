@@ -79,10 +79,11 @@ class Leases {
     // Nothing more comes from its client: a drain does not wait for it.
     void drained(unsigned place);
 
-    // Whether a client has a place, or may have it in use still.
-    [[nodiscard]] bool lent(unsigned place) const;
-    // Whether a block has such a client, as far as is known.
-    [[nodiscard]] bool outstanding(unsigned block) const;
+    // Whether a request is outstanding at a place, as far as its client tells: one that it has
+    // sent and that is not answered, or the last one of a client that has gone.
+    [[nodiscard]] bool outstanding(unsigned place) const;
+    // The same of a block.
+    [[nodiscard]] bool outstanding_at(unsigned block) const;
     // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
     // said so.
     [[nodiscard]] bool all_drained() const;
@@ -114,6 +115,7 @@ class Leases {
         CounterWatch watch{};
     };
 
+    [[nodiscard]] static bool outstanding(Slot const& slot);
     [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;
     // Begins the lease of a place that is laid out, or ends it, and tells of it.
     void tell(Slot& slot, ChannelMemory const* begun);

@@ -53,7 +53,7 @@ class LeasedRoute {
 
     [[nodiscard]] std::shared_ptr<Leases> const& leases() const { return leases_; }
     [[nodiscard]] bool all_answered() const { return leases_->all_drained(); }
-    [[nodiscard]] bool outstanding(unsigned block) const { return leases_->outstanding(block); }
+    [[nodiscard]] bool outstanding(unsigned block) const { return leases_->outstanding_at(block); }
 
    protected:
     using Request = typename MessagesOf<Handler>::Request;

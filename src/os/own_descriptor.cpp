@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/own_descriptor.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace carillon::detail {
+namespace {
+
+// Those of this process. A fork holds the mutex, so that the child finds the list whole.
+struct Descriptors {
+    std::mutex mutex;
+    std::vector<int> all;
+
+    // Never destroyed: objects that are go later.
+    static Descriptors& get() {
+        static auto* const one = new Descriptors;
+        static bool const registered =
+            ::pthread_atfork([] { one->mutex.lock(); }, [] { one->mutex.unlock(); },
+                             [] {
+                                 for (int const fd : std::exchange(one->all, {})) ::close(fd);
+                                 one->mutex.unlock();
+                             }) == 0;
+        (void)registered;
+        return *one;
+    }
+};
+
+}  // namespace
+
+OwnDescriptor::OwnDescriptor(FileDescriptor fd) : fd_(std::move(fd)) {
+    if (fd_.get() < 0) return;
+    Descriptors& own = Descriptors::get();
+    std::lock_guard const lock(own.mutex);
+    own.all.push_back(fd_.get());
+}
+
+// A child has closed what its parent made, and may have another file of the same number.
+OwnDescriptor::~OwnDescriptor() {
+    int const fd = fd_.release();
+    if (fd < 0 || mark_.inherited()) return;
+    Descriptors& own = Descriptors::get();
+    std::lock_guard const lock(own.mutex);
+    std::erase(own.all, fd);
+    ::close(fd);
+}
+
+}  // namespace carillon::detail

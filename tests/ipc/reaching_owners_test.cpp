@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// How clients come to an owner: whose it is, what it serves when they may come in, and for how long
+// they try. P: the owner; C: a client; both in this process but where it is said.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/false_owner.hpp"
+#include "ipc/handlers.hpp"
+#include "ipc/messages.hpp"
+#include "ipc/process.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Kernel = PersistentKernel<CountingHandler, SharedChannels>;
+
+class ReachingOwnersTest : public testing::Test {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+    [[nodiscard]] SocketPath const& socket() const { return path_; }
+    [[nodiscard]] Kernel kernel(unsigned blocks = 1) const {
+        return Kernel(device_, {.blocks = blocks, .idle = IdlePolicy::park()});
+    }
+    [[nodiscard]] Device const& device() const { return device_; }
+    [[nodiscard]] Connection wait() const {
+        return Connection(path(), {.timeout = patience, .wait_for_owner = patience});
+    }
+
+   private:
+    SocketPath path_;
+    Device device_ = Device::open("emulated");
+};
+
+template <class Call>
+void expect_wrong_owner(Call&& call) {
+    try {
+        call();
+        ADD_FAILURE() << "it is taken for the right owner";
+    } catch (RefusedError const& error) {
+        EXPECT_EQ(error.reason(), RefusalReason::wrong_owner) << error.what();
+    }
+}
+
+TEST_F(ReachingOwnersTest, clientSeesWhoseOwnerItHas) {
+    Kernel const served = kernel();
+    Server const server = served.serve(path());
+    EXPECT_EQ(Connection(path()).owner().user, ::geteuid());
+    EXPECT_EQ(Connection(path(), {.owner_user = ::geteuid()}).owner().user, ::geteuid());
+    BufferStore const store(device());
+    StoreServer const stores = store.serve(path() + "s");
+    EXPECT_EQ(StoreConnection(path() + "s", {.owner_user = ::geteuid()}).owner().user, ::geteuid());
+}
+
+// Catches a client that gives its name, or more, to whoever was first at the path.
+TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
+    std::optional<std::promise<bool>> heard(std::in_place);
+    FalseOwner const owner(path(), [&](detail::UnixSocket const& client) {
+        std::optional<detail::Received> received;
+        EXPECT_TRUE(eventually([&] {
+            received.emplace(client.receive("test"));
+            return !std::holds_alternative<detail::NothingThere>(*received);
+        }));
+        heard->set_value(std::holds_alternative<detail::SocketMessage>(*received));
+    });
+    expect_wrong_owner([&] { Connection(path(), {.owner_user = ::geteuid() + 1}); });
+    EXPECT_FALSE(heard->get_future().get());
+    heard.emplace();
+    expect_wrong_owner([&] { StoreConnection(path(), {.owner_user = ::geteuid() + 1}); });
+    EXPECT_FALSE(heard->get_future().get());
+}
+
+TEST_F(ReachingOwnersTest, anotherUsersOwnerIsWrongUnlessItIsAskedFor) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    ASSERT_EQ(::chmod(socket().folder().c_str(), 0777), 0);
+    // P, in another process, is nobody's.
+    Process owner({"own-as", "65534", path(), "1"});
+    ASSERT_EQ(owner.line(), "serving");
+    expect_wrong_owner([&] { Connection{path()}; });
+    expect_wrong_owner([&] { Connection(path(), {.owner_user = 0}); });
+    Connection const meant(path(), {.owner_user = 65534});
+    EXPECT_EQ(meant.owner().user, 65534U);
+    EXPECT_EQ((meant.channel<Ask, Told>().call({2}, patience).twice), 4U);
+}
+
+// Catches an owner that lets clients in before it has all that they may ask for.
+TEST_F(ReachingOwnersTest, nobodyComesInBeforeTheServerIsOpen) {
+    Kernel const quotes = kernel();
+    Kernel const risk = kernel();
+    Server server(ServeOptions{.name = "desk"});
+    server.add("quotes", quotes);
+    CARILLON_EXPECT_ERROR(Connection(path()), SystemError, path());
+    EXPECT_TRUE(server.clients().empty());
+    server.add("risk", risk);
+    server.open(path());
+    EXPECT_EQ(server.path(), path());
+    EXPECT_EQ(Connection(path()).status().objects.size(), 2U);
+    CARILLON_EXPECT_ERROR(server.open(path() + "2"), UsageError, "Server::open: it is open");
+}
+
+TEST_F(ReachingOwnersTest, serverWhosePathIsTakenCanBeOpenedAtAnother) {
+    Server const first{path()};
+    Server second;
+    CARILLON_EXPECT_ERROR(second.open(path()), UsageError, "is taken");
+    second.open(path() + "2");
+    EXPECT_EQ(Connection(path() + "2").owner().name, "kernel");
+}
+
+TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {
+    Kernel const served = kernel();
+    Server server;
+    server.add("quotes", served);
+    EXPECT_EQ(server.path(), "");
+}
+
+// 1. C is connected, and asks for what P has not added yet. 2. P adds it.
+TEST_F(ReachingOwnersTest, clientThatWaitsGetsWhatIsAddedLater) {
+    Server server(path(), {.log = [](std::string const&) {}});
+    Connection const waits = wait();
+    auto channel = std::async(std::launch::async, [&] {
+        return waits.channel<Ask, Told>("risk").call({2}, patience).twice;
+    });
+    CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>("risk")), RefusedError,
+                          "there is no \"risk\" here");
+    Kernel const risk = kernel();
+    server.add("risk", risk);
+    EXPECT_EQ(channel.get(), 4U);
+}
+
+// As where a client has come back before its owner has seen that the one before it has gone.
+TEST_F(ReachingOwnersTest, clientThatWaitsGetsAPlaceThatBecomesFree) {
+    Kernel const served = kernel();
+    Server const server = served.serve(path(), {.log = [](std::string const&) {}});
+    Connection const before(path());
+    std::unique_ptr<Channel<Ask, Told>> channel(
+        new Channel<Ask, Told>(before.channel<Ask, Told>()));
+    Connection const waits = wait();
+    auto next = std::async(std::launch::async,
+                           [&] { return waits.channel<Ask, Told>().call({2}, patience).twice; });
+    CARILLON_EXPECT_ERROR((Connection(path()).channel<Ask, Told>()), RefusedError, "full");
+    channel.reset();
+    EXPECT_EQ(next.get(), 4U);
+}
+
+TEST_F(ReachingOwnersTest, clientThatWaitsGetsAConnectionThatBecomesFree) {
+    Kernel const served = kernel();
+    Server const server =
+        served.serve(path(), {.connections = 1, .log = [](std::string const&) {}});
+    std::optional<Connection> before(std::in_place, path());
+    auto next = std::async(std::launch::async, [&] { return wait(); });
+    CARILLON_EXPECT_ERROR(Connection(path()), RefusedError, "full");
+    before.reset();
+    EXPECT_EQ(next.get().owner().process, ::getpid());
+}
+
+// 1. Who listens takes up nobody. 2. P does, at the same path.
+TEST_F(ReachingOwnersTest, clientThatWaitsPassesOverAnOwnerThatDoesNotAnswer) {
+    std::optional<detail::UnixListener> silent(std::in_place, "test", path(), 0600U);
+    auto next = std::async(std::launch::async, [&] {
+        return Connection(path(), {.timeout = 10ms, .wait_for_owner = patience});
+    });
+    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 10ms}), TimeoutError, "within 10 ms");
+    silent.reset();
+    Kernel const served = kernel();
+    Server const server = served.serve(path());
+    EXPECT_EQ(next.get().owner().process, ::getpid());
+}
+
+TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
+    auto waits = std::async(std::launch::async, [&] {
+        return StoreConnection(path(), {.timeout = patience, .wait_for_owner = patience});
+    });
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = 1ms}), SystemError, path());
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = -1ns}), UsageError,
+                          "StoreConnectOptions::wait_for_owner: it is below 0");
+    BufferStore const store(device());
+    StoreServer const server = store.serve(path());
+    EXPECT_EQ(waits.get().owner().process, ::getpid());
+}
+
+// P's files are removed, as by who clears /tmp: P has a line of each.
+TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    auto const log = [&](std::string const& line) {
+        std::lock_guard const lock(mutex);
+        lines.push_back(line);
+    };
+    auto const told_of = [&](std::string const& what) {
+        return eventually([&] {
+            std::lock_guard const lock(mutex);
+            return !lines.empty() && lines.back().find(what) != std::string::npos;
+        });
+    };
+    Kernel const served = kernel();
+    Server const server = served.serve(path(), {.log = log});
+    BufferStore const store(device());
+    StoreServer const stores = store.serve(path() + "s", {.log = log});
+    std::filesystem::remove(path() + ".lock");
+    EXPECT_TRUE(told_of("kernel.sock: somebody has removed its lock"));
+    std::filesystem::remove(path() + "s");
+    EXPECT_TRUE(told_of("kernel.socks: somebody has removed its socket"));
+    std::lock_guard const lock(mutex);
+    EXPECT_EQ(lines.size(), 2U);
+}
+
+}  // namespace
+}  // namespace carillon::test

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--owner-user` of the commands that ask owners.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "command/command.hpp"
+
+namespace carillon::tool {
+
+class OwnerUser {
+   public:
+    void add_to(CLI::App& command_line);
+    // As ConnectOptions::owner_user. Throws UsageError for a name that no user has.
+    [[nodiscard]] std::optional<std::uint32_t> number() const;
+
+   private:
+    std::string user_;
+};
+
+}  // namespace carillon::tool
