@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/fiber.hpp"
+
+#include <boost/context/preallocated.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <memory>
+#include <utility>
+
+#include "testing/sanitizers.hpp"
+
+namespace carillon::detail {
+
+Fiber::Fiber(std::size_t stack_bytes, Switches switches) : switches_(switches) {
+    boost::context::protected_fixedsize_stack allocator(stack_bytes);
+    auto const stack = allocator.allocate();
+    tsan_inside_ = make_tsan_fiber();
+    stack_ = static_cast<std::byte*>(stack.sp) - stack.size;
+    stack_size_ = stack.size;
+    inside_ = boost::context::fiber(std::allocator_arg,
+                                    boost::context::preallocated(stack.sp, stack.size, stack),
+                                    allocator, [this](boost::context::fiber&& outside) {
+                                        outside_ = std::move(outside);
+                                        run_bodies();
+                                        return std::move(outside_);
+                                    });
+}
+
+Fiber::~Fiber() {
+    quit_ = true;
+    resume();
+    destroy_tsan_fiber(tsan_inside_);
+}
+
+void Fiber::set_name(char const* name) const { name_tsan_fiber(tsan_inside_, name); }
+
+void Fiber::begin(std::function<void()> const& body) {
+    body_ = &body;
+    hand_over(this);
+}
+
+void Fiber::resume() {
+    void* fake_stack = nullptr;
+    tsan_outside_ = current_tsan_fiber();
+    leaving_stack(&fake_stack, stack_, stack_size_);
+    switch_tsan(tsan_inside_);
+    inside_ = std::move(inside_).resume();
+    arrived_on_stack(fake_stack, nullptr, nullptr);
+    if (finished()) take_over(this);
+}
+
+void Fiber::suspend() {
+    leaving_stack(&inside_fake_stack_, outside_stack_, outside_stack_size_);
+    switch_tsan(tsan_outside_);
+    outside_ = std::move(outside_).resume();
+    arrived_on_stack(inside_fake_stack_, &outside_stack_, &outside_stack_size_);
+}
+
+void Fiber::run_bodies() {
+    arrived_on_stack(nullptr, &outside_stack_, &outside_stack_size_);
+    while (!quit_) {
+        take_over(this);
+        (*body_)();
+        hand_over(this);
+        body_ = nullptr;
+        suspend();
+    }
+    leaving_stack(nullptr, outside_stack_, outside_stack_size_);
+    switch_tsan(tsan_outside_);
+}
+
+void Fiber::switch_tsan(void* to) const { switch_tsan_fiber(to, switches_ == Switches::order); }
+
+}  // namespace carillon::detail
