@@ -24,7 +24,7 @@ void BlockMemory::begin(std::byte pattern) {
 // Threads call it, one after the other, and nothing of it orders them: so nothing that the thread
 // sanitizer watches is written here.
 void* BlockMemory::variable(void const* site, std::size_t bytes, std::size_t alignment) {
-    std::byte* const begin = reinterpret_cast<std::byte*>(room_.get());
+    auto* const begin = reinterpret_cast<std::byte*>(room_.get());
     for (std::size_t i = 0; i != count_; ++i) {
         if (variables_[i].site == site) return begin + variables_[i].at;
     }
@@ -43,7 +43,7 @@ void* BlockMemory::add(void const* site, std::size_t bytes, std::size_t alignmen
     bytes_ += bytes;
     // The address sanitizer has marks for multiples of 8 bytes.
     end_ = (at + bytes + red_zone + 7) / 8 * 8;
-    std::byte* const begin = reinterpret_cast<std::byte*>(room_.get()) + at;
+    auto* const begin = reinterpret_cast<std::byte*>(room_.get()) + at;
     allow_bytes(begin, bytes);
     return begin;
 }

@@ -10,10 +10,10 @@
 
 namespace carillon::detail {
 
-Fiber::Fiber(std::size_t stack_bytes, Switches switches) : switches_(switches) {
+Fiber::Fiber(std::size_t stack_bytes, Switches switches)
+    : switches_(switches), tsan_inside_(make_tsan_fiber()) {
     boost::context::protected_fixedsize_stack allocator(stack_bytes);
     auto const stack = allocator.allocate();
-    tsan_inside_ = make_tsan_fiber();
     stack_ = static_cast<std::byte*>(stack.sp) - stack.size;
     stack_size_ = stack.size;
     inside_ = boost::context::fiber(std::allocator_arg,

@@ -50,9 +50,6 @@ class FiberBlock final : public TestedBlock {
    public:
     // Throws UsageError and OutOfMemoryError in the name of `call`, which has to outlive it.
     FiberBlock(std::string_view call, unsigned threads, std::size_t stack_bytes);
-    ~FiberBlock() = default;
-    FiberBlock(FiberBlock const&) = delete;
-    FiberBlock& operator=(FiberBlock const&) = delete;
 
     // Every thread runs `body`, as one of block `index`. Throws what the first one threw that threw
     // anything, BarrierError, and UsageError within a thread of a tested block.

@@ -16,6 +16,11 @@ namespace carillon::detail {
 // size(), lanes() and shared() lets other threads run.
 class TestedBlock {
    public:
+    TestedBlock() = default;
+    virtual ~TestedBlock() = default;
+    TestedBlock(TestedBlock const&) = delete;
+    TestedBlock& operator=(TestedBlock const&) = delete;
+
     [[nodiscard]] virtual unsigned thread_rank() const = 0;
     [[nodiscard]] virtual unsigned size() const = 0;
     [[nodiscard]] virtual unsigned lanes() const = 0;  // of the calling thread's warp
@@ -32,9 +37,6 @@ class TestedBlock {
                                        std::size_t alignment) = 0;
     // The thread calls the library.
     virtual void pass() = 0;
-
-   protected:
-    ~TestedBlock() = default;
 };
 
 // The block of this thread of the CPU; nullptr: one thread is the block.
