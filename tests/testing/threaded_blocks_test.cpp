@@ -85,6 +85,7 @@ TEST_P(ThreadedBlocksTest, lanesShareALongMessageOut) {
 }
 
 TEST_P(ThreadedBlocksTest, deviceMemoryIsCopied) {
+    if (CARILLON_THREAD_SANITIZER != 0) GTEST_SKIP() << "slow: its blocks have hundreds of threads";
     Memory const memory = device_.allocate(100'000);
     std::vector<std::byte> written(100'000);
     for (std::size_t i = 0; i != written.size(); ++i) written[i] = std::byte(i * 7);
@@ -163,7 +164,7 @@ struct Takes {
 TEST(CallsOfTheLibraryTest, pollingLoopThatSomeThreadsLeaveIsAnError) {
     Device const device = Device::open("emulated");
     int sum = 0;
-    for (std::uint64_t seed = 0; seed != 10; ++seed) {
+    for (std::uint64_t seed = 0; seed != 4; ++seed) {
         for (bool const all_leave : {true, false}) {
             Ring<int, Direction::to_device> ring(device);
             for (int const number : {1, 2, -1}) ring.push(number, 10s);
@@ -178,7 +179,7 @@ TEST(CallsOfTheLibraryTest, pollingLoopThatSomeThreadsLeaveIsAnError) {
             }
         }
     }
-    EXPECT_EQ(sum, 10 * 2 * 3);
+    EXPECT_EQ(sum, 4 * 2 * 3);
 }
 
 }  // namespace
