@@ -61,7 +61,7 @@ function(carillon_install_whole component)
     endif()
   endforeach()" COMPONENT ${component})
 endfunction()
-carillon_install_whole(dev carillon carillon_c carillon_vkgdr carillon_gdrapi)
+carillon_install_whole(dev carillon carillon_testing carillon_c carillon_vkgdr carillon_gdrapi)
 carillon_install_whole(command carillon_command)
 
 install(TARGETS carillon EXPORT carillonTargets COMPONENT dev
