@@ -34,7 +34,9 @@ struct BlockOptions {
     std::size_t stack_bytes = std::size_t{256} * 1024;
 };
 
-// What is wrong with the threads of a block. The same seed shows it again.
+// What is wrong with the threads of a block. The same seed shows it again. Threads that wait when
+// their block fails, by this or by what a thread throws, end there: nothing on their stacks is
+// destroyed.
 class BlockError : public Error {
    public:
     BlockError(std::string_view call, std::uint64_t seed, std::string_view cause);

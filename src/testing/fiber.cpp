@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/fiber.hpp"
 
+#include <array>
 #include <boost/context/preallocated.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "testing/sanitizers.hpp"
 
 namespace carillon::detail {
+namespace {
 
-Fiber::Fiber(std::size_t stack_bytes, Switches switches)
-    : switches_(switches), tsan_inside_(make_tsan_fiber()) {
-    boost::context::protected_fixedsize_stack allocator(stack_bytes);
-    auto const stack = allocator.allocate();
-    stack_ = static_cast<std::byte*>(stack.sp) - stack.size;
-    stack_size_ = stack.size;
+using Stacks = boost::context::protected_fixedsize_stack;
+
+void const* bottom_of(boost::context::stack_context const& stack) {
+    return static_cast<std::byte const*>(stack.sp) - stack.size;
+}
+
+}  // namespace
+
+Fiber::Fiber(std::size_t stack_bytes, Switches switches) : switches_(switches) {
+    Stacks allocator(stack_bytes);
+    stack_ = allocator.allocate();
+    tsan_inside_ = make_tsan_fiber();
     inside_ = boost::context::fiber(std::allocator_arg,
-                                    boost::context::preallocated(stack.sp, stack.size, stack),
+                                    boost::context::preallocated(stack_.sp, stack_.size, stack_),
                                     allocator, [this](boost::context::fiber&& outside) {
                                         outside_ = std::move(outside);
                                         run_bodies();
@@ -26,8 +35,24 @@ Fiber::Fiber(std::size_t stack_bytes, Switches switches)
 }
 
 Fiber::~Fiber() {
+    if (!inside_) return;
     quit_ = true;
     resume();
+    destroy_tsan_fiber(tsan_inside_);
+}
+
+void Fiber::abandon() {
+    body_ = nullptr;
+    // Its destructor would unwind the stack, which a function that may not throw does not allow.
+    alignas(boost::context::fiber) std::array<std::byte, sizeof(inside_)> never_destroyed;
+    ::new (never_destroyed.data()) boost::context::fiber(std::move(inside_));
+    allow_bytes(bottom_of(stack_), stack_.size);
+    Stacks().deallocate(stack_);
+    // To the thread sanitizer, what the body has done comes before what its beginner does from here
+    // on.
+    void* const outside = current_tsan_fiber();
+    switch_tsan_fiber(tsan_inside_, true);
+    switch_tsan_fiber(outside, true);
     destroy_tsan_fiber(tsan_inside_);
 }
 
@@ -41,7 +66,7 @@ void Fiber::begin(std::function<void()> const& body) {
 void Fiber::resume() {
     void* fake_stack = nullptr;
     tsan_outside_ = current_tsan_fiber();
-    leaving_stack(&fake_stack, stack_, stack_size_);
+    leaving_stack(&fake_stack, bottom_of(stack_), stack_.size);
     switch_tsan(tsan_inside_);
     inside_ = std::move(inside_).resume();
     arrived_on_stack(fake_stack, nullptr, nullptr);

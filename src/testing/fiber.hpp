@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/context/fiber.hpp>
+#include <boost/context/stack_context.hpp>
 #include <cstddef>
 #include <functional>
 
@@ -31,6 +32,10 @@ class Fiber {
     void begin(std::function<void()> const& body);
     [[nodiscard]] bool finished() const { return body_ == nullptr; }
 
+    // Ends the body where it is suspended: nothing on its stack is destroyed. The fiber is of no
+    // more use.
+    void abandon();
+
     // Runs the fiber until it suspends itself or its body ends.
     void resume();
     // Called by the body: goes back to whoever resumed the fiber.
@@ -43,11 +48,10 @@ class Fiber {
     std::function<void()> const* body_ = nullptr;
     bool quit_ = false;
     Switches switches_;
+    boost::context::stack_context stack_{};
     boost::context::fiber inside_;
     boost::context::fiber outside_;
     // What the sanitizers are told about the two stacks.
-    void const* stack_ = nullptr;
-    std::size_t stack_size_ = 0;
     void const* outside_stack_ = nullptr;
     std::size_t outside_stack_size_ = 0;
     void* inside_fake_stack_ = nullptr;

@@ -74,12 +74,17 @@ void FiberBlock::run(std::uint64_t seed, unsigned index, std::function<void()> c
     block::emulate(index);
     Current const current(call_, this);
     begin(seed, body);
-    for (unsigned ended = 0; ended != threads_;) {
-        if (ready_.empty()) fail_by_barrier();
-        step(choose());
-        if (running_->state.ended) ++ended;
+    for (unsigned ended = 0; ended != threads_ && !failed_;) {
+        if (ready_.empty()) {
+            fail_by_barrier();
+        } else {
+            step(choose());
+            if (running_->state.ended) ++ended;
+        }
     }
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    if (!failed_) return;
+    abandon_threads();
+    std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void FiberBlock::begin(std::uint64_t seed, std::function<void()> const& body) {
@@ -87,7 +92,8 @@ void FiberBlock::begin(std::uint64_t seed, std::function<void()> const& body) {
     seed_ = seed;
     random_ = Random(seed);
     body_ = &body;
-    ending_ = passed_ = false;
+    failed_ = passed_ = false;
+    ready_.clear();
     barrier_ = {};
     for (Warp& each : warps_) each.barrier = {};
     for (Thread& each : all_) {
@@ -159,24 +165,24 @@ void FiberBlock::tell_votes(Warp& warp, unsigned first, unsigned count) {
     warp.word = all_[first].word;
 }
 
-// Nobody can go on: from now on each that waits ends there.
+// Nobody can go on.
 void FiberBlock::fail_by_barrier() {
     std::vector<ThreadState> states;
-    for (Thread& each : all_) {
-        states.push_back(each.state);
-        if (each.state.ended) continue;
-        each.state.wait = {};
-        ready_.push_back(each.rank);
-    }
+    for (Thread const& each : all_) states.push_back(each.state);
     fail(std::make_exception_ptr(
         testing::BarrierError(call_, seed_,
                               fmt::format("with seed {} the threads of the block do not meet: {}",
                                           seed_, describe_threads(states)))));
 }
 
+void FiberBlock::abandon_threads() {
+    for (Thread& each : all_) {
+        if (!each.state.ended) each.fiber.abandon();
+    }
+}
+
 void FiberBlock::fail(std::exception_ptr why) {
-    if (ending_) return;
-    ending_ = true;
+    failed_ = true;
     failure_ = std::move(why);
 }
 
@@ -185,8 +191,7 @@ void FiberBlock::fail(std::exception_ptr why) {
 void FiberBlock::run_body() {
     Thread& thread = *running_;
     try {
-        if (!ending_) (*body_)();
-    } catch (Unwinding const&) {
+        (*body_)();
     } catch (...) {
         fail(std::current_exception());
     }
@@ -197,15 +202,12 @@ void FiberBlock::run_body() {
 // runtime knows of one stack only.
 void FiberBlock::wait(BlockWait const& what) {
     if (std::uncaught_exceptions() != 0) return;
-    if (!ending_) {
-        running_->state.wait = what;
-        running_->fiber.suspend();
-    }
-    if (ending_) throw Unwinding{};
+    running_->state.wait = what;
+    running_->fiber.suspend();
 }
 
 void FiberBlock::pass() {
-    if (ready_count_ != 1 || ending_) wait({});
+    if (ready_count_ != 1) wait({});
 }
 
 void FiberBlock::sync(CodeLocation const& where) {

@@ -51,8 +51,8 @@ class FiberBlock final : public TestedBlock {
     // Throws UsageError and OutOfMemoryError in the name of `call`, which has to outlive it.
     FiberBlock(std::string_view call, unsigned threads, std::size_t stack_bytes);
 
-    // Every thread runs `body`, as one of block `index`. Throws what the first one threw that threw
-    // anything, BarrierError, and UsageError within a thread of a tested block.
+    // Every thread runs `body`, as one of block `index`. Throws what a thread throws, BarrierError,
+    // and UsageError within a thread of a tested block; of use no more after the first two.
     void run(std::uint64_t seed, unsigned index, std::function<void()> const& body);
 
     [[nodiscard]] unsigned thread_rank() const override { return running_->rank; }
@@ -88,7 +88,6 @@ class FiberBlock final : public TestedBlock {
         std::uint64_t word = 0;
         Fiber fiber;
     };
-    struct Unwinding {};  // thrown where a thread waits that is not to go on
 
     void begin(std::uint64_t seed, std::function<void()> const& body);
     void run_body();
@@ -100,6 +99,7 @@ class FiberBlock final : public TestedBlock {
     void leave(Barrier& barrier, unsigned first, unsigned count);
     void tell_votes(Warp& warp, unsigned first, unsigned count);
     void fail_by_barrier();
+    void abandon_threads();
     [[nodiscard]] unsigned lanes_of(unsigned first) const;
 
     std::string_view call_;
@@ -114,7 +114,7 @@ class FiberBlock final : public TestedBlock {
     std::uint64_t seed_ = 0;
     Random random_;
     bool passed_ = false;  // the thread that ran last could go on
-    bool ending_ = false;
+    bool failed_ = false;
     std::exception_ptr failure_;
     std::vector<unsigned> ready_;  // ranks
     unsigned ready_count_ = 0;     // for threads, which are not to look into a vector
