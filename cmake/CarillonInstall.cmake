@@ -30,6 +30,10 @@ set(CARILLON_HAS_CUDA FALSE)
 if(CARILLON_CUDA_INCLUDE_DIR)
   set(CARILLON_HAS_CUDA TRUE)
 endif()
+set(CARILLON_HAS_TESTING FALSE)
+if(TARGET carillon_testing)
+  set(CARILLON_HAS_TESTING TRUE)
+endif()
 
 configure_package_config_file(cmake/carillonConfig.cmake.in "${generated}/carillonConfig.cmake"
                               INSTALL_DESTINATION "${cmake_folder}")
@@ -57,7 +61,7 @@ function(carillon_install_whole component)
     endif()
   endforeach()" COMPONENT ${component})
 endfunction()
-carillon_install_whole(dev carillon carillon_c carillon_vkgdr carillon_gdrapi)
+carillon_install_whole(dev carillon carillon_testing carillon_c carillon_vkgdr carillon_gdrapi)
 carillon_install_whole(command carillon_command)
 
 install(TARGETS carillon EXPORT carillonTargets COMPONENT dev
@@ -75,6 +79,14 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcarillon-dev"
         COMPONENT dev)
 set_target_properties(carillon PROPERTIES VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+# For unit tests. A set of its own: who does not ask for it needs no Boost.Context.
+if(CARILLON_HAS_TESTING)
+  install(TARGETS carillon_testing EXPORT carillonTestingTargets COMPONENT dev
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT carillonTestingTargets NAMESPACE carillon:: DESTINATION "${cmake_folder}"
+          COMPONENT dev)
+endif()
 
 # The libraries for C, each with a file for pkg-config.
 if(TARGET carillon_c)

@@ -23,6 +23,9 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
 if(CARILLON_NEEDS_HWLOC)
   string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libhwloc-dev")
 endif()
+if(CARILLON_HAS_TESTING)  # which only unit tests of handlers link
+  set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS libboost-context-dev)
+endif()
 set(CPACK_DEBIAN_DEV_DESCRIPTION "The library and its headers.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME carillon)

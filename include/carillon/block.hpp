@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a block as code that they run together sees them. On the emulated device one
-// thread stands for them all.
+// thread stands for them all, except where a test runs each of them (testing.hpp).
 #pragma once
 
 #include <cstddef>
 #include <type_traits>
 
+#include "carillon/detail/machine/code_location.hpp"
+#include "carillon/detail/machine/tested_block.hpp"
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::block {
@@ -25,7 +27,8 @@ inline char name_of_shared = 0;
 // The calling thread is now this block of the emulated device.
 inline void emulate(unsigned index) {
 #if !defined(__CUDA_ARCH__)
-    detail::emulated_index = index;
+    // Whoever runs the threads of a tested block has said it for all of them.
+    if (carillon::detail::tested_block == nullptr) detail::emulated_index = index;
 #else
     (void)index;
 #endif
@@ -45,21 +48,27 @@ inline void emulate(unsigned index) {
 #if defined(__CUDA_ARCH__)
     return threadIdx.x;
 #else
-    return 0;
+    auto const* const tested = carillon::detail::tested_block;
+    return tested == nullptr ? 0 : tested->thread_rank();
 #endif
 }
 [[nodiscard]] CARILLON_HD inline unsigned size() {
 #if defined(__CUDA_ARCH__)
     return blockDim.x;
 #else
-    return 1;
+    auto const* const tested = carillon::detail::tested_block;
+    return tested == nullptr ? 1 : tested->size();
 #endif
 }
 
 // Every thread of the block has arrived here, and what each wrote before is visible to all.
-CARILLON_HD inline void sync() {
+// All come here by the same call.
+CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()) {
 #if defined(__CUDA_ARCH__)
+    (void)where;
     __syncthreads();
+#else
+    if (carillon::detail::tested_block != nullptr) carillon::detail::tested_block->sync(where);
 #endif
 }
 
@@ -81,8 +90,10 @@ template <class T, class Name>
     __shared__ T value;
     return value;
 #else
-    return *static_cast<T*>(
-        detail::shared_memory(&detail::name_of_shared<T, Name>, sizeof(T), alignof(T)));
+    void const* const name = &detail::name_of_shared<T, Name>;
+    auto* const tested = carillon::detail::tested_block;
+    return *static_cast<T*>(tested == nullptr ? detail::shared_memory(name, sizeof(T), alignof(T))
+                                              : tested->shared(name, sizeof(T), alignof(T)));
 #endif
 }
 
@@ -102,7 +113,9 @@ namespace carillon {
 struct BlockThreads {
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread_rank(); }
     [[nodiscard]] CARILLON_HD static unsigned size() { return block::size(); }
-    CARILLON_HD static void sync() { block::sync(); }
+    CARILLON_HD static void sync(CodeLocation const& where = CodeLocation::current()) {
+        block::sync(where);
+    }
     template <class Name, class Shared>
     [[nodiscard]] CARILLON_HD static Shared& shared(Shared& /*own*/) {
         return block::shared<Shared, Name>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a program needs that commands a running kernel.
+// Everything a program needs that commands a running kernel. Its unit tests may need testing.hpp,
+// too.
 #pragma once
 
 #include "carillon/arena.hpp"           // IWYU pragma: export

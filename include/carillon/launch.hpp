@@ -60,7 +60,7 @@ struct Launcher {
 }  // namespace detail
 
 // How many blocks, and how many threads in each. On the emulated device one thread stands for all
-// of a block: a body asks block.hpp which thread of how many it is.
+// of a block, except in a test (testing.hpp): a body asks block.hpp which thread of how many it is.
 struct LaunchShape {
     unsigned blocks = 1;
     unsigned threads = 1;  // at most 1024

@@ -14,6 +14,7 @@
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
+#include "emulated/block_runner.hpp"
 #include "emulated/memfd_allocation.hpp"
 #include "emulated/registered_ranges.hpp"
 #include "os/thread.hpp"
@@ -162,7 +163,7 @@ class EmulatedBackend final : public Backend {
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override {
         auto kernel = std::make_shared<KernelThreads>();
         kernel->backend = shared_from_this();
-        kernel->run_block = program.run_block;
+        kernel->run_block = block_of(program);
         kernel->blocks = blocks;
         auto execution = std::make_unique<ThreadExecution>(kernel);
         residents().kernel_started("start kernel on the emulated device", blocks,

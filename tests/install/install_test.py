@@ -153,7 +153,7 @@ def refusals():
     said = says("-DCONSUMER_COMPONENTS=cuda", "-DCARILLON_CUDA=off")
     check("no component cuda: CARILLON_CUDA is off" in said, said)
     said = says("-DCONSUMER_COMPONENTS=tools", "-DCARILLON_CUDA=off")
-    check("there is no component tools (only host and cuda)" in said, said)
+    check("there is no component tools (only host, cuda and testing)" in said, said)
     said = says("-DCONSUMER_COMPONENTS=host", "-DCARILLON_CUDA=nvcc")
     check("CARILLON_CUDA is nvcc, but" in said, said)
 
@@ -166,6 +166,20 @@ def compiled_for(package, source):
     run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", SOURCE / source, "-o",
         WORK / "program", *flags, f"-Wl,-rpath,{files.parent}")
     return WORK / "program"
+
+
+def testing():
+    """A unit test of somebody else's, for a handler of several threads."""
+    said = " ".join(configure_consumer(
+        WORK / "without", f"-DCMAKE_PREFIX_PATH={TREE}", "-DCONSUMER_COMPONENTS=testing",
+        "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON", fails=True).split())
+    check("no component testing: " in said, said)
+    if not list(TREE.rglob("libcarillon_testing.a")):
+        skip("this build has no carillon::testing")
+    configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}",
+                       "-DCONSUMER_COMPONENTS=host;testing", "-DCONSUMER_TESTING=ON")
+    run(CMAKE, "--build", WORK / "build", "--target", "consumer_test")
+    expect(run(WORK / "build/consumer_test").strip(), "42, and without the barrier an error")
 
 
 def c():

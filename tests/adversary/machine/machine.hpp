@@ -28,15 +28,17 @@
 
 #include "adversary/machine/bus.hpp"
 #include "adversary/machine/cells.hpp"
-#include "adversary/machine/fiber.hpp"
 #include "adversary/machine/host_copy.hpp"
 #include "adversary/machine/posted_writes.hpp"
-#include "adversary/machine/random.hpp"
 #include "adversary/machine/trace.hpp"
 #include "adversary/machine/write_combining.hpp"
 #include "carillon/detail/wire/line.hpp"
+#include "testing/fiber.hpp"
+#include "testing/random.hpp"
 
 namespace carillon::test {
+
+using detail::Fiber;
 
 class Machine {
    public:

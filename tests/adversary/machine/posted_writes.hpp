@@ -10,9 +10,11 @@
 #include <span>
 
 #include "adversary/machine/cells.hpp"
-#include "adversary/machine/random.hpp"
+#include "testing/random.hpp"
 
 namespace carillon::test {
+
+using detail::Random;
 
 // A word or a quad: arrives in one piece.
 struct PostedWrite {

@@ -7,9 +7,11 @@
 #include <span>
 
 #include "adversary/machine/cells.hpp"
-#include "adversary/machine/random.hpp"
+#include "testing/random.hpp"
 
 namespace carillon::test {
+
+using detail::Random;
 
 // Words of one line; only those in the mask are there.
 struct PartialLine {

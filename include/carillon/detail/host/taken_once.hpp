@@ -5,23 +5,10 @@
 
 #include <string_view>
 
+#include "carillon/detail/machine/code_location.hpp"
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon {
-
-// Where in the program a call is made. As a default argument, of the call that leaves it out.
-struct CodeLocation {
-    char const* file;
-    int line;
-
-    // Of the call.
-    [[nodiscard]] static constexpr CodeLocation current(char const* file = __builtin_FILE(),
-                                                        int line = __builtin_LINE()) {
-        return {file, line};
-    }
-};
-
-namespace detail {
+namespace carillon::detail {
 
 // One thread at a time.
 class TakenOnce {
@@ -33,5 +20,4 @@ class TakenOnce {
     CodeLocation first_{nullptr, 0};
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

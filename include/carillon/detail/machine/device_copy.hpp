@@ -86,7 +86,7 @@ struct Push {
                      reinterpret_cast<uint4 const*>(in + head), vectors);
         copy_bytes(out + tail, in + tail, size - tail);
 #else
-        std::memcpy(to, from, size);
+        if (block::thread_rank() == 0) std::memcpy(to, from, size);
 #endif
     }
 };
@@ -178,7 +178,7 @@ struct Pull {
         if (rank < head) out[rank] = first;
         if (rank < size - tail) out[tail + rank] = last;
 #else
-        std::memcpy(to, from, size);
+        if (block::thread_rank() == 0) std::memcpy(to, from, size);
 #endif
     }
 };

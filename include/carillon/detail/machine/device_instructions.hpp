@@ -17,6 +17,7 @@
 #include <atomic>
 
 #include "carillon/detail/machine/cpu_atomics.hpp"
+#include "carillon/detail/machine/tested_block.hpp"
 #endif
 
 namespace carillon {
@@ -133,25 +134,36 @@ class DeviceInstructions {
 #endif
     }
 #else
-    CARILLON_HD static Quad load_relaxed(Quad const* from) { return cpu::load_quad(from); }
+    // Each lets the other threads of a tested block run first.
+    CARILLON_HD static Quad load_relaxed(Quad const* from) { return load_acquire(from); }
     // G1: E1 and E3 have the acquire.
-    CARILLON_HD static Quad load_acquire(Quad const* from) { return cpu::load_quad(from); }
+    CARILLON_HD static Quad load_acquire(Quad const* from) {
+        detail::pass_tested();
+        return cpu::load_quad(from);
+    }
     CARILLON_HD static std::uint64_t load_acquire(std::uint64_t const* from) {
+        detail::pass_tested();
         return cpu::load_word(from);
     }
     CARILLON_HD static Quad load_pair(std::uint64_t const* from) {
-        return cpu::load_quad(reinterpret_cast<Quad const*>(from));
+        return load_acquire(reinterpret_cast<Quad const*>(from));
     }
-    CARILLON_HD static void store_relaxed(Quad* to, Quad const& quad) { cpu::store_quad(to, quad); }
+    CARILLON_HD static void store_relaxed(Quad* to, Quad const& quad) {
+        detail::pass_tested();
+        cpu::store_quad(to, quad);
+    }
     CARILLON_HD static void store_relaxed(std::uint64_t* to, std::uint64_t word) {
+        detail::pass_tested();
         cpu::store_word(to, word);
     }
     // Relaxed, as a GPU's: who has claimed what orders nothing.
     CARILLON_HD static std::uint64_t fetch_add(std::uint64_t* to, std::uint64_t addend) {
+        detail::pass_tested();
         return cpu::StdWords::fetch_add(to, addend, std::memory_order_relaxed);
     }
     CARILLON_HD static std::uint64_t compare_exchange(std::uint64_t* to, std::uint64_t expected,
                                                       std::uint64_t desired) {
+        detail::pass_tested();
         return cpu::StdWords::compare_exchange(to, expected, desired, std::memory_order_relaxed);
     }
     // G2, pairs with X1 and E3, among CPU threads.

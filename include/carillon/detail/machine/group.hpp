@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who does something together, as a parameter: a thread by itself, the lanes of a warp, or the
 // threads of a block (block.hpp). On a GPU every thread of the group makes each of these calls
-// together with the others; on the emulated device one thread stands for them all. A test can put
-// another group in its place. The names are those of CUDA's cooperative groups, where it has one.
+// together with the others; on the emulated device one thread stands for them all, except in a
+// block that a test runs (testing.hpp). A test can put another group in its place. The names are
+// those of CUDA's cooperative groups, where it has one.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 
+#include "carillon/detail/machine/tested_block.hpp"
 #include "carillon/detail/wire/config.hpp"
+
+#if !defined(__CUDA_ARCH__)
+#include <bit>
+#endif
 
 namespace carillon {
 
@@ -97,7 +103,47 @@ class WarpLanes {
 
 #else
 
-using WarpLanes = OneThread;
+class WarpLanes {
+   public:
+    // What is compiled for one thread serves several lanes too, without what makes a GPU's faster.
+    static constexpr unsigned most = 1;
+    [[nodiscard]] CARILLON_HD static unsigned thread_rank() {
+        auto const* const tested = detail::tested_block;
+        return tested == nullptr ? 0 : tested->thread_rank() % lanes_per_warp;
+    }
+    [[nodiscard]] CARILLON_HD static unsigned size() {
+        auto const* const tested = detail::tested_block;
+        return tested == nullptr ? 1 : tested->lanes();
+    }
+    CARILLON_HD static void sync() {
+        if (detail::tested_block != nullptr) detail::tested_block->sync_warp("WarpLanes::sync");
+    }
+    [[nodiscard]] CARILLON_HD static bool all(bool value) {
+        return ballot("WarpLanes::all", !value) == 0;
+    }
+    [[nodiscard]] CARILLON_HD static bool any(bool value) {
+        return ballot("WarpLanes::any", value) != 0;
+    }
+    [[nodiscard]] CARILLON_HD static unsigned count(bool value) {
+        return popcount(ballot("WarpLanes::count", value));
+    }
+    [[nodiscard]] CARILLON_HD static unsigned count_before(bool value) {
+        return popcount(ballot("WarpLanes::count_before", value) & ((1U << thread_rank()) - 1));
+    }
+    [[nodiscard]] CARILLON_HD static std::uint64_t broadcast(std::uint64_t word) {
+        auto* const tested = detail::tested_block;
+        return tested == nullptr ? word : tested->broadcast("WarpLanes::broadcast", word);
+    }
+
+   private:
+    [[nodiscard]] CARILLON_HD static std::uint32_t ballot(char const* call, bool value) {
+        auto* const tested = detail::tested_block;
+        return tested == nullptr ? std::uint32_t{value} : tested->ballot(call, value);
+    }
+    [[nodiscard]] CARILLON_HD static unsigned popcount(std::uint32_t votes) {
+        return static_cast<unsigned>(std::popcount(votes));
+    }
+};
 
 #endif
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace carillon::test {
+namespace carillon::detail {
 
 // SplitMix64: small, fast, and every seed is a good one.
 class Random {
@@ -28,4 +28,4 @@ class Random {
     std::uint64_t state_;
 };
 
-}  // namespace carillon::test
+}  // namespace carillon::detail

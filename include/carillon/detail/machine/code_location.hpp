@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "carillon/detail/wire/config.hpp"
+
+namespace carillon {
+
+// Where in the program a call is made. As a default argument, of the call that leaves it out.
+struct CodeLocation {
+    char const* file;
+    int line;
+
+    // Of the call.
+    [[nodiscard]] CARILLON_HD static constexpr CodeLocation current(
+        char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+
+}  // namespace carillon

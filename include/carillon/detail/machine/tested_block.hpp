@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of the emulated device whose threads a test runs (carillon/testing.hpp). On the ordinary
+// emulated device there is none, and one thread stands for the block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "carillon/detail/machine/code_location.hpp"
+
+#if !defined(__CUDA_ARCH__)
+
+namespace carillon::detail {
+
+// What the calling thread of the block does with the others. Each function but thread_rank(),
+// size(), lanes() and shared() lets other threads run.
+class TestedBlock {
+   public:
+    TestedBlock() = default;
+    virtual ~TestedBlock() = default;
+    TestedBlock(TestedBlock const&) = delete;
+    TestedBlock& operator=(TestedBlock const&) = delete;
+
+    [[nodiscard]] virtual unsigned thread_rank() const = 0;
+    [[nodiscard]] virtual unsigned size() const = 0;
+    [[nodiscard]] virtual unsigned lanes() const = 0;  // of the calling thread's warp
+
+    virtual void sync(CodeLocation const& where) = 0;
+    // The same of a warp. `call` names the vote, for a report.
+    virtual void sync_warp(char const* call) = 0;
+    // Bit i: what lane i of the warp has voted.
+    [[nodiscard]] virtual std::uint32_t ballot(char const* call, bool value) = 0;
+    // The word of the warp's first lane.
+    [[nodiscard]] virtual std::uint64_t broadcast(char const* call, std::uint64_t word) = 0;
+    // Memory that all threads of the block see: one for each `site`.
+    [[nodiscard]] virtual void* shared(void const* site, std::size_t bytes,
+                                       std::size_t alignment) = 0;
+    // The thread calls the library.
+    virtual void pass() = 0;
+};
+
+// The block of this thread of the CPU; nullptr: one thread is the block.
+inline constinit thread_local TestedBlock* tested_block = nullptr;
+
+inline void pass_tested() {
+    if (tested_block != nullptr) [[unlikely]]
+        tested_block->pass();
+}
+
+}  // namespace carillon::detail
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a handler or a kernel's body by all the threads of its block, for unit tests without a GPU:
+// link carillon::testing. A forgotten or divergent barrier is an error, and a race between the
+// threads is a result that differs from one seed to another, or a report of the thread sanitizer
+// (docs/guide/testing.md).
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <iomanip>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "carillon/block.hpp"
+#include "carillon/commands.hpp"
+#include "carillon/detail/kernel/handler.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::testing {
+
+struct BlockOptions {
+    unsigned threads = 0;          // at most 1024; 0: as many as the handler says, one for a body
+    std::uint64_t first_seed = 0;  // the same seed is the same order of the threads
+    unsigned seeds = 100;          // how many, from the first one on
+    unsigned block = 0;            // what block::index() is
+    // Of each thread. Address space: what a thread uses of it takes memory.
+    std::size_t stack_bytes = std::size_t{256} * 1024;
+};
+
+// What is wrong with the threads of a block. The same seed shows it again. Threads that wait when
+// their block fails, by this or by what a thread throws, end there: nothing on their stacks is
+// destroyed.
+class BlockError : public Error {
+   public:
+    BlockError(std::string_view call, std::uint64_t seed, std::string_view cause);
+
+    [[nodiscard]] std::uint64_t seed() const { return seed_; }
+
+   private:
+    std::uint64_t seed_;
+};
+
+// Some threads wait at a barrier, or at a vote of their warp, that others do not come to: those
+// have returned or wait elsewhere. The text names the threads and where they are.
+class BarrierError : public BlockError {
+    using BlockError::BlockError;
+};
+
+// A seed gave another result than the first seed: what the threads do depends on their order.
+class RaceError : public BlockError {
+    using BlockError::BlockError;
+};
+
+}  // namespace carillon::testing
+
+namespace carillon::detail {
+
+class FiberBlock;
+
+// The threads of one block, which run together once for each seed.
+class ThreadsOfBlock {
+   public:
+    // Throws UsageError for the options, and OutOfMemoryError. `call` has to outlive it.
+    ThreadsOfBlock(std::string_view call, testing::BlockOptions const& options);
+    ~ThreadsOfBlock();
+    ThreadsOfBlock(ThreadsOfBlock const&) = delete;
+    ThreadsOfBlock& operator=(ThreadsOfBlock const&) = delete;
+
+    // `each_thread` by every thread, then `after(seed)` by the caller; for each seed.
+    void run(std::function<void()> const& each_thread,
+             std::function<void(std::uint64_t seed)> const& after);
+
+   private:
+    testing::BlockOptions options_;
+    std::unique_ptr<FiberBlock> block_;
+};
+
+// The calling thread has returned from the handler, and waits for the others.
+void finish_request();
+
+// Throws RaceError.
+[[noreturn]] void report_race(std::string_view call, testing::BlockOptions const& options,
+                              std::uint64_t seed, std::size_t request,
+                              std::string const& first_reply, std::string const& reply);
+
+// By their ==, or else by their bytes: the padding counts where the compiler cannot clear it.
+template <class Reply>
+[[nodiscard]] bool same_replies(Reply one, Reply other) {
+    if constexpr (requires {
+                      { one == other } -> std::convertible_to<bool>;
+                  }) {
+        return one == other;
+    } else {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(&one);
+        __builtin_clear_padding(&other);
+#endif
+#endif
+        return std::memcmp(&one, &other, sizeof(Reply)) == 0;
+    }
+}
+template <class Reply>
+[[nodiscard]] bool same_replies(Outcome<Reply> const& one, Outcome<Reply> const& other) {
+    if (one.refused() || other.refused()) {
+        return one.refused() && other.refused() && one.refusal().code == other.refusal().code;
+    }
+    return same_replies(one.reply(), other.reply());
+}
+
+// As the type prints itself, or its bytes.
+template <class Reply>
+[[nodiscard]] std::string text_of(Reply const& reply) {
+    std::ostringstream text;
+    if constexpr (requires { text << reply; }) {
+        text << reply;
+    } else {
+        auto const* const bytes = reinterpret_cast<unsigned char const*>(&reply);
+        text << "the bytes" << std::hex << std::setfill('0');
+        for (std::size_t i = 0; i != sizeof(Reply); ++i) {
+            text << ' ' << std::setw(2) << unsigned{bytes[i]};
+        }
+    }
+    return text.str();
+}
+template <class Reply>
+[[nodiscard]] std::string text_of(Outcome<Reply> const& reply) {
+    if (reply.refused()) return "a refusal with code " + std::to_string(reply.refusal().code);
+    return text_of(reply.reply());
+}
+
+template <class Handler, class Request>
+using ReplyOfHandler =
+    std::conditional_t<std::is_void_v<std::invoke_result_t<Handler&, Request const&>>, Done,
+                       std::invoke_result_t<Handler&, Request const&>>;
+
+// The replies that the first thread gives. Every thread has a handler of its own.
+template <class Handler, class Request, class Reply>
+void handle_by_thread(Handler handler, std::vector<Request> const& requests,
+                      std::vector<Reply>& replies) {
+    bool const answers = block::thread_rank() == 0;
+    for (std::size_t i = 0; i != requests.size(); ++i) {
+        Reply reply = [&]() -> Reply {
+            if constexpr (std::is_same_v<Reply, Done>) {
+                handler(requests[i]);
+                return {};
+            } else {
+                return handler(requests[i]);
+            }
+        }();
+        if (answers) replies.push_back(reply);
+        finish_request();
+    }
+}
+
+}  // namespace carillon::detail
+
+namespace carillon::testing {
+
+// What `handler` replies to `requests`, one after the other, as a block of a kernel would serve
+// them: every thread has a copy of the handler, all run it on the same request, and what the first
+// one returns is the reply. Once for each seed, from the beginning. Memory that the handler
+// writes beside its replies is the caller's to look at, with one seed at a time.
+// Throws BarrierError and RaceError; UsageError for the options and for shared variables that no
+// block has room for; OutOfMemoryError; and what the handler throws.
+template <class Handler, class Request>
+[[nodiscard]] auto run_block(Handler const& handler, std::vector<Request> const& requests,
+                             BlockOptions options = {}) {
+    using Reply = detail::ReplyOfHandler<Handler, Request>;
+    constexpr std::string_view call = "testing::run_block";
+    if (options.threads == 0) options.threads = detail::threads_of<Handler>();
+    std::vector<Reply> first;
+    std::vector<Reply> replies;
+    auto const compare = [&](std::uint64_t seed) {
+        if (seed == options.first_seed) first = replies;
+        for (std::size_t i = 0; i != requests.size(); ++i) {
+            Reply const one = first[i];  // no reference: that of a bool is not one
+            Reply const other = replies[i];
+            if (detail::same_replies(one, other)) continue;
+            detail::report_race(call, options, seed, i, detail::text_of(one),
+                                detail::text_of(other));
+        }
+        replies.clear();
+    };
+    replies.reserve(requests.size());
+    detail::ThreadsOfBlock(call, options)
+        .run([&] { detail::handle_by_thread(handler, requests, replies); }, compare);
+    return first;
+}
+
+// The same for one request.
+template <class Handler, class Request>
+[[nodiscard]] auto run_block(Handler const& handler, Request const& request,
+                             BlockOptions const& options = {}) {
+    using Reply = detail::ReplyOfHandler<Handler, Request>;
+    return Reply(run_block(handler, std::vector<Request>{request}, options).front());
+}
+
+// Every thread of a block runs a copy of `body` as body(options.block), as launch() has it; once
+// for each seed, and after each of them the caller's `after(seed)`, to look at what was done and to
+// put everything back for the next. Throws as run_block(), but for RaceError, and what `after`
+// throws.
+template <class Body>
+void run_body(Body const& body, BlockOptions options = {},
+              std::function<void(std::uint64_t seed)> const& after = nullptr) {
+    if (options.threads == 0) options.threads = 1;
+    detail::ThreadsOfBlock("testing::run_body", options)
+        .run(
+            [&] {
+                Body copy = body;
+                copy(options.block);
+            },
+            after);
+}
+
+// While it lives, kernels that start on emulated devices of this process run each of their blocks
+// by all of the block's threads, in an order that `seed` decides. A block that throws, BarrierError
+// too, ends its kernel as what a handler throws does. One at a time.
+class ThreadedBlocks {
+   public:
+    explicit ThreadedBlocks(std::uint64_t seed,
+                            std::size_t stack_bytes = BlockOptions().stack_bytes);
+    ~ThreadedBlocks();
+    ThreadedBlocks(ThreadedBlocks const&) = delete;
+    ThreadedBlocks& operator=(ThreadedBlocks const&) = delete;
+};
+
+}  // namespace carillon::testing

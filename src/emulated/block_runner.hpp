@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the emulated device runs a block of a kernel: by one thread, unless a test has it run by all
+// of the block's threads (carillon/testing.hpp).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "carillon/detail/kernel/program.hpp"
+
+namespace carillon::detail {
+
+// `run_block(block)` by each of `threads` threads.
+using BlockRunner = std::function<void(unsigned threads, unsigned block,
+                                       std::function<void(unsigned)> const& run_block)>;
+
+// For kernels that start from now on; nullptr: by one thread.
+void set_block_runner(std::shared_ptr<BlockRunner const> runner);
+
+// The block of a program that starts now.
+[[nodiscard]] std::function<void(unsigned)> block_of(Program const& program);
+
+}  // namespace carillon::detail

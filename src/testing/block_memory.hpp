@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory of a block: variables that come into being with the first thread that asks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace carillon::detail {
+
+class BlockMemory {
+   public:
+    // What every GPU gives a block without being asked, and nvcc holds variables to.
+    static constexpr std::size_t most_bytes = std::size_t{48} * 1024;
+    static constexpr std::size_t most_variables = 256;
+
+    explicit BlockMemory(std::string_view call);
+    ~BlockMemory();
+    BlockMemory(BlockMemory const&) = delete;
+    BlockMemory& operator=(BlockMemory const&) = delete;
+
+    // No variable is there any more, and every byte is `pattern`.
+    void begin(std::byte pattern);
+    // The variable of that site. Throws UsageError where there is no room.
+    [[nodiscard]] void* variable(void const* site, std::size_t bytes, std::size_t alignment);
+
+   private:
+    struct Variable {
+        void const* site;
+        std::size_t at;
+    };
+    static constexpr std::size_t most_alignment = 256;
+    static constexpr std::size_t red_zone = 32;  // behind a variable: nobody may touch it
+    static constexpr std::size_t room =
+        most_bytes + most_variables * red_zone + most_variables * most_alignment;
+
+    struct alignas(most_alignment) Room {
+        std::array<std::byte, room> bytes;
+    };
+    [[nodiscard]] void* add(void const* site, std::size_t bytes, std::size_t alignment);
+
+    std::string_view call_;
+    std::unique_ptr<Room> room_ = std::make_unique<Room>();
+    std::array<Variable, most_variables> variables_{};
+    std::size_t count_ = 0;
+    std::size_t bytes_ = 0;  // of all variables
+    std::size_t end_ = 0;    // of the last variable and its red zone
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/fiber_block.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/machine/group.hpp"
+#include "carillon/error.hpp"
+#include "carillon/testing.hpp"
+#include "testing/sanitizers.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr unsigned most_threads = 1024;
+
+// Memory that no thread has written differs from one seed to the next.
+std::byte pattern_of(std::uint64_t seed) {
+    return seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A};
+}
+
+// The block of this thread of the CPU, for as long as it lives.
+class Current {
+   public:
+    Current(std::string_view call, TestedBlock* block) {
+        if (tested_block != nullptr) throw UsageError(call, "called by a thread of a tested block");
+        tested_block = block;
+    }
+    ~Current() { tested_block = nullptr; }
+    Current(Current const&) = delete;
+    Current& operator=(Current const&) = delete;
+};
+
+bool same_text(char const* one, char const* other) {
+    return one == other || (one != nullptr && other != nullptr && std::strcmp(one, other) == 0);
+}
+
+}  // namespace
+
+bool BlockWait::same_as(BlockWait const& other) const {
+    return whom == other.whom && same_text(call, other.call) &&
+           same_text(where.file, other.where.file) && where.line == other.where.line;
+}
+
+FiberBlock::Thread::Thread(unsigned number, Warp* lanes_of, std::size_t stack_bytes)
+    : rank(number), warp(lanes_of), fiber(stack_bytes, Fiber::Switches::order_nothing) {
+    fiber.set_name(fmt::format("thread {} of the block", rank).c_str());
+}
+
+FiberBlock::FiberBlock(std::string_view call, unsigned threads, std::size_t stack_bytes)
+    : call_(call), threads_(threads), memory_(call) {
+    if (threads == 0 || threads > most_threads) {
+        throw UsageError(call,
+                         fmt::format("{} threads: a block has 1 to {}", threads, most_threads));
+    }
+    ready_.reserve(threads);
+    warps_.resize((threads + lanes_per_warp - 1) / lanes_per_warp);
+    try {
+        for (unsigned i = 0; i != threads; ++i) {
+            all_.emplace_back(i, &warps_[i / lanes_per_warp], stack_bytes);
+        }
+    } catch (std::bad_alloc const&) {
+        throw OutOfMemoryError(call, fmt::format("{} stacks of {} bytes asked for, {} are there",
+                                                 threads, stack_bytes, all_.size()));
+    }
+}
+
+void FiberBlock::run(std::uint64_t seed, unsigned index, std::function<void()> const& body) {
+    block::emulate(index);
+    Current const current(call_, this);
+    begin(seed, body);
+    for (unsigned ended = 0; ended != threads_ && !failed_;) {
+        if (ready_.empty()) {
+            fail_by_barrier();
+        } else {
+            step(choose());
+            if (running_->state.ended) ++ended;
+        }
+    }
+    if (!failed_) return;
+    abandon_threads();
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void FiberBlock::begin(std::uint64_t seed, std::function<void()> const& body) {
+    memory_.begin(pattern_of(seed));
+    seed_ = seed;
+    random_ = Random(seed);
+    body_ = &body;
+    failed_ = passed_ = false;
+    ready_.clear();
+    barrier_ = {};
+    for (Warp& each : warps_) each.barrier = {};
+    for (Thread& each : all_) {
+        each.state = {};
+        each.fiber.begin(guarded_);
+        ready_.push_back(each.rank);
+    }
+    ready_count_ = threads_;
+}
+
+// Seed 0 has the threads run in the order of their ranks, seed 1 in the opposite one: each of two
+// threads is ahead of the other in one of the two. Where a thread waits by calling the library, any
+// other is to have its turn.
+std::size_t FiberBlock::choose() {
+    if (passed_ || seed_ > 1) return random_.below(static_cast<std::uint32_t>(ready_.size()));
+    auto const chosen = seed_ == 0 ? std::min_element(ready_.begin(), ready_.end())
+                                   : std::max_element(ready_.begin(), ready_.end());
+    return static_cast<std::size_t>(chosen - ready_.begin());
+}
+
+void FiberBlock::step(std::size_t place) {
+    Thread& thread = all_[ready_[place]];
+    running_ = &thread;
+    passed_ = false;
+    thread.fiber.resume();
+    bool const waits = thread.state.wait.whom != BlockWait::For::nobody;
+    passed_ = !thread.state.ended && !waits;
+    if (passed_) return;
+    ready_[place] = ready_.back();
+    ready_.pop_back();
+    if (!thread.state.ended) arrive(thread);
+    ready_count_ = static_cast<unsigned>(ready_.size());
+}
+
+void FiberBlock::arrive(Thread& thread) {
+    if (thread.state.wait.whom == BlockWait::For::block) {
+        if (++barrier_.arrived == threads_) leave(barrier_, 0, threads_);
+        return;
+    }
+    unsigned const first = thread.rank / lanes_per_warp * lanes_per_warp;
+    Warp& warp = *thread.warp;
+    if (++warp.barrier.arrived != lanes_of(first)) return;
+    tell_votes(warp, first, lanes_of(first));
+    leave(warp.barrier, first, lanes_of(first));
+}
+
+// All that it takes are there; they leave it if they came by the same call.
+void FiberBlock::leave(Barrier& barrier, unsigned first, unsigned count) {
+    BlockWait const wait = all_[first].state.wait;
+    for (unsigned i = first; i != first + count; ++i) {
+        if (!all_[i].state.wait.same_as(wait)) return;
+    }
+    bool const returned = wait.whom == BlockWait::For::block && wait.where.file == nullptr;
+    for (unsigned i = first; i != first + count; ++i) {
+        ThreadState& state = all_[i].state;
+        state.wait = {};
+        if (wait.whom == BlockWait::For::block) state.barriers = returned ? 0 : state.barriers + 1;
+        ready_.push_back(i);
+    }
+    barrier.arrived = 0;
+    ++barrier.round;
+}
+
+void FiberBlock::tell_votes(Warp& warp, unsigned first, unsigned count) {
+    warp.votes = 0;
+    for (unsigned i = 0; i != count; ++i) {
+        if (all_[first + i].vote) warp.votes |= 1U << i;
+    }
+    warp.word = all_[first].word;
+}
+
+// Nobody can go on.
+void FiberBlock::fail_by_barrier() {
+    std::vector<ThreadState> states;
+    for (Thread const& each : all_) states.push_back(each.state);
+    fail(std::make_exception_ptr(
+        testing::BarrierError(call_, seed_,
+                              fmt::format("with seed {} the threads of the block do not meet: {}",
+                                          seed_, describe_threads(states)))));
+}
+
+void FiberBlock::abandon_threads() {
+    for (Thread& each : all_) {
+        if (!each.state.ended) each.fiber.abandon();
+    }
+}
+
+void FiberBlock::fail(std::exception_ptr why) {
+    failed_ = true;
+    failure_ = std::move(why);
+}
+
+// From here on what a thread runs.
+
+void FiberBlock::run_body() {
+    Thread& thread = *running_;
+    try {
+        (*body_)();
+    } catch (...) {
+        fail(std::current_exception());
+    }
+    thread.state.ended = true;
+}
+
+// Where an exception is on its way, destructors run: others take no turn then, since the compiler's
+// runtime knows of one stack only.
+void FiberBlock::wait(BlockWait const& what) {
+    if (std::uncaught_exceptions() != 0) return;
+    running_->state.wait = what;
+    running_->fiber.suspend();
+}
+
+void FiberBlock::pass() {
+    if (ready_count_ != 1) wait({});
+}
+
+void FiberBlock::sync(CodeLocation const& where) {
+    char* const order = &barrier_.orders[barrier_.round % 2];
+    hand_over(order);
+    wait({BlockWait::For::block, "block::sync", where});
+    take_over(order);
+}
+
+void FiberBlock::sync_warp(char const* call) {
+    Barrier& barrier = running_->warp->barrier;
+    char* const order = &barrier.orders[barrier.round % 2];
+    hand_over(order);
+    wait({BlockWait::For::warp, call});
+    take_over(order);
+}
+
+// As on a GPU, a vote orders nothing else.
+std::uint32_t FiberBlock::ballot(char const* call, bool value) {
+    running_->vote = value;
+    wait({BlockWait::For::warp, call});
+    return running_->warp->votes;
+}
+
+std::uint64_t FiberBlock::broadcast(char const* call, std::uint64_t word) {
+    running_->word = word;
+    wait({BlockWait::For::warp, call});
+    return running_->warp->word;
+}
+
+void* FiberBlock::shared(void const* site, std::size_t bytes, std::size_t alignment) {
+    return memory_.variable(site, bytes, alignment);
+}
+
+unsigned FiberBlock::lanes() const {
+    return lanes_of(running_->rank / lanes_per_warp * lanes_per_warp);
+}
+
+unsigned FiberBlock::lanes_of(unsigned first) const {
+    return std::min(threads_ - first, lanes_per_warp);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block whose threads are fibers. One runs at a time, up to where it waits for others or calls
+// the library; who is next is drawn by a seed.
+//
+// The thread sanitizer takes each fiber for a thread, and no change from one to another for an
+// order: only barriers are one. So this code, which all of them run, is built without that
+// sanitizer, and its functions that fibers call have nothing done by the C library that the
+// sanitizer watches there, such as memcpy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carillon/detail/machine/code_location.hpp"
+#include "carillon/detail/machine/tested_block.hpp"
+#include "testing/block_memory.hpp"
+#include "testing/fiber.hpp"
+#include "testing/random.hpp"
+
+namespace carillon::detail {
+
+// What the threads wait for before they go on, and the calls by which they do.
+struct BlockWait {
+    enum class For : std::uint8_t { nobody, block, warp };
+
+    For whom = For::nobody;
+    char const* call = nullptr;
+    CodeLocation where{nullptr, 0};
+
+    [[nodiscard]] bool same_as(BlockWait const& other) const;
+};
+
+// How far a thread of a block has come, for a report.
+struct ThreadState {
+    bool ended = false;
+    BlockWait wait;
+    unsigned barriers = 0;  // that it has left since it was given its request
+};
+
+// "threads 0 and 2 to 31 wait at ...; thread 1 has returned", of all threads in order.
+[[nodiscard]] std::string describe_threads(std::vector<ThreadState> const& threads);
+
+class FiberBlock final : public TestedBlock {
+   public:
+    // Throws UsageError and OutOfMemoryError in the name of `call`, which has to outlive it.
+    FiberBlock(std::string_view call, unsigned threads, std::size_t stack_bytes);
+
+    // Every thread runs `body`, as one of block `index`. Throws what a thread throws, BarrierError,
+    // and UsageError within a thread of a tested block; of use no more after the first two.
+    void run(std::uint64_t seed, unsigned index, std::function<void()> const& body);
+
+    [[nodiscard]] unsigned thread_rank() const override { return running_->rank; }
+    [[nodiscard]] unsigned size() const override { return threads_; }
+    [[nodiscard]] unsigned lanes() const override;
+    // No file: the thread has returned from the handler.
+    void sync(CodeLocation const& where) override;
+    void sync_warp(char const* call) override;
+    [[nodiscard]] std::uint32_t ballot(char const* call, bool value) override;
+    [[nodiscard]] std::uint64_t broadcast(char const* call, std::uint64_t word) override;
+    [[nodiscard]] void* shared(void const* site, std::size_t bytes, std::size_t alignment) override;
+    void pass() override;
+
+   private:
+    // Barriers by turns: who comes to the next one is not to order who leaves this one.
+    struct Barrier {
+        unsigned arrived = 0;
+        unsigned round = 0;
+        char orders[2]{};
+    };
+    struct Warp {
+        Barrier barrier;
+        std::uint32_t votes = 0;
+        std::uint64_t word = 0;
+    };
+    struct Thread {
+        Thread(unsigned number, Warp* lanes_of, std::size_t stack_bytes);
+
+        unsigned rank;
+        Warp* warp;
+        ThreadState state;
+        bool vote = false;
+        std::uint64_t word = 0;
+        Fiber fiber;
+    };
+
+    void begin(std::uint64_t seed, std::function<void()> const& body);
+    void run_body();
+    void wait(BlockWait const& what);
+    void fail(std::exception_ptr why);
+    [[nodiscard]] std::size_t choose();
+    void step(std::size_t place);
+    void arrive(Thread& thread);
+    void leave(Barrier& barrier, unsigned first, unsigned count);
+    void tell_votes(Warp& warp, unsigned first, unsigned count);
+    void fail_by_barrier();
+    void abandon_threads();
+    [[nodiscard]] unsigned lanes_of(unsigned first) const;
+
+    std::string_view call_;
+    unsigned threads_;
+    std::deque<Warp> warps_;
+    std::deque<Thread> all_;
+    BlockMemory memory_;
+    Barrier barrier_;
+    std::function<void()> const guarded_ = [this] { run_body(); };
+    std::function<void()> const* body_ = nullptr;
+    Thread* running_ = nullptr;
+    std::uint64_t seed_ = 0;
+    Random random_;
+    bool passed_ = false;  // the thread that ran last could go on
+    bool failed_ = false;
+    std::exception_ptr failure_;
+    std::vector<unsigned> ready_;  // ranks
+    unsigned ready_count_ = 0;     // for threads, which are not to look into a vector
+};
+
+}  // namespace carillon::detail

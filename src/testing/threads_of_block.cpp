@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "carillon/error.hpp"
+#include "carillon/testing.hpp"
+#include "testing/fiber_block.hpp"
+
+namespace carillon {
+
+testing::BlockError::BlockError(std::string_view call, std::uint64_t seed, std::string_view cause)
+    : Error(call, cause), seed_(seed) {}
+
+namespace detail {
+
+ThreadsOfBlock::ThreadsOfBlock(std::string_view call, testing::BlockOptions const& options)
+    : options_(options),
+      block_(std::make_unique<FiberBlock>(call, options.threads, options.stack_bytes)) {
+    if (options.seeds == 0) throw UsageError(call, "no seeds: nothing would be run");
+}
+
+ThreadsOfBlock::~ThreadsOfBlock() = default;
+
+void ThreadsOfBlock::run(std::function<void()> const& each_thread,
+                         std::function<void(std::uint64_t seed)> const& after) {
+    for (std::uint64_t i = 0; i != options_.seeds; ++i) {
+        block_->run(options_.first_seed + i, options_.block, each_thread);
+        if (after) after(options_.first_seed + i);
+    }
+}
+
+void finish_request() { tested_block->sync({nullptr, 0}); }
+
+void report_race(std::string_view call, testing::BlockOptions const& options, std::uint64_t seed,
+                 std::size_t request, std::string const& first_reply, std::string const& reply) {
+    throw testing::RaceError(
+        call, seed,
+        fmt::format("the {} threads race: the reply to request {} is {} with seed {} and {} with "
+                    "seed {}",
+                    options.threads, request, first_reply, options.first_seed, reply, seed));
+}
+
+}  // namespace detail
+}  // namespace carillon

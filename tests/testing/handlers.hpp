@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handlers of several threads, each right or with the mistake that its name says.
+#pragma once
+
+#include "carillon/block.hpp"
+
+namespace carillon::test {
+
+struct Numbers {
+    int values[32];
+};
+
+[[nodiscard]] CARILLON_HD inline int sum_of(Numbers const& numbers) {
+    int sum = 0;
+    for (int const each : numbers.values) sum += each;
+    return sum;
+}
+
+// Each thread reads what the first one writes.
+struct ReadWrite {
+    static constexpr unsigned threads = 32;
+    bool races = true;
+
+    CARILLON_HD int operator()(int const& request) const {
+        struct Shared {
+            int written;
+            Numbers read;
+        };
+        auto& shared = block::shared<Shared, Shared>();
+        if (block::thread_rank() == 0) shared.written = request;
+        if (!races) block::sync();
+        shared.read.values[block::thread_rank()] = shared.written;
+        block::sync();
+        return sum_of(shared.read);
+    }
+};
+
+// The threads write one variable.
+struct WriteWrite {
+    static constexpr unsigned threads = 32;
+    bool races = true;
+
+    CARILLON_HD int operator()(int const& request) const {
+        struct Shared {
+            int last;
+        };
+        auto& shared = block::shared<Shared, Shared>();
+        int const rank = static_cast<int>(block::thread_rank());
+        if (races || rank == 0) shared.last = request + rank;
+        block::sync();
+        return shared.last;
+    }
+};
+
+// The first thread writes what comes next while others may read what came before.
+struct MissingBarrierAfterTheRead {
+    static constexpr unsigned threads = 32;
+    bool races = true;
+
+    CARILLON_HD int operator()(int const& request) const {
+        struct Shared {
+            int next;
+            Numbers read;
+        };
+        auto& shared = block::shared<Shared, Shared>();
+        int mine = 0;
+        for (int i = 0; i != 3; ++i) {
+            if (block::thread_rank() == 0) shared.next = request + i;
+            block::sync();
+            mine += shared.next;
+            if (!races) block::sync();
+        }
+        shared.read.values[block::thread_rank()] = mine;
+        block::sync();
+        return sum_of(shared.read);
+    }
+};
+
+}  // namespace carillon::test
