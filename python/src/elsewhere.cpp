@@ -3,8 +3,7 @@
 
 #include <unistd.h>
 
-#include <csignal>
-#include <thread>
+#include <carillon/detail/host/start_thread.hpp>
 #include <vector>
 
 namespace carillon::python {
@@ -45,22 +44,6 @@ struct Idle {
     }
 };
 
-// Signals are for other threads.
-class NoSignals {
-   public:
-    NoSignals() {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-    }
-    NoSignals(NoSignals const&) = delete;
-    NoSignals& operator=(NoSignals const&) = delete;
-    ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-   private:
-    sigset_t before_{};
-};
-
 }  // namespace
 
 bool signals_come_here() { return ::gettid() == ::getpid(); }
@@ -73,8 +56,7 @@ Helper::Helper() {
         return;
     }
     work_ = std::make_shared<Work>();
-    NoSignals const none;
-    std::thread([work = work_] { Work::run(work); }).detach();
+    detail::start_thread("carillon-python", [work = work_] { Work::run(work); }).detach();
 }
 
 Helper::~Helper() {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <carillon/detail/host/start_thread.hpp>
 #include <memory>
-#include <thread>
 #include <utility>
 
 namespace carillon::python {
@@ -58,7 +58,9 @@ class Outside {
         if (!object_) return;
         OthersRun const others_run;
         if (calls_given_up != 0) {
-            std::thread([object = std::move(object_)]() mutable { object.reset(); }).detach();
+            detail::start_thread("carillon-python", [object = std::move(object_)]() mutable {
+                object.reset();
+            }).detach();
         }
         object_.reset();
     }

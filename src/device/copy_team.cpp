@@ -5,10 +5,10 @@
 
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/detail/machine/x86.hpp"
 #include "cpu/cpu.hpp"
-#include "os/thread.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -46,8 +46,8 @@ void CopyTeam::expect(std::size_t bytes) noexcept {
         try {
             threads_.reserve(helpers_);
             while (threads_.size() < helpers_) {
-                threads_.push_back(
-                    start_thread([this](std::stop_token const& stop) { help(stop); }));
+                threads_.push_back(start_thread(
+                    "carillon-copy", [this](std::stop_token const& stop) { help(stop); }));
             }
         } catch (std::exception const&) {  // those that there are do
         }

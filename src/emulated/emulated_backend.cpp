@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
 #include "emulated/block_runner.hpp"
 #include "emulated/memfd_allocation.hpp"
 #include "emulated/registered_ranges.hpp"
-#include "os/thread.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {
@@ -60,6 +60,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
         try {
             for (unsigned block = 0; block < blocks; ++block) {
                 threads.push_back(start_thread(
+                    "carillon-block",
                     [kernel = shared_from_this(), block] { kernel->await_gate(block); }));
             }
         } catch (...) {

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
 #include "kernel/published_log.hpp"
-#include "os/thread.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -123,7 +123,8 @@ std::shared_ptr<ClientSession> ClientSession::connect_now(std::filesystem::path 
                           reach_owner(connect_call, path, options.timeout, options.owner_user)),
         DeleteOwn());
     ClientSession& self = *session;
-    self.thread_ = start_thread([&self](std::stop_token const& stop) { self.read(stop); });
+    self.thread_ =
+        start_thread("carillon-client", [&self](std::stop_token const& stop) { self.read(stop); });
     self.introduce(deadline);
     return session;
 }

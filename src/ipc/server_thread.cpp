@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/error.hpp"
-#include "os/thread.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -58,7 +58,7 @@ void ServerThread::open(std::filesystem::path const& path) {
                          fmt::format("it is open already, at {}", reception_.path().string()));
     }
     reception_.open(path);
-    thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
+    thread_ = start_thread("carillon-server", [this](std::stop_token const& stop) { serve(stop); });
 }
 
 ServerThread::~ServerThread() {

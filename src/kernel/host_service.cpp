@@ -16,13 +16,13 @@
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/mpmc_ring.hpp"
 #include "cpu/cpu.hpp"
 #include "error/sizes.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
 #include "os/say_line.hpp"
-#include "os/thread.hpp"
 
 namespace carillon {
 
@@ -219,7 +219,8 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
                              ServiceThreadOptions const& options, Serve serve)
     : state_(std::make_shared<State>(owner, device, quads, capacity, first, options,
                                      std::move(serve))),
-      thread_(start_thread([state = state_](std::stop_token const& stop) { state->run(stop); })),
+      thread_(start_thread("carillon-host",
+                           [state = state_](std::stop_token const& stop) { state->run(stop); })),
       at_exit_(std::make_unique<ExitHook>([state = state_, stop = thread_.get_stop_source()] {
           stop.request_stop();
           (void)state->wait_for_end();

@@ -8,6 +8,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/error.hpp"
@@ -15,7 +16,6 @@
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
 #include "os/say_line.hpp"
-#include "os/thread.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -42,11 +42,12 @@ KernelSupervisor::KernelSupervisor(Device const& device, std::shared_ptr<Channel
       channels_per_block_(channels_per_block),
       host_limit_(host_silence_limit(options, device_.traits())),
       beats_(blocks_of(options), Beat{0, Clock::now()}),
-      heart_(start_thread([this](std::stop_token const& stop) {
-          leave_pinned_cores();
-          keep_beating(stop);
-          heart_ended_.release();
-      })),
+      heart_(start_thread("carillon-heart",
+                          [this](std::stop_token const& stop) {
+                              leave_pinned_cores();
+                              keep_beating(stop);
+                              heart_ended_.release();
+                          })),
       at_exit_(std::make_unique<ExitHook>([this] { end_at_exit(); })) {}
 
 std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,

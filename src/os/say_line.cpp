@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,10 +16,10 @@
 #include <string>
 #include <utility>
 
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/wait.hpp"
 #include "os/process.hpp"
 #include "os/retried.hpp"
-#include "os/thread.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -29,23 +28,6 @@ constexpr std::size_t most_waiting = 256;
 constexpr std::chrono::milliseconds longest_at_exit{200};
 
 std::atomic<bool> is_at_exit{false};
-
-// While it lives no signal comes to this thread, nor to one that this thread starts, which keeps
-// that for its life: SIGPIPE and SIGXFSZ of a write stay pending there.
-class NoSignals {
-   public:
-    NoSignals() {
-        ::sigset_t all;
-        ::sigfillset(&all);
-        (void)::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~NoSignals() { (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    NoSignals(NoSignals const&) = delete;
-    NoSignals& operator=(NoSignals const&) = delete;
-
-   private:
-    ::sigset_t before_{};
-};
 
 // False: stderr does not take it.
 bool write_line(std::string_view rest) noexcept {
@@ -95,9 +77,9 @@ class LineWriter {
     void start() noexcept {
         if (started_.exchange(true)) return;
         try {
-            NoSignals const none;
             keep_this_library();
-            start_thread([this] { run(); }).detach();
+            // SIGPIPE and SIGXFSZ of a write stay pending there.
+            start_thread("carillon-lines", [this] { run(); }).detach();
         } catch (...) {
             started_ = false;
         }

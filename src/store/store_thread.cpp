@@ -9,8 +9,8 @@
 #include <atomic>
 #include <utility>
 
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/error.hpp"
-#include "os/thread.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -56,7 +56,7 @@ StoreThread::StoreThread(std::filesystem::path const& path, std::shared_ptr<Buff
       reception_(store_call, path, rules_of_store(options)),
       follower_(store_call, table_) {
     if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
-    thread_ = start_thread([this](std::stop_token const& stop) { serve(stop); });
+    thread_ = start_thread("carillon-store", [this](std::stop_token const& stop) { serve(stop); });
 }
 
 StoreThread::~StoreThread() {

@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <carillon/carillon.hpp>
+#include <carillon/detail/host/start_thread.hpp>
 #include <exception>
 #include <thread>
 
@@ -25,7 +26,8 @@ class RestlessClient {
         : blocks_(blocks),
           connection_(connect(path, {.timeout = patience})),
           channel_(connection_.channel<IpcRequest, IpcReply>()),
-          thread_([this](std::stop_token const& stop) { run(stop); }) {}
+          thread_(detail::start_thread("carillon-ipc",
+                                       [this](std::stop_token const& stop) { run(stop); })) {}
 
     // A call that is under way as a phase begins is of that one, however soon it is over.
     void enter(Phase phase) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <carillon/detail/host/start_thread.hpp>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -47,7 +48,8 @@ double run_together(unsigned threads, std::function<void(unsigned)> const& prepa
     {
         std::vector<std::jthread> running;
         for (unsigned i = 0; i < threads; ++i) {
-            running.emplace_back([&, i] { run_one(workers[i], ready, i, prepare, work); });
+            running.push_back(detail::start_thread(
+                "carillon-bench", [&, i] { run_one(workers[i], ready, i, prepare, work); }));
         }
     }
     auto begin = Clock::time_point::max();

@@ -8,6 +8,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
+#include <carillon/detail/host/start_thread.hpp>
 #include <carillon/error.hpp>
 #include <charconv>
 #include <chrono>
@@ -160,7 +161,7 @@ class MetricsEndpoint::Server {
         if (host.find(':') != std::string::npos) host = "[" + host + "]";
         address_ = fmt::format("http://{}:{}/metrics", host, acceptor_.local_endpoint().port());
         accept_next();
-        thread_ = std::jthread([this] { run(); });
+        thread_ = detail::start_thread("carillon-http", [this] { run(); });
     }
     Server(Server const&) = delete;
     Server& operator=(Server const&) = delete;

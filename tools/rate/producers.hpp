@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <carillon/detail/host/start_thread.hpp>
 #include <exception>
 #include <span>
 #include <thread>
@@ -97,7 +98,7 @@ RateClock::time_point on_producers(unsigned count, bool pinned, Body const& body
     {
         std::vector<std::jthread> threads;
         for (unsigned i = 0; i < count; ++i) {
-            threads.emplace_back([&, i] {
+            threads.push_back(detail::start_thread("carillon-rate", [&, i] {
                 if (pinned) pin_to_processor(i);
                 ++ready;
                 while (!go) std::this_thread::yield();
@@ -106,7 +107,7 @@ RateClock::time_point on_producers(unsigned count, bool pinned, Body const& body
                 } catch (...) {
                     failures[i] = std::current_exception();
                 }
-            });
+            }));
         }
         while (ready != count) std::this_thread::yield();
         start = RateClock::now();

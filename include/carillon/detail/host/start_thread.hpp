@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+// Blocks every signal for a scope but those that an instruction of the thread itself raises: a
+// thread that is started meanwhile begins like that, and runs no signal handler of the program's.
+class OnlySynchronousSignals {
+   public:
+    OnlySynchronousSignals() noexcept {
+        sigset_t blocked;
+        ::sigfillset(&blocked);
+        for (int const each : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) {
+            ::sigdelset(&blocked, each);
+        }
+        ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+    }
+    ~OnlySynchronousSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    OnlySynchronousSignals(OnlySynchronousSignals const&) = delete;
+    OnlySynchronousSignals& operator=(OnlySynchronousSignals const&) = delete;
+
+   private:
+    sigset_t before_{};
+};
+
+// A thread that runs `body`, with a name of at most 15 characters, and with no signal handler of
+// the program's. Throws SystemError where the system gives none.
+template <class Body>
+[[nodiscard]] std::jthread start_thread(char const* name, Body&& body) {
+    OnlySynchronousSignals const masked;
+    try {
+        std::jthread thread(std::forward<Body>(body));
+        ::pthread_setname_np(thread.native_handle(), name);
+        return thread;
+    } catch (std::system_error const& error) {
+        throw SystemError("pthread_create", error.code().value(),
+                          "a limit of threads, of this user, this container or the machine, or of "
+                          "memory for their stacks");
+    }
+}
+
+// What `work` returns, or throws, on a thread with a stack of its own. Throws SystemError.
+template <class Work>
+[[nodiscard]] std::invoke_result_t<Work> on_own_thread(char const* name, Work&& work) {
+    std::optional<std::invoke_result_t<Work>> result;
+    std::exception_ptr failure;
+    start_thread(name, [&] {
+        try {
+            result.emplace(work());
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }).join();
+    if (failure) std::rethrow_exception(failure);
+    return *std::move(result);
+}
+
+}  // namespace carillon::detail
