@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,12 @@ struct DeviceOptions {
     // Treat the device as one that does not keep the order of the CPU's writes: before a message
     // that refers to data, the CPU reads device memory back (DeviceInfo::data_order). For tests.
     bool force_read_back = false;
+    // Bytes of stack that each thread of a GPU has from the opening on: CUDA gives them more only
+    // while no kernel runs. It takes so many bytes for each thread that can be resident
+    // (8 KiB are 2.2 GB on an H100). None: CARILLON_STACK_BYTES in the environment, or else what
+    // the largest kernel of the program uses. More where CUDA has given them more, or where the
+    // first kernel itself uses more.
+    std::optional<std::size_t> stack_bytes = std::nullopt;
 };
 
 // A GPU, or the emulated device: CPU threads that run the same handlers over the same rings.
@@ -76,6 +83,9 @@ class CARILLON_LAYOUT Device {
     // otherwise than a GPU is in traits().
     [[nodiscard]] bool emulated() const { return info().emulated; }
     [[nodiscard]] DeviceTraits const& traits() const;
+    // What the stack of a GPU's threads takes; zeros for another device. Loads the kernels of the
+    // program unless a kernel lives there: `needed` is 0 then. Throws CudaError.
+    [[nodiscard]] StackUse stack() const;
     // Whether `blocks` blocks and a thread of the host are more than the processors that they
     // share.
     [[nodiscard]] bool oversubscribed(unsigned blocks) const;

@@ -3,6 +3,7 @@
 // its traits, by which code that uses it differs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -76,6 +77,16 @@ struct DeviceInfo {
     std::string kernel_driver;      // version of the kernel module, "580.159.04"
     std::string vulkan_driver;      // name and version as Vulkan tells them
     std::string vulkan_api;         // "1.3.230"
+};
+
+// The stack of a GPU's threads. CUDA takes memory for the stacks of all threads that can be
+// resident at once, and keeps it.
+struct StackUse {
+    std::size_t limit = 0;      // bytes that each thread has now
+    std::size_t needed = 0;     // bytes that the largest of the program's kernels uses
+    std::uint64_t threads = 0;  // that can be resident
+    // What all of them take once the first kernel has started.
+    [[nodiscard]] std::uint64_t bytes() const { return std::max(limit, needed) * threads; }
 };
 
 // How a device differs from others, for code that has to go about it otherwise. What is there to be

@@ -41,7 +41,9 @@ struct KernelOptions {
     // Slots of a channel, each way, or of the ring that a pool has; a power of two up to 2^20.
     std::uint32_t capacity = 256;
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
-    // How long the destructor waits for the kernel to end.
+    // How long the destructor waits for the kernel to end; it may take a second more where the
+    // driver holds the thread that watches the kernel. A line on stderr tells of a kernel that has
+    // not ended by then, unless this is less than a millisecond.
     std::chrono::nanoseconds stop_timeout = std::chrono::seconds(5);
     // The kernel ends by itself after so long; 0 for never.
     std::chrono::nanoseconds lifetime{0};

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/make_program.hpp"
 #include "carillon/detail/kernel/contract.hpp"
 #include "carillon/detail/kernel/pins.hpp"
@@ -18,6 +19,7 @@
 namespace carillon {
 namespace detail {
 class Execution;
+class KernelSupervisor;
 struct Launcher;
 }  // namespace detail
 
@@ -40,11 +42,15 @@ class RunningKernel {
 
    private:
     friend struct detail::Launcher;
+    friend class detail::KernelSupervisor;
     RunningKernel(Device const& device, detail::Program const& program, unsigned blocks);
-    void leave() noexcept;
+    // Waits for the kernel's end, at most so long, and leaves it to itself then. A line on stderr
+    // says so if it is to.
+    void leave(std::chrono::nanoseconds patience, bool says_so) noexcept;
 
     std::shared_ptr<detail::Backend> backend_;
     std::unique_ptr<detail::Execution> execution_;
+    Deadline start_by_{std::chrono::nanoseconds(0)};
 };
 
 namespace detail {
@@ -66,6 +72,8 @@ struct LaunchShape {
     unsigned threads = 1;  // at most 1024
     // How many blocks stay, the others return at once and need no room of their own; 0 for all.
     unsigned lasting = 0;
+    // How long the launch may take. On a GPU it may wait for kernels that run there.
+    std::chrono::nanoseconds start_timeout = std::chrono::seconds(10);
 };
 
 // Of a role that does not care where it runs.
@@ -102,11 +110,15 @@ inline namespace CARILLON_TOOLCHAIN {
 // What launch() and launch_pinned() do, also with the library's own bodies, which hold a handler.
 template <class Body>
 [[nodiscard]] RunningKernel start_kernel(Device const& device, LaunchShape shape, Body body) {
-    return Launcher::start(device, make_program(body, shape.threads, shape.lasting), shape.blocks);
+    auto program = make_program(body, shape.threads, shape.lasting);
+    program.start_timeout = shape.start_timeout;
+    return Launcher::start(device, program, shape.blocks);
 }
 template <class Body>
-[[nodiscard]] RunningKernel start_pinned(Device const& device, Pins const& pins, Body body) {
-    LaunchShape const shape{pins.blocks(), 1, pins.roles()};
+[[nodiscard]] RunningKernel start_pinned(Device const& device, Pins const& pins, Body body,
+                                         std::chrono::nanoseconds start_timeout) {
+    LaunchShape const shape{
+        .blocks = pins.blocks(), .lasting = pins.roles(), .start_timeout = start_timeout};
     return start_kernel(device, shape, PinnedBody<Body>{pins.device_view(), body});
 }
 
@@ -117,9 +129,11 @@ inline namespace CARILLON_TOOLCHAIN {
 
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
 // trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. On a GPU every
-// kernel of the module is loaded first, and the launch goes to a non-blocking stream of its own.
+// kernel of the program is loaded first, and the launch goes to a non-blocking stream of its own.
 // Throws ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a
-// translation unit that nvcc did not compile, and for a shape that no device has; CudaError.
+// translation unit that nvcc did not compile, for a shape that no device has, and for a kernel that
+// needs a larger stack than the threads of the GPU have while another one lives there
+// (DeviceOptions::stack_bytes); TimeoutError; CudaError.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
     detail::check_body<Body>();
@@ -135,9 +149,11 @@ template <class Body>
 
 // Starts `body` in the roles of `pins`, which serve for one launch.
 template <class Body>
-[[nodiscard]] RunningKernel launch_pinned(Device const& device, Pins const& pins, Body body) {
+[[nodiscard]] RunningKernel launch_pinned(
+    Device const& device, Pins const& pins, Body body,
+    std::chrono::nanoseconds start_timeout = LaunchShape().start_timeout) {
     detail::check_body<Body>();
-    return detail::start_pinned(device, pins, body);
+    return detail::start_pinned(device, pins, body, start_timeout);
 }
 
 }  // namespace CARILLON_TOOLCHAIN

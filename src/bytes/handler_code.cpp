@@ -9,6 +9,7 @@
 
 #include "bytes/bytes_channel.hpp"
 #include "carillon/detail/host/device_access.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/error.hpp"
 #include "carillon/launch.hpp"
 #include "nvrtc/handler_cache.hpp"
@@ -148,8 +149,8 @@ void HandlerCode::load(std::string_view call, Device const& device) {
     loaded_.push_back({backend, std::move(code)});
 }
 
-RunningKernel HandlerCode::start(Device const& device, unsigned blocks, TextKernel kernel,
-                                 bool others) {
+RunningKernel HandlerCode::start(Device const& device, KernelOptions const& options,
+                                 TextKernel const& kernel, bool others) {
     std::shared_ptr<LoadedCode> loaded;
     {
         std::lock_guard const lock(mutex_);
@@ -158,11 +159,12 @@ RunningKernel HandlerCode::start(Device const& device, unsigned blocks, TextKern
     constexpr std::array<char const*, 4> names{"carillon_channels", "carillon_channels_bounded",
                                                "carillon_leases", "carillon_leases_bounded"};
     Program program;
-    program.argument = &kernel;
+    program.argument = std::make_shared<TextKernel>(kernel);
     program.threads = facts.threads;
     program.loaded = loaded->kernel(names.at((others ? 2U : 0U) + (facts.bounded ? 1U : 0U)));
     program.code = std::move(loaded);
-    return Launcher::start(device, program, blocks);
+    program.start_timeout = options.start_timeout;
+    return Launcher::start(device, program, blocks_of(options));
 }
 
 }  // namespace detail

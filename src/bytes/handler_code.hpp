@@ -11,6 +11,7 @@
 #include "carillon/detail/kernel/text_kernel.hpp"
 #include "carillon/device.hpp"
 #include "carillon/handler_text.hpp"
+#include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
 #include "device/backend.hpp"
 #include "nvrtc/handler_source.hpp"
@@ -31,10 +32,10 @@ class HandlerCode {
     // Loads it, unless it is loaded there. Throws, in the name of `call`, UsageError for a device
     // of another compute capability, and what Backend::load throws.
     void load(std::string_view call, Device const& device);
-    // Starts it with `kernel`, which is copied, for clients of this process or of `others`. It is
-    // loaded on the device.
-    [[nodiscard]] RunningKernel start(Device const& device, unsigned blocks, TextKernel kernel,
-                                      bool others);
+    // Starts it with `kernel`, for clients of this process or of `others`. It is loaded on the
+    // device.
+    [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
+                                      TextKernel const& kernel, bool others);
 
     BytesType const request;
     BytesType const reply;

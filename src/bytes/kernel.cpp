@@ -172,7 +172,7 @@ namespace {
     auto const start = [&](ChannelTable const& blocks, LeaseTable const& leases) {
         BytesBody const body{blocks, leases, function, block_limits(options, device.traits()),
                              device.oversubscribed(blocks_of(options))};
-        return launch(device, blocks_of(options), body);
+        return launch(device, launch_shape(options, 1), body);
     };
     return std::make_unique<BytesKernelState>(device, request, reply, start, options, clients);
 }
@@ -185,7 +185,7 @@ namespace {
         TextKernel const kernel{blocks, leases, block_limits(options, device.traits()),
                                 device.oversubscribed(blocks_of(options)),
                                 blocks_of(options) >= many_blocks};
-        return code.start(device, blocks_of(options), kernel, clients == BytesClients::of_others);
+        return code.start(device, options, kernel, clients == BytesClients::of_others);
     };
     return std::make_unique<BytesKernelState>(device, code.request, code.reply, start, options,
                                               clients);

@@ -6,6 +6,27 @@
 #include <cstring>
 
 namespace carillon::detail {
+namespace {
+
+CUresult ask_for_id(CUcontext context, unsigned long long& id) noexcept {
+    auto const& cuda = CudaDriver::get();
+    id = reinterpret_cast<unsigned long long>(context);
+    return cuda.cuCtxGetId == nullptr ? CUDA_SUCCESS : cuda.cuCtxGetId(context, &id);
+}
+
+}  // namespace
+
+CudaContext::CudaContext(CUdevice device, CUcontext context)
+    : device_(device), context_(context), id_(0) {
+    CudaDriver::get().check(ask_for_id(context, id_), "cuCtxGetId");
+}
+
+// A handle may be another context's by now.
+bool CudaContext::destroyed() const noexcept {
+    unsigned long long id = 0;
+    CUresult const result = ask_for_id(context_, id);
+    return CudaDriver::says_destroyed(result) || (result == CUDA_SUCCESS && id != id_);
+}
 
 std::shared_ptr<CudaContext> CudaContext::primary(CUdevice device) {
     auto const& cuda = CudaDriver::get();
@@ -44,6 +65,11 @@ Uuid CudaContext::uuid() const {
 
 ContextScope::ContextScope(CudaContext const& context) {
     auto const& cuda = CudaDriver::get();
+    if (context.destroyed()) {
+        throw CudaError("cuCtxPushCurrent", CUDA_ERROR_CONTEXT_IS_DESTROYED,
+                        "CUDA_ERROR_CONTEXT_IS_DESTROYED: the CUDA context that this device was "
+                        "opened in has been destroyed or reset; open the device anew");
+    }
     cuda.check(cuda.cuCtxPushCurrent(context.get()), "cuCtxPushCurrent");
 }
 

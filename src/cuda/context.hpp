@@ -15,18 +15,23 @@ class CudaContext {
     // again. Each time anew, since a cudaDeviceReset ends it for all.
     static std::shared_ptr<CudaContext> primary(CUdevice device);
     static std::shared_ptr<CudaContext> current();
-    CudaContext(CUdevice device, CUcontext context) : device_(device), context_(context) {}
+    CudaContext(CUdevice device, CUcontext context);
     CudaContext(CudaContext const&) = delete;
     CudaContext& operator=(CudaContext const&) = delete;
 
     [[nodiscard]] CUdevice device() const { return device_; }
     [[nodiscard]] CUcontext get() const { return context_; }
+    // No other context of this process has had it or will have it; before CUDA 12 its handle.
+    [[nodiscard]] unsigned long long id() const { return id_; }
+    // Whether it has been destroyed. The driver must not be called with it then: some calls crash.
+    [[nodiscard]] bool destroyed() const noexcept;
     [[nodiscard]] int attribute(CUdevice_attribute attribute) const;
     [[nodiscard]] Uuid uuid() const;
 
    private:
     CUdevice device_;
     CUcontext context_;
+    unsigned long long id_;
 };
 
 // Lets this thread ask the driver what a graph that another thread captures would forbid it: what
@@ -49,7 +54,8 @@ class RelaxedCapture {
     bool relaxed_;
 };
 
-// Makes a context current for a scope, whatever the caller's was.
+// Makes a context current for a scope, whatever the caller's was. Throws CudaError where it has
+// been destroyed.
 class ContextScope {
    public:
     explicit ContextScope(CudaContext const& context);
@@ -67,7 +73,7 @@ template <class Free>
 bool free_in(CudaContext const& context, Free&& free) noexcept {
     RelaxedCapture const relaxed;
     auto const& cuda = CudaDriver::get();
-    if (cuda.cuCtxPushCurrent(context.get()) != CUDA_SUCCESS) return false;
+    if (context.destroyed() || cuda.cuCtxPushCurrent(context.get()) != CUDA_SUCCESS) return false;
     free();
     CUcontext popped = nullptr;
     cuda.cuCtxPopCurrent(&popped);

@@ -13,11 +13,15 @@
 #include <sstream>
 #include <vector>
 
+#include "carillon/detail/host/start_thread.hpp"
 #include "carillon/error.hpp"
 #include "cuda/context.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/loaded_module.hpp"
 #include "cuda/mapper.hpp"
+#include "cuda/pending_start.hpp"
+#include "cuda/program_code.hpp"
+#include "cuda/stack.hpp"
 #include "guard/guard.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
@@ -38,7 +42,7 @@ class StreamExecution final : public Execution {
 
     ~StreamExecution() override {
         if (ended_) {
-            CudaDriver::get().cuStreamDestroy(stream_);
+            free_in(*context_, [this] { CudaDriver::get().cuStreamDestroy(stream_); });
         } else {
             // Destroying the stream or closing the device now would wait for the kernel.
             keep_forever(backend_);
@@ -49,13 +53,20 @@ class StreamExecution final : public Execution {
     StreamExecution(StreamExecution const&) = delete;
     StreamExecution& operator=(StreamExecution const&) = delete;
 
-    // Nothing that may fail comes after it. `fit`: how many blocks the device has room for.
-    void launch(CUfunction function, Program const& program, unsigned blocks, unsigned fit) {
+    // Nothing that may fail comes after it. `fit`: how many blocks the device has room for. It may
+    // take until other kernels have ended. False: nobody waits for the kernel any more, which does
+    // not start; memory that it may touch is not freed if somebody gives it up later.
+    [[nodiscard]] bool launch(CUfunction function, Program const& program, unsigned blocks,
+                              unsigned fit, PendingStart const& pending) {
         blocks_ = program.lasting != 0 ? program.lasting : blocks;
         code_ = program.code;
         backend_->residents().kernel_started(start_call, blocks_, fit);
+        if (pending.given_up()) {
+            backend_->residents().kernel_ended(blocks_);
+            return false;
+        }
         auto const& cuda = CudaDriver::get();
-        std::array<void*, 1> parameters{program.argument};
+        std::array<void*, 1> parameters{program.argument.get()};
         CUresult const result = cuda.cuLaunchKernel(function, blocks, 1, 1, program.threads, 1, 1,
                                                     0, stream_, parameters.data(), nullptr);
         if (result != CUDA_SUCCESS) {
@@ -64,6 +75,7 @@ class StreamExecution final : public Execution {
         }
         ended_ = false;
         live_kernels().started(context_->get());
+        return true;
     }
 
     bool finished() override {
@@ -87,7 +99,9 @@ class StreamExecution final : public Execution {
         if (!lock.owns_lock() || ended_) return ended_;
         auto const& cuda = CudaDriver::get();
         RelaxedCapture const relaxed;
-        result_ = cuda.cuStreamQuery(stream_);
+        // The driver crashes where the stream's context has been destroyed.
+        result_ =
+            context_->destroyed() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : cuda.cuStreamQuery(stream_);
         if (result_ == CUDA_ERROR_NOT_READY ||
             result_ == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {  // it was not asked, then
             return false;
@@ -153,7 +167,9 @@ class CudaBackend final : public Backend {
    public:
     CudaBackend(std::shared_ptr<CudaContext> context, std::string selector,
                 DeviceOptions const& options)
-        : Backend(residents_of(context->uuid()), DeviceTraits{}), context_(std::move(context)) {
+        : Backend(residents_of(context->uuid()), DeviceTraits{}),
+          context_(std::move(context)),
+          stack_bytes_(stack_asked_for(options.stack_bytes)) {
         static std::once_flag once;
         std::call_once(once, run_exit_hooks_before_drivers);
         start_guard_from_environment();
@@ -162,6 +178,7 @@ class CudaBackend final : public Backend {
         memory_ = choose_mapper(context_, options, residents(), info_);
         traits_.write_combining = info_.memory_source != MemorySource::host;
         set_own_stores();
+        prepare_program();
     }
 
     std::unique_ptr<Allocation> allocate(std::size_t size) override {
@@ -189,11 +206,27 @@ class CudaBackend final : public Backend {
         return load_module(shared_from_this(), context_, image);
     }
     std::unique_ptr<Execution> start(Program const& program, unsigned blocks) override;
+    StackUse stack() override;
 
    private:
     void describe();
+    // Whether kernels of the library's live in the context.
+    [[nodiscard]] bool beside_others() {
+        residents().look_after_orphans();
+        return live_kernels().in(context_->get());
+    }
+    // Loads what the program has, and reserves its stack, before kernels of anybody's may run.
+    void prepare_program();
+    // The same, with `code`'s turn, in the context, in which no kernel of the library's lives.
+    void prepare_program(std::string_view call, ProgramCode& code, std::size_t least);
+    // With `code`'s turn, in the context: the kernel with all that its launch would wait for.
+    [[nodiscard]] CUfunction prepare(Program const& program, ProgramCode& code);
+    // On a thread of the library's.
+    [[nodiscard]] std::unique_ptr<Execution> start_now(Program const& program, unsigned blocks,
+                                                       PendingStart const& pending);
 
     std::shared_ptr<CudaContext> context_;
+    std::optional<std::size_t> stack_bytes_;
     std::shared_ptr<Mapper const> memory_;
 };
 
@@ -230,28 +263,84 @@ void CudaBackend::describe() {
     info_.module_loading = cuda.loads_lazily() ? "lazy" : "eager";
 }
 
-std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
-    if (program.loaded == nullptr && program.cuda_function == nullptr) {
-        throw UsageError(start_call,
-                         fmt::format("{} needs device code, but this translation unit was not "
-                                     "compiled by nvcc (open \"emulated\", or build it as CUDA)",
-                                     info_.name));
+StackUse CudaBackend::stack() {
+    constexpr std::string_view call = "Device::stack";
+    ContextScope const scope(*context_);
+    ProgramCode& code = ProgramCode::of(*context_);
+    ProgramCode::Turn const turn(code, call);
+    if (!beside_others()) code.load();
+    return stack_of(*context_, code.needed());
+}
+
+void CudaBackend::prepare_program() {
+    constexpr std::string_view call = "Device::open";
+    ContextScope const scope(*context_);
+    ProgramCode& code = ProgramCode::of(*context_);
+    ProgramCode::Turn const turn(code, call);
+    if (!beside_others()) prepare_program(call, code, 0);
+}
+
+void CudaBackend::prepare_program(std::string_view call, ProgramCode& code, std::size_t least) {
+    code.load();
+    reserve_stack(call, *context_, stack_bytes_.value_or(code.needed()), least);
+}
+
+CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
+    auto const function = [&program] {
+        return static_cast<CUfunction>(program.loaded != nullptr ? program.loaded
+                                                                 : program.kernel->function()());
+    };
+    if (!beside_others()) {
+        auto* const own = function();
+        prepare_program(start_call, code, stack_of(own));
+        return own;
     }
+    if (program.kernel != nullptr && !code.has(*program.kernel)) {
+        throw UsageError(start_call,
+                         "the kernel is of a library that was loaded when another kernel lived on "
+                         "this GPU, and CUDA loads code only while none does: load the library "
+                         "before the first kernel is started");
+    }
+    auto* const own = function();
+    require_stack(start_call, *context_, stack_of(own));
+    return own;
+}
+
+std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsigned blocks,
+                                                  PendingStart const& pending) {
     auto const& cuda = CudaDriver::get();
     ContextScope const scope(*context_);
-    auto* const function = static_cast<CUfunction>(
-        program.loaded != nullptr ? program.loaded : program.cuda_function());
-    CUmodule module = nullptr;
-    cuda.check(cuda.cuFuncGetModule(&module, function), "cuFuncGetModule");
-    load_whole_module(module);
+    ProgramCode& code = ProgramCode::of(*context_);
+    ProgramCode::Turn const turn(code, start_call);
+    CUfunction const function = prepare(program, code);
     int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                    &per_sm, function, static_cast<int>(program.threads), 0),
                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     auto const limit = static_cast<unsigned>(per_sm * *info_.sm_count);
     auto execution = std::make_unique<StreamExecution>(shared_from_this(), context_);
-    execution->launch(function, program, blocks, limit);
+    if (!execution->launch(function, program, blocks, limit, pending)) return {};
     return execution;
+}
+
+std::unique_ptr<Execution> CudaBackend::start(Program const& program, unsigned blocks) {
+    if (program.loaded == nullptr && program.kernel == nullptr) {
+        throw UsageError(start_call,
+                         fmt::format("{} needs device code, but this translation unit was not "
+                                     "compiled by nvcc (open \"emulated\", or build it as CUDA)",
+                                     info_.name));
+    }
+    auto const pending = std::make_shared<PendingStart>();
+    auto self = std::static_pointer_cast<CudaBackend>(shared_from_this());
+    auto thread = start_thread("carillon-start", [pending, self, program, blocks] {
+        pending->run(self->residents(), [&] { return self->start_now(program, blocks, *pending); });
+    });
+    if (pending->wait(program.start_timeout)) return pending->take();
+    thread.detach();
+    throw TimeoutError(start_call,
+                       "the driver has not come back from the launch within start_timeout: it may "
+                       "wait for kernels that run on this GPU, of this program's own or of another "
+                       "library, since this kernel's code or stack was not there yet");
 }
 
 CUdevice device_of(int ordinal) {
@@ -264,6 +353,15 @@ CUdevice device_of(int ordinal) {
     CUdevice device = 0;
     cuda.check(cuda.cuDeviceGet(&device, ordinal), "cuDeviceGet");
     return device;
+}
+
+// A thread of the program's may have less stack than CUDA and Vulkan need to open a GPU.
+template <class Context>
+std::shared_ptr<Backend> open_in(Context const& context, std::string const& selector,
+                                 DeviceOptions const& options) {
+    return on_own_thread("carillon-open", [&]() -> std::shared_ptr<Backend> {
+        return std::make_shared<CudaBackend>(context(), selector, options);
+    });
 }
 
 }  // namespace
@@ -279,8 +377,8 @@ int cuda_device_count() {
 
 std::shared_ptr<Backend> open_cuda(int ordinal, DeviceOptions const& options) {
     std::string_view const suffix = options.memory == DeviceMemory::host ? ":host" : "";
-    return std::make_shared<CudaBackend>(CudaContext::primary(device_of(ordinal)),
-                                         fmt::format("cuda:{}{}", ordinal, suffix), options);
+    return open_in([ordinal] { return CudaContext::primary(device_of(ordinal)); },
+                   fmt::format("cuda:{}{}", ordinal, suffix), options);
 }
 
 std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions const& options) {
@@ -297,7 +395,7 @@ std::shared_ptr<Backend> open_cuda_uuid(std::string_view uuid, DeviceOptions con
 
 std::shared_ptr<Backend> open_cuda_current(DeviceOptions const& options) {
     CudaDriver::get().mark.require_own("Device::open");
-    return std::make_shared<CudaBackend>(CudaContext::current(), "current", options);
+    return open_in([context = CudaContext::current()] { return context; }, "current", options);
 }
 
 }  // namespace carillon::detail

@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "carillon/detail/host/start_thread.hpp"
+
 namespace carillon::detail {
 namespace {
 
@@ -52,7 +54,8 @@ CudaDriver load() {
 }  // namespace
 
 CudaDriver const& CudaDriver::get() {
-    static CudaDriver const driver = load();
+    // A thread of the program's may have less stack than the driver needs to begin.
+    static CudaDriver const driver = on_own_thread("carillon-open", load);
     return driver;
 }
 
@@ -87,17 +90,14 @@ bool CudaDriver::loads_lazily() const {
     return mode == CU_MODULE_LAZY_LOADING;
 }
 
+bool CudaDriver::says_destroyed(CUresult result) {
+    return result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+           result == CUDA_ERROR_INVALID_CONTEXT;
+}
+
 bool CudaDriver::says_ended(CUresult result) {
-    switch (result) {
-        case CUDA_SUCCESS:
-        case CUDA_ERROR_DEINITIALIZED:
-        case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-        case CUDA_ERROR_INVALID_CONTEXT:
-        case CUDA_ERROR_INVALID_HANDLE:
-            return true;
-        default:
-            return breaks_the_context(result);
-    }
+    return result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_HANDLE ||
+           says_destroyed(result) || breaks_the_context(result);
 }
 
 void CudaDriver::check(CUresult result, std::string_view call) const {

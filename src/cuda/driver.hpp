@@ -28,6 +28,8 @@ namespace carillon::detail {
     X(cuCtxGetDevice)                    \
     X(cuCtxPushCurrent)                  \
     X(cuCtxPopCurrent)                   \
+    X(cuCtxGetLimit)                     \
+    X(cuCtxSetLimit)                     \
     X(cuImportExternalMemory)            \
     X(cuExternalMemoryGetMappedBuffer)   \
     X(cuDestroyExternalMemory)           \
@@ -45,6 +47,7 @@ namespace carillon::detail {
     X(cuLaunchKernel)                    \
     X(cuThreadExchangeStreamCaptureMode) \
     X(cuFuncGetModule)                   \
+    X(cuFuncGetAttribute)                \
     X(cuModuleLoadData)                  \
     X(cuModuleUnload)                    \
     X(cuModuleGetFunction)               \
@@ -57,6 +60,7 @@ namespace carillon::detail {
     X(cuModuleEnumerateFunctions)           \
     X(cuFuncLoad)                           \
     X(cuFuncIsLoaded)                       \
+    X(cuCtxGetId)                           \
     X(cuMemGetHandleForAddressRange)
 
 struct CudaDriver {
@@ -77,6 +81,8 @@ struct CudaDriver {
     // Whether what was asked of a stream says that nothing runs there any more: all is done, a
     // fault has broken the context, or it has gone. Others say only that the driver could not tell.
     [[nodiscard]] static bool says_ended(CUresult result);
+    // Whether that is what the driver says of a context that is no more.
+    [[nodiscard]] static bool says_destroyed(CUresult result);
     // Throws CudaError unless `result` is CUDA_SUCCESS.
     void check(CUresult result, std::string_view call) const;
 };

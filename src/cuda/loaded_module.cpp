@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/loaded_module.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "carillon/error.hpp"
+#include "cuda/program_code.hpp"
+#include "cuda/stack.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -42,7 +45,8 @@ class LoadedModule final : public LoadedCode {
         : backend_(std::move(backend)),
           context_(std::move(context)),
           memory_(std::make_unique<ModuleMemory>(context_, image)) {
-        load_whole_module(memory_->module());
+        std::size_t const stack = load_whole_module(memory_->module());
+        reserve_stack(load_call, *context_, stack, stack);
     }
     ~LoadedModule() override {
         if (backend_->mark().inherited()) {
@@ -71,18 +75,23 @@ class LoadedModule final : public LoadedCode {
 
 }  // namespace
 
-void load_whole_module(CUmodule module) {
+std::size_t load_whole_module(CUmodule module) {
     auto const& cuda = CudaDriver::get();
     if (cuda.cuFuncLoad == nullptr || cuda.cuModuleEnumerateFunctions == nullptr ||
         cuda.cuModuleGetFunctionCount == nullptr) {
-        return;  // before 12.4; module_loading in DeviceInfo says whether that matters
+        return 0;  // before 12.4; module_loading in DeviceInfo says whether that matters
     }
     unsigned count = 0;
     cuda.check(cuda.cuModuleGetFunctionCount(&count, module), "cuModuleGetFunctionCount");
     std::vector<CUfunction> functions(count);
     cuda.check(cuda.cuModuleEnumerateFunctions(functions.data(), count, module),
                "cuModuleEnumerateFunctions");
-    for (CUfunction each : functions) cuda.check(cuda.cuFuncLoad(each), "cuFuncLoad");
+    std::size_t stack = 0;
+    for (CUfunction each : functions) {
+        cuda.check(cuda.cuFuncLoad(each), "cuFuncLoad");
+        stack = std::max(stack, stack_of(each));
+    }
+    return stack;
 }
 
 std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
@@ -95,6 +104,7 @@ std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
                          "compile handlers before the first kernel is started");
     }
     ContextScope const scope(*context);
+    ProgramCode::Turn const turn(ProgramCode::of(*context), load_call);
     return std::make_shared<LoadedModule>(std::move(backend), context, image.data());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 
@@ -11,10 +12,12 @@
 namespace carillon::detail {
 
 // Loads every kernel of a module in the current context: the first launch of one that is not loaded
-// would wait for a persistent kernel to end.
-void load_whole_module(CUmodule module);
+// would wait for a persistent kernel to end. Returns how many bytes of stack the largest one uses,
+// 0 where the driver cannot say. Throws CudaError.
+std::size_t load_whole_module(CUmodule module);
 
-// Throws UsageError while a kernel lives on the device, CudaError.
+// Gives the threads of the GPU as much stack as its kernels use. Throws UsageError while a kernel
+// lives on the device, OutOfMemoryError, CudaError.
 [[nodiscard]] std::shared_ptr<LoadedCode> load_module(std::shared_ptr<Backend> backend,
                                                       std::shared_ptr<CudaContext> const& context,
                                                       std::span<std::byte const> image);

@@ -50,6 +50,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
     [[nodiscard]] virtual std::unique_ptr<Execution> start(Program const& program,
                                                            unsigned blocks) = 0;
 
+    [[nodiscard]] virtual StackUse stack() { return {}; }
+
     [[nodiscard]] DeviceInfo const& info() const { return info_; }
     [[nodiscard]] DeviceTraits const& traits() const { return traits_; }
     [[nodiscard]] HostStores stores() const { return stores_; }

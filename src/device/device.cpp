@@ -26,6 +26,10 @@ void prepare_to_allocate(std::string_view call, std::size_t size, detail::Backen
 
 DeviceInfo const& Device::info() const { return backend_->info(); }
 DeviceTraits const& Device::traits() const { return backend_->traits(); }
+StackUse Device::stack() const {
+    backend_->mark().require_own("Device::stack");
+    return backend_->stack();
+}
 
 bool Device::oversubscribed(unsigned blocks) const {
     return traits().shares_processors && HostWait::oversubscribed(blocks);

@@ -107,7 +107,7 @@ std::shared_ptr<Backend> open_backend(std::string_view selector, DeviceOptions c
 // The device as open() finds it, or what open() says instead.
 DeviceInfo try_describe(std::string_view selector, bool emulated) {
     try {
-        return Device::open(selector).info();
+        return Device::open(selector, {.stack_bytes = 0}).info();  // which reserves none
     } catch (Error const& error) {
         DeviceInfo info;
         info.selector = selector;

@@ -134,7 +134,8 @@ class EmulatedBackend final : public Backend {
         info_.memory_source = MemorySource::memfd;
         set_own_stores();
         if (memory == EmulatedMemory::vulkan) {
-            vulkan_ = VulkanDevice::open({}, options);
+            vulkan_ =
+                on_own_thread("carillon-open", [&] { return VulkanDevice::open({}, options); });
             vulkan_->describe(info_);
         } else if (options.force_non_coherent) {
             throw UnsupportedError("Device::open", "memfd memory cannot be non-coherent");

@@ -31,6 +31,7 @@ constexpr std::array guard_rules{
     GuardRule{"cuCtxDestroy", GuardWhen::given, true, false, why_ends},
     GuardRule{"cuCtxDetach", GuardWhen::given, true, false, why_ends},
     GuardRule{"cuDevicePrimaryCtxReset", GuardWhen::always, false, true, why_ends},
+    of_current("cuCtxSetLimit", GuardWhen::always, why_waits),
     of_current("cuModuleLoad", GuardWhen::always, why_loads),
     of_current("cuModuleLoadData", GuardWhen::always, why_loads),
     of_current("cuModuleLoadDataEx", GuardWhen::always, why_loads),

@@ -31,7 +31,7 @@ CopyKernel::CopyKernel(std::string_view owner, Device const& device,
                        CopyKernelOptions const& options, unsigned most_threads)
     : device_(device),
       options_(kernel_options(owner, options, most_threads)),
-      shape_{options.blocks, options.threads},
+      shape_(launch_shape(options_, options.threads)),
       channels_(std::make_shared<ChannelMemory>(device, options.blocks, capacity)),
       far_(device.access(channels_->device_memory())),
       wait_(HostWait::for_kernel(device.traits(), options.blocks)),

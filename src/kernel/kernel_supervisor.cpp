@@ -24,6 +24,8 @@ namespace {
 constexpr std::chrono::milliseconds longest_beat_period{25};
 constexpr int beats_within_limit = 10;
 constexpr std::chrono::seconds longest_heart_wait{1};
+// Whoever waits no longer than that for a kernel's end has not waited for it.
+constexpr std::chrono::milliseconds shortest_told{1};
 
 }  // namespace
 
@@ -96,11 +98,13 @@ bool KernelSupervisor::end_heart() noexcept {
 
 void KernelSupervisor::end() noexcept {
     if (mark_.inherited()) return;
-    if (process_exits()) return;  // end_at_exit() has done what may be done
+    if (at_exit_ == nullptr || at_exit_->has_run()) return;  // it has done what may be done
+    Deadline const deadline(options_.stop_timeout);
     try {
         stop(options_.stop_timeout);
     } catch (...) {  // a handler may throw anything; RunningKernel tells who is left behind
     }
+    running_.leave(deadline.left(), options_.stop_timeout >= shortest_told);
 }
 
 void KernelSupervisor::run(RunningKernel kernel) {
@@ -119,7 +123,7 @@ void KernelSupervisor::await_start() {
         return true;
     };
     auto const check_fault = [&] { (void)running_.finished(); };
-    if (!wait.until(all_started, options_.start_timeout, check_fault)) {
+    if (!wait.until(all_started, running_.start_by_.left(), check_fault)) {
         ask_to_stop();
         throw TimeoutError(owner_,
                            "not every block had started within start_timeout: another kernel "

@@ -14,6 +14,7 @@ namespace carillon {
 namespace {
 
 constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
+constexpr std::chrono::seconds own_patience{1};     // of a kernel that has no stop_timeout
 
 // Whether `there` became true within the timeout.
 template <class Condition>
@@ -29,7 +30,7 @@ bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
 }  // namespace
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
-    : backend_(detail::DeviceAccess::backend(device)) {
+    : backend_(detail::DeviceAccess::backend(device)), start_by_(program.start_timeout) {
     backend_->mark().require_own("launch");
     if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
     if (program.threads == 0 || program.threads > most_threads_of_a_block) {
@@ -47,14 +48,15 @@ RunningKernel::RunningKernel(RunningKernel&&) noexcept = default;
 
 RunningKernel& RunningKernel::operator=(RunningKernel&& other) noexcept {
     if (this != &other) {
-        leave();
+        leave(own_patience, true);
         backend_ = std::move(other.backend_);
         execution_ = std::move(other.execution_);
+        start_by_ = other.start_by_;
     }
     return *this;
 }
 
-RunningKernel::~RunningKernel() { leave(); }
+RunningKernel::~RunningKernel() { leave(own_patience, true); }
 
 bool RunningKernel::finished() const {
     if (execution_ == nullptr) return true;
@@ -66,17 +68,19 @@ bool RunningKernel::wait(std::chrono::nanoseconds timeout) const {
     return poll_until(timeout, [this] { return finished(); });
 }
 
-void RunningKernel::leave() noexcept {
+void RunningKernel::leave(std::chrono::nanoseconds patience, bool says_so) noexcept {
     if (execution_ == nullptr) return;
     if (backend_->mark().inherited()) {  // the parent's, whose threads are not here
         (void)execution_.release();
         return;
     }
     // Not for finished(): what failed may have blocks that are still on their way to the end.
-    if (!poll_until(std::chrono::seconds(1), [this] { return execution_->gone(); })) {
-        detail::say_line(
-            "carillon: a kernel was still running when its owner went; it and its "
-            "memory are left to themselves");
+    if (!poll_until(patience, [this] { return execution_->gone(); })) {
+        if (says_so) {
+            detail::say_line(
+                "carillon: a kernel was still running when its owner went; it and its "
+                "memory are left to themselves");
+        }
         backend_->residents().adopt(std::move(execution_));
     }
     execution_.reset();

@@ -22,7 +22,7 @@ std::atomic<bool> exits{false};
 // Never destroyed: hooks may go later than any static object.
 struct ExitHooks {
     std::mutex mutex;
-    std::set<ExitHook const*> all;
+    std::set<ExitHook*> all;
 
     static ExitHooks& get() { return PerProcess<ExitHooks>::get(); }
 };
@@ -34,7 +34,7 @@ void run_exit_hooks() {
     // Not for ever: a hook may be at a driver's mercy.
     auto const take = [&] { return lock.try_lock(); };
     if (!HostWait(HostWait::Style::yield).until(take, longest_wait)) return;
-    for (ExitHook const* hook : hooks.all) hook->run();
+    for (ExitHook* hook : hooks.all) hook->run();
     hooks.all.clear();
 }
 
@@ -54,7 +54,10 @@ ExitHook::~ExitHook() {
     hooks.all.erase(this);
 }
 
-void ExitHook::run() const { halt_(); }
+void ExitHook::run() {
+    has_run_ = true;
+    halt_();
+}
 
 // What was registered last runs first.
 void run_exit_hooks_before_drivers() noexcept { (void)std::atexit(run_exit_hooks); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 namespace carillon::detail {
@@ -16,10 +17,13 @@ class ExitHook {
     ExitHook(ExitHook const&) = delete;
     ExitHook& operator=(ExitHook const&) = delete;
 
-    void run() const;
+    void run();
+    // A hook that is made after the others were run is not run, and whoever made it goes as ever.
+    [[nodiscard]] bool has_run() const noexcept { return has_run_; }
 
    private:
     std::function<void()> halt_;
+    std::atomic<bool> has_run_ = false;
 };
 
 // To be called when a driver has been loaded or has opened something: what it registered to be

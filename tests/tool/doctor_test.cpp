@@ -363,6 +363,18 @@ TEST(DoctorTest, blockingLaunchesAreAnErrorOnAGpu) {
     expect_ok(check_launch_blocking(with(Variables{{"CUDA_LAUNCH_BLOCKING", "0"}})));
 }
 
+TEST(DoctorTest, theStackThatKernelsNeedIsNoted) {
+    OpenFacts open;
+    open.stack = {.limit = 1024, .needed = 6144, .threads = 270336};
+    expect(check_stack(with(open)), Severity::note,
+           "1024 bytes, 0.28 GB of the GPU's memory for 270336 threads; the kernels of this tool "
+           "use 6144, which takes 1.66 GB",
+           "CARILLON_STACK_BYTES=1024");
+    open.stack.limit = 8192;
+    expect_ok(check_stack(with(open)));
+    EXPECT_NE(check_stack(with(open)).found.find("8192 bytes, 2.21 GB"), std::string::npos);
+}
+
 TEST(DoctorTest, variablesOfTheDriverAreShown) {
     expect(check_connections(with(Variables{{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}})),
            Severity::warning, "= 1", "CUDA_DEVICE_MAX_CONNECTIONS=32");

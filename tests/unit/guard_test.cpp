@@ -52,6 +52,7 @@ TEST(GuardRulesTest, callsThatBlockHaveARule) {
                              "cuCtxDestroy_v2",
                              "cuDevicePrimaryCtxReset",
                              "cuDevicePrimaryCtxReset_v2",
+                             "cuCtxSetLimit",
                              "cuModuleLoad",
                              "cuModuleLoadData",
                              "cuModuleLoadDataEx",

@@ -83,6 +83,7 @@ struct VulkanFacts {
 struct OpenFacts {
     std::string error;  // why it cannot be opened
     DeviceInfo info;
+    StackUse stack = {};  // before a kernel was started
 };
 struct CallFacts {
     std::string skipped;  // why it was not tried

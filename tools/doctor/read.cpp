@@ -21,6 +21,7 @@ std::optional<Device> try_open(std::string const& selector, OpenFacts& facts) {
     try {
         Device device = open_usable(selector).device;
         facts.info = device.info();
+        facts.stack = device.stack();
         return device;
     } catch (UsageError const&) {
         throw;

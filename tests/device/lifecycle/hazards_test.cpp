@@ -12,6 +12,7 @@
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
+#include "support/captured_stderr.hpp"
 
 #if CARILLON_DEVICE_CODE
 #include <cuda.h>
@@ -136,6 +137,27 @@ TEST_P(HazardTest, driverMayBeLoadedAfterTheFirstKernel) {
         exit_beside_a_kernel(Device::open(GetParam()), true);
     };
     EXPECT_EXIT(exit_beside_two(), testing::ExitedWithCode(7), "");
+}
+
+// Of a driver nothing is left by then.
+void make_a_kernel_late() {
+    testing::internal::CaptureStderr();
+    {
+        PersistentKernel<Sevenfold> late(Device::open("emulated"), anywhere, mortal);
+        if (late.channel().call(6, patience) != 42) std::_Exit(1);
+    }
+    std::_Exit(captured_stderr().empty() ? 7 : 2);
+}
+
+// Catches an end of a kernel that leaves to the hooks what they have not done.
+TEST_P(HazardTest, kernelThatIsMadeAfterTheHooksIsStopped) {
+    if (on_gpu()) GTEST_SKIP() << "its driver has ended by then";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    auto const exit_before_the_late = [this] {
+        (void)std::atexit(make_a_kernel_late);  // runs after the hooks, which come later
+        exit_beside_a_kernel(device(), true);
+    };
+    EXPECT_EXIT(exit_before_the_late(), testing::ExitedWithCode(7), "");
 }
 
 // Catches an opening that takes memory to see whether it can be had, and frees it at once.

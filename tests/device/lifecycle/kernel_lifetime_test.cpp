@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a persistent kernel ends, and what its end leaves.
+#include <chrono>
 #include <memory>
+#include <string>
+#include <thread>
 
 #include "carillon/detail/host/device_access.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/mapped_file.hpp"
 
 namespace carillon::test {
@@ -71,6 +75,38 @@ TEST_P(KernelLifetimeTest, destructorStopsAKernelWithRequestsOutstanding) {
 }
 
 // Catches what an end leaves behind: a block that still counts, memory, a stop word that is set.
+// What a destructor says on stderr of a kernel that is busy for a while, unless it has ended.
+std::string said_at_the_end(Device const& device, std::chrono::nanoseconds stop_timeout,
+                            std::chrono::nanoseconds busy) {
+    Gate gate(device);
+    Memory const word = device.allocate_host(64);
+    auto const* const entered = static_cast<std::uint64_t const*>(word.host_ptr());
+    std::jthread opener;
+    testing::internal::CaptureStderr();
+    {
+        Kernel kernel(
+            device, {.stop_timeout = stop_timeout},
+            GatedHandler{gate.device_view(), static_cast<std::uint64_t*>(word.device_ptr())});
+        (void)kernel.channel().submit({1, 1}, patience);
+        EXPECT_TRUE(eventually([&] { return HostCached().load_word(entered) == 1; }));
+        opener = std::jthread([&] {
+            std::this_thread::sleep_for(busy);
+            gate.open(1);
+        });
+    }
+    return captured_stderr();
+}
+
+// Catches a wait that begins anew behind the one for stop_timeout: the kernel ends during it.
+TEST_P(KernelLifetimeTest, destructorWaitsNoLongerThanStopTimeout) {
+    EXPECT_NE(said_at_the_end(device(), 20ms, 900ms).find("still running"), std::string::npos);
+    EXPECT_EQ(said_at_the_end(device(), patience, 100ms), "");
+}
+
+TEST_P(KernelLifetimeTest, destructorThatDoesNotWaitSaysNothing) {
+    EXPECT_EQ(said_at_the_end(device(), 0ns, 50ms), "");
+}
+
 TEST_P(KernelLifetimeTest, kernelStartsAndStopsTwentyTimes) {
     for (std::uint64_t round = 0; round < 20; ++round) {
         Kernel kernel(device(), {.blocks = 3, .capacity = 8});

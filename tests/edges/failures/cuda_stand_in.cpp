@@ -19,6 +19,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/launch.hpp"
 #include "cuda/driver.hpp"
 #include "edges/failures/fault_points.hpp"
@@ -43,8 +44,19 @@ std::set<void*> registered;  // where ranges begin
 std::atomic<unsigned> running_blocks{0};
 thread_local unsigned contexts = 0;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-// What the kernel that this thread launches runs; its handle is this variable's address.
-thread_local RunBlock const* to_launch = nullptr;
+// What the kernel that is launched next runs; its handle is this variable's address.
+std::atomic<RunBlock const*> to_launch = nullptr;
+std::atomic<std::size_t> stack_limit{1024};
+std::atomic<int> kernel_stack{512};  // of what is launched
+std::atomic<int> module_stack{512};  // of the other kernels of its module
+std::atomic<bool> launches_wait{false};
+std::atomic<bool> context_destroyed{false};
+
+constexpr std::size_t largest_stack = 65536;  // for which there is memory
+
+detail::KnownKernel const only_kernel([]() -> void* {
+    return const_cast<RunBlock*>(to_launch.load());
+});
 
 template <class Handle>
 Handle some_handle() {
@@ -160,7 +172,26 @@ CUresult cuCtxGetDevice(CUdevice* device) {
     *device = 0;
     return CUDA_SUCCESS;
 }
+CUresult cuCtxGetId(CUcontext, unsigned long long* id) {
+    if (context_destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    CARILLON_FAIL_IF_DUE(cuCtxGetId);
+    *id = 1;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetLimit(std::size_t* value, CUlimit) {
+    CARILLON_FAIL_IF_DUE(cuCtxGetLimit);
+    *value = stack_limit;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxSetLimit(CUlimit, std::size_t value) {
+    if (running_blocks != 0) std::abort();  // the driver would wait for them
+    CARILLON_FAIL_IF_DUE(cuCtxSetLimit);
+    if (value > largest_stack) return CUDA_ERROR_OUT_OF_MEMORY;
+    stack_limit = value;
+    return CUDA_SUCCESS;
+}
 CUresult cuCtxPushCurrent(CUcontext) {
+    if (context_destroyed) std::abort();  // what comes next would crash
     CARILLON_FAIL_IF_DUE(cuCtxPushCurrent);
     ++contexts;
     return CUDA_SUCCESS;
@@ -263,6 +294,7 @@ CUresult cuStreamDestroy(CUstream stream) {
     CARILLON_DO_BUT_FAIL_IF_DUE(cuStreamDestroy);
 }
 CUresult cuStreamQuery(CUstream stream) {
+    if (context_destroyed) std::abort();  // it would crash
     CARILLON_FAIL_IF_DUE(cuStreamQuery);
     return *stream->running != 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
@@ -271,6 +303,10 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
     CARILLON_FAIL_IF_DUE(cuLaunchKernel);
     InStandIn const here;
     auto const run = std::make_shared<RunBlock>(*reinterpret_cast<RunBlock const*>(function));
+    bool const unforeseen = launches_wait.exchange(false);
+    if (unforeseen || static_cast<std::size_t>(kernel_stack) > stack_limit) {
+        while (running_blocks != 0) std::this_thread::yield();
+    }
     *stream->running = blocks;
     running_blocks += blocks;
     for (unsigned block = 0; block < blocks; ++block) {
@@ -294,6 +330,11 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 CUresult cuFuncGetModule(CUmodule* module, CUfunction) {
     CARILLON_FAIL_IF_DUE(cuFuncGetModule);
     *module = some_handle<CUmodule>();
+    return CUDA_SUCCESS;
+}
+CUresult cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction function) {
+    CARILLON_FAIL_IF_DUE(cuFuncGetAttribute);
+    *value = function == some_handle<CUfunction>() ? module_stack : kernel_stack;
     return CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int, std::size_t) {
@@ -360,6 +401,13 @@ void* find(char const* symbol) {
 
 }  // namespace
 
+void set_kernel_stack(int bytes) { kernel_stack = bytes; }
+void set_module_stack(int bytes) { module_stack = bytes; }
+void let_next_launch_wait() { launches_wait = true; }
+std::size_t stand_in_stack_limit() { return stack_limit; }
+void set_stand_in_stack_limit(std::size_t bytes) { stack_limit = bytes; }
+void destroy_stand_in_context() { context_destroyed = true; }
+
 void load_cuda_stand_in() {
     stand_in_for("libcuda.so.1", &find);
     also_held([]() -> long {  // with what this thread has set in the driver
@@ -387,9 +435,7 @@ void CARILLON_NAME(__wrap_, CARILLON_RUNNING_KERNEL)(void* self, carillon::Devic
                                                      unsigned blocks) {
     carillon::detail::Program own = program;
     carillon::test::to_launch = &program.run_block;
-    own.cuda_function = []() -> void* {
-        return const_cast<carillon::test::RunBlock*>(carillon::test::to_launch);
-    };
+    own.kernel = &carillon::test::only_kernel;
     CARILLON_NAME(__real_, CARILLON_RUNNING_KERNEL)(self, device, own, blocks);
 }
 }

@@ -15,6 +15,9 @@ constexpr Subject loading_subject{
 constexpr Subject blocking_subject{
     "cuda.launch_blocking",
     "A launch that waits for its kernel never returns if the kernel never ends."};
+constexpr Subject stack_subject{
+    "cuda.stack",
+    "A kernel that needs a larger stack than the GPU's threads have waits until no other runs."};
 constexpr Subject connections_subject{
     "cuda.max_connections",
     "Streams that share a hardware queue with the persistent kernel's wait behind it."};
@@ -52,6 +55,26 @@ Finding check_launch_blocking(Facts const& facts) {
     if (variable.empty() || variable == "0") return blocking_subject.ok("not set");
     return blocking_subject.at(lacking(facts), "CUDA_LAUNCH_BLOCKING = " + variable,
                                "unset CUDA_LAUNCH_BLOCKING");
+}
+
+Finding check_stack(Facts const& facts) {
+    StackUse const& stack = facts.open.stack;
+    auto const taken = [&](std::size_t bytes) {
+        return fmt::format("{:.2f} GB of the GPU's memory for {} threads",
+                           static_cast<double>(bytes * stack.threads) / 1e9, stack.threads);
+    };
+    std::string const found = fmt::format("{} bytes, {}", stack.limit, taken(stack.limit));
+    if (stack.needed <= stack.limit) {
+        return stack_subject.ok(
+            fmt::format("{}; the kernels of this tool use {}", found, stack.needed));
+    }
+    return stack_subject.at(
+        Severity::note,
+        fmt::format("{}; the kernels of this tool use {}, which takes {} once one starts", found,
+                    stack.needed, taken(stack.needed)),
+        fmt::format("export CARILLON_STACK_BYTES={} reserves no more than now; a kernel that uses "
+                    "more is refused beside others then",
+                    stack.limit));
 }
 
 Finding check_connections(Facts const& facts) {

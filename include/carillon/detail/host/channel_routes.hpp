@@ -126,18 +126,19 @@ class Route<Handler, Channels> {
         if constexpr (threads == 1 && block_threads != 1) {
             if (!express_wanted_) {
                 using Body = ServeLongBody<FunctorOf<Handler>, Request, Reply>;
-                return start_kernel(device, LaunchShape{blocks_of(options), block_threads},
+                return start_kernel(device, launch_shape(options, block_threads),
                                     Body{channels, functor, limits, oversubscribed});
             }
         } else if constexpr (threads == 1) {
             if (!express_wanted_) {
                 using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
                 return start_pinned(device, pins(device, blocks_of(options)),
-                                    Body{channels, functor, limits, oversubscribed, many});
+                                    Body{channels, functor, limits, oversubscribed, many},
+                                    options.start_timeout);
             }
         }
         using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
-        return start_kernel(device, LaunchShape{blocks_of(options), threads},
+        return start_kernel(device, launch_shape(options, threads),
                             Body{channels, functor, limits, oversubscribed, many,
                                  express_wanted_ ? blocks_of(options) : 0});
     }
@@ -225,7 +226,7 @@ class Route<Handler, WatchedChannels> {
         using Body =
             WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
-        return start_kernel(device, LaunchShape{blocks_of(options), lanes_per_warp},
+        return start_kernel(device, launch_shape(options, lanes_per_warp),
                             Body{memory_->device_view(), FunctorOf<Handler>(handler), per_block_,
                                  block_limits(options, device.traits()), oversubscribed});
     }

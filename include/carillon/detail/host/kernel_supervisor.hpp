@@ -36,6 +36,11 @@ class ExitHook;
 [[nodiscard]] inline unsigned blocks_of(KernelOptions const& options) {
     return options.blocks.value_or(1);
 }
+// How a kernel is launched: with that many threads in each block.
+[[nodiscard]] inline LaunchShape launch_shape(KernelOptions const& options, unsigned threads) {
+    return {
+        .blocks = blocks_of(options), .threads = threads, .start_timeout = options.start_timeout};
+}
 // Throws UsageError, in the name of `owner`, for options that no kernel can have. The capacity is
 // for whoever makes the rings.
 void check_options(std::string_view owner, KernelOptions const& options);
@@ -68,7 +73,8 @@ class KernelSupervisor final : public ChannelPeer {
         mark_.require_own(call);
         return *this;
     }
-    // Takes the kernel over and waits until every block has said that it runs. Throws TimeoutError.
+    // Takes the kernel over and waits until every block has said that it runs, for what the launch
+    // has left of start_timeout. Throws TimeoutError.
     void run(RunningKernel kernel);
     // Waits until `answered`, from now on without a new request, and stops.
     void drain(std::function<bool()> const& answered, std::chrono::nanoseconds timeout);

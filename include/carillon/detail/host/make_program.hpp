@@ -2,9 +2,11 @@
 // A functor as a kernel: for the GPU where nvcc compiles it, and for threads of this CPU.
 #pragma once
 
+#include <memory>
 #include <type_traits>
 
 #include "carillon/block.hpp"
+#include "carillon/detail/host/known_kernel.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
@@ -52,23 +54,27 @@ void* cuda_function() {
     }
     return function;
 }
+
+template <class Body>
+inline KnownKernel const known_kernel{&cuda_function<Body>};
 #endif
 
 inline namespace CARILLON_TOOLCHAIN {
 
 template <class Body>
-Program make_program(Body& body, unsigned threads, unsigned lasting = 0) {
+Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
+    auto const argument = std::make_shared<Body>(body);
     Program program;
-    program.run_block = [body](unsigned block) {
+    program.run_block = [argument](unsigned block) {
         block::emulate(block);
-        Body copy = body;
+        Body copy = *argument;
         copy(block);
     };
-    program.argument = &body;
+    program.argument = argument;
     program.threads = threads;
     program.lasting = lasting;
 #if CARILLON_DEVICE_CODE
-    program.cuda_function = &cuda_function<Body>;
+    program.kernel = &known_kernel<Body>;
 #endif
     return program;
 }

@@ -63,7 +63,7 @@ class Route<Handler, Pool> {
         unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
         return start_kernel(
-            device, LaunchShape{blocks_of(options), threads},
+            device, launch_shape(options, threads),
             Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
                  FunctorOf<Handler>(handler), block_limits(options, device.traits()),
                  oversubscribed, blocks_of(options) >= many_blocks, state_->warps()});

@@ -86,7 +86,7 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
         constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
         unsigned const blocks = blocks_of(options);
         return start_kernel(
-            device, LaunchShape{blocks, threads},
+            device, launch_shape(options, threads),
             Body{this->blocks()->device_view(), this->leases()->device_view(),
                  FunctorOf<Handler>(handler), block_limits(options, device.traits()),
                  device.oversubscribed(blocks), blocks >= many_blocks});
@@ -110,7 +110,7 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
         unsigned const blocks = blocks_of(options);
         Leases const& leases = *this->leases();
         return start_kernel(
-            device, LaunchShape{blocks, threads_of<Handler>()},
+            device, launch_shape(options, threads_of<Handler>()),
             Body{this->blocks()->device_view(), leases.device_view(), leases.places(),
                  FunctorOf<Handler>(handler), block_limits(options, device.traits()),
                  device.oversubscribed(blocks), blocks >= many_blocks});

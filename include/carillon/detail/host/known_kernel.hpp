@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace carillon::detail {
+
+// A kernel that nvcc has compiled into this program, or into a library that it has loaded. It is
+// made before main(), or by dlopen: so the library knows every kernel before the first one starts.
+class KnownKernel {
+   public:
+    // Gives the CUfunction in the current CUDA context. Throws CudaError.
+    using Function = void* (*)();
+
+    explicit KnownKernel(Function made_of) noexcept;
+    ~KnownKernel();
+    KnownKernel(KnownKernel const&) = delete;
+    KnownKernel& operator=(KnownKernel const&) = delete;
+
+    [[nodiscard]] Function function() const { return function_; }
+    // Each has a larger one than those that were made before it.
+    [[nodiscard]] std::uint64_t number() const { return number_; }
+    [[nodiscard]] static std::vector<Function> all();
+    // The number of the last one that was made.
+    [[nodiscard]] static std::uint64_t last_number();
+
+   private:
+    Function function_;
+    std::uint64_t number_ = 0;
+    KnownKernel* before_ = nullptr;
+    KnownKernel* after_ = nullptr;
+};
+
+}  // namespace carillon::detail

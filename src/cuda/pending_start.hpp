@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "carillon/detail/host/deadline.hpp"
+#include "device/execution.hpp"
+#include "device/residents.hpp"
+
+namespace carillon::detail {
+
+// The start of a kernel by a thread of the library's, which the driver may keep. Whoever wants the
+// kernel waits for a while. What starts later is left to itself.
+class PendingStart {
+   public:
+    // Whether nobody waits for it any more.
+    [[nodiscard]] bool given_up() const {
+        std::lock_guard const lock(mutex_);
+        return given_up_;
+    }
+
+    // Of the thread: `start` gives the execution, or throws.
+    template <class Start>
+    void run(Residents& residents, Start&& start) noexcept {
+        std::unique_ptr<Execution> execution;
+        std::exception_ptr failure;
+        try {
+            execution = start();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        std::lock_guard const lock(mutex_);
+        if (given_up_ && execution) residents.adopt(std::move(execution));
+        execution_ = std::move(execution);
+        failure_ = std::move(failure);
+        done_ = true;
+        changed_.notify_all();
+    }
+
+    // Of whoever waits. False: the time is over, and it is given up.
+    [[nodiscard]] bool wait(std::chrono::nanoseconds timeout) {
+        Deadline const deadline(timeout);
+        std::unique_lock lock(mutex_);
+        auto const done = [this] { return done_; };
+        if (deadline.at() == Deadline::Clock::time_point::max()) {
+            changed_.wait(lock, done);
+        } else {
+            changed_.wait_until(lock, deadline.at(), done);
+        }
+        given_up_ = !done_;
+        return done_;
+    }
+    // Once it is done: the execution, or what was thrown.
+    [[nodiscard]] std::unique_ptr<Execution> take() {
+        if (failure_) std::rethrow_exception(failure_);
+        return std::move(execution_);
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    bool done_ = false;
+    bool given_up_ = false;
+    std::unique_ptr<Execution> execution_;
+    std::exception_ptr failure_;
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/known_kernel.hpp"
+
+#include <mutex>
+
+namespace carillon::detail {
+namespace {
+
+// Constants need no constructor to run: kernels are made ahead of main(), in any order.
+constinit std::mutex known_mutex;
+constinit KnownKernel* last_known = nullptr;
+constinit std::uint64_t known_so_far = 0;
+
+}  // namespace
+
+KnownKernel::KnownKernel(Function made_of) noexcept : function_(made_of) {
+    std::lock_guard const lock(known_mutex);
+    number_ = ++known_so_far;
+    before_ = last_known;
+    if (before_ != nullptr) before_->after_ = this;
+    last_known = this;
+}
+
+KnownKernel::~KnownKernel() {
+    std::lock_guard const lock(known_mutex);
+    if (before_ != nullptr) before_->after_ = after_;
+    (after_ != nullptr ? after_->before_ : last_known) = before_;
+}
+
+std::vector<KnownKernel::Function> KnownKernel::all() {
+    std::lock_guard const lock(known_mutex);
+    std::vector<Function> functions;
+    for (KnownKernel const* each = last_known; each != nullptr; each = each->before_) {
+        functions.push_back(each->function_);
+    }
+    return functions;
+}
+
+std::uint64_t KnownKernel::last_number() {
+    std::lock_guard const lock(known_mutex);
+    return known_so_far;
+}
+
+}  // namespace carillon::detail
