@@ -73,7 +73,7 @@ CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()
 }
 
 // What a block can have of it: what every GPU gives without being asked.
-inline constexpr std::size_t most_shared_bytes = 48 * 1024;
+inline constexpr std::size_t most_shared_bytes = std::size_t{48} * 1024;
 
 // The block's T called `Name`, which all of its threads see: shared<Sums, struct Left>(). The same
 // T and Name are the same object, wherever the call is; a struct that is named within a function

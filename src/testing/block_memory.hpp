@@ -7,12 +7,13 @@
 #include <memory>
 #include <string_view>
 
+#include "carillon/block.hpp"
+
 namespace carillon::detail {
 
 class BlockMemory {
    public:
-    // What every GPU gives a block without being asked, and nvcc holds variables to.
-    static constexpr std::size_t most_bytes = std::size_t{48} * 1024;
+    static constexpr std::size_t most_bytes = block::most_shared_bytes;
     static constexpr std::size_t most_variables = 256;
 
     explicit BlockMemory(std::string_view call);

@@ -21,10 +21,10 @@ void const* bottom_of(boost::context::stack_context const& stack) {
 
 }  // namespace
 
-Fiber::Fiber(std::size_t stack_bytes, Switches switches) : switches_(switches) {
+Fiber::Fiber(std::size_t stack_bytes, Switches switches)
+    : switches_(switches), tsan_inside_(make_tsan_fiber()) {
     Stacks allocator(stack_bytes);
     stack_ = allocator.allocate();
-    tsan_inside_ = make_tsan_fiber();
     inside_ = boost::context::fiber(std::allocator_arg,
                                     boost::context::preallocated(stack_.sp, stack_.size, stack_),
                                     allocator, [this](boost::context::fiber&& outside) {
