@@ -28,6 +28,7 @@ constexpr std::size_t most_waiting = 256;
 constexpr std::chrono::milliseconds longest_at_exit{200};
 
 std::atomic<bool> is_at_exit{false};
+std::atomic<std::uint64_t> lines_lost{0};  // that no line has told of yet
 
 // False: stderr does not take it.
 bool write_line(std::string_view rest) noexcept {
@@ -61,7 +62,7 @@ class LineWriter {
             ++queued_;
             queued_.notify_one();
         } else {
-            ++lost_;
+            ++lines_lost;
         }
         start();
     }
@@ -70,7 +71,6 @@ class LineWriter {
         auto const written = [&] { return static_cast<std::int32_t>(done_ - last) >= 0; };
         return HostWait(HostWait::Style::yield).until(written, longest);
     }
-    void lose_one() noexcept { ++lost_; }
 
    private:
     // Where the system gives no thread, the next line tries again.
@@ -94,9 +94,9 @@ class LineWriter {
         }
     }
     void write(std::unique_ptr<std::string> const& line) noexcept {
-        std::uint64_t const lost = lost_;
-        if (lost != 0 && tell_lost(lost)) lost_ -= lost;
-        if (!write_line(*line)) ++lost_;
+        std::uint64_t const lost = lines_lost;
+        if (lost != 0 && tell_lost(lost)) lines_lost -= lost;
+        if (!write_line(*line)) ++lines_lost;
     }
     static bool tell_lost(std::uint64_t lost) noexcept {
         try {
@@ -110,7 +110,6 @@ class LineWriter {
     boost::lockfree::queue<std::string*, boost::lockfree::capacity<most_waiting>> queue_;
     std::atomic<std::uint32_t> queued_{0};
     std::atomic<std::uint32_t> done_{0};
-    std::atomic<std::uint64_t> lost_{0};
     std::atomic<bool> started_{false};
 };
 
@@ -130,10 +129,10 @@ void say_line(std::string_view line) noexcept {
         auto text = std::make_unique<std::string>(line);
         if (!text->ends_with('\n')) text->push_back('\n');
         writer().say(std::move(text));
+        if (is_at_exit) is_at_exit = writer().wait_until_written(longest_at_exit);
     } catch (...) {  // no memory
-        writer().lose_one();
+        ++lines_lost;
     }
-    if (is_at_exit) is_at_exit = writer().wait_until_written(longest_at_exit);
 }
 
 bool lines_are_written(std::chrono::nanoseconds longest) noexcept {

@@ -152,7 +152,7 @@ bool StoreLink::try_send(std::string_view call, std::vector<std::byte> const& by
         (void)socket_.send(call, bytes);  // a store that has gone is seen by who receives
         return true;
     } catch (SystemError const& error) {
-        if (error.code() != EAGAIN && error.code() != ENOBUFS) throw;
+        if (!is_out_of_room(error.code())) throw;
         return false;
     }
 }

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/protocol/give_up.hpp"
+#include "carillon/detail/protocol/messages.hpp"
 #include "support/ring_memory.hpp"
 #include "support/sized.hpp"
 
@@ -208,6 +210,44 @@ TYPED_TEST(MessageLinesTest, lanesReturnCreditForWhatTheyTookAndAllOfItAfterMany
     }
     ASSERT_FALSE(consumer.try_take_quads(nothing));
     EXPECT_EQ(memory.credit(), first - 1 + 5);
+}
+
+// Whether a row of messages whose padding is all ones has none of them.
+template <class T>
+void expect_no_ones(void (*set_rest)(T&) = [](T& /*message*/) {}) {
+    T messages[3];
+    std::memset(&messages, 0xff, sizeof(messages));
+    for (T& message : messages) {
+        message.tag = 1;
+        message.value = 2;
+        set_rest(message);
+    }
+    Line lines[3]{};
+    HostMapped const far({StoreKind::cached, PublishMode::one_step});
+    detail::store_messages<T>(far, lines, 1, messages, 3, 1, 0);
+    for (Line const& line : lines) {
+        unsigned char bytes[sizeof(T)];
+        detail::payload_of_lines<sizeof(T)>(bytes, &line);
+        EXPECT_EQ(std::count(std::begin(bytes), std::end(bytes), 0xff), 0);
+        EXPECT_EQ(bytes[8], 2);
+    }
+}
+
+// Rows go as they lie in memory, where a message fills its line, and others by a copy.
+TEST(MessageRowsTest, paddingIsZero) {
+    struct Small {
+        char tag;
+        std::uint64_t value;
+    };
+    struct Whole {
+        char tag;
+        std::uint64_t value;
+        std::uint64_t zeros[4];
+    };
+    static_assert(sizeof(Whole) == payload_bytes);
+    if (!CARILLON_CLEARS_PADDING) GTEST_SKIP() << "this compiler cannot clear padding";
+    expect_no_ones<Small>();
+    expect_no_ones<Whole>([](Whole& message) { std::ranges::fill(message.zeros, 0U); });
 }
 
 }  // namespace
