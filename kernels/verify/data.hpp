@@ -152,10 +152,10 @@ struct RelaxedNear {
     }
 };
 
-// What a ring has of the memory for data: a block for each slot, and two that stay empty, for the
+// What a ring has of the memory for data: a block for each slot, and four that stay empty, for the
 // words of a ring that consumers share (rows.hpp).
 [[nodiscard]] CARILLON_HD constexpr std::size_t data_words_of_ring(std::uint32_t capacity) {
-    return (std::size_t{capacity} + 2) * data_words;
+    return (std::size_t{capacity} + 4) * data_words;
 }
 // Where the data of ring `ring` begin.
 [[nodiscard]] CARILLON_HD inline std::uint64_t* data_of(void* memory, unsigned ring,

@@ -88,8 +88,10 @@ class SharedRowReceiver {
     [[nodiscard]] CARILLON_HD static MpmcRingView shared(RingView const& names,
                                                          std::uint64_t* data) {
         std::uint64_t* const given_up = data + std::size_t{names.capacity} * data_words;
-        return {names.base,   given_up,       given_up + data_words, nullptr,
-                names.credit, names.capacity, stripe_shift,          names.first};
+        static_assert(MpmcRingView::left_words(data_words, 1U << stripe_shift) <= 2 * data_words);
+        return {names.base, given_up,     given_up + data_words, given_up + 2 * data_words,
+                nullptr,    names.credit, names.capacity,        stripe_shift,
+                names.first};
     }
 
     std::uint64_t const* data_;

@@ -24,7 +24,7 @@
 namespace carillon::detail {
 namespace {
 
-constexpr std::size_t most_waiting = 256;
+constexpr std::size_t most_queued = 256;
 constexpr std::chrono::milliseconds longest_at_exit{200};
 
 std::atomic<bool> is_at_exit{false};
@@ -107,7 +107,7 @@ class LineWriter {
         }
     }
 
-    boost::lockfree::queue<std::string*, boost::lockfree::capacity<most_waiting>> queue_;
+    boost::lockfree::queue<std::string*, boost::lockfree::capacity<most_queued>> queue_;
     std::atomic<std::uint32_t> queued_{0};
     std::atomic<std::uint32_t> done_{0};
     std::atomic<bool> started_{false};
