@@ -102,8 +102,7 @@ carillon_status carillon_connection_owner(carillon_connection const* connection,
 }
 carillon_status carillon_connection_owner_user(carillon_connection const* connection,
                                                uint32_t* user) {
-    return c::guarded([&] {
-        constexpr char const* call = "carillon_connection_owner_user";
+    return c::guarded("carillon_connection_owner_user", [&](std::string_view call) {
         c::checked(call, user, "room for the user") = 0;
         *user = c::checked(call, connection, "connection").connection.owner().user;
     });

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "serve/serve.hpp"
+#include "report/users.hpp"
 
 namespace carillon::tool {
 

@@ -4,15 +4,11 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fmt/format.h>
-#include <grp.h>
 #include <link.h>
-#include <pwd.h>
 
 #include <carillon/error.hpp>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 
 namespace carillon::tool {
 namespace {
@@ -36,14 +32,6 @@ std::size_t data_bytes(void const* address) {
     if (::dladdr1(address, &info, &extra, RTLD_DL_SYMENT) == 0 || extra == nullptr) return 0;
     auto const* const symbol = static_cast<ElfW(Sym) const*>(extra);
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT ? symbol->st_size : 0;
-}
-
-std::optional<std::uint32_t> number_of(std::string const& text) {
-    std::uint32_t number = 0;
-    char const* const end = text.data() + text.size();
-    auto const [at, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || at != end) return {};
-    return number;
 }
 
 }  // namespace
@@ -113,20 +101,6 @@ bool RunningServed::running() const {
 void RunningServed::drain(std::uint64_t milliseconds) {
     ServedKernelError error{};
     if (library_.drain(kernel_, milliseconds, &error) == 0) fail(error);
-}
-
-std::uint32_t user_number(std::string const& name) {
-    if (auto const number = number_of(name)) return *number;
-    ::passwd const* const found = ::getpwnam(name.c_str());
-    if (found == nullptr) throw UsageError(call, fmt::format("there is no user {}", name));
-    return found->pw_uid;
-}
-
-std::uint32_t group_number(std::string const& name) {
-    if (auto const number = number_of(name)) return *number;
-    ::group const* const found = ::getgrnam(name.c_str());
-    if (found == nullptr) throw UsageError(call, fmt::format("there is no group {}", name));
-    return found->gr_gid;
 }
 
 }  // namespace carillon::tool

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "report/users.hpp"
 
 namespace carillon::tool {
 
@@ -58,10 +59,6 @@ class RunningServed {
     ServedKernelFacts facts_{};
     void* kernel_;
 };
-
-// Of numbers or names.
-[[nodiscard]] std::uint32_t user_number(std::string const& name);
-[[nodiscard]] std::uint32_t group_number(std::string const& name);
 
 [[nodiscard]] std::unique_ptr<Command> make_serve_command();
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/users.hpp"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+
+#include <carillon/error.hpp>
+#include <charconv>
+#include <optional>
+
+namespace carillon::tool {
+namespace {
+
+std::optional<std::uint32_t> number_of(std::string const& text) {
+    std::uint32_t number = 0;
+    char const* const end = text.data() + text.size();
+    auto const [at, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || at != end) return {};
+    return number;
+}
+
+}  // namespace
+
+std::uint32_t user_number(std::string const& name) {
+    if (auto const number = number_of(name)) return *number;
+    ::passwd const* const found = ::getpwnam(name.c_str());
+    if (found == nullptr) throw UsageError("option", fmt::format("there is no user {}", name));
+    return found->pw_uid;
+}
+
+std::uint32_t group_number(std::string const& name) {
+    if (auto const number = number_of(name)) return *number;
+    ::group const* const found = ::getgrnam(name.c_str());
+    if (found == nullptr) throw UsageError("option", fmt::format("there is no group {}", name));
+    return found->gr_gid;
+}
+
+}  // namespace carillon::tool
