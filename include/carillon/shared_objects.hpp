@@ -94,8 +94,8 @@ class SharedMailbox<T, Direction::to_host> {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        taken_.take("SharedMailbox::device_handle", where);
         MailboxView view = object_->device_view();
+        taken_.take("SharedMailbox::device_handle", where, view.lines);
         ++view.first;  // after the initial value
         return DeviceEnd(view);
     }

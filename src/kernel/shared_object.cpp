@@ -61,8 +61,9 @@ LeaseTable SharedObject::take(std::string_view call, unsigned reader, CodeLocati
                          fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
     }
     std::lock_guard const lock(mutex_);
-    taken_[reader].take(call, where);
-    return view(lines_.device_ptr(), status_.device_ptr());
+    LeaseTable const table = view(lines_.device_ptr(), status_.device_ptr());
+    taken_[reader].take(call, where, table.status_of(reader, 0));
+    return table;
 }
 
 ObjectMemory& SharedObject::add_memory(ChannelSharing sharing) {
