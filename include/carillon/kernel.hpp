@@ -23,6 +23,7 @@
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
+#include "carillon/per_block.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/server.hpp"
 
@@ -68,25 +69,25 @@ class PersistentKernel {
     // [](unsigned block) { return Handler{...}; }, called here, once for each block. Throws
     // ResidencyError, UsageError, also for an end in a handler that several blocks would copy,
     // TimeoutError, CudaError, and what Device::allocate and the function throw.
-    template <detail::HandlerSource<Handler> Source = Handler>
+    template <HandlerSource<Handler> Source = Handler>
     explicit PersistentKernel(Device const& device, KernelOptions const& options = {},
                               Source handler = {})
         : PersistentKernel(device, Route(device, Requests{}, options), options, handler) {}
     // The same with `requests` that say more than their type.
-    template <std::same_as<Requests> Chosen, detail::HandlerSource<Handler> Source = Handler>
+    template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, Chosen const& requests,
                      KernelOptions const& options = {}, Source handler = {})
         : PersistentKernel(device, Route(device, requests, options), options, handler) {}
 
     // The same in memory that the caller has: as many of its channels as the blocks have;
     // options.capacity and the placement are not looked at. The rings in it are made empty first.
-    template <detail::HandlerSource<Handler> Source = Handler>
+    template <HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      KernelOptions const& options, Source handler = {}) requires(has_channels)
         : PersistentKernel(device, Route(device, std::move(memory), Requests{}, options), options,
                            handler) {}
     // The same with `requests` that say more than their type.
-    template <std::same_as<Requests> Chosen, detail::HandlerSource<Handler> Source = Handler>
+    template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      Chosen const& requests, KernelOptions const& options = {},
                      Source handler = {}) requires(has_channels)
@@ -229,17 +230,17 @@ class PersistentKernel {
 
 template <class Source>
 PersistentKernel(Device const&, KernelOptions const&, Source)
-    -> PersistentKernel<typename detail::HandlerFrom<Source>::Type>;
+    -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Requests, class Source>
 PersistentKernel(Device const&, Requests const&, KernelOptions const&, Source)
-    -> PersistentKernel<typename detail::HandlerFrom<Source>::Type, Requests>;
+    -> PersistentKernel<typename HandlerFrom<Source>::Type, Requests>;
 template <class Source>
 PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, KernelOptions const&, Source)
-    -> PersistentKernel<typename detail::HandlerFrom<Source>::Type>;
+    -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Requests, class Source>
 PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, Requests const&,
                  KernelOptions const&, Source)
-    -> PersistentKernel<typename detail::HandlerFrom<Source>::Type, Requests>;
+    -> PersistentKernel<typename HandlerFrom<Source>::Type, Requests>;
 
 }  // namespace CARILLON_TOOLCHAIN
 }  // namespace carillon

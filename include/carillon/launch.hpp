@@ -17,6 +17,7 @@
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/per_block.hpp"
 
 namespace carillon {
 namespace detail {
@@ -147,7 +148,7 @@ template <class Body>
 // rings and mailboxes, each of which one block uses. What it makes may be larger than a kernel's
 // parameters.
 template <class Make>
-requires detail::MakesBodies<Make>
+requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
     using Body = std::invoke_result_t<Make&, unsigned>;
     Memory const bodies = detail::make_for_each_block<Body>("launch", device, shape.blocks, make);

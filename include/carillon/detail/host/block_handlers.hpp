@@ -3,7 +3,6 @@
 // function makes for each.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -17,31 +16,9 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/per_block.hpp"
 
 namespace carillon::detail {
-
-// What can be a handler, whatever its messages are.
-template <class T>
-concept HandlerLike = requires {
-    &T::operator();
-}
-|| requires { typename T::Commands; }
-|| requires {
-    typename T::Request;
-    typename T::Reply;
-};
-
-// Makes the handler of block number `block`.
-template <class Make, class Handler>
-concept MakesHandlers =
-    std::invocable<Make&, unsigned> && std::same_as<std::invoke_result_t<Make&, unsigned>, Handler>;
-template <class Source, class Handler>
-concept HandlerSource = std::convertible_to<Source, Handler> || MakesHandlers<Source, Handler>;
-// Makes the body of a kernel for block number `block`.
-template <class Make>
-concept MakesBodies =
-    std::invocable<Make&, unsigned> && std::invocable < std::invoke_result_t<Make&, unsigned>
-&, unsigned > ;
 
 // A body whose blocks have one each. They are there until the kernel ends.
 template <class Body>
@@ -53,17 +30,6 @@ struct BodyOfBlock {
         check_device_call<void, unsigned>(own);
         own(block);
     }
-};
-
-// The handler that is passed, or that the function which is passed makes.
-template <class Source>
-struct HandlerFrom {
-    using Type = Source;
-};
-template <std::invocable<unsigned> Source>
-requires HandlerLike<std::invoke_result_t<Source&, unsigned>>
-struct HandlerFrom<Source> {
-    using Type = std::invoke_result_t<Source&, unsigned>;
 };
 
 // Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
