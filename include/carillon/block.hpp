@@ -97,6 +97,14 @@ template <class T, class Name>
 #endif
 }
 
+// Memory for a T in shared memory, where no constructor runs.
+template <class T>
+struct Room {
+    alignas(T) unsigned char bytes[sizeof(T)];
+
+    [[nodiscard]] CARILLON_HD T& object() { return *reinterpret_cast<T*>(bytes); }
+};
+
 // Does not compile: two calls of it would have one object on a GPU.
 template <class T>
 T& shared(T& own) {
@@ -118,7 +126,7 @@ struct BlockThreads {
     }
     template <class Name, class Shared>
     [[nodiscard]] CARILLON_HD static Shared& shared(Shared& /*own*/) {
-        return block::shared<Shared, Name>();
+        return block::shared<block::Room<Shared>, Name>().object();
     }
 };
 

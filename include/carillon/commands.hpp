@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -125,6 +126,6 @@ struct ReplyFrom<Outcome<Reply>> {
 
 // What `Handler` replies to `Command`.
 template <class Handler, class Command>
-using ReplyTo = typename detail::ReplyFrom<std::invoke_result_t<Handler&, Command const&>>::Type;
+using ReplyTo = typename detail::ReplyFrom<detail::ResultOf<Handler, Command>>::Type;
 
 }  // namespace carillon

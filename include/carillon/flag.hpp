@@ -66,7 +66,7 @@ class Doorbell {
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        taken_.take("Doorbell::device_handle", where);
+        taken_.take("Doorbell::device_handle", where, word_.device_address());
         return word_.device_handle();
     }
 

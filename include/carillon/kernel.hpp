@@ -13,6 +13,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
 #include "carillon/counters.hpp"
+#include "carillon/detail/host/block_handlers.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
 #include "carillon/detail/host/owned.hpp"
@@ -22,6 +23,7 @@
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/launch.hpp"
+#include "carillon/per_block.hpp"
 #include "carillon/placement.hpp"
 #include "carillon/server.hpp"
 
@@ -62,28 +64,33 @@ class PersistentKernel {
    public:
     using Client = typename Route::Client;  // what channel(), express() and client() give
 
-    // Allocates the rings, starts the kernel and returns when every block runs. Throws
-    // ResidencyError, UsageError, TimeoutError, CudaError, and what Device::allocate throws.
+    // Allocates the rings, starts the kernel and returns when every block runs. `handler` is a
+    // Handler, which every block copies, or a function that makes a block's own:
+    // [](unsigned block) { return Handler{...}; }, called here, once for each block. Throws
+    // ResidencyError, UsageError, also for an end in a handler that several blocks would copy,
+    // TimeoutError, CudaError, and what Device::allocate and the function throw.
+    template <HandlerSource<Handler> Source = Handler>
     explicit PersistentKernel(Device const& device, KernelOptions const& options = {},
-                              Handler handler = {})
+                              Source handler = {})
         : PersistentKernel(device, Route(device, Requests{}, options), options, handler) {}
     // The same with `requests` that say more than their type.
-    template <std::same_as<Requests> Chosen>
+    template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, Chosen const& requests,
-                     KernelOptions const& options = {}, Handler handler = {})
+                     KernelOptions const& options = {}, Source handler = {})
         : PersistentKernel(device, Route(device, requests, options), options, handler) {}
 
     // The same in memory that the caller has: as many of its channels as the blocks have;
     // options.capacity and the placement are not looked at. The rings in it are made empty first.
+    template <HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
-                     KernelOptions const& options, Handler handler = {}) requires(has_channels)
+                     KernelOptions const& options, Source handler = {}) requires(has_channels)
         : PersistentKernel(device, Route(device, std::move(memory), Requests{}, options), options,
                            handler) {}
     // The same with `requests` that say more than their type.
-    template <std::same_as<Requests> Chosen>
+    template <std::same_as<Requests> Chosen, HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      Chosen const& requests, KernelOptions const& options = {},
-                     Handler handler = {}) requires(has_channels)
+                     Source handler = {}) requires(has_channels)
         : PersistentKernel(device, Route(device, std::move(memory), requests, options), options,
                            handler) {}
 
@@ -199,13 +206,16 @@ class PersistentKernel {
                       "options: PersistentKernel<Handler, SharedChannels>(device, "
                       "SharedChannels{}, options, handler)");
     }
+    template <class Source>
     PersistentKernel(Device const& device, Route route, KernelOptions const& options,
-                     Handler const& handler)
+                     Source& source)
         : route_(std::move(route)),
           supervisor_(
               detail::KernelSupervisor::make(device, route_.blocks(), route_.with_blocks(options),
                                              "PersistentKernel", route_.channels_per_block())) {
-        supervisor_->run(route_.start(device, route_.with_blocks(options), handler));
+        auto const handlers = detail::BlockHandlers<Handler>::from(device, supervisor_->blocks(),
+                                                                   route_.lanes_apart(), source);
+        supervisor_->run(route_.start(device, route_.with_blocks(options), handlers.view()));
         route_.connect(device, options, supervisor_);
     }
 
@@ -218,17 +228,19 @@ class PersistentKernel {
     std::shared_ptr<detail::KernelSupervisor> supervisor_;
 };
 
-template <class Handler>
-PersistentKernel(Device const&, KernelOptions const&, Handler) -> PersistentKernel<Handler>;
-template <class Requests, class Handler>
-PersistentKernel(Device const&, Requests const&, KernelOptions const&, Handler)
-    -> PersistentKernel<Handler, Requests>;
-template <class Handler>
-PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, KernelOptions const&, Handler)
-    -> PersistentKernel<Handler>;
-template <class Requests, class Handler>
+template <class Source>
+PersistentKernel(Device const&, KernelOptions const&, Source)
+    -> PersistentKernel<typename HandlerFrom<Source>::Type>;
+template <class Requests, class Source>
+PersistentKernel(Device const&, Requests const&, KernelOptions const&, Source)
+    -> PersistentKernel<typename HandlerFrom<Source>::Type, Requests>;
+template <class Source>
+PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, KernelOptions const&, Source)
+    -> PersistentKernel<typename HandlerFrom<Source>::Type>;
+template <class Requests, class Source>
 PersistentKernel(Device const&, std::shared_ptr<ChannelMemory>, Requests const&,
-                 KernelOptions const&, Handler) -> PersistentKernel<Handler, Requests>;
+                 KernelOptions const&, Source)
+    -> PersistentKernel<typename HandlerFrom<Source>::Type, Requests>;
 
 }  // namespace CARILLON_TOOLCHAIN
 }  // namespace carillon

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 
+#include "carillon/detail/host/block_handlers.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/make_program.hpp"
 #include "carillon/detail/kernel/contract.hpp"
@@ -15,6 +17,7 @@
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
+#include "carillon/per_block.hpp"
 
 namespace carillon {
 namespace detail {
@@ -128,7 +131,8 @@ template <class Body>
 inline namespace CARILLON_TOOLCHAIN {
 
 // Starts `shape.blocks` blocks; every thread of block i runs a copy of `body` as body(i). `body` is
-// trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. On a GPU every
+// trivially copyable, at most handler_bytes, and its operator() is CARILLON_HD. Of several blocks
+// it has no end that is given out once, unless one block owns it (OwnedByBlock). On a GPU every
 // kernel of the program is loaded first, and the launch goes to a non-blocking stream of its own.
 // Throws ResidencyError when the blocks cannot all be resident; UsageError for a GPU in a
 // translation unit that nvcc did not compile, for a shape that no device has, and for a kernel that
@@ -140,6 +144,18 @@ template <class Body>
     return detail::start_kernel(device, shape, body);
 }
 
+// The same with a body for each block, which `make(block)` makes, at once and here: for ends of
+// rings and mailboxes, each of which one block uses. What it makes may be larger than a kernel's
+// parameters.
+template <class Make>
+requires MakesBodies<Make>
+[[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
+    using Body = std::invoke_result_t<Make&, unsigned>;
+    Memory const bodies = detail::make_for_each_block<Body>("launch", device, shape.blocks, make);
+    return launch(device, shape,
+                  detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())});
+}
+
 // The same with blocks of one thread, or of `threads`.
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, unsigned blocks, Body body,
@@ -147,7 +163,8 @@ template <class Body>
     return launch(device, LaunchShape{blocks, threads}, body);
 }
 
-// Starts `body` in the roles of `pins`, which serve for one launch.
+// Starts `body` in the roles of `pins`, which serve for one launch. A role is no block: where
+// several have work, `body` has no ends (launch).
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(
     Device const& device, Pins const& pins, Body body,

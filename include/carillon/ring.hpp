@@ -62,8 +62,9 @@ class Ring {
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         lent_by_.require_own_end("Ring::device_handle");
-        taken_.take("Ring::device_handle", where);
-        return DeviceEnd(ring_of(memory_->device_view()));
+        RingView const ring = ring_of(memory_->device_view());
+        taken_.take("Ring::device_handle", where, ring.slots);
+        return DeviceEnd(ring);
     }
 
     // Publishes and returns true, or returns false at once when the ring is full. `data` says

@@ -2,8 +2,11 @@
 // Objects of a kernel that the user writes, whose end on the host is another process's
 // (docs/ipc.md): the owner makes them, passes their ends to the kernel and shares them by name
 // (Server::share); a client gets a Mailbox, a Ring or a ChunkRing (Connection::mailbox, ring,
-// chunk_ring). One client at a time has it, in memory of its own, and finds it empty. A mailbox
-// from the device is read by as many as ask, and written by none of them.
+// chunk_ring). One client at a time has it, in memory of its own, and finds it empty. The next
+// client is refused until the device's end has looked and left the last client's memory: a handler
+// looks in its idle() too, or no client comes in between two requests. Of a mailbox that is so for
+// a client of another user. A mailbox from the device is read by as many as ask, and written by
+// none of them.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +19,13 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/published_object.hpp"
 #include "carillon/detail/host/shared_object.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/leased_ends.hpp"
+#include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/for_tests.hpp"
 #include "carillon/mailbox.hpp"
@@ -30,8 +36,9 @@ namespace carillon {
 
 struct SharedMailboxOptions {
     std::uint32_t capacity = 4;  // as MailboxOptions::capacity
-    // How many ends read it on the device, 1 to 1024. Each has to look now and then: a client's
-    // memory is the next one's when all have left it.
+    // How many ends read it on the device, 1 to 1024: one for each block. Each has to look now and
+    // then, a handler's in its idle(): the next client is refused until all have left the memory of
+    // the last one.
     unsigned readers = 1;
     ForTests for_tests{};
 };
@@ -43,8 +50,9 @@ struct SharedRingOptions {
 template <class T, Direction direction = Direction::to_device>
 class SharedMailbox;
 
-// Parameters and limits that another process sets. `T` is trivially copyable and at most 4 KiB.
-// What a client has set stays the value until the next one sets another. Neither copied nor moved.
+// Parameters and limits that another process sets, or the owner itself. `T` is trivially copyable
+// and at most 4 KiB. What was set last stays the value, whoever set it and whether a client is
+// there. Neither copied nor moved.
 template <class T>
 class SharedMailbox<T, Direction::to_device> {
    public:
@@ -61,7 +69,16 @@ class SharedMailbox<T, Direction::to_device> {
     [[nodiscard]] DeviceEnd device_handle(
         unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
         return {object_->take("SharedMailbox::device_handle", reader, where), reader,
-                object_->shape()};
+                object_->shape(), own_.device_handle()};
+    }
+    // The owner's own value, whether a client has the mailbox or none: no client can keep the owner
+    // from it. An end on the device that finds a client's value new at the same time takes this
+    // one. Throws ForkError, VulkanError.
+    void set(T const& value) {
+        detail::OneThreadCall<> const call(this, "SharedMailbox::set");
+        mark_.require_own("SharedMailbox::set");
+        own_.set(value);
+        object_->tell_own_set();
     }
     // As Server::share.
     void serve(Server& server, std::string_view name) const {
@@ -70,7 +87,15 @@ class SharedMailbox<T, Direction::to_device> {
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+
+    [[nodiscard]] static std::shared_ptr<detail::SharedObject> make_object(
+        Device const& device, SharedMailboxOptions const& options);
+
+    detail::ProcessMark mark_;
     std::shared_ptr<detail::SharedObject> object_;
+    // The owner's values. An end looks there when its lease says that one was set: the first value
+    // is never seen.
+    Mailbox<T, Direction::to_device> own_;
 };
 
 // The status of a kernel, which other processes read: as many at once as ask, of memory that they
@@ -94,8 +119,8 @@ class SharedMailbox<T, Direction::to_host> {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        taken_.take("SharedMailbox::device_handle", where);
         MailboxView view = object_->device_view();
+        taken_.take("SharedMailbox::device_handle", where, view.lines);
         ++view.first;  // after the initial value
         return DeviceEnd(view);
     }
@@ -176,12 +201,18 @@ class SharedChunkRing {
 
 template <class T>
 SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
-                                                      SharedMailboxOptions const& options) {
+                                                      SharedMailboxOptions const& options)
+    : object_(make_object(device, options)),
+      own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}), {.capacity = options.capacity}) {}
+
+template <class T>
+std::shared_ptr<detail::SharedObject> SharedMailbox<T, Direction::to_device>::make_object(
+    Device const& device, SharedMailboxOptions const& options) {
     check_mailbox<T>();
     detail::check_shared("SharedMailbox", options.capacity, options.readers,
                          options.for_tests.first);
     ObjectShape const shape{options.capacity, mailbox_lines<T>, 0};
-    object_ = std::make_shared<detail::SharedObject>(
+    return std::make_shared<detail::SharedObject>(
         device, ObjectKind::mailbox, shape, detail::object_layout<MailboxLayout>(shape),
         detail::message_type<T>(mailbox_lines<T>), options.readers, options.for_tests.first);
 }

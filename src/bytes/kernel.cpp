@@ -68,7 +68,7 @@ struct BytesBody {
         };
         if (leases.lines == nullptr) return serve_one(view, control);
         serve_leases(control, LeaseReader<DeviceNear, DeviceFar>(leases, block), OneThread(),
-                     serve_one);
+                     serve_one, [] {});
     }
 };
 

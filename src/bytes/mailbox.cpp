@@ -94,7 +94,7 @@ class BytesMailboxState {
         }
         MailboxView view = view_at(memory_.device_ptr());
         if (direction() == Direction::to_host) {
-            taken_.take(call, where);
+            taken_.take(call, where, nullptr);
             ++view.first;  // after the initial value
         }
         return view;

@@ -12,6 +12,9 @@
 namespace carillon::detail {
 namespace {
 
+// No client of the library's numbers a value so.
+constexpr Sequence beyond_clients = Sequence{1} << 61U;
+
 ChannelTable table_at(void* device, void* host, Sequence first) {
     return {static_cast<std::byte*>(device),
             static_cast<std::byte*>(host),
@@ -61,8 +64,9 @@ LeaseTable SharedObject::take(std::string_view call, unsigned reader, CodeLocati
                          fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
     }
     std::lock_guard const lock(mutex_);
-    taken_[reader].take(call, where);
-    return view(lines_.device_ptr(), status_.device_ptr());
+    LeaseTable const table = view(lines_.device_ptr(), status_.device_ptr());
+    taken_[reader].take(call, where, table.status_of(reader, 0));
+    return table;
 }
 
 ObjectMemory& SharedObject::add_memory(ChannelSharing sharing) {
@@ -113,7 +117,7 @@ bool SharedObject::over() const {
 
 ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing sharing) {
     std::lock_guard const lock(mutex_);
-    if (!over()) return nullptr;
+    if (!over()) return begin_again(user, sharing);
     ObjectMemory* const memory = memory_for(user, sharing);
     if (memory == nullptr) return nullptr;
     lay_out(*memory);
@@ -130,6 +134,19 @@ ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing shari
     return memory;
 }
 
+// The value that is there stays, and the client's are numbered behind it: the device's ends look
+// for the newest as before, whether or not they have heard of any client.
+ObjectMemory const* SharedObject::begin_again(std::uint32_t user, ChannelSharing sharing) {
+    if (kind_ != ObjectKind::mailbox || current_ != nullptr) return nullptr;
+    ObjectMemory& last = *memories_.back();
+    if (last.user != user || last.sharing != sharing) return nullptr;
+    if (newest_value(last) >= beyond_clients) return nullptr;
+    last.first = first_of_next(last.first, last.used);
+    for (Writer& writer : writers_) writer.begin_again();
+    current_ = &last;
+    return current_;
+}
+
 void SharedObject::end() {
     std::lock_guard const lock(mutex_);
     if (current_ != nullptr) {
@@ -139,6 +156,11 @@ void SharedObject::end() {
     }
     current_ = nullptr;
     for (Writer& writer : writers_) writer.end();
+}
+
+void SharedObject::tell_own_set() {
+    std::lock_guard const lock(mutex_);
+    for (Writer& writer : writers_) writer.tell_own_set();
 }
 
 ChannelCounters SharedObject::count() const {
@@ -166,10 +188,15 @@ ChannelCounters SharedObject::count() const {
             count_ring(ChunkRingLayout::view(shape_, at).ring, in_device, in_host);
             break;
         default:
-            counters.submitted =
-                in_device.load_word(MailboxLayout::view(shape_, at).newest) - before;
+            // None of a client that has set nothing where another one's value is.
+            counters.submitted = std::max(newest_value(*current_), before) - before;
     }
     return counters;
+}
+
+Sequence SharedObject::newest_value(ObjectMemory const& memory) const {
+    HostCached const in_device(memory.device.range_sync());
+    return in_device.load_word(MailboxLayout::view(shape_, memory.host_view()).newest);
 }
 
 LeasedCounters SharedObject::counters() const {

@@ -30,6 +30,17 @@ struct OfCommands {
     CARILLON_HD int operator()(int const& value) const { return value; }
     int operator()(long const& value) const { return static_cast<int>(value); }
 };
+struct OfABlocksState {
+    struct Shared {};
+    int operator()(int const& value, Shared& /*shared*/) const { return value; }
+};
+struct Idling {
+    CARILLON_HD int operator()(int const& value) const { return value; }
+    void idle() {}
+};
+struct BodyOfABlock {
+    void operator()(unsigned /*block*/) const {}
+};
 struct Body {
     void operator()(unsigned /*block*/) const {}
 };
@@ -67,6 +78,10 @@ void use(carillon::Device const& device) {
     PersistentKernel<OfLongMessages> const of_long_messages(device);
     PersistentKernel<Overloaded> const overloaded(device);
     PersistentKernel<OfCommands> const of_commands(device);
+    PersistentKernel<OfABlocksState> const of_a_blocks_state(device);
+    PersistentKernel<Idling> const idling(device);
+    auto const of_a_block =
+        carillon::launch(device, 1, [](unsigned /*block*/) { return BodyOfABlock{}; });
     auto const body = carillon::launch(device, 1, Body{});
     auto const with_pins = carillon::launch_pinned(device, carillon::Pins(1), BodyWithPins{});
     auto const takes = carillon::launch(device, 1, Takes{});

@@ -96,6 +96,13 @@ void lend(Input& input, ObjectShape const& shape, Look const& look) {
     require(owner.over(), "an end leaves whatever is there");
 }
 
+// Without values of the owner's.
+struct MailboxEnd : LeasedMailboxReader<Value, DeviceNear, DeviceFar> {
+    MailboxEnd(LeaseTable const& table, unsigned reader, ObjectShape const& shape)
+        : LeasedMailboxReader(table, reader, shape,
+                              MailboxReader<Value, DeviceNear>(MailboxView{})) {}
+};
+
 }  // namespace
 }  // namespace carillon::fuzz
 
@@ -103,11 +110,11 @@ CARILLON_FUZZ_TARGET(object_words, input) {
     std::uint32_t const slot = slot_lines_of<Value>;
     switch (input.below(4)) {
         case 0:
-            lend<MailboxLayout, LeasedMailboxReader<Value, DeviceNear, DeviceFar>>(
-                input, {object_capacity, mailbox_lines<Value>, 0}, [](auto& end, auto& /*memory*/) {
-                    Value value{};
-                    (void)end.refresh(value);
-                });
+            lend<MailboxLayout, MailboxEnd>(input, {object_capacity, mailbox_lines<Value>, 0},
+                                            [](auto& end, auto& /*memory*/) {
+                                                Value value{};
+                                                (void)end.refresh(value);
+                                            });
             break;
         case 1:
             lend<RingToDeviceLayout, LeasedConsumer<Value, DeviceNear, DeviceFar>>(

@@ -115,6 +115,25 @@ TEST_F(HandlerTextTest, longMessagesAreServedByAWarpAndThreadsByAsMany) {
     EXPECT_EQ(compiled(sum_text(4, 128), 4, 4).threads(), 128U);
 }
 
+// Catches a standard library of the text's that takes a reference for a value.
+TEST_F(HandlerTextTest, textHasAnIdleAndAStateOfItsBlock) {
+    constexpr std::string_view source = R"(
+struct Handler {
+    static constexpr unsigned threads = 64;
+    struct Shared { unsigned total = 1; };
+    unsigned operator()(unsigned const& value, Shared& shared) {
+        if (carillon::block::thread_rank() == 0) shared.total += value;
+        carillon::block::sync();
+        return shared.total;
+    }
+    void idle(Shared& shared) {
+        if (carillon::block::thread_rank() == 0) ++shared.total;
+    }
+};
+)";
+    EXPECT_EQ(compiled(source, 4, 4).threads(), 64U);
+}
+
 TEST_F(HandlerTextTest, commandsArePackets) {
     constexpr std::string_view source = R"(
 #include <carillon/commands.hpp>

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/host/leases.hpp"
 #include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
@@ -114,27 +115,91 @@ TEST_P(SharedObjectsTest, mailboxIsOneClientsAtATime) {
     EXPECT_EQ(next_gain(end), 7U);
 }
 
-TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeTheNextClient) {
+// One client after the other of one user, with no look of the device's between: catches a mailbox
+// that is refused to the second, and a reader that misses what was set last.
+TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
     SharedMailbox<Gains> const shared(device(), {.readers = 2});
     server().share("gains", shared);
     auto first = shared.device_handle(0);
     auto second = shared.device_handle(1);
-    {
-        Connection const owner = connect();
-        owner.mailbox<Gains>("gains").set(gains(1));
-    }
-    await_clients(0);
-    EXPECT_EQ(next_gain(first), 1U);
-    // 1. C asks while one reader has not left what was there. 2. It does; 3. C has the mailbox.
-    auto next = std::async(std::launch::async, [&] {
+    auto const set = [&](std::uint64_t value) {
         Connection const owner = connect();
         auto mailbox = owner.mailbox<Gains>("gains");
-        mailbox.set(gains(2));
-    });
-    EXPECT_EQ(next_gain(second), 1U);
-    next.get();
+        if (value != 0) mailbox.set(gains(value));
+    };
+    for (std::uint64_t value = 1; value <= 10; ++value) set(value);
+    await_clients(0);
+    EXPECT_EQ(next_gain(first), 10U);
+    // One reader has left it, the other has not. A client that sets nothing leaves what is there.
+    for (std::uint64_t value : {11, 12, 0}) set(value);
+    await_clients(0);
+    EXPECT_EQ(next_gain(second), 12U);
+    EXPECT_EQ(next_gain(first), 12U);
+    // While one is there.
+    Connection const owner = connect();
+    auto mailbox = owner.mailbox<Gains>("gains");
+    mailbox.set(gains(13));
+    EXPECT_EQ(next_gain(first), 13U);
+    mailbox.set(gains(14));
+    EXPECT_EQ(next_gain(first), 14U);
+    EXPECT_EQ(next_gain(second), 14U);
+    Gains found{};
+    EXPECT_FALSE(first.refresh(found) || second.refresh(found));
+}
+
+// Catches a user that finds in a mailbox's memory what another's client can still write.
+TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeAnotherUsersClient) {
+    ObjectShape const shape{4, mailbox_lines<Gains>, 0};
+    detail::SharedObject object(device(), ObjectKind::mailbox, shape,
+                                detail::object_layout<MailboxLayout>(shape),
+                                detail::message_type<Gains>(mailbox_lines<Gains>), 2, 1);
+    using End = SharedMailbox<Gains>::DeviceEnd;
+    MailboxReader<Gains, DeviceNear> const no_owner(MailboxView{});
+    CodeLocation const here = CodeLocation::current();
+    End ends[] = {End(object.take("test", 0, here), 0, shape, no_owner),
+                  End(object.take("test", 1, here), 1, shape, no_owner)};
+    auto const sharing = detail::Leases::sharing_for(device());
+    detail::ObjectMemory const* const memory = object.begin(1, sharing);
+    ASSERT_NE(memory, nullptr);
+    EXPECT_EQ(object.begin(1, sharing), nullptr) << "it has a client";
+    object.end();
+    EXPECT_EQ(object.begin(2, sharing), nullptr);
+    EXPECT_EQ(object.begin(1, sharing), memory) << "nobody has looked";
+    object.end();
+    Gains found{};
+    EXPECT_FALSE(ends[0].refresh(found));
+    EXPECT_EQ(object.begin(2, sharing), nullptr) << "one has not";
+    EXPECT_FALSE(ends[1].refresh(found));
+    detail::ObjectMemory const* const others = object.begin(2, sharing);
+    ASSERT_NE(others, nullptr);
+    EXPECT_NE(others, memory);
+}
+
+// Whoever has the mailbox, and whether anybody has it.
+TEST_P(SharedObjectsTest, ownerSetsItsMailboxBesideAClient) {
+    SharedMailbox<Gains> shared(device(), {.readers = 2});
+    server().share("gains", shared);
+    auto first = shared.device_handle(0);
+    auto second = shared.device_handle(1);
+    // 1. P sets before any client has come. 2. C has the mailbox. 3. P sets, 4. C sets, 5. P does.
+    shared.set(gains(1));
+    EXPECT_EQ(next_gain(first), 1U);
+    Connection const owner = connect();
+    auto mailbox = owner.mailbox<Gains>("gains");
+    mailbox.set(gains(2));
     EXPECT_EQ(next_gain(first), 2U);
-    EXPECT_EQ(next_gain(second), 2U);
+    shared.set(gains(3));
+    EXPECT_EQ(next_gain(first), 3U);
+    mailbox.set(gains(4));
+    EXPECT_EQ(next_gain(first), 4U);
+    shared.set(gains(5));
+    // A reader that finds both new has the owner's.
+    EXPECT_EQ(next_gain(second), 5U);
+    EXPECT_EQ(next_gain(first), 5U);
+    Gains found{};
+    for (unsigned i = 0; i < 3 * tries_between_leases; ++i) {
+        EXPECT_FALSE(first.refresh(found) || second.refresh(found));
+    }
 }
 
 TEST_P(SharedObjectsTest, whatWasWholeInARingStandsWhenItsClientGoes) {

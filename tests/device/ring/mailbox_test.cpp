@@ -53,10 +53,11 @@ class SeenTally {
     Seen seen_{};
 };
 
-// One thread reads what the host sets until it has the final value, and sets each for the host.
+// One thread reads what the host sets until it has the final value, and of block 0 sets each for
+// the host.
 struct GainsBody {
     GainsIn::DeviceEnd in;
-    GainsOut::DeviceEnd out;
+    OwnedByBlock<GainsOut::DeviceEnd> out;
     Seen* seen;
 
     CARILLON_HD void operator()(unsigned block) {
@@ -67,7 +68,7 @@ struct GainsBody {
             if (!in.refresh(gains)) continue;
             body_patience = {};
             tally.add(gains.number(), gains.whole());
-            if (block == 0) out.set(gains);
+            if (auto* const own = out.get()) own->set(gains);
             tally.tell(seen + block);
         }
     }
@@ -207,7 +208,7 @@ class MailboxDeviceTest : public KernelTest {
         });
         expect_values(in, rounds, blocks, [&](Seen* seen) {
             return launch(device(), blocks,
-                          GainsBody{in.device_handle(), out.device_handle(), seen});
+                          GainsBody{in.device_handle(), {0, out.device_handle()}, seen});
         });
         stop = HasFailure();
         back.join();

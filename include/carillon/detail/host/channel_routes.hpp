@@ -18,6 +18,7 @@
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/kernel/watch_body.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -111,13 +112,13 @@ class Route<Handler, Channels> {
     // Its first channels have the control and status lines of the blocks.
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] static bool lanes_apart() { return false; }
     [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
         return options;
     }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handler const& handler) const {
-        FunctorOf<Handler> const functor(handler);
+                                      Handlers<FunctorOf<Handler>> const& handlers) const {
         BlockLimits const limits = block_limits(options, device.traits());
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
         ChannelTable const channels = memory_->device_view();
@@ -127,19 +128,19 @@ class Route<Handler, Channels> {
             if (!express_wanted_) {
                 using Body = ServeLongBody<FunctorOf<Handler>, Request, Reply>;
                 return start_kernel(device, launch_shape(options, block_threads),
-                                    Body{channels, functor, limits, oversubscribed});
+                                    Body{channels, handlers, limits, oversubscribed});
             }
         } else if constexpr (threads == 1) {
             if (!express_wanted_) {
                 using Body = ServeBody<FunctorOf<Handler>, Request, Reply>;
                 return start_pinned(device, pins(device, blocks_of(options)),
-                                    Body{channels, functor, limits, oversubscribed, many},
+                                    Body{channels, handlers, limits, oversubscribed, many},
                                     options.start_timeout);
             }
         }
         using Body = ServeTogetherBody<FunctorOf<Handler>, Request, Reply>;
         return start_kernel(device, launch_shape(options, threads),
-                            Body{channels, functor, limits, oversubscribed, many,
+                            Body{channels, handlers, limits, oversubscribed, many,
                                  express_wanted_ ? blocks_of(options) : 0});
     }
 
@@ -200,6 +201,9 @@ template <class Handler>
 class Route<Handler, WatchedChannels> {
     static_assert(threads_of<Handler>() == 1,
                   "carillon: a block that watches several channels has a handler of one thread");
+    static_assert(!HasShared<Handler>,
+                  "carillon: the lanes of a block that watches several channels serve apart: they "
+                  "share no state");
 
    public:
     using Client = ChannelClient<MessagesOf<Handler>>;
@@ -217,17 +221,19 @@ class Route<Handler, WatchedChannels> {
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return memory_; }
     [[nodiscard]] unsigned channels_per_block() const { return per_block_; }
+    // Whether each lane of a block has a handler of its own.
+    [[nodiscard]] static bool lanes_apart() { return true; }
     [[nodiscard]] static KernelOptions const& with_blocks(KernelOptions const& options) {
         return options;
     }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handler const& handler) const {
+                                      Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body =
             WatchBody<FunctorOf<Handler>, typename Client::Request, typename Client::Reply>;
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
         return start_kernel(device, launch_shape(options, lanes_per_warp),
-                            Body{memory_->device_view(), FunctorOf<Handler>(handler), per_block_,
+                            Body{memory_->device_view(), handlers, per_block_,
                                  block_limits(options, device.traits()), oversubscribed});
     }
 

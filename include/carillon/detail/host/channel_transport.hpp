@@ -89,8 +89,8 @@ class alignas(64) ChannelTransport {
     [[nodiscard]] DeviceChannel<Request, Reply> device_handle(std::string_view call,
                                                               CodeLocation const& where) const {
         if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
-        taken_.take(call, where);
         ChannelView const device = memory_->device_view().channel(index_);
+        taken_.take(call, where, device.requests.slots);
         return {device.requests, device.replies};
     }
 

@@ -7,6 +7,7 @@
 
 #include "carillon/block.hpp"
 #include "carillon/detail/host/known_kernel.hpp"
+#include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
@@ -64,6 +65,7 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Body>
 Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
     auto const argument = std::make_shared<Body>(body);
+    clear_padding(*argument);
     Program program;
     program.run_block = [argument](unsigned block) {
         block::emulate(block);
@@ -71,6 +73,7 @@ Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
         copy(block);
     };
     program.argument = argument;
+    program.argument_bytes = sizeof(Body);
     program.threads = threads;
     program.lasting = lasting;
 #if CARILLON_DEVICE_CODE

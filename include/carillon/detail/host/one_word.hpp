@@ -24,9 +24,10 @@ class OneWord {
 
     [[nodiscard]] HostEnd& host() { return host_; }
     [[nodiscard]] HostEnd const& host() const { return host_; }
-    [[nodiscard]] DeviceEnd device_handle() const {
-        return DeviceEnd(static_cast<std::uint64_t*>(memory_.device_ptr()));
+    [[nodiscard]] std::uint64_t* device_address() const {
+        return static_cast<std::uint64_t*>(memory_.device_ptr());
     }
+    [[nodiscard]] DeviceEnd device_handle() const { return DeviceEnd(device_address()); }
 
    private:
     [[nodiscard]] HostEnd make_host_end(Device const& device) const {

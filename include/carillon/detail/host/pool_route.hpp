@@ -12,6 +12,7 @@
 #include "carillon/detail/host/pool_transport.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/kernel/pool_body.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -50,6 +51,7 @@ class Route<Handler, Pool> {
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return state_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] bool lanes_apart() const { return state_->warps(); }
     // `options` as they were made, with the number of blocks.
     [[nodiscard]] KernelOptions with_blocks(KernelOptions options) const {
         options.blocks = blocks()->channels();
@@ -57,16 +59,16 @@ class Route<Handler, Pool> {
     }
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handler const& handler) const {
+                                      Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body = PoolBody<FunctorOf<Handler>, Request, Reply>;
         MpmcRingView const ring = state_->ring()->memory.device_view();
         unsigned const threads = state_->warps() ? lanes_per_warp : threads_of<Handler>();
         bool const oversubscribed = device.oversubscribed(blocks_of(options));
         return start_kernel(
             device, launch_shape(options, threads),
-            Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(),
-                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                 oversubscribed, blocks_of(options) >= many_blocks, state_->warps()});
+            Body{state_->blocks()->device_view(), ring, state_->device_reply_slots(), handlers,
+                 block_limits(options, device.traits()), oversubscribed,
+                 blocks_of(options) >= many_blocks, state_->warps()});
     }
 
     void connect(Device const& /*device*/, KernelOptions const& /*options*/,

@@ -80,10 +80,13 @@ class SharedObject {
     [[nodiscard]] LeaseTable take(std::string_view call, unsigned reader,
                                   CodeLocation const& where);
 
-    // Lends it to a client of `user`, as Leases::begin() does a block.
+    // Lends it to a client of `user`, as Leases::begin() does a block. A mailbox also while the
+    // device has not looked at it since its last client went, if that was the same user's.
     [[nodiscard]] ObjectMemory const* begin(std::uint32_t user, ChannelSharing sharing);
     // Takes it back; it is lent anew once every end of the device has left the memory.
     void end();
+    // The owner itself has set it, in memory of its own.
+    void tell_own_set();
     // Whether a client has it; and whether the device may look into a former one's memory still.
     [[nodiscard]] bool lent() const;
     [[nodiscard]] bool ends() const;
@@ -97,12 +100,17 @@ class SharedObject {
 
     [[nodiscard]] LeaseTable view(void* lines, void* status) const;
     [[nodiscard]] bool over() const;
+    // The memory that the last client had, for another one of the same user, while an end of the
+    // device has not left it; nullptr where it cannot be.
+    [[nodiscard]] ObjectMemory const* begin_again(std::uint32_t user, ChannelSharing sharing);
     [[nodiscard]] ObjectMemory* memory_for(std::uint32_t user, ChannelSharing sharing);
     ObjectMemory& add_memory(ChannelSharing sharing);
     // Frees the memory that was lent longest ago. False: it cannot be freed now.
     bool free_oldest() noexcept;
     void lay_out(ObjectMemory& memory);
     [[nodiscard]] ChannelCounters count() const;
+    // The number of the newest value in the memory of a mailbox.
+    [[nodiscard]] Sequence newest_value(ObjectMemory const& memory) const;
 
     Device device_;
     ObjectKind kind_;

@@ -13,6 +13,7 @@
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/route.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/lease_body.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/kernel/shared_pool_body.hpp"
@@ -41,6 +42,7 @@ class LeasedRoute {
 
     [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return leases_->blocks(); }
     [[nodiscard]] static unsigned channels_per_block() { return 1; }
+    [[nodiscard]] static bool lanes_apart() { return false; }
     // `options` as they were made, with the number of blocks.
     [[nodiscard]] KernelOptions with_blocks(KernelOptions options) const {
         options.blocks = blocks()->channels();
@@ -81,15 +83,14 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
         : Base(std::make_shared<Leases>(device, options, Base::shape(options), Base::types())) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handler const& handler) const {
+                                      Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body = LeaseBody<FunctorOf<Handler>, Request, Reply>;
         constexpr unsigned threads = serving_threads<FunctorOf<Handler>, Request, Reply>();
         unsigned const blocks = blocks_of(options);
-        return start_kernel(
-            device, launch_shape(options, threads),
-            Body{this->blocks()->device_view(), this->leases()->device_view(),
-                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                 device.oversubscribed(blocks), blocks >= many_blocks});
+        return start_kernel(device, launch_shape(options, threads),
+                            Body{this->blocks()->device_view(), this->leases()->device_view(),
+                                 handlers, block_limits(options, device.traits()),
+                                 device.oversubscribed(blocks), blocks >= many_blocks});
     }
 };
 
@@ -105,15 +106,14 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
                                         Base::shape(options), Base::types())) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
-                                      Handler const& handler) const {
+                                      Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
         unsigned const blocks = blocks_of(options);
         Leases const& leases = *this->leases();
-        return start_kernel(
-            device, launch_shape(options, threads_of<Handler>()),
-            Body{this->blocks()->device_view(), leases.device_view(), leases.places(),
-                 FunctorOf<Handler>(handler), block_limits(options, device.traits()),
-                 device.oversubscribed(blocks), blocks >= many_blocks});
+        return start_kernel(device, launch_shape(options, threads_of<Handler>()),
+                            Body{this->blocks()->device_view(), leases.device_view(),
+                                 leases.places(), handlers, block_limits(options, device.traits()),
+                                 device.oversubscribed(blocks), blocks >= many_blocks});
     }
 };
 

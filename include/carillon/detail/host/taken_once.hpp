@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's end that one kernel uses, given out once: it counts from the first message on, so that
-// two of them would share messages out between them, or lose some.
+// A device's end that one block of one kernel uses, given out once: it counts from the first
+// message on, so that two of them, or two copies, would share messages out between them, or lose
+// some.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string_view>
 
 #include "carillon/detail/machine/code_location.hpp"
@@ -13,11 +16,52 @@ namespace carillon::detail {
 // One thread at a time.
 class TakenOnce {
    public:
-    // Throws UsageError, in the name of `call`, when it was taken before, and names both takers.
-    void take(std::string_view call, CodeLocation const& taker);
+    TakenOnce() = default;
+    TakenOnce(TakenOnce const&) = delete;
+    TakenOnce& operator=(TakenOnce const&) = delete;
+    ~TakenOnce();
+
+    // `address`: of the device's memory; the end has it among its bytes, and no other end has. None
+    // for an end that is not passed to kernels. Throws UsageError, in the name of `call`, when the
+    // end was taken before, and names both takers.
+    void take(std::string_view call, CodeLocation const& taker, void const* address);
 
    private:
     CodeLocation first_{nullptr, 0};
+    void const* address_ = nullptr;
 };
+
+// Looks for such ends in what the blocks of a kernel get. One thread at a time.
+class EndsOfBlocks {
+   public:
+    // Its errors have the name of `call`.
+    explicit EndsOfBlocks(std::string_view call) : call_(call) {}
+    // What block number `block` gets, of at most `size` bytes. Throws UsageError for an end that
+    // another block has got.
+    void add(unsigned block, void const* bytes, std::size_t size);
+
+   private:
+    std::string_view call_;
+    std::map<void const*, unsigned> block_of_;
+};
+
+// Whether blocks know their own numbers: then an end that one block owns may be copied.
+enum class BlockNumbers : bool { unknown, known };
+// Throws UsageError, in the name of `call`, when there is such an end in what `blocks` blocks get a
+// copy of each, or, for 0, the lanes of one.
+void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
+                        BlockNumbers numbers = BlockNumbers::unknown);
+// The program has said which block owns the ends that are in there.
+void mark_as_owned(void const* bytes, std::size_t size);
+
+// Padding may have anything in it, also what looks like an end.
+template <class T>
+void clear_padding([[maybe_unused]] T& value) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&value);
+#endif
+#endif
+}
 
 }  // namespace carillon::detail

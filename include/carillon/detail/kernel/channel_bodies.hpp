@@ -7,7 +7,9 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_long.hpp"
@@ -15,7 +17,6 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -40,7 +41,7 @@ inline constexpr unsigned many_blocks = 5;
 template <class Handler, class Request, class Reply>
 struct ServeBody {
     ChannelTable channels;
-    Handler handler;
+    Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
     bool many;  // reply_far()
@@ -48,8 +49,8 @@ struct ServeBody {
     CARILLON_HD void operator()(unsigned block) const {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         ChannelView const view = channels.channel(block);
-        Handler own = handler;
-        check_device_call<Reply, Request>(own);
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request>(own);
         serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
               limits.control(view, DeviceClock(oversubscribed)));
     }
@@ -67,14 +68,14 @@ CARILLON_HD constexpr unsigned serving_threads() {
 template <class Handler, class Request, class Reply>
 struct ServeLongBody {
     ChannelTable channels;
-    Handler handler;
+    Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
 
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
-        Handler own = handler;
-        check_device_call<Reply, Request>(own);
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request>(own);
         serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
                    limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
                    block::shared<SharedMessages<Request, Reply>, ServeLongBody>());
@@ -85,7 +86,7 @@ struct ServeLongBody {
 template <class Handler, class Request, class Reply>
 struct ServeTogetherBody {
     ChannelTable channels;
-    Handler handler;
+    Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
     bool many;         // reply_far()
@@ -96,8 +97,8 @@ struct ServeTogetherBody {
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         ChannelView const view = channels.channel(block);
         ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
-        Handler own = handler;
-        check_device_call<Reply, Request>(own);
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request>(own);
         auto const far = reply_far<Handler>(many);
         serve_together(express != 0, Channel(ahead.requests, ahead.replies, DeviceNear(), far),
                        Channel(view.requests, view.replies, DeviceNear(), far), own,

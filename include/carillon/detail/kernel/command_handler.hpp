@@ -5,10 +5,10 @@
 #include <type_traits>
 
 #include "carillon/commands.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/packet.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -18,7 +18,7 @@ class CommandHandler;
 
 template <class Handler, class... Command>
 class CommandHandler<Handler, Commands<Command...>> {
-    static_assert((std::is_invocable_v<Handler&, Command const&> && ...),
+    static_assert((Handles<Handler, Command> && ...),
                   "carillon: the handler has no operator() for a command of its table");
     static_assert((std::is_trivially_copyable_v<ReplyTo<Handler, Command>> && ...),
                   "carillon: a reply must be trivially copyable: its bytes cross a bus");
@@ -45,19 +45,22 @@ class CommandHandler<Handler, Commands<Command...>> {
         return reply;
     }
 
+    CARILLON_HD void idle() requires HasIdle<Handler> { run_idle(handler_); }
+    CARILLON_HD friend void begin_state(CommandHandler& own) { begin_state(own.handler_); }
+
    private:
     template <class C>
     CARILLON_HD Reply run(C const& command) {
-        using Result = std::invoke_result_t<Handler&, C const&>;
-        check_device_call<Result, C const&>(handler_);
+        using Result = ResultOf<Handler, C>;
+        check_handler_call<Result, C const&>(handler_);
         constexpr auto answered = static_cast<std::uint32_t>(ReplyStatus::answered);
         if constexpr (std::is_void_v<Result>) {
-            handler_(command);
+            handle_by(handler_, command);
             return make_packet<Reply>(answered, Done{});
         } else if constexpr (std::is_same_v<Result, typename ReplyFrom<Result>::Type>) {
-            return make_packet<Reply>(answered, handler_(command));
+            return make_packet<Reply>(answered, handle_by(handler_, command));
         } else {
-            Result const outcome = handler_(command);
+            Result const outcome = handle_by(handler_, command);
             if (!outcome.refused()) return make_packet<Reply>(answered, outcome.reply());
             return make_packet<Reply>(static_cast<std::uint32_t>(ReplyStatus::refused),
                                       outcome.refusal().code);

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/messages.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -25,9 +26,16 @@ constexpr bool check_handler_messages() {
     static_assert(!std::is_reference_v<Reply>,
                   "carillon: a handler returns its reply by value: its bytes cross a bus");
     if constexpr (std::is_object_v<Reply>) {
-        static_assert(std::is_invocable_r_v<Reply, Handler&, Request>,
-                      "carillon: a handler takes its request by value or by reference to const, "
-                      "and returns its reply");
+        if constexpr (HasShared<Handler>) {
+            static_assert(
+                std::is_invocable_r_v<Reply, Handler&, Request, typename Handler::Shared&>,
+                "carillon: a handler that declares Shared has it as the second argument: "
+                "operator()(request, shared)");
+        } else {
+            static_assert(std::is_invocable_r_v<Reply, Handler&, Request>,
+                          "carillon: a handler takes its request by value or by reference to "
+                          "const, and returns its reply");
+        }
         check_payload<Request>();
         check_payload<Reply>();
     }

@@ -7,8 +7,10 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_leases.hpp"
@@ -17,7 +19,6 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -25,7 +26,7 @@ template <class Handler, class Request, class Reply>
 struct LeaseBody {
     ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
     LeaseTable leases;
-    Handler handler;
+    Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
     bool many;  // reply_far()
@@ -34,8 +35,8 @@ struct LeaseBody {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         constexpr unsigned threads = serving_threads<Handler, Request, Reply>();
         using Threads = std::conditional_t<threads == 1, OneThread, BlockThreads>;
-        Handler own = handler;  // its state goes from one client to the next
-        check_device_call<Reply, Request>(own);
+        Handler own = handlers.begin(block);  // its state goes from one client to the next
+        check_handler_call<Reply, Request>(own);
         auto const serve_one = [&](ChannelView const& view, auto const& control) {
             if constexpr (threads != threads_of<Handler>()) {
                 serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own, control,
@@ -50,8 +51,13 @@ struct LeaseBody {
                 }
             }
         };
+        auto const rested = [&] {
+            // Of a warp that shares messages out the first lane runs the handler.
+            if (threads == threads_of<Handler>() || is_leader(Threads())) run_idle(own);
+        };
         serve_leases(limits.control(blocks.channel(block), DeviceClock(oversubscribed)),
-                     LeaseReader<DeviceNear, DeviceFar>(leases, block), Threads(), serve_one);
+                     LeaseReader<DeviceNear, DeviceFar>(leases, block), Threads(), serve_one,
+                     rested);
     }
 };
 // One thread's loads of a long message would take more registers than many threads leave each.

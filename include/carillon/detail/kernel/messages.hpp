@@ -23,6 +23,15 @@ template <class H, class R, class Q>
 struct HandlerSignature<R (H::*)(Q) noexcept> : HandlerSignature<R (H::*)(Q)> {};
 template <class H, class R, class Q>
 struct HandlerSignature<R (H::*)(Q) const noexcept> : HandlerSignature<R (H::*)(Q)> {};
+// One with a state of its block's.
+template <class H, class R, class Q, class S>
+struct HandlerSignature<R (H::*)(Q, S)> : HandlerSignature<R (H::*)(Q)> {};
+template <class H, class R, class Q, class S>
+struct HandlerSignature<R (H::*)(Q, S) const> : HandlerSignature<R (H::*)(Q)> {};
+template <class H, class R, class Q, class S>
+struct HandlerSignature<R (H::*)(Q, S) noexcept> : HandlerSignature<R (H::*)(Q)> {};
+template <class H, class R, class Q, class S>
+struct HandlerSignature<R (H::*)(Q, S) const noexcept> : HandlerSignature<R (H::*)(Q)> {};
 
 // One type of request, and one of reply.
 template <class RequestType, class ReplyType>

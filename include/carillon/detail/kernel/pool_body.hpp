@@ -7,8 +7,10 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/sweep.hpp"
@@ -17,7 +19,6 @@
 #include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "carillon/detail/protocol/reply_slots.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -26,7 +27,7 @@ struct PoolBody {
     ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
     MpmcRingView requests;
     ReplySlots reply_slots;
-    Handler handler;
+    Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
     bool many;   // reply_far()
@@ -37,14 +38,15 @@ struct PoolBody {
         constexpr bool alone = threads_of<Handler>() == 1;
         ChannelView const view = blocks.channel(block);
         auto control = limits.control(view, DeviceClock(oversubscribed));
-        Handler own = handler;
-        check_device_call<Reply, Request const&>(own);
-        auto const handle = [&](Asked const& asked) -> Reply { return own(asked.value); };
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request const&>(own);
+        auto const handle = [&](Asked const& asked) -> Reply {
+            return handle_by(own, asked.value);
+        };
         if (!warps) {
             ReplyWriter<ReplyFar<Handler>> const replies(reply_slots, reply_far<Handler>(many));
             auto const answer = [&](Asked const& asked, Reply const& reply) {
                 replies.answer(asked.reply_to, reply, out_of_line_of<Handler>());
-                return true;
             };
             MpmcConsumer<Asked, DeviceNear, DeviceFar, OneThread> ring(requests);
             if (requests.stripe() == 1) {
@@ -58,18 +60,18 @@ struct PoolBody {
                     });
                 };
                 serve_by_turns<Taken>(
-                    control, Threads(), take,
+                    control, Threads(), own, take,
                     [&](Taken const& taken) { return handle(__builtin_bit_cast(Asked, taken)); },
                     [&](Taken const& taken, Reply const& reply) {
-                        return answer(__builtin_bit_cast(Asked, taken), reply);
+                        answer(__builtin_bit_cast(Asked, taken), reply);
                     });
             } else if constexpr (alone) {
                 auto const look = [&] {
                     return ring.poll([&](Asked const& next, Sequence /*number*/) {
-                        (void)answer(next, handle(next));
+                        answer(next, handle(next));
                     });
                 };
-                sweep_until_stopped(control, OneThread(), look, [] {});
+                sweep_until_stopped(control, OneThread(), look, [&] { run_idle(own); });
             }
         } else if constexpr (alone) {
             ReplyWriter<DeviceFar> const replies(reply_slots);
@@ -79,7 +81,7 @@ struct PoolBody {
                     replies.answer(next.reply_to, handle(next), out_of_line_of<Handler>());
                 });
             };
-            sweep_until_stopped(control, WarpLanes(), look, [] {});
+            sweep_until_stopped(control, WarpLanes(), look, [&] { run_idle(own); });
         }
     }
 };

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/endpoints.hpp"
@@ -14,35 +15,29 @@ namespace carillon {
 
 namespace detail {
 
-// What the first of the threads of a block found to do.
+// What the first of the threads of a block found to do for all of them.
+enum class Found : std::uint32_t {
+    work,
+    nothing,  // for a while: they run the handler's idle()
+    stop,
+};
 template <class Work>
 struct Turn {
     Work work;
-    std::uint32_t stop;
+    Found found;
 };
-
-// Puts a reply, waiting for room; false if it is time to end instead.
-CARILLON_POLICY_CODE
-template <class Channel, class Control>
-CARILLON_HD bool put_reply(Channel& channel, Packed<typename Channel::ReplyMessage> const& reply,
-                           OutOfLine data, Control& control) {
-    while (!channel.replies.try_put(reply, data)) [[unlikely]] {
-            if (control.stop_now()) return false;
-            control.idle();
-        }
-    return true;
-}
 
 // Waits for room for a reply; false if it is time to end instead.
 CARILLON_POLICY_CODE
-template <class Channel, class Control>
-CARILLON_HD bool await_room(Channel& channel, Control& control) {
+template <class Channel, class Handler, class Control>
+CARILLON_HD bool await_room(Channel& channel, Handler& handler, Control& control) {
     if (!channel.replies.was_full()) [[likely]]
         return true;
     channel.requests.return_held();  // as after many looks in vain: none is made meanwhile
     do {
         if (control.stop_now()) return false;
         control.idle();
+        run_idle(handler);
     } while (channel.replies.was_full());
     control.busy();  // it has waited for room, and not for a request
     return true;
@@ -83,7 +78,7 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
         {
             ReplyRow<Channel, most> row(channel);
             auto const handle = [&](std::uint32_t i, Packed<Request> const& request) {
-                row.put(i, handler(unpack<Request>(request)));
+                row.put(i, handle_by(handler, unpack<Request>(request)));
             };
             std::uint32_t const room = channel.replies.room_in_a_row(most);
             if (channel.requests.template try_consume_row<most>(room, handle) == 0) return false;
@@ -105,11 +100,12 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
     channel.requests.choose_pages();
     control.report_started();
     auto const answer = [&](Packed<Request> const& request) {
-        channel.replies.put(pack<Reply>(handler(unpack<Request>(request)), 0), data);
+        channel.replies.put(pack<Reply>(detail::handle_by(handler, unpack<Request>(request)), 0),
+                            data);
     };
     constexpr bool in_rows = 1 < detail::row_of<Request, Reply> && data == OutOfLine::none;
     // With room for the reply there is nothing but the handler between a request and its reply.
-    while (detail::await_room(channel, control)) {
+    while (detail::await_room(channel, handler, control)) {
         // A request waits for half a poll on average, and whatever is done between two adds to
         // that: the rest is done here, after many.
         std::uint32_t const polls = control.polls_before_rest();
@@ -120,6 +116,7 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
         };
         if (!channel.requests.try_consume_within(polls, in_vain, answer)) {
             control.rest(polls);
+            detail::run_idle(handler);
         } else {
             bool due = control.busy();
             if constexpr (in_rows) {
@@ -138,41 +135,48 @@ namespace detail {
 
 // Serves by all of `threads` together: the first of them takes work, `handle(work)` is for all, and
 // the first answers with what it returned to that one. `take(work)` returns whether there was any,
-// `answer(work, reply)` whether to go on. Control is for the first thread alone.
+// with room for its answer; all run the handler's idle(), too. Control is for the first thread
+// alone.
 CARILLON_POLICY_CODE
-template <class Work, class Control, SharingGroup Threads, class Take, class Handle, class Answer>
-CARILLON_HD void serve_by_turns(Control& control, Threads threads, Take&& take, Handle&& handle,
-                                Answer&& answer) {
+template <class Work, class Control, SharingGroup Threads, class Handler, class Take, class Handle,
+          class Answer>
+CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& handler, Take&& take,
+                                Handle&& handle, Answer&& answer) {
     bool const leads = threads.thread_rank() == 0;
-    bool stopping = false;  // the first one's, as are these
-    bool due = false;
-    auto const look_for_work = [&](Turn<Work>& turn) {
-        turn.stop = 1;
-        if (stopping || (due && control.stop_now())) return;
+    bool due = false;  // the first one's
+    auto const look_for_work = [&](Work& work) {
+        if (due && control.stop_now()) return Found::stop;
         do {
             std::uint32_t const polls = control.polls_before_rest();
             for (std::uint32_t in_vain = 0; in_vain < polls; ++in_vain) {
-                if (take(turn.work)) {
-                    turn.stop = 0;
-                    return;
-                }
+                if (take(work)) return Found::work;
                 control.spin();
             }
             control.rest(polls);
-        } while (!control.stop_now());
+            if (control.stop_now()) return Found::stop;
+        } while (!HasIdle<Handler>);
+        due = false;
+        return Found::nothing;
     };
     Turn<Work> own_turn;
     Turn<Work>& turn = threads.template shared<Turn<Work>>(own_turn);
     if (leads) control.report_started();
     for (;;) {
-        if (leads) look_for_work(turn);
+        if (leads) turn.found = look_for_work(turn.work);
         threads.sync();
-        if (turn.stop != 0) break;
+        if (turn.found == Found::stop) break;
+        if constexpr (HasIdle<Handler>) {
+            if (turn.found == Found::nothing) {
+                run_idle(handler);
+                threads.sync();  // all have read the turn
+                continue;
+            }
+        }
         Work const work = turn.work;
         auto const reply = handle(work);
         threads.sync();  // all have read the turn, and what they wrote goes before the reply
         if (!leads) continue;
-        stopping = !answer(work, reply);
+        answer(work, reply);
         due = control.busy();
     }
     if (leads) control.report_ended();
@@ -194,26 +198,36 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
         Packed<Request> request;
         std::uint32_t urgent;
     };
+    // A request is left where it is while its reply has no room: express ones go on meanwhile.
+    auto const take_from = [](Channel& from, Work& work) {
+        if (!from.replies.was_full()) [[likely]]
+            return from.requests.try_take(work.request);
+        from.requests.return_held();
+        return false;
+    };
     auto const take = [&](Work& work) {
         work.urgent = 1;
-        if (has_express && express.requests.try_take(work.request)) return true;
+        if (has_express && take_from(express, work)) return true;
         work.urgent = 0;
-        return channel.requests.try_take(work.request);
+        return take_from(channel, work);
     };
     auto const handle = [&](Work const& work) -> Reply {
-        return handler(unpack<Request>(work.request));
+        return detail::handle_by(handler, unpack<Request>(work.request));
     };
     auto const answer = [&](Work const& work, Reply const& reply) {
         constexpr OutOfLine data = detail::out_of_line_of<Handler>();
         Packed<Reply> const packed = pack<Reply>(reply, 0);
-        if (work.urgent != 0) return detail::put_reply(express, packed, data, control);
-        return detail::put_reply(channel, packed, data, control);
+        if (work.urgent != 0) {
+            (void)express.replies.try_put(packed, data);  // there is room
+        } else {
+            (void)channel.replies.try_put(packed, data);
+        }
     };
     if (is_leader(threads)) {
         if (has_express) express.requests.choose_pages();
         channel.requests.choose_pages();
     }
-    detail::serve_by_turns<Work>(control, threads, take, handle, answer);
+    detail::serve_by_turns<Work>(control, threads, handler, take, handle, answer);
 }
 
 }  // namespace carillon

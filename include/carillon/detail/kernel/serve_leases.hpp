@@ -7,6 +7,7 @@
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/lease.hpp"
@@ -40,44 +41,53 @@ class LeaseControl : public Control {
 
 namespace detail {
 
-// What the first of the threads of a block found: a channel to serve, or that it is to end.
+// What the first of the threads of a block found: a channel to serve, where it is `work`.
 struct LeaseTurn {
     ChannelView channel;
     std::uint64_t number;
-    std::uint32_t stop;
+    Found found;
 };
 
 }  // namespace detail
 
-// Serves every lease by `serve(channel, control)`, until told to stop. All of `threads` call it;
-// control and lease are the first one's.
+// Serves every lease by `serve(channel, control)`, until told to stop; while there is none, calls
+// `rested()` as serve() calls idle(). All of `threads` call it; control and lease are the first
+// one's.
 CARILLON_POLICY_CODE
-template <class Control, class Reader, SharingGroup Threads, class Serve>
-CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Serve&& serve) {
+template <class Control, class Reader, SharingGroup Threads, class Serve, class Rested>
+CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Serve&& serve,
+                              Rested&& rested) {
     bool const leads = threads.thread_rank() == 0;
     std::uint64_t seen = 0;
     auto const await = [&](detail::LeaseTurn& turn) {
-        turn.stop = 1;
-        while (!control.stop_now()) {
+        std::uint32_t const looks = control.polls_before_rest();
+        for (std::uint32_t in_vain = 0; in_vain < looks; ++in_vain) {
+            if (control.stop_now()) return detail::Found::stop;
             turn.number = lease.number();
             bool const news = turn.number != seen;
             seen = turn.number;
             if (news && is_leased(seen)) {
                 turn.channel = lease.place().channel(0);
-                turn.stop = 0;
-                return;
+                return detail::Found::work;
             }
             if (news) lease.report_free(seen);
-            control.idle();
+            control.spin();
         }
+        control.rest(looks);
+        return detail::Found::nothing;
     };
     detail::LeaseTurn own_turn;
     detail::LeaseTurn& turn = threads.template shared<detail::LeaseTurn>(own_turn);
     if (leads) control.report_started();
     for (;;) {
-        if (leads) await(turn);
+        if (leads) turn.found = await(turn);
         threads.sync();
-        if (turn.stop != 0) break;
+        if (turn.found == detail::Found::stop) break;
+        if (turn.found == detail::Found::nothing) {
+            rested();
+            threads.sync();  // all have read the turn
+            continue;
+        }
         detail::LeaseTurn const mine = turn;
         threads.sync();  // all have read the turn before the next one
         serve(mine.channel, LeaseControl<Control, Reader>(control, lease, mine.number));

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/sweep.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -90,7 +91,7 @@ CARILLON_HD void serve_long(
         }
         lanes.sync();
         if (is_leader(lanes)) {
-            ::new (shared.reply.bytes) Reply(handler(shared.request.message()));
+            ::new (shared.reply.bytes) Reply(detail::handle_by(handler, shared.request.message()));
         }
         lanes.sync();  // before the request is overwritten, and for the reply
         (void)channel.replies.try_push_shared_out(
@@ -98,7 +99,10 @@ CARILLON_HD void serve_long(
             detail::out_of_line_of<Handler>());
         return true;
     };
-    detail::sweep_until_stopped(control, lanes, look, [&] { channel.requests.return_held(); });
+    detail::sweep_until_stopped(control, lanes, look, [&] {
+        channel.requests.return_held();
+        if (is_leader(lanes)) detail::run_idle(handler);
+    });
 }
 
 }  // namespace carillon

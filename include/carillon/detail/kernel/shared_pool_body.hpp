@@ -8,8 +8,10 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/channel_bodies.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/program.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -17,7 +19,6 @@
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/protocol/pool_places.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
@@ -26,7 +27,7 @@ struct SharedPoolBody {
     ChannelTable blocks;  // for each one a channel, of which it uses the control and status lines
     LeaseTable leases;
     unsigned places;  // of the leases
-    Handler handler;
+    Handlers<Handler> handlers;
     BlockLimits limits;
     bool oversubscribed;
     bool many;  // reply_far()
@@ -38,30 +39,22 @@ struct SharedPoolBody {
         using Threads = std::conditional_t<threads_of<Handler>() == 1, OneThread, BlockThreads>;
         Threads const threads;
         // The first thread's alone. On a GPU it would take local memory of every thread there is.
-        auto& room = block::shared<Room<Places>, SharedPoolBody>();
-        auto* const clients = reinterpret_cast<Places*>(room.bytes);
+        Places* const clients = &block::shared<block::Room<Places>, SharedPoolBody>().object();
         if (is_leader(threads)) {
             ::new (clients) Places(leases, places, block, DeviceNear(), reply_far<Handler>(many));
         }
         auto control = limits.control(blocks.channel(block), DeviceClock(oversubscribed));
-        Handler own = handler;
-        check_device_call<Reply, Request>(own);
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request>(own);
         auto const take = [&](Taken& taken) { return clients->try_take(taken); };
         auto const handle = [&](Taken const& taken) -> Reply {
-            return own(unpack<Request>(taken.message));
+            return handle_by(own, unpack<Request>(taken.message));
         };
         auto const answer = [&](Taken const& taken, Reply const& reply) {
             clients->answer(taken, pack<Reply>(reply, 0), out_of_line_of<Handler>());
-            return true;
         };
-        serve_by_turns<Taken>(control, threads, take, handle, answer);
+        serve_by_turns<Taken>(control, threads, own, take, handle, answer);
     }
-
-   private:
-    template <class Places>
-    struct Room {
-        alignas(Places) unsigned char bytes[sizeof(Places)];
-    };
 };
 // One thread's loads of a long message would take more registers than many threads leave each.
 template <class Handler, class Request, class Reply>

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "carillon/detail/access/device.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/detail/kernel/sweep.hpp"
 #include "carillon/detail/machine/group.hpp"
@@ -29,7 +30,7 @@ CARILLON_HD bool serve_heard(Channel& channel, Sequence rung, Handler& handler) 
     using Request = typename Channel::RequestMessage;
     using Reply = typename Channel::ReplyMessage;
     auto const answer = [&](Packed<Request> const& request) {
-        Packed<Reply> const reply = pack<Reply>(handler(unpack<Request>(request)), 0);
+        Packed<Reply> const reply = pack<Reply>(handle_by(handler, unpack<Request>(request)), 0);
         (void)channel.replies.try_put(reply, out_of_line_of<Handler>());  // there is room
     };
     for (unsigned look = 0; look < looks_at_line; ++look) {
@@ -100,6 +101,7 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
         detail::sweep_until_stopped(control, lanes, look, [&] {
             first.rest();
             second.rest();
+            detail::run_idle(handler);
         });
     } else {
         unsigned const begin = 2 * lanes.thread_rank();
@@ -118,6 +120,7 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
                 channels[index].requests.return_held();
                 if (index + 1 != count) channels[index + 1].requests.return_held();
             }
+            detail::run_idle(handler);
         });
     }
 }

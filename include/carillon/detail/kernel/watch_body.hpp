@@ -8,6 +8,7 @@
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/watch.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
@@ -15,14 +16,13 @@
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/detail/protocol/nearest_page.hpp"
 #include "carillon/detail/wire/config.hpp"
-#include "carillon/detail/wire/device_call.hpp"
 
 namespace carillon::detail {
 
 template <class Handler, class Request, class Reply>
 struct WatchBody {
     ChannelTable channels;
-    Handler handler;
+    Handlers<Handler> handlers;
     unsigned channels_per_block;
     BlockLimits limits;
     bool oversubscribed;
@@ -42,8 +42,8 @@ struct WatchBody {
             for (unsigned i = 0; i < channels_per_block; ++i) watched[i].requests.choose_pages();
         }
         block::sync();
-        Handler own = handler;
-        check_device_call<Reply, Request>(own);
+        Handler own = handlers.begin(block);
+        check_handler_call<Reply, Request>(own);
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);
         serve_watch(watched, channels_per_block, nearest_doorbells(block, leading.status, clock),

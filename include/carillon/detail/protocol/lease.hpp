@@ -17,12 +17,15 @@
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/line.hpp"
 
 namespace carillon {
 
 // In device memory; the owner writes, the block polls the number.
 struct alignas(64) LeaseLine {
     std::uint64_t number;  // odd while somebody has the block
+    // Of an object: how often its owner itself has set it, in memory that no client has.
+    std::uint64_t own_sets;
     // Where the channel lies, the first sequence number of both rings, and whether its request
     // slots lie in pairs of pages. Written before the number, and not while it is odd.
     std::uint64_t in_device_memory;  // a device's address, as the next
@@ -78,6 +81,23 @@ class LeaseReader {
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD std::uint64_t number() const {
         return near_.load_word(&line_->number);
+    }
+
+    // Both words of the line that may be news, in one load that orders nothing: where the number is
+    // another, number() comes before its place is read.
+    struct News {
+        std::uint64_t number;
+        std::uint64_t own_sets;
+    };
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD News look() const {
+        Quad const words = near_.load_pair(&line_->number);
+        return {words.low, words.high};
+    }
+    // T9, pairs with T8: an acquire, without which the value could be one that was set before.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint64_t own_sets() const {
+        return near_.load_word(&line_->own_sets);
     }
 
     // Where the one channel lies whose number was seen.
@@ -143,9 +163,20 @@ class LeaseWriter {
         far_.release();
         tell(number_ + 1);
     }
+    // Lends the same place again, whose lines are as they were: a block that has not left it stays.
+    void begin_again() { tell(number_ + 1); }
     // Takes it back. A block may be at a request of it still, until the lease is over().
     void end() {
         if (is_leased(number_)) tell(number_ + 1);
+    }
+
+    // The owner itself has set the object once more.
+    // T8, pairs with T9: the value comes before the news of it, or an end would look for it too
+    // early, and not again.
+    void tell_own_set() {
+        far_.release();
+        far_.store_word(&line_->own_sets, ++own_sets_);
+        far_.commit(&line_->own_sets, sizeof(own_sets_));
     }
 
     // Whether somebody has it.
@@ -179,6 +210,7 @@ class LeaseWriter {
     Near near_;
     Far far_;
     std::uint64_t number_ = 0;
+    std::uint64_t own_sets_ = 0;
 };
 
 // The owner's end of LeaseTable::news.

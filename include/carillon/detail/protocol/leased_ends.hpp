@@ -40,8 +40,13 @@ class Leased {
             return true;
         if (stage_ == Stage::ending) return true;
         until_look_ = tries_between_leases;
+        auto const news = lease_.look();
+        if (news.own_sets != own_sets_) [[unlikely]] {
+            own_sets_ = lease_.own_sets();
+            set_by_owner_ = true;
+        }
+        if (news.number == seen_) return stage_ == Stage::lent;
         std::uint64_t const number = lease_.number();
-        if (number == seen_) return stage_ == Stage::lent;
         // One that is over, and was never looked into, is looked into all the same: its place stays
         // until this end has left it. Of a lease 0 there is none.
         bool const is_new = stage_ == Stage::none;
@@ -64,6 +69,9 @@ class Leased {
         lease_.report_free(seen_);
     }
     [[nodiscard]] CARILLON_HD bool has_client() const { return stage_ == Stage::lent; }
+    // Whether the owner has set the object, and that was not taken.
+    [[nodiscard]] CARILLON_HD bool set_by_owner() const { return set_by_owner_; }
+    CARILLON_HD void took_own() { set_by_owner_ = false; }
     [[nodiscard]] CARILLON_HD End& end() { return end_; }
     [[nodiscard]] CARILLON_HD ObjectShape const& shape() const { return shape_; }
 
@@ -83,29 +91,38 @@ class Leased {
 
     End end_;
     Stage stage_ = Stage::none;
+    bool set_by_owner_ = false;
     std::uint32_t until_look_ = 0;
     std::uint32_t rest_ = 0;  // takes that are left of a client that has gone
     std::uint64_t seen_ = 0;
+    std::uint64_t own_sets_ = 0;
     LeaseReader<Near, Far> lease_;
     ObjectShape shape_;
 };
 
 }  // namespace detail
 
-// As MailboxReader's: what the last client has set stays until the next one sets something.
+// As MailboxReader's: what was set last stays until a client, or the owner, sets something else.
+// The owner's values are in a mailbox of its own: of two that are new at once, its is the newer.
 template <class T, class Near, class Far>
 class LeasedMailboxReader {
    public:
     CARILLON_HD LeasedMailboxReader(LeaseTable const& table, unsigned reader,
-                                    ObjectShape const& shape)
-        : leased_(table, reader, shape) {}
+                                    ObjectShape const& shape, MailboxReader<T, Near> const& own)
+        : leased_(table, reader, shape), own_(own) {}
 
     // As MailboxReader::refresh.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
-        if (!leased_.attend()) return false;
-        bool const news = leased_.end().refresh(value);
-        if (leased_.ending()) leased_.leave();
+        bool news = false;
+        if (leased_.attend()) {
+            news = leased_.end().refresh(value);
+            if (leased_.ending()) leased_.leave();
+        }
+        if (leased_.set_by_owner() && own_.refresh(value)) [[unlikely]] {
+            leased_.took_own();
+            news = true;
+        }
         return news;
     }
     // Whether a client had it when that was looked at last.
@@ -113,6 +130,7 @@ class LeasedMailboxReader {
 
    private:
     detail::Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far> leased_;
+    MailboxReader<T, Near> own_;
 };
 
 template <class T, class Near, class Far>

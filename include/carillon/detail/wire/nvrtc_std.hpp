@@ -100,7 +100,7 @@ template <class From, class To>
 inline constexpr bool is_convertible_v = __is_convertible_to(From, To);
 
 template <class T>
-remove_reference_t<T>&& declval_of(int);
+T&& declval_of(int);
 template <class T>
 T declval_of(long);
 template <class T>

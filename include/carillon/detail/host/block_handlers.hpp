@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers of a kernel's blocks on their way to the device: one that all copy, or one that a
+// function makes for each.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
+#include "carillon/detail/kernel/messages.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
+#include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/per_block.hpp"
+
+namespace carillon::detail {
+
+// A body whose blocks have one each. They are there until the kernel ends.
+template <class Body>
+struct BodyOfBlock {
+    Body const* of_block;
+
+    CARILLON_HD void operator()(unsigned block) const {
+        Body own = of_block[block];
+        check_device_call<void, unsigned>(own);
+        own(block);
+    }
+};
+
+// Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
+// kernel lives no memory of its device is. Throws UsageError, in the name of `call`, for two blocks
+// with the same end; what Device::allocate throws, and what `make` throws.
+template <class Made, class Make>
+[[nodiscard]] Memory make_for_each_block(std::string_view call, Device const& device,
+                                         unsigned blocks, Make& make) {
+    static_assert(std::is_trivially_copyable_v<Made>,
+                  "carillon: what is made for a block must be trivially copyable");
+    Memory memory = device.allocate(blocks * sizeof(Made));
+    EndsOfBlocks ends(call);
+    for (unsigned block = 0; block < blocks; ++block) {
+        Made own = make(block);
+        clear_padding(own);
+        ends.add(block, &own, sizeof(own));
+        std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + block * sizeof(own), &own,
+                    sizeof(own));
+    }
+    memory.flush(0, memory.size());
+    return memory;
+}
+
+// What a kernel's body gets, and the memory that it is in until every block has begun.
+template <class Handler>
+class BlockHandlers {
+    using Functor = FunctorOf<Handler>;
+
+   public:
+    // `source` is a Handler, or makes them; `lanes_apart` says that each lane of a block has a
+    // copy. Throws as make_for_each_block(), and for an end in a handler that is copied otherwise.
+    template <class Source>
+    [[nodiscard]] static BlockHandlers from(Device const& device, unsigned blocks, bool lanes_apart,
+                                            Source& source) {
+        if constexpr (MakesHandlers<Source, Handler>) {
+            auto const make = [&](unsigned block) {
+                return checked(source(block), lanes_apart ? lanes : 1);
+            };
+            return BlockHandlers(make_for_each_block<Functor>(owner, device, blocks, make));
+        } else {
+            return BlockHandlers(checked(source, lanes_apart ? lanes : blocks));
+        }
+    }
+    [[nodiscard]] Handlers<Functor> const& view() const { return view_; }
+
+   private:
+    static constexpr char const* owner = "PersistentKernel";
+    static constexpr unsigned lanes = 0;  // as refuse_copied_ends has it
+
+    static Functor checked(Handler const& handler, unsigned copies) {
+        if (HasShared<Handler> && copies == lanes) {
+            throw UsageError(owner,
+                             "the lanes of a warp serve apart with a stripe of over 1: a "
+                             "handler's Shared is for the threads that run it together");
+        }
+        Functor functor(handler);
+        clear_padding(functor);
+        refuse_copied_ends(owner, &functor, sizeof(functor), copies);
+        return functor;
+    }
+
+    explicit BlockHandlers(Functor const& of_all) : view_(of_all) {}
+    explicit BlockHandlers(Memory memory)
+        : memory_(std::move(memory)), view_(static_cast<Functor const*>(memory_.device_ptr())) {}
+
+    Memory memory_;
+    Handlers<Functor> view_;
+};
+
+}  // namespace carillon::detail

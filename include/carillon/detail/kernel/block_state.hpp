@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a handler is called: with the state that its block's threads share, where it declares one as
+// `Shared`, and while no request comes, where it has an `idle()`.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "carillon/block.hpp"
+#include "carillon/detail/wire/config.hpp"
+#include "carillon/detail/wire/device_call.hpp"
+
+namespace carillon::detail {
+
+template <class Handler>
+concept HasShared = requires {
+    typename Handler::Shared;
+};
+
+// The rest of a block's shared memory is for what the library's threads tell each other.
+inline constexpr std::size_t most_state_bytes = block::most_shared_bytes - 4096;
+
+// The one Shared of the calling thread's block.
+template <class Handler>
+class BlockState {
+    using Shared = typename Handler::Shared;
+    static_assert(std::is_trivially_destructible_v<Shared>,
+                  "carillon: a handler's Shared must be trivially destructible: nothing destroys "
+                  "it");
+    static_assert(sizeof(Shared) <= most_state_bytes,
+                  "carillon: a handler's Shared must be at most 44 KiB: it is in shared memory");
+
+   public:
+    [[nodiscard]] CARILLON_HD static Shared& get() { return room().object(); }
+    CARILLON_HD static void begin() {
+        if (block::thread_rank() == 0) ::new (room().bytes) Shared{};
+        block::sync();
+    }
+
+   private:
+    [[nodiscard]] CARILLON_HD static block::Room<Shared>& room() {
+        return block::shared<block::Room<Shared>, Handler>();
+    }
+};
+
+// All threads of a block call it before the first request.
+template <class Handler>
+CARILLON_HD void begin_state(Handler& /*handler*/) {
+    if constexpr (HasShared<Handler>) BlockState<Handler>::begin();
+}
+
+// What `handler` makes of a request.
+template <class Handler, class Request>
+CARILLON_HD std::invoke_result_t<Handler&, Request const&> handle_by(Handler& handler,
+                                                                     Request const& request) {
+    return handler(request);
+}
+template <HasShared Handler, class Request>
+CARILLON_HD std::invoke_result_t<Handler&, Request const&, typename Handler::Shared&> handle_by(
+    Handler& handler, Request const& request) {
+    return handler(request, BlockState<Handler>::get());
+}
+template <class Handler, class Request>
+using ResultOf = decltype(handle_by(std::declval<Handler&>(), std::declval<Request const&>()));
+template <class Handler, class Request>
+concept Handles = requires(Handler& handler, Request const& request) {
+    handle_by(handler, request);
+};
+
+// check_device_call() for a handler, which may have a state.
+template <class Reply, class Request, class Handler>
+CARILLON_HD void check_handler_call(Handler& handler) {
+    if constexpr (HasShared<Handler>) {
+        static_assert(std::is_invocable_v<Handler&, Request, typename Handler::Shared&>,
+                      "carillon: a handler that declares Shared has it as the second argument: "
+                      "operator()(request, shared)");
+        check_device_call<Reply, Request, typename Handler::Shared&>(handler);
+    } else {
+        check_device_call<Reply, Request>(handler);
+    }
+}
+
+// The idle() of a handler with a state has it as its argument.
+template <class Handler>
+concept HasIdle = requires(Handler& handler) {
+    handler.idle();
+}
+|| (HasShared<Handler> &&
+    requires(Handler & handler, typename Handler::Shared& shared) { handler.idle(shared); });
+
+#if defined(__CUDA_ARCH__)
+// The compiler names this function where the handler's idle() is the host's alone
+// (device_call.hpp).
+template <class Handler>
+__device__ void idle_needs_CARILLON_HD(Handler& handler) {
+    if constexpr (requires { handler.idle(); }) {
+        handler.idle();
+    } else {
+        handler.idle(BlockState<Handler>::get());
+    }
+}
+#endif
+
+// Each loop that waits calls it, when many polls have found nothing and after each sleep. The
+// threads that run the handler call it together.
+template <class Handler>
+CARILLON_HD void run_idle(Handler& handler) {
+#if defined(__CUDA_ARCH__)
+    if constexpr (HasIdle<Handler>) {
+        if (false) (void)&idle_needs_CARILLON_HD<Handler>;
+    }
+#endif
+    if constexpr (requires { handler.idle(); }) {
+        handler.idle();
+    } else if constexpr (HasIdle<Handler>) {
+        handler.idle(BlockState<Handler>::get());
+    } else {
+        static_assert(
+            !requires { &Handler::idle; },
+            "carillon: a handler's idle() has no argument but its Shared&");
+    }
+}
+
+}  // namespace carillon::detail

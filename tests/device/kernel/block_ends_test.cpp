@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends of rings, mailboxes and the like in kernels of several blocks: each has one block that uses
+// it, or the kernel is refused.
+#include <memory>
+
+#include "carillon/block.hpp"
+#include "device/device_fixture.hpp"
+
+namespace carillon::test {
+
+struct EndAsk {
+    std::uint64_t value;
+};
+using EndStatus = Mailbox<EndAsk, Direction::to_host>;
+using EndOrders = Ring<EndAsk, Direction::to_device>;
+using EndTrades = Ring<EndAsk, Direction::to_host>;
+
+// Tells what it was asked through its block's own mailbox.
+struct TellingHandler {
+    EndStatus::DeviceEnd status;
+    CARILLON_HD EndAsk operator()(EndAsk const& ask) {
+        status.set(ask);
+        return ask;
+    }
+};
+struct TellingDesk : TellingHandler {
+    using Commands = carillon::Commands<EndAsk>;
+};
+
+// Has an end of any kind, behind something that leaves padding.
+template <class End>
+struct HandlerWithEnd {
+    bool flag;
+    End end;
+    CARILLON_HD EndAsk operator()(EndAsk const& ask) { return ask; }
+};
+template <class End>
+struct BodyWithEnd {
+    End end;
+    CARILLON_HD void operator()(unsigned /*block*/) {}
+};
+
+// Sends the number of its block.
+struct SendingBody {
+    EndTrades::DeviceEnd trades;
+    CARILLON_HD void operator()(unsigned block) { (void)trades.try_push({block + 10U}); }
+};
+struct OwnedBody {
+    OwnedByBlock<EndTrades::DeviceEnd> first;
+    OwnedByBlock<EndTrades::DeviceEnd> second;
+    CARILLON_HD void operator()(unsigned block) {
+        if (auto* const own = first.get()) (void)own->try_push({block + 10U});
+        if (auto* const own = second.get()) (void)own->try_push({block + 20U});
+    }
+};
+
+// More than fits into a kernel's parameters, which a body made for each block may be.
+struct LargeBody {
+    std::uint64_t* out;
+    std::uint64_t word[1000];
+    CARILLON_HD void operator()(unsigned block) const {
+        DeviceFar().store_word(out + block, word[999]);
+    }
+};
+
+namespace {
+
+class BlockEndsTest : public KernelTest {
+   protected:
+    template <class End>
+    void expect_refused(End const& end, char const* call) {
+        auto const expect = [&](auto&& make) {
+            std::string const text = thrown_text<UsageError>(make);
+            EXPECT_NE(text.find(call), std::string::npos) << text;
+            EXPECT_NE(text.find("block_ends_test.cpp"), std::string::npos) << text;
+        };
+        HandlerWithEnd<End> const handler{false, end};
+        using Handler = HandlerWithEnd<End>;
+        KernelOptions const two{.blocks = 2};
+        expect([&] { PersistentKernel<Handler> const kernel(device(), two, handler); });
+        expect([&] { PersistentKernel<Handler, Pool> const kernel(device(), two, handler); });
+        expect([&] {
+            PersistentKernel<Handler, SharedChannels> const kernel(device(), two, handler);
+        });
+        expect([&] { PersistentKernel<Handler, SharedPool> const kernel(device(), two, handler); });
+        // Every lane has a copy, of one block too.
+        expect([&] {
+            PersistentKernel<Handler, WatchedChannels> const kernel(device(), {}, handler);
+        });
+        expect([&] {
+            PersistentKernel<Handler, Pool> const kernel(device(), Pool{.stripe = 32},
+                                                         {.blocks = 1}, handler);
+        });
+        expect([&] { (void)launch(device(), 2, BodyWithEnd<End>{end}); });
+        PersistentKernel<Handler> one(device(), {}, handler);
+        EXPECT_EQ(one.channel().call({7}, patience).value, 7U);
+    }
+};
+CARILLON_ON_EVERY_DEVICE(BlockEndsTest);
+
+TEST_P(BlockEndsTest, mailboxToTheHostIsForOneBlock) {
+    EndStatus const status(device(), {});
+    expect_refused(status.device_handle(), "Mailbox::device_handle");
+}
+
+TEST_P(BlockEndsTest, ringIsForOneBlock) {
+    EndOrders const orders(device());
+    expect_refused(orders.device_handle(), "Ring::device_handle");
+    EndTrades const trades(device());
+    expect_refused(trades.device_handle(), "Ring::device_handle");
+}
+
+TEST_P(BlockEndsTest, chunkRingIsForOneBlock) {
+    ChunkRing<> const chunks(device());
+    expect_refused(chunks.device_handle(), "ChunkRing::device_handle");
+    ChunkRing<> const block_chunks(device());
+    expect_refused(block_chunks.block_handle(), "ChunkRing::block_handle");
+}
+
+TEST_P(BlockEndsTest, doorbellIsForOneBlock) {
+    Doorbell<Direction::to_host> const ringer(device());
+    expect_refused(ringer.device_handle(), "Doorbell::device_handle");
+    Doorbell<Direction::to_device> const listener(device());
+    expect_refused(listener.device_handle(), "Doorbell::device_handle");
+}
+
+TEST_P(BlockEndsTest, channelIsForOneBlock) {
+    Channel<EndAsk, EndAsk> const channel(device());
+    expect_refused(channel.device_handle(), "Client::device_handle");
+}
+
+TEST_P(BlockEndsTest, sharedObjectIsForOneBlock) {
+    SharedMailbox<EndAsk> const limits(device(), {.readers = 2});
+    expect_refused(limits.device_handle(0), "SharedMailbox::device_handle");
+    expect_refused(limits.device_handle(1), "SharedMailbox::device_handle");
+    SharedMailbox<EndAsk, Direction::to_host> const status(device(), {});
+    expect_refused(status.device_handle(), "SharedMailbox::device_handle");
+    SharedRing<EndAsk, Direction::to_device> const in(device());
+    expect_refused(in.device_handle(), "SharedRing::device_handle");
+    SharedRing<EndAsk, Direction::to_host> const out(device());
+    expect_refused(out.device_handle(), "SharedRing::device_handle");
+    SharedChunkRing<> const chunks(device());
+    expect_refused(chunks.device_handle(), "SharedChunkRing::device_handle");
+}
+
+TEST_P(BlockEndsTest, refusalNamesTheCure) {
+    EndStatus const status(device(), {});
+    TellingHandler const handler{status.device_handle()};
+    CARILLON_EXPECT_ERROR(PersistentKernel(device(), {.blocks = 3}, handler), UsageError,
+                          "each of 3 blocks would have a copy of the end that");
+    CARILLON_EXPECT_ERROR(PersistentKernel(device(), {.blocks = 3}, handler), UsageError,
+                          "[](unsigned block) { return Handler{...}; }");
+}
+
+// Those that many read, or send through, are for all blocks.
+TEST_P(BlockEndsTest, endsThatManyMayUseAreForAllBlocks) {
+    Mailbox<EndAsk, Direction::to_device> const gains(device(), {});
+    Flag<std::uint32_t, Direction::to_device> const stop(device());
+    Flag<std::uint32_t, Direction::to_host> const done(device());
+    HostService<EndAsk, void> const service(device(), [](EndAsk const&) {});
+    LogService const log(device(), {.sink = [](LogRecord const&) {}});
+    auto const start = [&](auto const& end) {
+        HandlerWithEnd<std::remove_cvref_t<decltype(end)>> const handler{false, end};
+        PersistentKernel kernel(device(), {.blocks = 2}, handler);
+        EXPECT_EQ(kernel.channel(1).call({7}, patience).value, 7U);
+    };
+    start(gains.device_handle());
+    start(gains.block_handle());
+    start(stop.device_handle());
+    start(done.device_handle());
+    start(service.device_handle());
+    start(log.device_handle());
+}
+
+// Catches an end that is known for longer than its memory is its own.
+TEST_P(BlockEndsTest, endOfAnObjectThatIsGoneIsNone) {
+    auto status = std::make_unique<EndStatus>(device(), EndAsk{});
+    HandlerWithEnd<EndStatus::DeviceEnd> const handler{false, status->device_handle()};
+    status.reset();
+    PersistentKernel kernel(device(), {.blocks = 2}, handler);
+    EXPECT_EQ(kernel.channel(1).call({7}, patience).value, 7U);
+}
+
+// Catches handlers that are mixed up, or that all blocks have.
+TEST_P(BlockEndsTest, functionMakesAHandlerForEachBlock) {
+    EndStatus first(device(), {});
+    EndStatus second(device(), {});
+    EndStatus* const of_block[] = {&first, &second};
+    PersistentKernel kernel(device(), {.blocks = 2}, [&](unsigned block) {
+        return TellingHandler{of_block[block]->device_handle()};
+    });
+    static_assert(std::is_same_v<decltype(kernel), PersistentKernel<TellingHandler>>);
+    for (std::uint64_t value = 1; value <= 100; ++value) {
+        for (unsigned block : {0U, 1U})
+            (void)kernel.channel(block).call({10 * value + block}, patience);
+    }
+    for (unsigned block : {0U, 1U}) {
+        EndAsk last{};
+        EXPECT_TRUE(eventually([&] {
+            (void)of_block[block]->refresh(last);
+            return last.value == 1000 + block;
+        }));
+    }
+}
+
+template <class Requests>
+void expect_started(Device const& device) {
+    EndStatus first(device, {});
+    EndStatus second(device, {});
+    auto const make = [&](unsigned block) {
+        return TellingHandler{(block == 0 ? first : second).device_handle()};
+    };
+    PersistentKernel kernel(device, Requests{}, {.blocks = 2}, make);
+    EXPECT_EQ(kernel.blocks(), 2U);
+}
+
+TEST_P(BlockEndsTest, functionMakesHandlersForEveryKindOfRequests) {
+    expect_started<Channels>(device());
+    expect_started<Pool>(device());
+    expect_started<SharedChannels>(device());
+    expect_started<SharedPool>(device());
+}
+
+TEST_P(BlockEndsTest, functionMakesHandlersOfCommands) {
+    EndStatus status(device(), {});
+    auto const make = [&](unsigned) { return TellingDesk{{status.device_handle()}}; };
+    PersistentKernel kernel(device(), {}, make);
+    (void)kernel.channel().call(EndAsk{5}, patience);
+    EndAsk last{};
+    EXPECT_TRUE(eventually([&] { return status.refresh(last) && last.value == 5; }));
+}
+
+TEST_P(BlockEndsTest, oneEndInTwoOfTheHandlersIsRefused) {
+    EndStatus const status(device(), {});
+    auto const end = status.device_handle();
+    CARILLON_EXPECT_ERROR(
+        PersistentKernel(device(), {.blocks = 2}, [&](unsigned) { return TellingHandler{end}; }),
+        UsageError, "blocks 0 and 1 have the end that Mailbox::device_handle gave at");
+}
+
+// What the function throws reaches the caller, and nothing runs.
+TEST_P(BlockEndsTest, errorOfTheFunctionIsThrown) {
+    EndStatus const status(device(), {});
+    CARILLON_EXPECT_ERROR(
+        PersistentKernel(device(), {.blocks = 2},
+                         [&](unsigned) { return TellingHandler{status.device_handle()}; }),
+        UsageError, "takes an end that");
+}
+
+TEST_P(BlockEndsTest, functionMakesABodyForEachBlock) {
+    EndTrades first(device());
+    EndTrades second(device());
+    auto const kernel = launch(device(), 2, [&](unsigned block) {
+        return SendingBody{(block == 0 ? first : second).device_handle()};
+    });
+    EXPECT_TRUE(kernel.wait(patience));
+    EXPECT_EQ(first.pop(patience).value, 10U);
+    EXPECT_EQ(second.pop(patience).value, 11U);
+}
+
+TEST_P(BlockEndsTest, bodyMadeForABlockMayBeLarge) {
+    Memory const out = device().allocate_host(64);
+    auto const kernel = launch(device(), 2, [&](unsigned block) {
+        LargeBody body{static_cast<std::uint64_t*>(out.device_ptr()), {}};
+        body.word[999] = block + 5;
+        return body;
+    });
+    EXPECT_TRUE(kernel.wait(patience));
+    auto const* const words = static_cast<std::uint64_t const*>(out.host_ptr());
+    EXPECT_EQ(words[0], 5U);
+    EXPECT_EQ(words[1], 6U);
+}
+
+// Each end has an owner, which alone reaches it.
+TEST_P(BlockEndsTest, bodyOfSeveralBlocksHasEndsThatBlocksOwn) {
+    EndTrades first(device());
+    EndTrades second(device());
+    auto const kernel =
+        launch(device(), 3, OwnedBody{{2, first.device_handle()}, {0, second.device_handle()}});
+    EXPECT_TRUE(kernel.wait(patience));
+    EXPECT_EQ(first.pop(patience).value, 12U);
+    EXPECT_EQ(second.pop(patience).value, 20U);
+    EXPECT_FALSE(first.try_pop() || second.try_pop());
+}
+
+}  // namespace
+}  // namespace carillon::test
