@@ -87,7 +87,7 @@ void finish_request();
 
 // Throws RaceError.
 [[noreturn]] void report_race(std::string_view call, testing::BlockOptions const& options,
-                              std::uint64_t seed, std::size_t request,
+                              std::uint64_t seed, std::size_t request, unsigned thread,
                               std::string const& first_reply, std::string const& reply);
 
 // By their ==, or else by their bytes: the padding counts where the compiler cannot clear it.
@@ -141,22 +141,38 @@ using ReplyOfHandler =
     std::conditional_t<std::is_void_v<std::invoke_result_t<Handler&, Request const&>>, Done,
                        std::invoke_result_t<Handler&, Request const&>>;
 
-// The replies that the first thread gives. Every thread has a handler of its own.
+// What each thread has returned for each request.
+template <class Reply>
+using RepliesOfThreads = std::vector<std::vector<Reply>>;
+
+// Every thread has a handler of its own.
 template <class Handler, class Request, class Reply>
 void handle_by_thread(Handler handler, std::vector<Request> const& requests,
-                      std::vector<Reply>& replies) {
-    bool const answers = block::thread_rank() == 0;
+                      RepliesOfThreads<Reply>& replies) {
+    std::vector<Reply>& own = replies[block::thread_rank()];
     for (std::size_t i = 0; i != requests.size(); ++i) {
-        Reply reply = [&]() -> Reply {
-            if constexpr (std::is_same_v<Reply, Done>) {
-                handler(requests[i]);
-                return {};
-            } else {
-                return handler(requests[i]);
-            }
-        }();
-        if (answers) replies.push_back(reply);
+        if constexpr (std::is_void_v<std::invoke_result_t<Handler&, Request const&>>) {
+            handler(requests[i]);
+            own.emplace_back();
+        } else {
+            own.push_back(handler(requests[i]));
+        }
         finish_request();
+    }
+}
+
+// Throws RaceError where a thread has returned something else with this seed.
+template <class Reply>
+void compare_replies(std::string_view call, testing::BlockOptions const& options,
+                     std::uint64_t seed, RepliesOfThreads<Reply> const& first,
+                     RepliesOfThreads<Reply> const& replies) {
+    for (std::size_t i = 0; i != first.front().size(); ++i) {
+        for (unsigned thread = 0; thread != options.threads; ++thread) {
+            Reply const one = first[thread][i];  // no reference: that of a bool is not one
+            Reply const other = replies[thread][i];
+            if (same_replies(one, other)) continue;
+            report_race(call, options, seed, i, thread, text_of(one), text_of(other));
+        }
     }
 }
 
@@ -166,8 +182,9 @@ namespace carillon::testing {
 
 // What `handler` replies to `requests`, one after the other, as a block of a kernel would serve
 // them: every thread has a copy of the handler, all run it on the same request, and what the first
-// one returns is the reply. Once for each seed, from the beginning. Memory that the handler
-// writes beside its replies is the caller's to look at, with one seed at a time.
+// one returns is the reply. Once for each seed, from the beginning. What each of the other threads
+// returns is to be the same with each seed, too. Memory that the handler writes beside its replies
+// is the caller's to look at, with one seed at a time.
 // Throws BarrierError and RaceError; UsageError for the options and for shared variables that no
 // block has room for; OutOfMemoryError; and what the handler throws.
 template <class Handler, class Request>
@@ -176,23 +193,17 @@ template <class Handler, class Request>
     using Reply = detail::ReplyOfHandler<Handler, Request>;
     constexpr std::string_view call = "testing::run_block";
     if (options.threads == 0) options.threads = detail::threads_of<Handler>();
-    std::vector<Reply> first;
-    std::vector<Reply> replies;
+    detail::RepliesOfThreads<Reply> first;
+    detail::RepliesOfThreads<Reply> replies(options.threads);
+    for (std::vector<Reply>& each : replies) each.reserve(requests.size());
     auto const compare = [&](std::uint64_t seed) {
         if (seed == options.first_seed) first = replies;
-        for (std::size_t i = 0; i != requests.size(); ++i) {
-            Reply const one = first[i];  // no reference: that of a bool is not one
-            Reply const other = replies[i];
-            if (detail::same_replies(one, other)) continue;
-            detail::report_race(call, options, seed, i, detail::text_of(one),
-                                detail::text_of(other));
-        }
-        replies.clear();
+        detail::compare_replies(call, options, seed, first, replies);
+        for (std::vector<Reply>& each : replies) each.clear();
     };
-    replies.reserve(requests.size());
     detail::ThreadsOfBlock(call, options)
         .run([&] { detail::handle_by_thread(handler, requests, replies); }, compare);
-    return first;
+    return first.front();
 }
 
 // The same for one request.

@@ -31,12 +31,15 @@ void ThreadsOfBlock::run(std::function<void()> const& each_thread,
 void finish_request() { tested_block->sync({nullptr, 0}); }
 
 void report_race(std::string_view call, testing::BlockOptions const& options, std::uint64_t seed,
-                 std::size_t request, std::string const& first_reply, std::string const& reply) {
+                 std::size_t request, unsigned thread, std::string const& first_reply,
+                 std::string const& reply) {
+    std::string const which =
+        thread == 0 ? fmt::format("the reply to request {}", request)
+                    : fmt::format("what thread {} returns for request {}", thread, request);
     throw testing::RaceError(
         call, seed,
-        fmt::format("the {} threads race: the reply to request {} is {} with seed {} and {} with "
-                    "seed {}",
-                    options.threads, request, first_reply, options.first_seed, reply, seed));
+        fmt::format("the {} threads race: {} is {} with seed {} and {} with seed {}",
+                    options.threads, which, first_reply, options.first_seed, reply, seed));
 }
 
 }  // namespace detail

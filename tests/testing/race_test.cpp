@@ -36,6 +36,22 @@ TEST_F(RaceTest, missingBarrierAfterTheReadDiffersBySeed) {
                           "the 32 threads race");
 }
 
+// The first thread finds what it has written itself: its reply is right, on a GPU too, and only the
+// others show the race.
+struct OnlyOthersSee {
+    static constexpr unsigned threads = 64;
+    CARILLON_HD int operator()(int request) const {
+        auto& shared = block::shared<int, OnlyOthersSee>();
+        if (block::thread_rank() == 0) shared = request;
+        return shared;
+    }
+};
+
+TEST_F(RaceTest, whatTheOtherThreadsReturnCountsToo) {
+    CARILLON_EXPECT_ERROR(run_block(OnlyOthersSee(), 2), RaceError,
+                          "what thread 1 returns for request 0 is 2 with seed 0 and ");
+}
+
 // A reply without ==, by its bytes; what is between its members does not count.
 struct Wide {
     char first;
