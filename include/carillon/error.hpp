@@ -3,6 +3,7 @@
 // errors.def is the table of them. This file has the classes with members, and makes the others.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -49,6 +50,12 @@ class ResidencyError : public Error {
 class TimeoutError : public Error {
    public:
     TimeoutError(std::string_view call, std::string_view cause, bool sent = false);
+    // The cause tells the time that the caller gave, between `before` and `behind`.
+    TimeoutError(std::string_view call, std::string_view before, std::chrono::nanoseconds timeout,
+                 std::string_view behind);
+
+    // The error of a wait of `timeout`, where this is the error of its last part.
+    [[nodiscard]] TimeoutError of_whole(std::chrono::nanoseconds timeout) const;
 
     // Whether a request had been sent when the time was over: it may still be served, and one that
     // is sent again is served twice. False where the call sends nothing, or had not yet.
@@ -56,6 +63,8 @@ class TimeoutError : public Error {
 
    private:
     bool sent_;
+    std::string before_;  // both are empty where the text tells no time
+    std::string behind_;
 };
 
 // Why the owner of a kernel, or of a store of buffers, says no to a client: see errors.def.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._carillon import BytesChunkEnd, BytesChunkRing, Device, RawChunk
 from ._codec import Codec, codec
-from .errors import UsageError
+from .errors import UsageError, _made
 
 
 def meta_codec(meta: Any) -> Codec | None:
@@ -24,6 +24,9 @@ class Chunk:
     def __init__(self, raw: RawChunk, meta: Codec | None) -> None:
         self._raw = raw
         self._meta = meta
+
+    def __repr__(self) -> str:
+        return f"<carillon.Chunk: {self._raw!r}>"
 
     def array(self, dtype: Any = np.uint8, shape: Sequence[int] | int | None = None) -> np.ndarray:
         """A NumPy array over it, to be written in place; it goes before commit().
@@ -52,7 +55,7 @@ class Chunk:
         used = self._raw.size if used is None else used
         if self._meta is not None:
             if meta is None:
-                raise UsageError("Chunk.commit: the ring's chunks have a meta")
+                raise _made(UsageError, "Chunk.commit", "the ring's chunks have a meta")
             meta = self._meta.encode(meta)
         self._raw.commit(used, b"" if meta is None else meta)
 
@@ -85,6 +88,9 @@ class ChunkRingDeviceEnd:
     def __init__(self, raw: BytesChunkEnd, meta: Codec | None) -> None:
         self._raw = raw
         self._meta = meta
+
+    def __repr__(self) -> str:
+        return f"<carillon.ChunkRingDeviceEnd, beside a chunk: {self._meta}>"
 
     def try_take(self) -> TakenChunk | None:
         """The next chunk, or None."""
@@ -120,6 +126,9 @@ class ChunkRing:
         ring._meta = meta
         ring._raw = raw
         return ring
+
+    def __repr__(self) -> str:
+        return f"<carillon.ChunkRing of {self.chunks} chunks of {self.chunk_bytes} bytes>"
 
     def claim(self, timeout: float = 1.0) -> Chunk:
         """The next chunk, to be filled. Raises TimeoutError, OwnerGoneError."""

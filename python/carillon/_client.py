@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from ._carillon import BytesClient, BytesKernel, ChannelCounters, Ticket, Tickets
+from ._carillon import BytesClient, BytesKernel, ChannelCounters, Ticket, Tickets, _seconds
 from ._codec import Codec
-from .errors import TimeoutError
+from .errors import TimeoutError, _made
 
 _POLLS_AT_ONCE = 64  # of call_async(), before it sleeps between two
 _LONGEST_SLEEP = 1e-3  # seconds
@@ -33,6 +33,9 @@ class Client:
         self._kernel = kernel  # whose client it is: kept where the garbage collector sees it
         self._request = request
         self._reply = reply
+
+    def __repr__(self) -> str:
+        return f"<carillon.Client of {self._request} to {self._reply}>"
 
     def call(self, request: Any, timeout: float = 1.0) -> Any:
         """Sends a request and waits for its reply.
@@ -94,7 +97,7 @@ class Client:
         Cancelled or closed, or after a TimeoutError, the reply is dropped when it comes.
         """
         data = self._request.encode(request)
-        deadline = asyncio.get_running_loop().time() + timeout
+        deadline = asyncio.get_running_loop().time() + _seconds("Client.call_async", timeout)
         ticket = await self._look(lambda: self._raw.try_submit(data), deadline, sent=False)
         try:
             reply = await self._look(lambda: self._raw.try_take(ticket), deadline, sent=True)
@@ -110,11 +113,8 @@ class Client:
         polls = 0
         while (found := poll()) is None:
             if loop.time() >= deadline:
-                error = TimeoutError(
-                    f"Client.call_async: {'no reply came' if sent else 'there was no room'}"
-                )
-                error.call, error.sent = "Client.call_async", sent
-                raise error
+                cause = "no reply came" if sent else "there was no room"
+                raise _made(TimeoutError, "Client.call_async", cause, sent=sent)
             polls += 1
             await asyncio.sleep(0 if polls < _POLLS_AT_ONCE else _LONGEST_SLEEP)
         return found

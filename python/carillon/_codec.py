@@ -8,13 +8,15 @@ out as a C struct of the same members.
 A codec has MessageCodec's encode() and decode() of one message, which call _to_bytes() and
 _from_bytes() for what only Python can do, and for many messages one behind the other:
 encode_many(values), a buffer of them; room(count), a writable one; decode_many(room), the values in
-that. They raise UsageError for values of another dtype or class, and what Python and NumPy raise for
-what is no buffer or no number.
+that. No value is converted without a word: they raise UsageError for a value of another dtype or
+class, for a number that its member cannot hold, and for another count of values than there are
+members; and what Python raises for an object that is no buffer.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 import struct
 import typing
 from typing import Any
@@ -22,13 +24,17 @@ from typing import Any
 import numpy as np
 
 from ._carillon import BytesMessages, DataclassMessages, RecordMessages
-from .errors import UsageError
+from .errors import ArgumentTypeError, UsageError, _made
 
+_DOUBLE = struct.Struct("d")
 _SCALARS: dict[object, str] = {int: "<i8", float: "<f8", bool: "?"}
 
 
 class BytesCodec(BytesMessages):
     """Messages that stay bytes."""
+
+    def __repr__(self) -> str:
+        return f"{self.size} bytes"
 
     def encode_many(self, values: Any) -> Any:
         return values
@@ -41,36 +47,158 @@ class BytesCodec(BytesMessages):
 
 
 class ArrayCodec(RecordMessages):
-    """Messages of a NumPy dtype: scalars of it, or tuples and numbers that make one."""
+    """Messages of a NumPy dtype: scalars of it, a tuple or list of its members, or a number."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         super().__init__(dtype, _native(_members(dtype)))
         self.dtype = dtype
 
+    def __repr__(self) -> str:
+        return str(self.dtype)
+
     def _check(self, dtype: np.dtype[Any]) -> None:
         if dtype != self.dtype:
-            raise UsageError(f"message: it is of dtype {dtype}, not {self.dtype}")
+            raise _made(UsageError, "message", f"it is of dtype {dtype}, not {_shown(self.dtype)}")
 
     def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, (np.ndarray, np.generic)):
-            return np.array(value, self.dtype).tobytes()
+            return packed(self.dtype, value)
         self._check(value.dtype)
+        if value.size != 1:
+            raise _made(UsageError, "message", f"an array of {value.size} messages, not of one")
         return value.tobytes()
 
     def encode_many(self, values: Any) -> Any:
-        array = (
-            np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, self.dtype)
-        )
-        self._check(array.dtype)
-        if array.ndim != 1:
-            raise UsageError(f"messages: an array of {array.ndim} dimensions, not of one")
-        return np.ascontiguousarray(array).view(np.uint8) if len(array) else np.empty(0, np.uint8)
+        if not isinstance(values, np.ndarray):
+            return self._row(values)
+        self._check(values.dtype)
+        if values.ndim != 1:
+            raise _made(UsageError, "messages", f"an array of {values.ndim} dimensions, not of one")
+        return np.ascontiguousarray(values).view(np.uint8) if len(values) else np.empty(0, np.uint8)
 
     def room(self, count: int) -> Any:
         return np.empty(count * self.size, np.uint8)
 
     def decode_many(self, room: Any) -> Any:
         return room.view(self.dtype)
+
+
+def _shown(dtype: np.dtype[Any]) -> str:
+    """Its members' names, or its own."""
+    return str(dtype) if dtype.names is None else f"({', '.join(dtype.names)})"
+
+
+def _refused(kind: type[UsageError], where: str, value: Any, wanted: str) -> UsageError:
+    text = repr(value)
+    if len(text) > 80:
+        text = text[:80] + "..."
+    return _made(kind, "message", f"{where or 'it'} is {text}: {wanted}")
+
+
+def _items(value: Any, count: int, where: str, wanted: str) -> list[Any]:
+    """Those of a tuple or list of `count`."""
+    if not isinstance(value, (tuple, list)):
+        raise _refused(ArgumentTypeError, where, value, wanted)
+    if len(value) != count:
+        raise _refused(UsageError, where, value, wanted)
+    return list(value)
+
+
+def _whole(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    most = np.iinfo(dtype)
+    wanted = f"a whole number from {most.min} to {most.max}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _refused(ArgumentTypeError, where, value, wanted) from None
+    if not most.min <= number <= most.max:
+        raise _refused(UsageError, where, value, wanted)
+    return number
+
+
+def _real(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    try:
+        number = value if isinstance(value, np.floating) else _DOUBLE.unpack(_DOUBLE.pack(value))[0]
+    except (struct.error, OverflowError):
+        raise _refused(ArgumentTypeError, where, value, "a number") from None
+    if abs(number) > float(np.finfo(dtype).max) and not np.isinf(number):
+        raise _refused(UsageError, where, value, f"a number that a {dtype} can hold")
+    return number
+
+
+def _text(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    """Of bytes or characters: a shorter one is filled up with zeros."""
+    most = dtype.itemsize // (4 if dtype.kind == "U" else 1)
+    kinds: tuple[type, ...] = (str,) if dtype.kind == "U" else (bytes, bytearray, str)
+    unit = "characters" if dtype.kind == "U" else "bytes"
+    if not isinstance(value, kinds) or (dtype.kind == "V" and isinstance(value, str)):
+        raise _refused(ArgumentTypeError, where, value, f"at most {most} {unit}")
+    if dtype.kind != "U" and isinstance(value, str) and not value.isascii():
+        raise _refused(UsageError, where, value, "text of ASCII, or bytes")
+    given: Any = value  # mypy has forgotten its type
+    if len(given) > most:
+        raise _refused(UsageError, where, value, f"at most {most} {unit}")
+    return bytes(given) if isinstance(value, bytearray) else given
+
+
+def _truth(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    if not isinstance(value, (bool, np.bool_)):
+        raise _refused(ArgumentTypeError, where, value, "True or False")
+    return value
+
+
+def _other(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    """A complex number, or a time, which may be written as ISO 8601 has it."""
+    try:
+        found = (
+            np.asarray(value, dtype)
+            if isinstance(value, str) and dtype.kind == "M"
+            else np.asarray(value)
+        )
+    except ValueError:
+        raise _refused(UsageError, where, value, f"a {dtype}") from None
+    if found.ndim or not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise _refused(ArgumentTypeError, where, value, f"a {dtype}")
+    return found
+
+
+_LEAVES = {"i": _whole, "u": _whole, "f": _real, "b": _truth, "S": _text, "U": _text, "V": _text}
+
+
+def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
+    """What NumPy makes the same value of `dtype` of. `where`: the member's name, for the error.
+
+    Raises UsageError for a value that the dtype cannot hold as it is.
+    """
+    if (
+        isinstance(value, (np.ndarray, np.void))
+        and value.dtype == dtype.base
+        and value.shape == dtype.shape
+    ):
+        return value
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        inner = np.dtype((base, shape[1:])) if len(shape) > 1 else base
+        items = _items(value, shape[0], where, f"a tuple, list or array of {shape[0]} values")
+        return [checked(inner, item, f"{where}[{i}]") for i, item in enumerate(items)]
+    if dtype.names is None:
+        return _LEAVES.get(dtype.kind, _other)(dtype, value, where)
+    wanted = (
+        f"{_shown(dtype)}, as a tuple or list of {len(dtype.names)} values, a record or an array"
+    )
+    items = _items(value, len(dtype.names), where, wanted)
+    prefix = f"{where}." if where else ""
+    return tuple(
+        checked(dtype.fields[name][0], item, prefix + name)  # type: ignore[index]
+        for name, item in zip(dtype.names, items)
+    )
+
+
+def packed(dtype: np.dtype[Any], value: Any, where: str = "") -> bytes:
+    """The bytes of a value, with zeros between its members. Raises as checked()."""
+    room = np.zeros((), dtype)
+    room[()] = checked(dtype, value, where)
+    return room.tobytes()
 
 
 def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
@@ -113,10 +241,12 @@ def _member(owner: type, name: str, hint: Any) -> str:
     except TypeError:
         dtype = np.dtype(object)
     if not dtype.isnative or dtype.str[1:] not in _STRUCT_CODES:
-        raise UsageError(
-            f"message type: {owner.__name__}.{name} is of {hint!r}; members are int, float, bool "
+        raise _made(
+            UsageError,
+            "message type",
+            f"{owner.__name__}.{name} is of {hint!r}; members are int, float, bool "
             "or scalars of NumPy's, of at most 8 bytes and in this machine's order, or "
-            'Annotated[int, "u4"]; anything else is a dtype'
+            'Annotated[int, "u4"]; anything else is a dtype',
         )
     return str(dtype.str)
 
@@ -133,21 +263,23 @@ class DataclassCodec(DataclassMessages):
         self._struct = _struct_of(self.dtype)
         super().__init__(self.dtype.itemsize, owner, self.names, _native(_members(self.dtype)))
 
+    def __repr__(self) -> str:
+        return self.owner.__name__
+
     def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, self.owner):
-            raise UsageError(
-                f"message: it is a {type(value).__name__}, not a {self.owner.__name__}"
+            name = type(value).__name__
+            raise _made(
+                ArgumentTypeError, "message", f"it is a {name}, not a {self.owner.__name__}"
             )
-        try:
-            return self._struct.pack(*[getattr(value, name) for name in self.names])
-        except struct.error as error:
-            raise UsageError(f"message: {self.owner.__name__}: {error}") from None
+        members = [getattr(value, name) for name in self.names]
+        return packed(self.dtype, members, self.owner.__name__)
 
     def _from_bytes(self, data: bytes) -> Any:
         return self.owner(*self._struct.unpack(data))
 
     def encode_many(self, values: Any) -> Any:
-        return b"".join([self.encode(value) for value in values])
+        return self._row(values)
 
     def room(self, count: int) -> Any:
         return bytearray(count * self.size)
@@ -182,18 +314,22 @@ def codec(message: Any, most: int = 1024) -> Codec:
     """
     if isinstance(message, int) and not isinstance(message, bool):
         if not 1 <= message <= most:
-            raise UsageError(f"message type: a message has 1 to {most} bytes, not {message}")
+            raise _made(
+                UsageError, "message type", f"a message has 1 to {most} bytes, not {message}"
+            )
         return BytesCodec(message)
     if isinstance(message, type) and dataclasses.is_dataclass(message):
         return DataclassCodec(message)
     try:
         dtype = np.dtype(message)
     except TypeError:
-        raise UsageError(
-            f"message type: {message!r} is neither a number of bytes nor a dtype nor a dataclass"
+        raise _made(
+            UsageError,
+            "message type",
+            f"{message!r} is neither a number of bytes nor a dtype nor a dataclass",
         ) from None
     if dtype.hasobject:
-        raise UsageError(f"message type: {dtype} holds objects of Python's")
+        raise _made(UsageError, "message type", f"{dtype} holds objects of Python's")
     if dtype.subdtype is not None:
-        raise UsageError(f"message type: {dtype} is an array, which only a member may be")
+        raise _made(UsageError, "message type", f"{dtype} is an array, which only a member may be")
     return ArrayCodec(dtype)

@@ -41,6 +41,9 @@ class Connection(Scoped):
     def __init__(self, raw: RawConnection) -> None:
         self._raw = raw
 
+    def __repr__(self) -> str:
+        return f"<carillon.Connection: {self._raw!r}>"
+
     def client(
         self,
         request: Any,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._carillon import Memory, _dlpack
-from .errors import UsageError
+from .errors import UsageError, _made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class DeviceArray:
     ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype.hasobject or self.dtype.itemsize == 0:
-            raise UsageError(f"DeviceArray: {self.dtype} has no elements for a device")
+            raise _made(UsageError, "DeviceArray", f"{self.dtype} has no elements for a device")
         self._held = memory._view()
         self._memory = memory
         self.offset = offset
@@ -52,14 +52,18 @@ class DeviceArray:
     def _check_range(self) -> None:
         size = math.prod(self.shape) * self.dtype.itemsize
         if self.offset < 0 or min(self.shape, default=0) < 0:
-            raise UsageError("DeviceArray: neither the offset nor the shape is below 0")
+            raise _made(UsageError, "DeviceArray", "neither the offset nor the shape is below 0")
         if self.offset + size > self._memory.size:
-            raise UsageError(
-                f"DeviceArray: bytes {self.offset} to {self.offset + size} are not in memory of "
-                f"{self._memory.size} bytes"
+            raise _made(
+                UsageError,
+                "DeviceArray",
+                f"bytes {self.offset} to {self.offset + size} are not in memory of "
+                f"{self._memory.size} bytes",
             )
         if self.offset % self.dtype.alignment:
-            raise UsageError(f"DeviceArray: {self.dtype} is not aligned at byte {self.offset}")
+            raise _made(
+                UsageError, "DeviceArray", f"{self.dtype} is not aligned at byte {self.offset}"
+            )
 
     @property
     def nbytes(self) -> int:

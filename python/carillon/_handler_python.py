@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ._carillon import Device
-from ._codec import Codec
-from .errors import CompileError, UnsupportedError, UsageError
+from ._codec import Codec, checked
+from .errors import CompileError, UnsupportedError, UsageError, _made
 
 _NAME = "carillon_python_handler"  # of the function, in LTO-IR
 _CALL = "compile_handler"
@@ -36,9 +36,11 @@ def record_dtype(name: str, message: Codec) -> np.dtype[Any]:
     """The dtype with the message's members. Raises UsageError for a message type that has none."""
     dtype: np.dtype[Any] | None = getattr(message, "dtype", None)
     if dtype is None or dtype.names is None:
-        raise UsageError(
-            f"{_CALL}: {name} has no members: what a handler(request, reply) gets and fills is of a "
-            "structured dtype or a dataclass"
+        raise _made(
+            UsageError,
+            _CALL,
+            f"{name} has no members: what a handler(request, reply) gets and fills is of a "
+            "structured dtype or a dataclass",
         )
     return dtype
 
@@ -58,7 +60,9 @@ class Record:
         return Record(value) if isinstance(value, np.void) and value.dtype.names else value
 
     def __setitem__(self, member: str, value: Any) -> None:
-        self._scalar[member] = value._scalar if isinstance(value, Record) else value
+        dtype = self._scalar.dtype.fields[member][0]
+        given = value._scalar if isinstance(value, Record) else value
+        self._scalar[member] = checked(dtype, given, member)
 
     def __getattr__(self, member: str) -> Any:
         self._require(member)
@@ -136,16 +140,19 @@ def _lto_ir_of(
     NVVM, or with a NumPy that it does not know.
     """
     if not fills_reply(handler):
-        raise UsageError(
-            f"{_CALL}: {handler!r} is not of two parameters: a handler in Python for a GPU is "
-            "handler(request, reply), which fills the reply"
+        raise _made(
+            UsageError,
+            _CALL,
+            f"{handler!r} is not of two parameters: a handler in Python for a GPU is "
+            "handler(request, reply), which fills the reply",
         )
     try:
         import numba_cuda  # noqa: F401
     except ImportError as error:
-        raise UnsupportedError(
-            f"{_CALL}: numba-cuda compiles handlers in Python for a GPU: pip install numba-cuda "
-            f"({error})"
+        raise _made(
+            UnsupportedError,
+            _CALL,
+            f"numba-cuda compiles handlers in Python for a GPU: pip install numba-cuda ({error})",
         ) from error
     types = [_numba_type("Request", request), _numba_type("Reply", reply)]
     try:
@@ -154,16 +161,16 @@ def _lto_ir_of(
         try:
             _compiled(_nothing, types, compute_capability)
         except Exception as why:
-            raise UnsupportedError(
-                f"{_CALL}: numba-cuda compiles nothing here: {type(why).__name__}: {why}"
+            raise _made(
+                UnsupportedError,
+                _CALL,
+                f"numba-cuda compiles nothing here: {type(why).__name__}: {why}",
             ) from why
         raise _compile_error(f"{type(error).__name__}: {error}") from error
 
 
 def _compile_error(log: str) -> CompileError:
-    error = CompileError(f"{_CALL}: the handler does not compile:\n{log}")
-    error.call, error.log = _CALL, log
-    return error
+    return _made(CompileError, _CALL, f"the handler does not compile:\n{log}", log=log)
 
 
 _CALLS_PYTHON = f"""
@@ -187,7 +194,9 @@ def around_python(
     """
     capability = device if isinstance(device, int) else device.info.compute_capability
     if capability is None:
-        raise UnsupportedError(
-            "compile_handler: the device is emulated: it calls functions in Python as they are"
+        raise _made(
+            UnsupportedError,
+            _CALL,
+            "the device is emulated: it calls functions in Python as they are",
         )
     return _CALLS_PYTHON, [_lto_ir_of(handler, request, reply, capability)]

@@ -15,7 +15,7 @@ import numpy as np
 from ._carillon import Device, HandlerCode, _compile_handler
 from ._codec import BytesCodec, Codec, codec
 from ._handler_python import around_python
-from .errors import UsageError
+from .errors import UsageError, _made
 
 _SCALARS = {
     "i1": "signed char",
@@ -34,9 +34,11 @@ _BYTES = "unsigned char"
 
 
 def _refuse(what: str, why: str) -> UsageError:
-    return UsageError(
-        f"compile_handler: {what} {why}: let the text define the struct itself, or use "
-        "numpy.dtype(..., align=True) of integers, floats, bools, bytes and arrays of them"
+    return _made(
+        UsageError,
+        "compile_handler",
+        f"{what} {why}: let the text define the struct itself, or use "
+        "numpy.dtype(..., align=True) of integers, floats, bools, bytes and arrays of them",
     )
 
 
@@ -128,6 +130,9 @@ class CompiledHandler:
         self._code = code
         self._request = request
         self._reply = reply
+
+    def __repr__(self) -> str:
+        return f"<carillon.CompiledHandler of {self._request} to {self._reply}>"
 
     @property
     def compute_capability(self) -> int:

@@ -16,7 +16,7 @@ from ._codec import Codec, codec
 from ._handler_python import fill_by_bytes, fills_reply
 from ._handler_text import CompiledHandler, compile_handler
 from ._scoped import Scoped
-from .errors import Error, UsageError
+from .errors import Error, UsageError, _made
 
 
 def _by_bytes(
@@ -69,12 +69,14 @@ class PersistentKernel(Scoped):
         reply_name: str = "",
     ) -> None:
         if (request is None or reply is None) and not isinstance(handler, CompiledHandler):
-            raise UsageError("PersistentKernel: the types of request and reply are not given")
+            raise _made(
+                UsageError, "PersistentKernel", "the types of request and reply are not given"
+            )
         names = {"request_name": request_name, "reply_name": reply_name}
         if isinstance(handler, (str, CompiledHandler)) or not device.emulated:
             compiled = _compiled(device, handler, request, reply, names)
             self._request, self._reply = compiled._request, compiled._reply
-            self._raw = BytesKernel(device, compiled._code, blocks, capacity, shared)
+            self._raw = BytesKernel._of_text(device, compiled._code, blocks, capacity, shared)
         else:
             self._request, self._reply = codec(request), codec(reply)
             self._raw = BytesKernel(
@@ -89,6 +91,10 @@ class PersistentKernel(Scoped):
                 shared,
             )
         _kernels.add(self._raw)
+
+    def __repr__(self) -> str:
+        of = f"{self._request} to {self._reply}"
+        return f"<carillon.PersistentKernel of {of}, {self.state}>"
 
     def client(self, block: int = 0) -> Client:
         """The client of a block; every one of the same block shares its channel."""

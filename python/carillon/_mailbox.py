@@ -7,7 +7,7 @@ from typing import Any
 
 from ._carillon import BytesMailbox, BytesMailboxEnd, Device
 from ._codec import Codec, codec
-from .errors import UsageError
+from .errors import UsageError, _made
 
 MOST_BYTES = 4096
 
@@ -18,6 +18,9 @@ class MailboxDeviceEnd:
     def __init__(self, raw: BytesMailboxEnd, value: Codec) -> None:
         self._raw = raw
         self._value = value
+
+    def __repr__(self) -> str:
+        return f"<carillon.MailboxDeviceEnd of {self._value}>"
 
     def set(self, value: Any) -> None:
         """Of a mailbox to the host: the value from now on."""
@@ -57,10 +60,15 @@ class Mailbox:
         mailbox._raw = raw
         return mailbox
 
+    def __repr__(self) -> str:
+        return f"<carillon.Mailbox of {self._value}>"
+
     def _encoded(self, initial: Any) -> bytes:
         data = self._value.encode(initial)
         if len(data) != self._value.size:
-            raise UsageError(f"Mailbox: {len(data)} bytes are no value of {self._value.size}")
+            raise _made(
+                UsageError, "Mailbox", f"{len(data)} bytes are no value of {self._value.size}"
+            )
         return data
 
     def set(self, value: Any) -> None:

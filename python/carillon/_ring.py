@@ -16,6 +16,9 @@ class RingDeviceEnd:
         self._raw = raw
         self._message = message
 
+    def __repr__(self) -> str:
+        return f"<carillon.RingDeviceEnd of {self._message}>"
+
     def try_push(self, message: Any) -> bool:
         """Of a ring to the host: False at once where it is full."""
         return self._raw.try_push(self._message.encode(message))
@@ -46,6 +49,9 @@ class Ring:
         ring._message = message
         ring._raw = raw
         return ring
+
+    def __repr__(self) -> str:
+        return f"<carillon.Ring of {self._message}, {self.capacity} slots>"
 
     def push(self, message: Any, timeout: float = 1.0) -> None:
         """Publishes, waiting for room. Raises TimeoutError; it was not sent then."""

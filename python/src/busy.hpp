@@ -2,6 +2,7 @@
 #pragma once
 
 #include "carillon/error.hpp"
+#include "errors.hpp"
 
 namespace carillon::python {
 
@@ -14,8 +15,8 @@ struct Busy {
 // what two do at the same time would be lost. Made and destroyed with the GIL.
 class InCall {
    public:
-    InCall(Busy& busy, char const* call) : busy_(busy) {
-        if (busy.busy) throw UsageError(call, "another thread is in a call of this object");
+    explicit InCall(Busy& busy) : busy_(busy) {
+        if (busy.busy) throw UsageError(no_call, "another thread is in a call of this object");
         busy.busy = true;
     }
     InCall(InCall const&) = delete;

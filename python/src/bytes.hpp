@@ -7,7 +7,13 @@
 #include <cstddef>
 #include <span>
 
+#include "carillon/ring.hpp"
+
 namespace carillon::python {
+
+// Every message of Python's may refer to memory that the program has written: copy_to_device()
+// comes before it then, and what tells the two apart would cost more than the fence.
+inline constexpr OutOfLine sent = OutOfLine::written;
 
 // They stay where they are while this lives. Made and destroyed with the GIL.
 class HeldBytes {

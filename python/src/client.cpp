@@ -2,13 +2,17 @@
 #include "client.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <string>
 
 #include "carillon/wait.hpp"
+#include "door.hpp"
 #include "gil.hpp"
+#include "shown.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -28,11 +32,11 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
     if (count * client.request_bytes() != requests || count * client.reply_bytes() != replies) {
-        throw UsageError("Client::call_many",
-                         std::to_string(requests) + " bytes of requests and room for " +
-                             std::to_string(replies) + " of replies are not as many messages of " +
-                             std::to_string(client.request_bytes()) + " and " +
-                             std::to_string(client.reply_bytes()) + " bytes");
+        throw UsageError(no_call, std::to_string(requests) + " bytes of requests and room for " +
+                                      std::to_string(replies) +
+                                      " of replies are not as many messages of " +
+                                      std::to_string(client.request_bytes()) + " and " +
+                                      std::to_string(client.reply_bytes()) + " bytes");
     }
 }
 
@@ -45,9 +49,9 @@ class Row {
 
     // Sends what there is room for, and takes what has come. True when all has been taken.
     bool advance() {
-        Tickets const sent = client_.try_submit_n(requests_);
-        requests_ = requests_.subspan(sent.size() * client_.request_bytes());
-        outstanding_.append(sent);
+        Tickets const now = client_.try_submit_n(requests_, sent);
+        requests_ = requests_.subspan(now.size() * client_.request_bytes());
+        outstanding_.append(now);
         if (!outstanding_.empty()) {
             std::size_t const taken = client_.try_take_n(outstanding_, replies_);
             replies_ = replies_.subspan(taken * client_.reply_bytes());
@@ -82,34 +86,33 @@ void ClientState::give_up(Ticket const& ticket) {
     if (!busy_.busy) drop_given_up();
 }
 
-// What `use` makes of the client, while no other thread is in a call of it. What the C++ client
-// says is wrong names `call`, which is what the user called.
-template <class Use>
-auto ClientEnd::within(char const* call, Use const& use) {
-    InCall const in(state_->busy(), call);
-    state_->drop_given_up();
-    auto const of_client = [](Error const& error) {
-        return error.call().starts_with("Client") || error.call().starts_with("BytesClient");
-    };
-    try {
-        return use(state_->client());
-    } catch (ForkError const& error) {
-        throw ForkError(call, cause_of(error));
-    } catch (OwnerGoneError const& error) {
-        throw OwnerGoneError(call, cause_of(error));
-    } catch (StoppedError const& error) {
-        if (!of_client(error)) throw;
-        throw StoppedError(call, cause_of(error));
-    } catch (UsageError const& error) {
-        if (!of_client(error)) throw;  // a handler's, which ended the kernel
-        throw UsageError(call, cause_of(error));
+TicketRow::~TicketRow() {
+    auto const client = client_.lock();
+    for (std::size_t i = 0; client && i < left_.size(); ++i) {
+        if (!done_.contains(left_[i].number())) client->give_up(left_[i]);
     }
 }
 
+OneTicket::~OneTicket() {
+    if (auto const client = client_.lock()) client->give_up(ticket_);
+}
+void OneTicket::done() {
+    client_.reset();
+    if (row_) row_->done(ticket_);
+}
+
+// What `use` makes of the client, while no other thread is in a call of it.
+template <class Use>
+auto ClientEnd::within(Use const& use) {
+    InCall const in(state_->busy());
+    state_->drop_given_up();
+    return use(state_->client());
+}
+
 nb::bytes ClientEnd::call(nb::handle request, double timeout) {
-    auto const bound = duration("Client::call", timeout);
+    auto const bound = duration(timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    return within("Client::call", [&](BytesClient& client) {
+    return within([&](BytesClient& client) {
         nb::bytes reply = new_bytes(client.reply_bytes());
         ask(client, from.bytes(), bytes_of(reply), bound);
         return reply;
@@ -118,11 +121,11 @@ nb::bytes ClientEnd::call(nb::handle request, double timeout) {
 
 nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handle request,
                               double timeout) {
-    auto const bound = duration("Client::call", timeout);
+    auto const bound = duration(timeout);
     Message asked;
     asks.encode(request, asked);
     std::array<std::byte, message_bytes> answered;
-    auto const reply = within("Client::call", [&](BytesClient& client) {
+    auto const reply = within([&](BytesClient& client) {
         auto const room = std::span<std::byte>(answered).first(client.reply_bytes());
         ask(client, asked.bytes(), room, bound);
         return room;
@@ -133,16 +136,17 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
 // The request goes at once where there is room: what waiting takes is done while it is served.
 void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
                     std::span<std::byte> reply, std::chrono::nanoseconds timeout) {
-    std::optional<Ticket> ticket = client.try_submit(request);
+    std::optional<Ticket> ticket = client.try_submit(request, sent);
     Deadline const deadline(timeout);
     try {
         if (!ticket) {
-            wait_in_parts(timeout, [&](auto part) { ticket = client.submit(request, part); });
+            wait_in_parts(timeout, [&](auto part) { ticket = client.submit(request, part, sent); });
         }
-        wait_in_parts(deadline.left(), [&](auto part) { client.wait(*ticket, reply, part); });
+        wait_in_parts(deadline.left(), timeout,
+                      [&](auto part) { client.wait(*ticket, reply, part); });
     } catch (TimeoutError const& error) {
         if (ticket) state_->drop(*ticket);
-        throw TimeoutError("Client::call", cause_of(error), ticket.has_value());
+        throw TimeoutError(no_call, error.cause(), ticket.has_value());
     } catch (nb::python_error const&) {  // Ctrl-C
         if (ticket) state_->drop(*ticket);
         throw;
@@ -150,10 +154,10 @@ void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
 }
 
 void ClientEnd::call_many(nb::handle requests, nb::handle replies, double timeout) {
-    auto const bound = duration("Client::call_many", timeout);
+    auto const bound = duration(timeout);
     HeldBytes const from(requests, HeldBytes::Use::read);
     HeldBytes const to(replies, HeldBytes::Use::write);
-    within("Client::call_many", [&](BytesClient& client) {
+    within([&](BytesClient& client) {
         check_many(client, from.bytes().size(), to.bytes().size());
         Tickets outstanding;
         try {
@@ -171,69 +175,81 @@ void ClientEnd::exchange(BytesClient& client, HeldBytes const& requests, HeldByt
     HostWait const wait(WaitStyle::pause);
     wait_in_parts(timeout, [&](auto part) {
         if (wait.until([&] { return row.advance(); }, part)) return;
-        throw TimeoutError("Client::call_many",
-                           std::to_string(row.left()) + " replies have not come", true);
+        throw TimeoutError(no_call, std::to_string(row.left()) + " replies have not come", true);
     });
 }
 
-Ticket ClientEnd::submit(nb::handle request, double timeout) {
-    auto const bound = duration("Client::submit", timeout);
+OneTicket ClientEnd::submit(nb::handle request, double timeout) {
+    auto const bound = duration(timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
-    return within("Client::submit", [&](BytesClient& client) {
+    return within([&](BytesClient& client) {
         std::optional<Ticket> ticket;
-        wait_in_parts(bound, [&](auto part) { ticket = client.submit(from.bytes(), part); });
-        return *ticket;
+        wait_in_parts(bound, [&](auto part) { ticket = client.submit(from.bytes(), part, sent); });
+        return OneTicket(*ticket, state_);
     });
 }
 
-std::optional<Ticket> ClientEnd::try_submit(nb::handle request) {
+std::optional<OneTicket> ClientEnd::try_submit(nb::handle request) {
     HeldBytes const from(request, HeldBytes::Use::read);
-    return within("Client::try_submit",
-                  [&](BytesClient& client) { return client.try_submit(from.bytes()); });
+    return within([&](BytesClient& client) -> std::optional<OneTicket> {
+        auto const ticket = client.try_submit(from.bytes(), sent);
+        if (!ticket) return {};
+        return OneTicket(*ticket, state_);
+    });
 }
 
-Tickets ClientEnd::try_submit_n(nb::handle requests) {
+std::shared_ptr<TicketRow> ClientEnd::try_submit_n(nb::handle requests) {
     HeldBytes const from(requests, HeldBytes::Use::read);
-    return within("Client::try_submit_many",
-                  [&](BytesClient& client) { return client.try_submit_n(from.bytes()); });
+    return within([&](BytesClient& client) {
+        return std::make_shared<TicketRow>(client.try_submit_n(from.bytes(), sent), state_);
+    });
 }
 
-nb::bytes ClientEnd::wait(Ticket const& ticket, double timeout) {
-    auto const bound = duration("Client::wait", timeout);
-    return within("Client::wait", [&](BytesClient& client) {
+nb::bytes ClientEnd::wait(OneTicket& ticket, double timeout) {
+    auto const bound = duration(timeout);
+    return within([&](BytesClient& client) {
         nb::bytes reply = new_bytes(client.reply_bytes());
-        wait_in_parts(bound, [&](auto part) { client.wait(ticket, bytes_of(reply), part); });
+        auto const room = bytes_of(reply);
+        wait_in_parts(bound, [&](auto part) { client.wait(ticket.ticket(), room, part); });
+        ticket.done();
         return reply;
     });
 }
 
-nb::object ClientEnd::try_take(Ticket const& ticket) {
-    return within("Client::try_take", [&](BytesClient& client) -> nb::object {
+nb::object ClientEnd::try_take(OneTicket& ticket) {
+    return within([&](BytesClient& client) -> nb::object {
         std::array<std::byte, message_bytes> reply;
         auto const room = std::span<std::byte>(reply).first(client.reply_bytes());
-        if (!client.try_take(ticket, room)) return nb::none();
+        if (!client.try_take(ticket.ticket(), room)) return nb::none();
+        ticket.done();
         return nb::bytes(room.data(), room.size());
     });
 }
 
-std::size_t ClientEnd::try_take_n(Tickets& tickets, nb::handle replies) {
+std::size_t ClientEnd::try_take_n(TicketRow& tickets, nb::handle replies) {
     HeldBytes const to(replies, HeldBytes::Use::write);
-    return within("Client::try_take_many",
-                  [&](BytesClient& client) { return client.try_take_n(tickets, to.writable()); });
+    return within(
+        [&](BytesClient& client) { return client.try_take_n(tickets.left(), to.writable()); });
 }
 
-void ClientEnd::abandon(Ticket const& ticket) {
-    within("Client::abandon", [&](BytesClient& client) { client.abandon(ticket); });
+void ClientEnd::abandon(OneTicket& ticket) {
+    within([&](BytesClient& client) { client.abandon(ticket.ticket()); });
+    ticket.done();
+}
+
+void ClientEnd::give_up(OneTicket& ticket) {
+    state_->give_up(ticket.ticket());
+    ticket.done();
 }
 
 void ClientEnd::warm() {
-    within("Client::warm", [](BytesClient& client) { client.warm(); });
+    within([](BytesClient& client) { client.warm(); });
 }
 
 std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t count) {
     using Clock = std::chrono::steady_clock;
     HeldBytes const from(request, HeldBytes::Use::read);
-    InCall const in(state_->busy(), "Client::time_calls");
+    InCall const in(state_->busy());
     std::array<std::byte, message_bytes> reply;
     auto const room = std::span<std::byte>(reply).first(client().reply_bytes());
     std::vector<std::int64_t> took(count);
@@ -252,7 +268,7 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
     HeldBytes const from(requests, HeldBytes::Use::read);
     HeldBytes const to(replies, HeldBytes::Use::write);
     check_many(client(), from.bytes().size(), to.bytes().size());
-    InCall const in(state_->busy(), "Client::time_rows");
+    InCall const in(state_->busy());
     HostWait const wait(WaitStyle::pause);
     std::vector<std::int64_t> took(count);
     OthersRun const others_run;
@@ -261,7 +277,7 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
         Row row(state_->client(), from.bytes(), to.writable(), outstanding);
         auto const begin = Clock::now();
         if (!wait.until([&] { return row.advance(); }, std::chrono::seconds(1))) {
-            throw TimeoutError("Client::time_rows", "replies have not come", true);
+            throw TimeoutError(no_call, "replies have not come", true);
         }
         each = std::chrono::nanoseconds(Clock::now() - begin).count();
     }
@@ -269,38 +285,66 @@ std::vector<std::int64_t> ClientEnd::time_rows(nb::handle requests, nb::handle r
 }
 
 void bind_client(nb::module_& module) {
-    nb::class_<Ticket>(module, "Ticket", "Names a request whose reply is taken later, once.")
-        .def_prop_ro("number", &Ticket::number, "Counts the client's requests.")
+    nb::class_<OneTicket>(module, "Ticket",
+                          "Names a request whose reply is taken later, once. The reply of a ticket "
+                          "that\n"
+                          "goes is given up: its slot is free again.")
+        .def_prop_ro(
+            "number", [](OneTicket const& one) { return one.ticket().number(); },
+            "Counts the client's requests.")
         .def(
-            "__eq__", [](Ticket const& one, Ticket const& other) { return one == other; },
+            "__eq__",
+            [](OneTicket const& one, OneTicket const& other) {
+                return one.ticket() == other.ticket();
+            },
             nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
-        .def("__hash__", [](Ticket const& one) { return one.number(); });
-    nb::class_<Tickets>(module, "Tickets", "Names requests that were sent one after the other.")
-        .def("__len__", &Tickets::size)
-        .def("__getitem__", [](Tickets const& tickets, std::size_t index) {
-            if (index >= tickets.size()) throw nb::index_error("there are not so many");
-            return tickets[index];
+        .def("__hash__", [](OneTicket const& one) { return one.ticket().number(); })
+        .def("__repr__", [](OneTicket const& one) {
+            return "<carillon.Ticket " + std::to_string(one.ticket().number()) + ">";
         });
-    nb::class_<ChannelCounters>(module, "ChannelCounters", "What has gone through a channel.")
-        .def_ro("submitted", &ChannelCounters::submitted, "Requests sent.")
+    nb::class_<TicketRow>(module, "Tickets",
+                          "Names requests that were sent one after the other. Of those that go "
+                          "with it the\n"
+                          "replies are given up.")
+        .def("__len__", [](TicketRow& row) { return row.left().size(); })
+        .def("__getitem__",
+             [](std::shared_ptr<TicketRow> const& row, std::size_t index) {
+                 if (index >= row->left().size()) throw nb::index_error("there are not so many");
+                 return OneTicket(row->left()[index], row);
+             })
+        .def("__repr__", [](TicketRow& row) {
+            return "<carillon.Tickets: " + std::to_string(row.left().size()) + ">";
+        });
+    nb::class_<ChannelCounters> counters(module, "ChannelCounters",
+                                         "What has gone through a channel.");
+    show(counters, {"submitted", "answered", "taken", "dropped", "stalls", "depth"});
+    counters.def_ro("submitted", &ChannelCounters::submitted, "Requests sent.")
         .def_ro("answered", &ChannelCounters::answered, "Whose reply the kernel has written.")
         .def_ro("taken", &ChannelCounters::taken, "Replies that have left the ring.")
         .def_ro("dropped", &ChannelCounters::dropped, "Requests whose reply nobody gets.")
         .def_ro("stalls", &ChannelCounters::stalls, "Requests that met a full ring.")
         .def_ro("depth", &ChannelCounters::depth, "Under way now.");
-    nb::class_<ClientEnd>(module, "BytesClient", "A client whose messages are bytes.")
+    module.def(
+        "_seconds",
+        [](std::string const& call, nb::handle timeout) {
+            return seconds_of(timeout, [&] { return Argument{call, "timeout"}; });
+        },
+        nb::arg("call"), nb::arg("timeout").none(), "A timeout, for calls that Python has.");
+    nb::class_<ClientEnd> client(module, "BytesClient", "A client whose messages are bytes.");
+    Doors(client, "Client.")
         .def("call", &ClientEnd::call, nb::arg("request"), nb::arg("timeout"))
-        .def("call_as", &ClientEnd::call_as, nb::arg("asks"), nb::arg("answers"),
-             nb::arg("request"), nb::arg("timeout"))
+        .def_as("call", "call_as", &ClientEnd::call_as, nb::arg("asks"), nb::arg("answers"),
+                nb::arg("request"), nb::arg("timeout"))
         .def("call_many", &ClientEnd::call_many, nb::arg("requests"), nb::arg("replies"),
              nb::arg("timeout"))
         .def("submit", &ClientEnd::submit, nb::arg("request"), nb::arg("timeout"))
         .def("try_submit", &ClientEnd::try_submit, nb::arg("request"))
-        .def("try_submit_n", &ClientEnd::try_submit_n, nb::arg("requests"))
+        .def_as("try_submit_many", "try_submit_n", &ClientEnd::try_submit_n, nb::arg("requests"))
         .def("wait", &ClientEnd::wait, nb::arg("ticket"), nb::arg("timeout"))
         .def("try_take", &ClientEnd::try_take, nb::arg("ticket"),
              nb::sig("def try_take(self, ticket: Ticket) -> bytes | None"))
-        .def("try_take_n", &ClientEnd::try_take_n, nb::arg("tickets"), nb::arg("replies"))
+        .def_as("try_take_many", "try_take_n", &ClientEnd::try_take_n, nb::arg("tickets"),
+                nb::arg("replies"))
         .def("abandon", &ClientEnd::abandon, nb::arg("ticket"))
         .def("_give_up", &ClientEnd::give_up, nb::arg("ticket"))
         .def("warm", &ClientEnd::warm)

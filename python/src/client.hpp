@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "bindings.hpp"
@@ -15,6 +16,7 @@
 #include "carillon/bytes.hpp"
 #include "carillon/error.hpp"
 #include "codec.hpp"
+#include "errors.hpp"
 
 namespace carillon::python {
 
@@ -26,7 +28,7 @@ class ClientState {
 
     // Throws UsageError once the kernel whose client it is was closed.
     [[nodiscard]] BytesClient& client() const {
-        if (client_ == nullptr) throw UsageError("Client", "the kernel was closed");
+        if (client_ == nullptr) throw UsageError(no_call, "the kernel was closed");
         return *client_;
     }
     void close() { client_ = nullptr; }
@@ -44,6 +46,48 @@ class ClientState {
     Busy busy_;
 };
 
+// Tickets of one row, as Python has them. The replies that nobody has taken when they go are given
+// up: their slots are free again.
+class TicketRow {
+   public:
+    TicketRow(Tickets const& tickets, std::weak_ptr<ClientState> client)
+        : left_(tickets), client_(std::move(client)) {}
+    TicketRow(TicketRow const&) = delete;
+    TicketRow& operator=(TicketRow const&) = delete;
+    ~TicketRow();
+
+    [[nodiscard]] Tickets& left() { return left_; }
+    // Its reply was taken, or given up, by itself.
+    void done(Ticket const& ticket) { done_.insert(ticket.number()); }
+
+   private:
+    Tickets left_;
+    std::unordered_set<std::uint64_t> done_;
+    std::weak_ptr<ClientState> client_;
+};
+
+// A ticket, as Python has it: by itself, or one of a row.
+class OneTicket {
+   public:
+    OneTicket(Ticket const& ticket, std::weak_ptr<ClientState> client)
+        : ticket_(ticket), client_(std::move(client)) {}
+    OneTicket(Ticket const& ticket, std::shared_ptr<TicketRow> row)
+        : ticket_(ticket), row_(std::move(row)) {}
+    OneTicket(OneTicket&&) noexcept = default;  // nobody waits for what it was moved from
+    OneTicket& operator=(OneTicket&&) = delete;
+    OneTicket(OneTicket const&) = delete;
+    OneTicket& operator=(OneTicket const&) = delete;
+    ~OneTicket();
+
+    [[nodiscard]] Ticket const& ticket() const { return ticket_; }
+    void done();
+
+   private:
+    Ticket ticket_;
+    std::weak_ptr<ClientState> client_;
+    std::shared_ptr<TicketRow> row_;
+};
+
 // Timeouts are in seconds.
 class ClientEnd {
    public:
@@ -55,15 +99,15 @@ class ClientEnd {
                                      double timeout);
     // Sends all `requests` and takes their replies, in their order, as room and replies come.
     void call_many(nb::handle requests, nb::handle replies, double timeout);
-    [[nodiscard]] Ticket submit(nb::handle request, double timeout);
-    [[nodiscard]] std::optional<Ticket> try_submit(nb::handle request);
-    [[nodiscard]] Tickets try_submit_n(nb::handle requests);
-    [[nodiscard]] nb::bytes wait(Ticket const& ticket, double timeout);
-    [[nodiscard]] nb::object try_take(Ticket const& ticket);  // None while it has not come
-    [[nodiscard]] std::size_t try_take_n(Tickets& tickets, nb::handle replies);
-    void abandon(Ticket const& ticket);
+    [[nodiscard]] OneTicket submit(nb::handle request, double timeout);
+    [[nodiscard]] std::optional<OneTicket> try_submit(nb::handle request);
+    [[nodiscard]] std::shared_ptr<TicketRow> try_submit_n(nb::handle requests);
+    [[nodiscard]] nb::bytes wait(OneTicket& ticket, double timeout);
+    [[nodiscard]] nb::object try_take(OneTicket& ticket);  // None while it has not come
+    [[nodiscard]] std::size_t try_take_n(TicketRow& tickets, nb::handle replies);
+    void abandon(OneTicket& ticket);
     // The same of a ticket that may be good for nothing, and while another thread is in a call.
-    void give_up(Ticket const& ticket) { state_->give_up(ticket); }
+    void give_up(OneTicket& ticket);
     void warm();
     // How long each of `count` calls takes in C++, in ns: for python/bench/measure.py.
     [[nodiscard]] std::vector<std::int64_t> time_calls(nb::handle request, std::size_t count);
@@ -74,7 +118,7 @@ class ClientEnd {
 
    private:
     template <class Use>
-    auto within(char const* call, Use const& use);
+    auto within(Use const& use);
     void ask(BytesClient& client, std::span<std::byte const> request, std::span<std::byte> reply,
              std::chrono::nanoseconds timeout);
     void exchange(BytesClient& client, HeldBytes const& requests, HeldBytes const& replies,

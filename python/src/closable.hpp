@@ -7,6 +7,7 @@
 
 #include "bindings.hpp"
 #include "carillon/error.hpp"
+#include "errors.hpp"
 #include "gil.hpp"
 
 namespace carillon::python {
@@ -27,8 +28,8 @@ class Closable {
         last.reset();
     }
     // Throws UsageError once it was closed.
-    [[nodiscard]] std::shared_ptr<T> get(char const* call) const {
-        if (!object_) throw UsageError(call, std::string(what_) + " was closed");
+    [[nodiscard]] std::shared_ptr<T> get() const {
+        if (!object_) throw UsageError(no_call, std::string(what_) + " was closed");
         return object_;
     }
 

@@ -67,11 +67,12 @@ bool put_integer(PyObject* value, std::byte* at) {
 }
 
 bool put_truth(PyObject* value, std::byte* at) {
-    int const truth = PyObject_IsTrue(value);
-    return truth < 0 ? refused() : put(truth != 0, at);
+    bool const is_numpys = PyArray_IsScalar(value, Bool);
+    if (!is_numpys && PyBool_Check(value) == 0) return false;
+    return put(PyObject_IsTrue(value) != 0, at);
 }
 
-// Whether `value` became the member's bytes, as `struct` would make them.
+// Whether `value` became the member's bytes: the member can hold it as it is.
 bool put_member(Member const& member, PyObject* value, std::byte* message) {
     std::byte* const at = message + member.offset;
     switch (member.code) {
@@ -145,6 +146,7 @@ bool put_members(std::vector<Member> const& members, std::byte* message, std::si
 
 // Their codes are those that put_member() knows.
 std::vector<Member> members_of(ListedMembers const& listed) {
+    if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();  // which put_truth() asks
     std::vector<Member> members;
     for (auto const& [offset, code] : listed) members.push_back({offset, code.at(0)});
     return members;
@@ -161,6 +163,17 @@ nb::bytes encoded(Codec const& codec, nb::handle value) {
     Message message;
     codec.encode(value, message);
     return nb::bytes(message.bytes().data(), message.bytes().size());
+}
+
+// The bytes of several messages, one behind the other.
+nb::bytes encoded_row(Codec const& codec, nb::handle values) {
+    std::string row;
+    for (nb::handle const value : nb::iter(values)) {
+        Message message;
+        codec.encode(value, message);
+        row.append(reinterpret_cast<char const*>(message.bytes().data()), message.bytes().size());
+    }
+    return nb::bytes(row.data(), row.size());
 }
 
 nb::object decoded(Codec const& codec, nb::handle data) {
@@ -209,7 +222,6 @@ RecordMessages::RecordMessages(nb::object dtype, ListedMembers const& members)
     : Codec(nb::cast<std::size_t>(dtype.attr("itemsize"))),
       dtype_(std::move(dtype)),
       members_(members_of(members)) {
-    if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
     if (!PyArray_DescrCheck(dtype_.ptr())) throw UsageError("message type", "it is no dtype");
     is_number_ = !PyDataType_HASFIELDS(reinterpret_cast<PyArray_Descr*>(dtype_.ptr()));
 }
@@ -223,11 +235,11 @@ void RecordMessages::encode(nb::handle value, Message& into) const {
             std::memcpy(into.room(size()), scalar->obval, size());
             return;
         }
-    } else if (PyTuple_CheckExact(object)) {
+    } else if (!is_number_ && (PyTuple_CheckExact(object) || PyList_CheckExact(object))) {
         auto const item = [&](std::size_t i) {
-            return nb::handle(PyTuple_GetItem(object, static_cast<Py_ssize_t>(i)));
+            return nb::steal(PySequence_GetItem(object, static_cast<Py_ssize_t>(i)));
         };
-        if (PyTuple_Size(object) == static_cast<Py_ssize_t>(members_.size()) &&
+        if (PySequence_Size(object) == static_cast<Py_ssize_t>(members_.size()) &&
             put_members(members_, into.room(size()), size(), item)) {
             return;
         }
@@ -236,7 +248,7 @@ void RecordMessages::encode(nb::handle value, Message& into) const {
             return;
         }
     }
-    encode_in_python(value, into);  // NumPy converts it, or says what is wrong
+    encode_in_python(value, into);  // which says what is wrong
 }
 
 // NumPy's records are of an array: one that has its bytes itself takes assignments for nothing. An
@@ -318,7 +330,8 @@ void bind_codec(nb::module_& module) {
     nb::class_<Codec>(module, "MessageCodec", nb::type_slots(collected_slots),
                       "Messages of one type as values, and as bytes.")
         .def_prop_ro("size", &Codec::size, "Bytes of a message.")
-        .def("encode", encoded, nb::arg("value"), "The bytes of one message.")
+        .def("encode", encoded, nb::arg("value").none(), "The bytes of one message.")
+        .def("_row", encoded_row, nb::arg("values"), "The bytes of several, one behind the other.")
         .def("decode", decoded, nb::arg("data"), "The value of one message.");
     nb::class_<BytesMessages, Codec>(module, "BytesMessages", "Messages that stay bytes.")
         .def(nb::init<std::size_t>(), nb::arg("size"));

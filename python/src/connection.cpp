@@ -10,7 +10,9 @@
 #include <string>
 
 #include "client.hpp"
+#include "door.hpp"
 #include "elsewhere.hpp"
+#include "shown.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -21,8 +23,8 @@ void connect_to(ConnectionEnd* self, std::string const& path, std::string const&
                 std::optional<std::uint32_t> owner_user) {
     ConnectOptions options;
     options.name = name;
-    options.timeout = duration("connect", timeout);
-    options.wait_for_owner = duration("connect", wait_for_owner);
+    options.timeout = duration(timeout);
+    options.wait_for_owner = duration(wait_for_owner);
     options.host_memory = host_memory;
     options.owner_user = owner_user;
     new (self)
@@ -35,15 +37,14 @@ ClientEnd client_of(ConnectionEnd const& self, std::uint32_t request_bytes,
                     std::string const& reply_name, std::string const& object) {
     BytesType const request{request_bytes, request_name};
     BytesType const reply{reply_bytes, reply_name};
-    return ClientEnd(std::make_shared<ClientState>(
-        unless_interrupted([to = self.get("Connection::client"), request, reply, object] {
+    return ClientEnd(
+        std::make_shared<ClientState>(unless_interrupted([to = self.get(), request, reply, object] {
             return BytesClient(*to, request, reply, object);
         })));
 }
 
 std::vector<ServedObject> status(ConnectionEnd const& self) {
-    return unless_interrupted(
-        [to = self.get("Connection::status")] { return to->status().objects; });
+    return unless_interrupted([to = self.get()] { return to->status().objects; });
 }
 
 double seconds(std::chrono::nanoseconds time) {
@@ -51,27 +52,29 @@ double seconds(std::chrono::nanoseconds time) {
 }
 
 void bind_status(nb::module_& module) {
-    nb::class_<ServedBlock>(module, "ServedBlock",
-                            "A block of another process's kernel, or the end of an object.")
+    nb::class_<ServedBlock> block(module, "ServedBlock",
+                                  "A block of another process's kernel, or the end of an object.");
+    show(block, {"activity", "client", "process", "user", "held", "counters", "gone"});
+    block
         .def_prop_ro(
             "activity",
-            [](ServedBlock const& block) { return std::string(to_string(block.activity)); },
+            [](ServedBlock const& self) { return std::string(to_string(self.activity)); },
             "\"idle\", \"busy\", \"stuck\" or \"ended\".")
         .def_ro("client", &ServedBlock::client, "As it calls itself; empty: nobody.")
         .def_ro("process", &ServedBlock::process)
         .def_ro("user", &ServedBlock::user)
         .def_prop_ro(
-            "held", [](ServedBlock const& block) { return seconds(block.held); },
+            "held", [](ServedBlock const& self) { return seconds(self.held); },
             "For so many seconds.")
         .def_ro("counters", &ServedBlock::counters)
         .def_ro("gone", &ServedBlock::gone, "Of all clients before.")
         .def_prop_ro("all", &ServedBlock::all,
                      "Of both: but for `depth` it only grows, whichever clients come and go.");
-    nb::class_<ServedObject>(module, "ServedObject", "What an owner serves.")
-        .def_ro("name", &ServedObject::name)
-        .def_prop_ro(
-            "state",
-            [](ServedObject const& object) { return std::string(to_string(object.state)); })
+    nb::class_<ServedObject> object(module, "ServedObject", "What an owner serves.");
+    show(object, {"name", "state", "emulated", "blocks"});
+    object.def_ro("name", &ServedObject::name)
+        .def_prop_ro("state",
+                     [](ServedObject const& self) { return std::string(to_string(self.state)); })
         .def_ro("emulated", &ServedObject::emulated)
         .def_ro("blocks", &ServedObject::blocks);
 }
@@ -80,26 +83,23 @@ void bind_status(nb::module_& module) {
 
 void bind_connection(nb::module_& module) {
     bind_status(module);
-    nb::class_<ConnectionEnd>(module, "RawConnection", "A connection whose messages are bytes.")
-        .def("__init__", connect_to, nb::arg("path"), nb::arg("name"), nb::arg("timeout"),
-             nb::arg("wait_for_owner"), nb::arg("host_memory"), nb::arg("owner_user").none())
+    nb::class_<ConnectionEnd> connection(module, "RawConnection",
+                                         "A connection whose messages are bytes.");
+    show(connection, {"owner_name", "owner_process"});
+    Doors(connection, "Connection.")
+        .def_init("connect", connect_to, nb::arg("path"), nb::arg("name"), nb::arg("timeout"),
+                  nb::arg("wait_for_owner"), nb::arg("host_memory"), nb::arg("owner_user").none())
         .def("client", client_of, nb::arg("request_bytes"), nb::arg("request_name"),
              nb::arg("reply_bytes"), nb::arg("reply_name"), nb::arg("object"))
         .def("status", status)
-        .def_prop_ro(
-            "owner_name",
-            [](ConnectionEnd const& self) { return self.get("Connection::owner")->owner().name; })
+        .def_prop_ro("owner_name",
+                     [](ConnectionEnd const& self) { return self.get()->owner().name; })
         .def_prop_ro("owner_process",
-                     [](ConnectionEnd const& self) {
-                         return self.get("Connection::owner")->owner().process;
-                     })
-        .def_prop_ro(
-            "owner_user",
-            [](ConnectionEnd const& self) { return self.get("Connection::owner")->owner().user; })
+                     [](ConnectionEnd const& self) { return self.get()->owner().process; })
+        .def_prop_ro("owner_user",
+                     [](ConnectionEnd const& self) { return self.get()->owner().user; })
         .def_prop_ro("why_host_memory",
-                     [](ConnectionEnd const& self) {
-                         return self.get("Connection::why_host_memory")->why_host_memory();
-                     })
+                     [](ConnectionEnd const& self) { return self.get()->why_host_memory(); })
         .def("close", &ConnectionEnd::close);
 }
 

@@ -9,8 +9,10 @@
 
 #include "bindings.hpp"
 #include "carillon/error.hpp"
+#include "door.hpp"
 #include "gil.hpp"
 #include "memory.hpp"
+#include "shown.hpp"
 
 namespace carillon::python {
 namespace {
@@ -19,7 +21,7 @@ DeviceMemory memory_of(std::string const& name) {
     if (name == "automatic") return DeviceMemory::automatic;
     if (name == "mapped") return DeviceMemory::mapped;
     if (name == "host") return DeviceMemory::host;
-    throw UsageError("Device",
+    throw UsageError(no_call,
                      "memory is \"automatic\", \"mapped\" or \"host\", not \"" + name + '"');
 }
 
@@ -49,11 +51,13 @@ std::string device_shown(Device const& device) {
 }
 
 void bind_info(nb::module_& module) {
-    nb::class_<MemoryTypeInfo>(module, "MemoryTypeInfo", "A type of Vulkan's memory.")
-        .def_ro("properties", &MemoryTypeInfo::properties, "Vulkan's names: \"DeviceLocal\"...")
+    nb::class_<MemoryTypeInfo> type(module, "MemoryTypeInfo", "A type of Vulkan's memory.");
+    show(type, {"properties", "heap"});
+    type.def_ro("properties", &MemoryTypeInfo::properties, "Vulkan's names: \"DeviceLocal\"...")
         .def_ro("heap", &MemoryTypeInfo::heap, "Index into DeviceInfo.heaps.");
-    nb::class_<HeapInfo>(module, "HeapInfo", "A heap of Vulkan's memory.")
-        .def_ro("size", &HeapInfo::size, "Bytes.")
+    nb::class_<HeapInfo> heap(module, "HeapInfo", "A heap of Vulkan's memory.");
+    show(heap, {"size", "budget", "device_local", "host_visible"});
+    heap.def_ro("size", &HeapInfo::size, "Bytes.")
         .def_ro("budget", &HeapInfo::budget, "Bytes that this process may use, if known.")
         .def_ro("device_local", &HeapInfo::device_local)
         .def_ro("host_visible", &HeapInfo::host_visible, "Whether the CPU can map it.");
@@ -96,19 +100,23 @@ void bind_info(nb::module_& module) {
 
 void bind_device(nb::module_& module) {
     bind_info(module);
-    nb::class_<Device>(module, "Device",
-                       "A GPU, or the emulated device: CPU threads that run the same handlers over "
-                       "the same rings.")
-        .def("__init__", open, nb::arg("selector") = "best", nb::kw_only(),
-             nb::arg("memory") = "automatic", nb::arg("require_coherent") = false,
-             nb::arg("force_non_coherent") = false, nb::arg("force_read_back") = false,
-             "Opens the device that `selector` names: \"best\", \"cuda:N\", \"GPU-<uuid>\",\n"
-             "\"cuda:N:host\", \"current\" (the calling thread's current CUDA context),\n"
-             "\"emulated\" or \"emulated:vulkan\". `memory`: where allocate() takes it from,\n"
-             "\"automatic\", \"mapped\" or \"host\".\n\n"
-             "Raises DeviceNotFoundError, UnsupportedError, CudaError, VulkanError, UsageError.")
-        .def_static("list", devices, "Every device of this machine, GPUs first.")
-        .def_static("selectors", &Device::selectors, "What the constructor takes, in words.")
+    nb::class_<Device> device(
+        module, "Device",
+        "A GPU, or the emulated device: CPU threads that run the same handlers over "
+        "the same rings.");
+    Doors(device, "Device.")
+        .def_init(
+            "Device", open, nb::arg("selector") = "best", nb::kw_only(),
+            nb::arg("memory") = "automatic", nb::arg("require_coherent") = false,
+            nb::arg("force_non_coherent") = false, nb::arg("force_read_back") = false,
+            "Opens the device that `selector` names: \"best\", \"cuda:N\", \"GPU-<uuid>\",\n"
+            "\"cuda:N:host\", \"current\" (the calling thread's current CUDA context),\n"
+            "\"emulated\" or \"emulated:vulkan\". `memory`: where allocate() takes it from,\n"
+            "\"automatic\", \"mapped\" or \"host\".\n\n"
+            "Raises DeviceNotFoundError, UnsupportedError, CudaError, VulkanError, UsageError.")
+        .def_static("Device.list", "list", devices, "Every device of this machine, GPUs first.")
+        .def_static("Device.selectors", "selectors", &Device::selectors,
+                    "What the constructor takes, in words.")
         .def_prop_ro("info", &Device::info, nb::rv_policy::copy)
         .def_prop_ro("emulated", &Device::emulated,
                      "Whether it only stands in for a GPU: its figures say nothing about one.")
@@ -119,8 +127,8 @@ void bind_device(nb::module_& module) {
              "Page-locked host memory that the device addresses. Raises as allocate().")
         .def(
             "owns",
-            [](Device const& device, SharedMemory const& memory) {
-                return device.owns(memory.get("Device.owns"));
+            [](Device const& self, SharedMemory const& memory) {
+                return self.owns(memory.get("Device.owns"));
             },
             nb::arg("memory"), "Whether the memory is of this device.")
         .def("__repr__", device_shown);

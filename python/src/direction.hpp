@@ -5,14 +5,15 @@
 
 #include "carillon/error.hpp"
 #include "carillon/ring.hpp"
+#include "errors.hpp"
 
 namespace carillon::python {
 
-// As Python names it. Throws UsageError, in the name of `call`.
-[[nodiscard]] inline Direction direction_of(char const* call, std::string const& name) {
+// As Python names it. Throws UsageError.
+[[nodiscard]] inline Direction direction_of(std::string const& name) {
     if (name == "to_device") return Direction::to_device;
     if (name == "to_host") return Direction::to_host;
-    throw UsageError(call, "a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
+    throw UsageError(no_call, "a direction is \"to_device\" or \"to_host\", not \"" + name + '"');
 }
 
 }  // namespace carillon::python

@@ -30,7 +30,9 @@ struct Elements {
     nb::dlpack::dtype type = nb::dtype<std::uint8_t>();
 };
 
-constexpr int cuda_host = 3;  // kDLCUDAHost
+// Page-locked memory, which NumPy and JAX take as such, and PyTorch and CuPy refuse: it is the
+// CPU's unless somebody asks.
+constexpr Place cuda_host{3, 0};  // kDLCUDAHost
 
 // How a device is opened by its number: who has opened it as "current" has named none.
 std::string numbered(DeviceInfo const& info) {
@@ -49,8 +51,7 @@ int ordinal(DeviceInfo const& info) {
 
 Place place_of(SharedMemory const& memory) {
     DeviceInfo const& info = memory.device().info();
-    if (info.emulated) return {};
-    if (info.memory_source == MemorySource::host) return {cuda_host, 0};
+    if (info.emulated || info.memory_source == MemorySource::host) return {};
     return {nb::device::cuda::value, ordinal(info)};
 }
 
@@ -58,8 +59,9 @@ Place asked(SharedMemory const& memory, nb::object const& dl_device) {
     Place const own = place_of(memory);
     if (dl_device.is_none()) return own;
     Place const wanted{nb::cast<int>(dl_device[0]), nb::cast<int>(dl_device[1])};
+    bool const page_locked = !memory.device().emulated() && own == Place{};
     // All that the device addresses is mapped into the CPU as well.
-    if (wanted != own && wanted != Place{}) {
+    if (wanted != own && wanted != Place{} && !(page_locked && wanted == cuda_host)) {
         throw nb::buffer_error("__dlpack__: the memory is not on that device");
     }
     return wanted;

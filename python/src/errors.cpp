@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+
 #include <nanobind/stl/string.h>
 
 #include <cerrno>
@@ -6,103 +8,120 @@
 #include <map>
 #include <string>
 
-#include "bindings.hpp"
-#include "carillon/error.hpp"
+#include "gil.hpp"
 
 namespace carillon::python {
 namespace {
 
-// An instance of carillon.errors' class of that name. The classes are Python's, so that they have
-// Python's bases and are documented there.
-nb::object instance(char const* name, Error const& error) {
-    nb::object made = nb::module_::import_("carillon.errors").attr(name)(error.what());
-    made.attr("call") = error.call();
+// Python's class for each of the table of errors. The module has them.
+template <class>
+PyObject* class_of = nullptr;
+
+template <class T>
+T const& shown(T const& value) {
+    return value;
+}
+std::string shown(RefusalReason reason) { return std::string(to_string(reason)); }
+
+// A member of an error that is made in Python.
+template <class T>
+T default_of() {
+    return T{};
+}
+template <>
+RefusalReason default_of() {
+    return RefusalReason::other;
+}
+
+// What the stub (python/stub.pat) calls a class of Python's that has the same name.
+std::string signature(char const* name, PyObject* base) {
+    std::string const base_name = nb::cast<std::string>(nb::handle(base).attr("__name__"));
+    return std::string("class ") + name + "(" + base_name + ", _Python" + name + ")";
+}
+
+// A new reference. `base` is nullptr for the first class.
+PyObject* made_class(nb::module_& module, char const* name, PyObject* base, PyObject* python_base,
+                     std::string const& text, nb::dict const& members) {
+    std::string const full = nb::cast<std::string>(module.attr("__name__")) + "." + name;
+    nb::list bases;
+    if (base != nullptr) bases.append(nb::handle(base));
+    if (python_base != nullptr) bases.append(nb::handle(python_base));
+    PyObject* const made = PyErr_NewExceptionWithDoc(full.c_str(), text.c_str(),
+                                                     nb::tuple(bases).ptr(), members.ptr());
+    if (made == nullptr) throw nb::python_error();
+    if (python_base != nullptr &&
+        nb::cast<std::string>(nb::handle(python_base).attr("__name__")) == name) {
+        nb::handle(made).attr("__nb_signature__") = signature(name, base);
+    }
+    module.attr(name) = nb::handle(made);
     return made;
 }
 
-void raise(nb::object const& made) { PyErr_SetObject((PyObject*)Py_TYPE(made.ptr()), made.ptr()); }
-
-void raise(char const* name, Error const& error) { raise(instance(name, error)); }
-
-void raise_coded(char const* name, CodedError const& error, bool by_system = false) {
-    nb::object const made = instance(name, error);
-    made.attr("code") = error.code();
-    made.attr("code_name") = error.code_name();
-    if (by_system) made.attr("errno") = error.code();
-    raise(made);
+void make_classes(nb::module_& module) {
+#define CARILLON_MEMBER(type, member, described)  \
+    members[#member] = shown(default_of<type>()); \
+    text += "\n\n`" #member "`: " described;
+#define CARILLON_ERROR_WITH(name, base, status, python_base, its_members, described) \
+    {                                                                                \
+        nb::dict members;                                                            \
+        std::string text = described;                                                \
+        its_members class_of<name> =                                                 \
+            made_class(module, #name, class_of<base>, python_base, text, members);   \
+    }
+#define CARILLON_ERROR(name, base, status, python_base, described) \
+    CARILLON_ERROR_WITH(name, base, status, python_base, , described)
+#define CARILLON_ERROR_OF_PYTHON(name, base, python_base, described) \
+    CARILLON_ERROR_WITH(name, base, , python_base, , described)
+#include "carillon/errors.def"
+#undef CARILLON_MEMBER
 }
 
-// Of several classes of which one is the other's base, the derived one first.
-void translate_coded(std::exception_ptr const& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (SystemError const& system) {
-        raise_coded("SystemError", system, true);
-    } catch (DeviceFaultError const& fault) {
-        raise_coded("DeviceFaultError", fault);
-    } catch (CudaError const& cuda) {
-        raise_coded("CudaError", cuda);
-    } catch (VulkanError const& vulkan) {
-        raise_coded("VulkanError", vulkan);
-    } catch (CodedError const& coded) {
-        raise_coded("CodedError", coded);
+// Of the classes that an error is of, the last one of the table is the most derived one.
+nb::handle class_for(Error const& error) {
+    PyObject* found = class_of<Error>;
+#define CARILLON_ERROR(name, base, status, python_base, text)                 \
+    if ([[maybe_unused]] auto const* one = dynamic_cast<name const*>(&error)) \
+        found = class_of<name>;
+#define CARILLON_ERROR_OF_PYTHON(name, base, python_base, text) \
+    CARILLON_ERROR(name, base, , python_base, text)
+#include "carillon/errors.def"
+    return found;
+}
+
+void set_members(nb::object const& made, Error const& given) {
+#define CARILLON_MEMBER(type, member, text) made.attr(#member) = shown(error->member());
+#define CARILLON_ERROR(name, base, status, python_base, text)
+#define CARILLON_ERROR_WITH(name, base, status, python_base, members, text)       \
+    if ([[maybe_unused]] auto const* error = dynamic_cast<name const*>(&given)) { \
+        members                                                                   \
+    }
+#include "carillon/errors.def"
+#undef CARILLON_MEMBER
+    if (auto const* system = dynamic_cast<SystemError const*>(&given)) {
+        made.attr("errno") = system->code();
     }
 }
 
-// Those that say more than their text.
-void translate_detailed(std::exception_ptr const& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (CodedError const&) {
-        translate_coded(error);
-    } catch (TimeoutError const& timeout) {
-        nb::object const made = instance("TimeoutError", timeout);
-        made.attr("sent") = timeout.sent();
-        raise(made);
-    } catch (ResidencyError const& residency) {
-        nb::object const made = instance("ResidencyError", residency);
-        made.attr("asked") = residency.asked();
-        made.attr("fit") = residency.fit();
-        raise(made);
-    } catch (RefusedError const& refused) {
-        nb::object const made = instance("RefusedError", refused);
-        made.attr("reason") = std::string(to_string(refused.reason()));
-        raise(made);
-    } catch (HandlerError const& handler) {
-        nb::object const made = instance("HandlerError", handler);
-        made.attr("code") = handler.code();
-        raise(made);
-    } catch (CompileError const& compile) {
-        nb::object const made = instance("CompileError", compile);
-        made.attr("log") = compile.log();
-        raise(made);
+// What `text` says and `given` has beside it.
+nb::object exception_for(Error const& given, std::string const& text) {
+    nb::object made = class_for(given)(text);
+    set_members(made, given);
+    if (auto const* handlers = dynamic_cast<WithCause const*>(&given)) {
+        PyException_SetCause(made.ptr(), nb::borrow(handlers->raised()).release().ptr());
     }
+    return made;
+}
+
+void set_error(nb::object const& made) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
 }
 
 // nanobind asks every translator until one does not throw.
 void translate(std::exception_ptr const& error, void* /*payload*/) {
     try {
-        translate_detailed(error);
-    } catch (ForkError const& fork) {
-        raise("ForkError", fork);
-    } catch (UsageError const& usage) {
-        raise("UsageError", usage);
-    } catch (DeviceNotFoundError const& not_found) {
-        raise("DeviceNotFoundError", not_found);
-    } catch (UnsupportedError const& unsupported) {
-        raise("UnsupportedError", unsupported);
-    } catch (OutOfMemoryError const& memory) {
-        raise("OutOfMemoryError", memory);
-    } catch (OwnerGoneError const& gone) {
-        raise("OwnerGoneError", gone);
-    } catch (StoppedError const& stopped) {
-        raise("StoppedError", stopped);
-    } catch (FormatError const& format) {
-        raise("FormatError", format);
-    } catch (ProtocolError const& protocol) {
-        raise("ProtocolError", protocol);
-    } catch (Error const& other) {
-        raise("Error", other);
+        std::rethrow_exception(error);
+    } catch (Error const& given) {
+        set_error(exception_for(given, given.what()));
     }
 }
 
@@ -114,6 +133,7 @@ std::map<std::string, std::exception_ptr> samples() {
     return {
         {"Error", make_exception_ptr(Error(call, cause))},
         {"UsageError", make_exception_ptr(UsageError(call, cause))},
+        {"ArgumentTypeError", make_exception_ptr(ArgumentTypeError(call, cause))},
         {"ForkError", make_exception_ptr(ForkError(call, cause))},
         {"DeviceNotFoundError", make_exception_ptr(DeviceNotFoundError(call, cause))},
         {"UnsupportedError", make_exception_ptr(UnsupportedError(call, cause))},
@@ -147,7 +167,36 @@ std::string text_of_sample(std::string const& name) {
 
 }  // namespace
 
+KeptException::~KeptException() {
+    if (Py_IsInitialized() == 0) return;  // Python has ended, and what it had with it
+    or_stay([this] {
+        PyGILState_STATE const held = PyGILState_Ensure();
+        Py_DECREF(exception_);
+        PyGILState_Release(held);
+        return true;
+    });
+}
+
+std::exception_ptr handler_raised(std::string const& text,
+                                  std::shared_ptr<KeptException const> const& raised) {
+    std::string const cause = "the handler raised " + text;
+    if (PyErr_GivenExceptionMatches(raised->get(), class_of<UsageError>) != 0) {
+        return std::make_exception_ptr(HandlerRaised<UsageError>(cause, raised));
+    }
+    return std::make_exception_ptr(HandlerRaised<Error>(cause, raised));
+}
+
+void set_python_error(Error const& error, std::string const& call) {
+    bool const elsewhere =
+        error.ended_kernel() || dynamic_cast<CodedError const*>(&error) != nullptr;
+    nb::object const made =
+        exception_for(error, elsewhere ? error.what() : call + ": " + std::string(error.cause()));
+    if (!elsewhere) made.attr("call") = call;
+    set_error(made);
+}
+
 void bind_errors(nb::module_& module) {
+    make_classes(module);
     nb::register_exception_translator(translate);
     module.def("_throw_sample", throw_sample, nb::arg("name"));
     module.def("_text_of_sample", text_of_sample, nb::arg("name"));

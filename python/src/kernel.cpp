@@ -12,7 +12,9 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "closable.hpp"
+#include "door.hpp"
 #include "gil.hpp"
+#include "shown.hpp"
 #include "waits.hpp"
 
 namespace carillon::python {
@@ -41,7 +43,7 @@ std::string text_of(PyObject* object) {
     return text;
 }
 
-// What Python has raised, which is cleared: a new reference.
+// What Python has raised, with its traceback. Python has no error then. A new reference.
 PyObject* raised() {
 #if PY_VERSION_HEX >= 0x030c0000
     return PyErr_GetRaisedException();
@@ -51,21 +53,27 @@ PyObject* raised() {
     PyObject* trace = nullptr;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != nullptr) PyException_SetTraceback(value, trace);
     Py_XDECREF(type);
     Py_XDECREF(trace);
     return value;
 #endif
 }
 
-// "ValueError: the text", as the last line of a traceback, of what Python has raised.
-std::string described() {
-    PyObject* const error = raised();
+// "ValueError: the text", as the last line of a traceback.
+std::string described(PyObject* error) {
     PyObject* const name = PyObject_GetAttrString((PyObject*)Py_TYPE(error), "__name__");
     std::string text = text_of(name) + ": " + text_of(error);
     Py_XDECREF(name);
-    Py_XDECREF(error);
     PyErr_Clear();
     return text;
+}
+
+// The error for what Python has raised, whose __cause__ that is.
+std::exception_ptr handler_raised(Handler& handler) {
+    auto const kept = std::make_shared<KeptException const>(raised());
+    if (!handler.raised) handler.raised = kept;
+    return handler_raised(described(kept->get()), kept);
 }
 
 // Puts what the handler returned into `reply`. Returns what is wrong with it.
@@ -83,7 +91,7 @@ std::exception_ptr copy_reply(PyObject* said, Handler const& handler, void* repl
 }
 
 // With the GIL. Returns what went wrong; Python has no error then.
-std::exception_ptr answer(Handler const& handler, void const* request, void* reply) {
+std::exception_ptr answer(Handler& handler, void const* request, void* reply) {
     PyObject* const asked = PyBytes_FromStringAndSize(
         static_cast<char const*>(request), static_cast<Py_ssize_t>(handler.request_bytes));
     PyObject* const said = asked == nullptr
@@ -93,8 +101,7 @@ std::exception_ptr answer(Handler const& handler, void const* request, void* rep
     std::exception_ptr failure;
     if (said != nullptr) failure = copy_reply(said, handler, reply);
     if (PyErr_Occurred() != nullptr) {
-        failure =
-            std::make_exception_ptr(Error("PersistentKernel", "the handler raised " + described()));
+        failure = handler_raised(handler);
     }
     Py_XDECREF(said);
     return failure;
@@ -170,7 +177,10 @@ KernelEnd* made_text_kernel(Device const& device, CompiledHandler const& handler
 int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
     Py_VISIT(Py_TYPE(self));
     if (!nb::inst_ready(self)) return 0;
-    Py_VISIT(nb::inst_ptr<KernelEnd>(self)->handler());
+    Handler const* const handler = nb::inst_ptr<KernelEnd>(self)->handler();
+    if (handler == nullptr) return 0;
+    Py_VISIT(handler->call.ptr());
+    if (handler->raised) Py_VISIT(handler->raised->get());
     return 0;
 }
 int clear(PyObject* self) noexcept {
@@ -184,13 +194,13 @@ PyType_Slot collected_slots[] = {
 };
 
 void stop(KernelEnd& self, double timeout) {
-    auto const bound = duration("PersistentKernel::stop", timeout);
-    BytesKernel& kernel = self.kernel("PersistentKernel::stop");
+    auto const bound = duration(timeout);
+    BytesKernel& kernel = self.kernel();
     wait_in_parts(bound, [&](auto part) { kernel.stop(part); });
 }
 void drain(KernelEnd& self, double timeout) {
-    auto const bound = duration("PersistentKernel::drain", timeout);
-    BytesKernel& kernel = self.kernel("PersistentKernel::drain");
+    auto const bound = duration(timeout);
+    BytesKernel& kernel = self.kernel();
     wait_in_parts(bound, [&](auto part) { kernel.drain(part); });
 }
 
@@ -218,27 +228,26 @@ void open_server(ServerEnd* self, std::string const& path, std::string const& na
 void bind_server(nb::module_& module) {
     nb::class_<ServerEnd> server(module, "Server",
                                  "Lets clients of other processes in to kernels.");
+    show(server, {"path"});
     close_with(server, "Server");
-    server
+    Doors(server, "Server.")
+        .def_init("Server", open_server, nb::arg("path") = "", nb::kw_only(),
+                  nb::arg("name") = "kernel", nb::arg("mode") = 0600,
+                  nb::arg("users") = std::vector<std::uint32_t>(),
+                  nb::arg("groups") = std::vector<std::uint32_t>(),
+                  "Listens at `path`, a Unix socket with the permissions `mode`; without it from "
+                  "open()\n"
+                  "on: clients find all that was added before.\n\n"
+                  "Raises UsageError for a path at which somebody listens, SystemError.")
         .def(
-            "__init__", open_server, nb::arg("path") = "", nb::kw_only(),
-            nb::arg("name") = "kernel", nb::arg("mode") = 0600,
-            nb::arg("users") = std::vector<std::uint32_t>(),
-            nb::arg("groups") = std::vector<std::uint32_t>(),
-            "Listens at `path`, a Unix socket with the permissions `mode`; without it from open()\n"
-            "on: clients find all that was added before.\n\n"
-            "Raises UsageError for a path at which somebody listens, SystemError.")
-        .def(
-            "open",
-            [](ServerEnd& self, std::string const& path) { self.get("Server::open")->open(path); },
+            "open", [](ServerEnd& self, std::string const& path) { self.get()->open(path); },
             nb::arg("path"),
             "Lets clients in. Raises as the constructor, UsageError the second time.")
-        .def("_add",
-             [](ServerEnd& self, std::string const& name, KernelEnd& kernel) {
-                 kernel.kernel("Server::add").serve(*self.get("Server::add"), name);
-             })
-        .def_prop_ro("path",
-                     [](ServerEnd& self) { return self.get("Server::path")->path().string(); })
+        .def_as("add_to", "_add",
+                [](ServerEnd& self, std::string const& name, KernelEnd& kernel) {
+                    kernel.kernel().serve(*self.get(), name);
+                })
+        .def_prop_ro("path", [](ServerEnd& self) { return self.get()->path().string(); })
         .def("close", &ServerEnd::close, "Clients find that their owner has gone.");
 }
 
@@ -280,40 +289,35 @@ void KernelEnd::close() {
     handler_.reset();
 }
 
-BytesKernel& KernelEnd::kernel(char const* call) {
-    if (!kernel_) throw UsageError(call, "the kernel was closed");
+BytesKernel& KernelEnd::kernel() {
+    if (!kernel_) throw UsageError(no_call, "the kernel was closed");
     return *kernel_;
 }
 
 ClientEnd KernelEnd::client(unsigned block) {
-    BytesClient& client = kernel("PersistentKernel::client").client(block);
+    BytesClient& client = kernel().client(block);
     auto& state = clients_.at(block);
     if (!state) state = std::make_shared<ClientState>(client);
     return ClientEnd(state);
 }
 
 void bind_kernel(nb::module_& module) {
-    nb::class_<KernelEnd>(module, "BytesKernel", nb::type_slots(collected_slots),
-                          nb::is_weak_referenceable(), "A kernel whose messages are bytes.")
-        .def(nb::new_(&made_text_kernel), nb::arg("device"), nb::arg("handler"), nb::arg("blocks"),
-             nb::arg("capacity"), nb::arg("shared"))
-        .def(nb::new_(&made_kernel), nb::arg("device"), nb::arg("handler"),
-             nb::arg("request_bytes"), nb::arg("reply_bytes"), nb::arg("request_name"),
-             nb::arg("reply_name"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"))
+    nb::class_<KernelEnd> kernel(module, "BytesKernel", nb::type_slots(collected_slots),
+                                 nb::is_weak_referenceable(), "A kernel whose messages are bytes.");
+    Doors(kernel, "PersistentKernel.")
+        .def_static("PersistentKernel", "_of_text", made_text_kernel, nb::arg("device"),
+                    nb::arg("handler"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"),
+                    nb::rv_policy::take_ownership)
+        .def_new("PersistentKernel", made_kernel, nb::arg("device"), nb::arg("handler"),
+                 nb::arg("request_bytes"), nb::arg("reply_bytes"), nb::arg("request_name"),
+                 nb::arg("reply_name"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"))
         .def("client", &KernelEnd::client, nb::arg("block"), "Whoever has it keeps this kernel.")
         .def("stop", stop, nb::arg("timeout"))
         .def("drain", drain, nb::arg("timeout"))
-        .def_prop_ro(
-            "blocks",
-            [](KernelEnd& self) { return self.kernel("PersistentKernel::blocks").blocks(); })
-        .def_prop_ro(
-            "state",
-            [](KernelEnd& self) {
-                return std::string(to_string(self.kernel("PersistentKernel::state").state()));
-            })
-        .def_prop_ro("running", [](KernelEnd& self) {
-            return self.kernel("PersistentKernel::running").running();
-        });
+        .def_prop_ro("blocks", [](KernelEnd& self) { return self.kernel().blocks(); })
+        .def_prop_ro("state",
+                     [](KernelEnd& self) { return std::string(to_string(self.kernel().state())); })
+        .def_prop_ro("running", [](KernelEnd& self) { return self.kernel().running(); });
     bind_server(module);
     module.def("_close_handlers", close_gate);
 }

@@ -11,15 +11,19 @@
 #include "carillon/bytes.hpp"
 #include "carillon/handler_text.hpp"
 #include "client.hpp"
+#include "errors.hpp"
 
 namespace carillon::python {
 
-// A callable from the bytes of a request to those of a reply, and who is in it.
+// A callable from the bytes of a request to those of a reply, and how many threads are in it.
 struct Handler {
     nb::object call;
     std::size_t request_bytes;
     std::size_t reply_bytes;
     std::atomic<unsigned> inside = 0;
+    // The first exception that it has raised, where the garbage collector finds it: the traceback
+    // has the handler's frames, and they may have the kernel.
+    std::shared_ptr<KeptException const> raised{};
 };
 
 class KernelEnd {
@@ -33,9 +37,9 @@ class KernelEnd {
     ~KernelEnd();
 
     [[nodiscard]] ClientEnd client(unsigned block);
-    [[nodiscard]] BytesKernel& kernel(char const* call);
+    [[nodiscard]] BytesKernel& kernel();
     // For the garbage collector.
-    [[nodiscard]] PyObject* handler() const { return handler_ ? handler_->call.ptr() : nullptr; }
+    [[nodiscard]] Handler const* handler() const { return handler_.get(); }
     // Ends the kernel and lets go of the handler, unless one is stuck in it.
     void close();
 

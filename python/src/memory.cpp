@@ -9,6 +9,7 @@
 #include "carillon/copy.hpp"
 #include "carillon/error.hpp"
 #include "dlpack.hpp"
+#include "door.hpp"
 #include "gil.hpp"
 #include "views.hpp"
 
@@ -122,11 +123,11 @@ std::size_t to_the_end(char const* call, Memory const& memory, std::size_t offse
 }
 void flush(SharedMemory const& self, std::size_t offset, nb::object const& size) {
     Memory const& memory = self.get("Memory.flush");
-    memory.flush(offset, to_the_end("Memory::flush", memory, offset, size));
+    memory.flush(offset, to_the_end("Memory.flush", memory, offset, size));
 }
 void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& size) {
     Memory const& memory = self.get("Memory.invalidate");
-    memory.invalidate(offset, to_the_end("Memory::invalidate", memory, offset, size));
+    memory.invalidate(offset, to_the_end("Memory.invalidate", memory, offset, size));
 }
 
 // An array of NumPy's over the mapped memory.
@@ -171,19 +172,21 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
 }
 
 void bind_copies(nb::module_& module) {
-    module.def(
-        "copy_to_device", to_device, nb::arg("memory"), nb::arg("data"), nb::arg("offset") = 0,
+    def_function(
+        module, "copy_to_device", to_device, nb::arg("memory"), nb::arg("data"),
+        nb::arg("offset") = 0,
         "Copies the bytes of `data`, a C-contiguous buffer as a NumPy array, to byte `offset`\n"
         "on of `memory`, by whole lines.\n\n"
         "Raises UsageError for a range outside the memory, BufferError.");
-    module.def(
-        "copy_from_device", from_device, nb::arg("out"), nb::arg("memory"), nb::arg("offset") = 0,
+    def_function(
+        module, "copy_from_device", from_device, nb::arg("out"), nb::arg("memory"),
+        nb::arg("offset") = 0,
         "Fills `out`, a writable C-contiguous buffer as a NumPy array, from byte `offset` on of\n"
         "`memory`. Raises UsageError for a range outside the memory, BufferError.");
 }
 
 void bind_properties(nb::class_<SharedMemory>& memory) {
-    memory
+    Doors(memory, "Memory.")
         .def_prop_ro(
             "size", [](SharedMemory const& self) { return self.get("Memory.size").size(); },
             "Bytes.")
@@ -255,7 +258,7 @@ void bind_memory(nb::module_& module) {
         "lines, then flush(); reading it is slow, copy_from_device() less so.");
     bind_properties(memory);
     bind_interfaces(memory);
-    memory
+    Doors(memory, "Memory.")
         .def("array", array, nb::arg("dtype") = "u1", nb::arg("shape").none() = nb::none(),
              nb::arg("offset") = 0,
              "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
 #include "bindings.hpp"
+#include "door.hpp"
 
 NB_MODULE(_carillon, module) {
     module.doc() = "What carillon's Python package has of the C++ library.";
     module.attr("_version") = CARILLON_VERSION;
+    // The stub is made of the module by itself, outside of the package.
+    carillon::python::none_comes_in =
+        std::string_view(nanobind::str(module.attr("__name__")).c_str()) != "_carillon";
     carillon::python::bind_errors(module);
     carillon::python::bind_device(module);
     carillon::python::bind_memory(module);

@@ -16,8 +16,10 @@
 #include "carillon/log_reader.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "door.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"
+#include "shown.hpp"
 #include "views.hpp"
 #include "waits.hpp"
 
@@ -29,22 +31,23 @@ BytesMailbox* made_mailbox(Device const& device, nb::handle initial, std::string
     MailboxOptions options;
     options.capacity = capacity;
     HeldBytes const from(initial, HeldBytes::Use::read);
-    return new BytesMailbox(device, from.bytes(), direction_of("Mailbox", direction), options);
+    return new BytesMailbox(device, from.bytes(), direction_of(direction), options);
 }
 BytesMailbox* lent_mailbox(ConnectionEnd const& connection, std::string const& object,
                            std::uint32_t bytes, std::string const& name,
                            std::string const& direction) {
-    Direction const way = direction_of("Connection::mailbox", direction);
+    Direction const way = direction_of(direction);
     BytesType const type{bytes, name};
-    return new BytesMailbox(
-        unless_interrupted([to = connection.get("Connection::mailbox"), object, type, way] {
-            return BytesMailbox(*to, object, type, way);
-        }));
+    return new BytesMailbox(unless_interrupted([to = connection.get(), object, type, way] {
+        return BytesMailbox(*to, object, type, way);
+    }));
 }
 // Neither waits, so they are made with the GIL: one thread at a time. `End`: the host's or the
 // device's.
-template <class End>
-void set(End& self, nb::handle value) {
+void set(BytesMailbox& self, nb::handle value) {
+    self.set(HeldBytes(value, HeldBytes::Use::read).bytes(), sent);
+}
+void set_by_device(BytesMailboxEnd& self, nb::handle value) {
     self.set(HeldBytes(value, HeldBytes::Use::read).bytes());
 }
 template <class End>
@@ -64,20 +67,21 @@ struct RawChunk {
     std::optional<BytesChunk> chunk;
     unsigned views = 0;
 
-    [[nodiscard]] BytesChunk& get(char const* call) {
-        if (!chunk) throw UsageError(call, "the chunk was committed already, or given up");
+    [[nodiscard]] BytesChunk& get() {
+        if (!chunk) throw UsageError(no_call, "the chunk was committed already, or given up");
         return *chunk;
     }
-    [[nodiscard]] BytesChunk& without_views(char const* call) {
-        BytesChunk& open = get(call);
-        if (views != 0) throw UsageError(call, "it has views still, by which it could be written");
+    [[nodiscard]] BytesChunk& without_views() {
+        BytesChunk& open = get();
+        if (views != 0)
+            throw UsageError(no_call, "it has views still, by which it could be written");
         return open;
     }
 };
 
 int get_chunk(PyObject* self, Py_buffer* view, int flags) noexcept {
     constexpr char const* call = "Chunk.__buffer__";
-    auto const bytes = [](RawChunk& chunk) { return chunk.get(call).bytes(); };
+    auto const bytes = [](RawChunk& chunk) { return chunk.get().bytes(); };
     return fill_open_view<RawChunk>(self, view, flags, call, bytes) ? 0 : -1;
 }
 PyType_Slot chunk_slots[] = {
@@ -97,21 +101,21 @@ ChunkRingEnd* made_chunk_ring(Device const& device, std::size_t meta_bytes, std:
 ChunkRingEnd* lent_chunk_ring(ConnectionEnd const& connection, std::string const& object,
                               std::uint32_t meta_bytes, std::string const& name) {
     BytesType const meta{meta_bytes, name};
-    auto const ask = [to = connection.get("Connection::chunk_ring"), object, meta] {
+    auto const ask = [to = connection.get(), object, meta] {
         return BytesChunkRing(*to, object, meta);
     };
     return new ChunkRingEnd{unless_interrupted(ask), {}};
 }
 
 RawChunk* try_claim(ChunkRingEnd& self) {  // none: None
-    InCall const in(self.busy, "ChunkRing::try_claim");
+    InCall const in(self.busy);
     auto chunk = self.ring.try_claim();
     if (!chunk) return nullptr;
     return new RawChunk{self.ring, std::move(chunk)};
 }
 RawChunk* claim(ChunkRingEnd& self, double timeout) {
-    auto const bound = duration("ChunkRing::claim", timeout);
-    InCall const in(self.busy, "ChunkRing::claim");
+    auto const bound = duration(timeout);
+    InCall const in(self.busy);
     std::optional<BytesChunk> chunk;
     wait_in_parts(bound, [&](auto part) { chunk.emplace(self.ring.claim(part)); });
     return new RawChunk{self.ring, std::move(chunk)};
@@ -119,15 +123,15 @@ RawChunk* claim(ChunkRingEnd& self, double timeout) {
 
 void fill(RawChunk& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
-    self.get("Chunk::fill").fill(offset, from.bytes());
+    self.get().fill(offset, from.bytes());
 }
 void commit(RawChunk& self, std::size_t used, nb::handle meta) {
     HeldBytes const beside(meta, HeldBytes::Use::read);
-    self.without_views("Chunk::commit").commit(used, beside.bytes());
+    self.without_views().commit(used, beside.bytes());
     self.chunk.reset();
 }
 void drop(RawChunk& self) {
-    (void)self.without_views("Chunk::drop");
+    (void)self.without_views();
     self.chunk.reset();
 }
 
@@ -145,14 +149,12 @@ struct LogEnd {
 };
 
 LogEnd* lent_log(ConnectionEnd const& connection, std::string const& object) {
-    return new LogEnd{unless_interrupted([to = connection.get("Connection::log"), object] {
-                          return to->log(object);
-                      }),
-                      {}};
+    return new LogEnd{
+        unless_interrupted([to = connection.get(), object] { return to->log(object); }), {}};
 }
 std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
-    Deadline const deadline(duration("LogReader::next", timeout));
-    InCall const in(self.busy, "LogReader::next");
+    Deadline const deadline(duration(timeout));
+    InCall const in(self.busy);
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
         std::optional<LogRecord> found;
@@ -166,40 +168,47 @@ std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
 }
 
 void bind_mailboxes(nb::module_& module) {
-    nb::class_<BytesMailboxEnd>(module, "BytesMailboxEnd",
-                                "The device's end of a mailbox, on the emulated device.")
-        .def("set", set<BytesMailboxEnd>, nb::arg("value"))
+    nb::class_<BytesMailboxEnd> end(module, "BytesMailboxEnd",
+                                    "The device's end of a mailbox, on the emulated device.");
+    Doors(end, "MailboxDeviceEnd.")
+        .def("set", set_by_device, nb::arg("value"))
         .def("refresh", refresh<BytesMailboxEnd>, nb::arg("into"));
-    nb::class_<BytesMailbox>(module, "BytesMailbox", "A mailbox whose value is bytes.")
-        .def(nb::new_(&made_mailbox), nb::arg("device"), nb::arg("initial"), nb::arg("direction"),
-             nb::arg("capacity"))
-        .def_static("_lent", lent_mailbox, nb::arg("connection"), nb::arg("object"),
-                    nb::arg("bytes"), nb::arg("name"), nb::arg("direction"),
+    nb::class_<BytesMailbox> mailbox(module, "BytesMailbox", "A mailbox whose value is bytes.");
+    Doors(mailbox, "Mailbox.")
+        .def_new("Mailbox", made_mailbox, nb::arg("device"), nb::arg("initial"),
+                 nb::arg("direction"), nb::arg("capacity"))
+        .def_static("Connection.mailbox", "_lent", lent_mailbox, nb::arg("connection"),
+                    nb::arg("object"), nb::arg("bytes"), nb::arg("name"), nb::arg("direction"),
                     nb::rv_policy::take_ownership)
-        .def("set", set<BytesMailbox>, nb::arg("value"))
+        .def("set", set, nb::arg("value"))
         .def("refresh", refresh<BytesMailbox>, nb::arg("into"))
         .def("emulated_end", &BytesMailbox::emulated_end);
 }
 
 void bind_chunk_rings(nb::module_& module) {
-    nb::class_<BytesChunkEnd>(module, "BytesChunkEnd",
-                              "The device's end of a ring of chunks, on the emulated device.")
+    nb::class_<BytesChunkEnd> end(module, "BytesChunkEnd",
+                                  "The device's end of a ring of chunks, on the emulated device.");
+    Doors(end, "ChunkRingDeviceEnd.")
         .def("try_take", try_take)
         .def("release", &BytesChunkEnd::release, nb::arg("sequence"));
-    nb::class_<RawChunk>(module, "RawChunk", nb::type_slots(chunk_slots),
-                         "A chunk that was claimed: its bytes are a buffer of Python's.")
+    nb::class_<RawChunk> chunk(module, "RawChunk", nb::type_slots(chunk_slots),
+                               "A chunk that was claimed: its bytes are a buffer of Python's.");
+    show(chunk, {"size", "sequence"});
+    Doors(chunk, "Chunk.")
         .def("fill", fill, nb::arg("data"), nb::arg("offset"))
-        .def("flush", [](RawChunk& self) { self.get("Chunk::flush").flush(); })
+        .def("flush", [](RawChunk& self) { self.get().flush(); })
         .def("commit", commit, nb::arg("used"), nb::arg("meta"))
         .def("drop", drop)
-        .def_prop_ro("size", [](RawChunk& self) { return self.get("Chunk::size").bytes().size(); })
-        .def_prop_ro("sequence",
-                     [](RawChunk& self) { return self.get("Chunk::sequence").sequence(); });
-    nb::class_<ChunkRingEnd>(module, "BytesChunkRing", "A ring of chunks with bytes beside each.")
-        .def(nb::new_(&made_chunk_ring), nb::arg("device"), nb::arg("meta_bytes"),
-             nb::arg("chunk_bytes"), nb::arg("chunks"))
-        .def_static("_lent", lent_chunk_ring, nb::arg("connection"), nb::arg("object"),
-                    nb::arg("meta_bytes"), nb::arg("name"), nb::rv_policy::take_ownership)
+        .def_prop_ro("size", [](RawChunk& self) { return self.get().bytes().size(); })
+        .def_prop_ro("sequence", [](RawChunk& self) { return self.get().sequence(); });
+    nb::class_<ChunkRingEnd> ring(module, "BytesChunkRing",
+                                  "A ring of chunks with bytes beside each.");
+    Doors(ring, "ChunkRing.")
+        .def_new("ChunkRing", made_chunk_ring, nb::arg("device"), nb::arg("meta_bytes"),
+                 nb::arg("chunk_bytes"), nb::arg("chunks"))
+        .def_static("Connection.chunk_ring", "_lent", lent_chunk_ring, nb::arg("connection"),
+                    nb::arg("object"), nb::arg("meta_bytes"), nb::arg("name"),
+                    nb::rv_policy::take_ownership)
         .def("try_claim", try_claim, nb::sig("def try_claim(self) -> RawChunk | None"))
         .def("claim", claim, nb::arg("timeout"))
         .def("emulated_end", [](ChunkRingEnd& self) { return self.ring.emulated_end(); })
@@ -209,18 +218,21 @@ void bind_chunk_rings(nb::module_& module) {
 }
 
 void bind_log(nb::module_& module) {
-    nb::class_<LogRecord>(module, "LogRecord", "A message of a log.")
-        .def_ro("time_ns", &LogRecord::time_ns, "Of the device's clock.")
+    nb::class_<LogRecord> record(module, "LogRecord", "A message of a log.");
+    show(record, {"time_ns", "block", "level", "text"});
+    record.def_ro("time_ns", &LogRecord::time_ns, "Of the device's clock.")
         .def_ro("block", &LogRecord::block, "Its number in its launch.")
         .def_prop_ro(
-            "level", [](LogRecord const& record) { return std::string(to_string(record.level)); },
+            "level", [](LogRecord const& self) { return std::string(to_string(self.level)); },
             "\"debug\", \"info\", \"warning\" or \"error\".")
         .def_ro("text", &LogRecord::text);
-    nb::class_<LogEnd>(
+    nb::class_<LogEnd> log(
         module, "LogReader",
         "Reads another process's log, in order. Connection.log() makes it. It keeps\n"
-        "nobody waiting: what it has not read in time is written over.")
-        .def_static("_lent", lent_log, nb::arg("connection"), nb::arg("object"),
+        "nobody waiting: what it has not read in time is written over.");
+    show(log, {"missed"});
+    Doors(log, "LogReader.")
+        .def_static("Connection.log", "_lent", lent_log, nb::arg("connection"), nb::arg("object"),
                     nb::rv_policy::take_ownership)
         .def("next", next_record, nb::arg("timeout") = 0.0,
              "The next message, if it comes within `timeout` seconds, or None.\n\n"

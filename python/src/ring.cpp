@@ -11,6 +11,7 @@
 #include "carillon/bytes.hpp"
 #include "connection.hpp"
 #include "direction.hpp"
+#include "door.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"
 #include "waits.hpp"
@@ -27,15 +28,15 @@ RingEnd* made_ring(Device const& device, std::size_t bytes, std::string const& d
                    std::uint32_t capacity) {
     RingOptions options;
     options.capacity = capacity;
-    Direction const way = direction_of("Ring", direction);
+    Direction const way = direction_of(direction);
     OthersRun const others_run;
     return new RingEnd{BytesRing(device, bytes, way, options), {}};
 }
 RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::uint32_t bytes,
                    std::string const& name, std::string const& direction) {
-    Direction const way = direction_of("Connection::ring", direction);
+    Direction const way = direction_of(direction);
     BytesType const type{bytes, name};
-    auto const ask = [to = connection.get("Connection::ring"), object, type, way] {
+    auto const ask = [to = connection.get(), object, type, way] {
         return BytesRing(*to, object, type, way);
     };
     return new RingEnd{unless_interrupted(ask), {}};
@@ -43,34 +44,34 @@ RingEnd* lent_ring(ConnectionEnd& connection, std::string const& object, std::ui
 
 bool try_push(RingEnd& self, nb::handle message) {
     HeldBytes const from(message, HeldBytes::Use::read);
-    InCall const in(self.busy, "Ring::try_push");
-    return self.ring.try_push(from.bytes());
+    InCall const in(self.busy);
+    return self.ring.try_push(from.bytes(), sent);
 }
 std::size_t try_push_n(RingEnd& self, nb::handle messages) {
     HeldBytes const from(messages, HeldBytes::Use::read);
-    InCall const in(self.busy, "Ring::try_push_n");
-    return self.ring.try_push_n(from.bytes());
+    InCall const in(self.busy);
+    return self.ring.try_push_n(from.bytes(), sent);
 }
 void push(RingEnd& self, nb::handle message, double timeout) {
-    auto const bound = duration("Ring::push", timeout);
+    auto const bound = duration(timeout);
     HeldBytes const from(message, HeldBytes::Use::read);
-    InCall const in(self.busy, "Ring::push");
-    wait_in_parts(bound, [&](auto part) { self.ring.push(from.bytes(), part); });
+    InCall const in(self.busy);
+    wait_in_parts(bound, [&](auto part) { self.ring.push(from.bytes(), part, sent); });
 }
 bool try_pop(RingEnd& self, nb::handle into) {
     HeldBytes const to(into, HeldBytes::Use::write);
-    InCall const in(self.busy, "Ring::try_pop");
+    InCall const in(self.busy);
     return self.ring.try_pop(to.writable());
 }
 std::size_t try_pop_n(RingEnd& self, nb::handle into) {
     HeldBytes const to(into, HeldBytes::Use::write);
-    InCall const in(self.busy, "Ring::try_pop_n");
+    InCall const in(self.busy);
     return self.ring.try_pop_n(to.writable());
 }
 void pop(RingEnd& self, nb::handle into, double timeout) {
-    auto const bound = duration("Ring::pop", timeout);
+    auto const bound = duration(timeout);
     HeldBytes const to(into, HeldBytes::Use::write);
-    InCall const in(self.busy, "Ring::pop");
+    InCall const in(self.busy);
     wait_in_parts(bound, [&](auto part) { self.ring.pop(to.writable(), part); });
 }
 
@@ -84,20 +85,23 @@ bool device_pop(BytesDeviceEnd& self, nb::handle into) {
 }  // namespace
 
 void bind_ring(nb::module_& module) {
-    nb::class_<BytesDeviceEnd>(module, "BytesDeviceEnd",
-                               "The device's end of a ring, on the emulated device.")
+    nb::class_<BytesDeviceEnd> device_end(module, "BytesDeviceEnd",
+                                          "The device's end of a ring, on the emulated device.");
+    Doors(device_end, "RingDeviceEnd.")
         .def("try_push", device_push, nb::arg("message"))
         .def("try_pop", device_pop, nb::arg("into"));
-    nb::class_<RingEnd>(module, "BytesRing", "A ring whose messages are bytes.")
-        .def(nb::new_(&made_ring), nb::arg("device"), nb::arg("bytes"), nb::arg("direction"),
-             nb::arg("capacity"))
-        .def_static("_lent", lent_ring, nb::arg("connection"), nb::arg("object"), nb::arg("bytes"),
-                    nb::arg("name"), nb::arg("direction"), nb::rv_policy::take_ownership)
+    nb::class_<RingEnd> ring(module, "BytesRing", "A ring whose messages are bytes.");
+    Doors(ring, "Ring.")
+        .def_new("Ring", made_ring, nb::arg("device"), nb::arg("bytes"), nb::arg("direction"),
+                 nb::arg("capacity"))
+        .def_static("Connection.ring", "_lent", lent_ring, nb::arg("connection"), nb::arg("object"),
+                    nb::arg("bytes"), nb::arg("name"), nb::arg("direction"),
+                    nb::rv_policy::take_ownership)
         .def("try_push", try_push, nb::arg("message"))
-        .def("try_push_n", try_push_n, nb::arg("messages"))
+        .def_as("try_push_many", "try_push_n", try_push_n, nb::arg("messages"))
         .def("push", push, nb::arg("message"), nb::arg("timeout"))
         .def("try_pop", try_pop, nb::arg("into"))
-        .def("try_pop_n", try_pop_n, nb::arg("into"))
+        .def_as("try_pop_many", "try_pop_n", try_pop_n, nb::arg("into"))
         .def("pop", pop, nb::arg("into"), nb::arg("timeout"))
         .def("emulated_end", [](RingEnd& self) { return self.ring.emulated_end(); })
         .def_prop_ro("capacity", [](RingEnd const& self) { return self.ring.capacity(); })

@@ -18,8 +18,10 @@
 #include "bytes.hpp"
 #include "carillon/buffer_store.hpp"
 #include "closable.hpp"
+#include "door.hpp"
 #include "elsewhere.hpp"
 #include "gil.hpp"
+#include "shown.hpp"
 #include "views.hpp"
 #include "waits.hpp"
 
@@ -34,8 +36,8 @@ struct WrittenBuffer {
     bool of_another = false;  // process's store
     char const* why_none = "the buffer was sealed";
 
-    [[nodiscard]] MutableBuffer& get(char const* call) {
-        if (!buffer) throw UsageError(call, why_none);
+    [[nodiscard]] MutableBuffer& get() {
+        if (!buffer) throw UsageError(no_call, why_none);
         return **buffer;
     }
 };
@@ -56,7 +58,7 @@ class BeingWritten {
 
 int get_written(PyObject* self, Py_buffer* view, int flags) noexcept {
     constexpr char const* call = "MutableBuffer.__buffer__";
-    auto const bytes = [](WrittenBuffer& buffer) { return buffer.get(call).mutable_data(); };
+    auto const bytes = [](WrittenBuffer& buffer) { return buffer.get().mutable_data(); };
     return fill_open_view<WrittenBuffer>(self, view, flags, call, bytes) ? 0 : -1;
 }
 // What is sealed stays as long as somebody has it: a view has this object.
@@ -77,9 +79,9 @@ PyType_Slot sealed_slots[] = {
 };
 
 SealedBufferEnd seal(WrittenBuffer& self) {
-    MutableBuffer& buffer = self.get("MutableBuffer::seal");
+    MutableBuffer& buffer = self.get();
     if (self.views != 0) {
-        throw UsageError("MutableBuffer::seal", "it has views still, or another thread writes it");
+        throw UsageError(no_call, "it has views still, or another thread writes it");
     }
     // No other thread finds it meanwhile.
     auto taken = std::make_shared<MutableBuffer>(std::move(buffer));
@@ -101,7 +103,7 @@ SealedBufferEnd seal(WrittenBuffer& self) {
 
 void write(WrittenBuffer& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
-    MutableBuffer& buffer = self.get("MutableBuffer::write");
+    MutableBuffer& buffer = self.get();
     BeingWritten const not_sealed(self);
     OthersRun const others_run;
     buffer.write(from.bytes(), offset);
@@ -121,36 +123,35 @@ using StoreServing = StoreEnd<StoreServer>;
 
 // What `ask` returns, which gets the store that `self` is: of this process's, which does not wait.
 template <class Ask>
-auto asked(OwnStore const& self, char const* call, Ask const& ask) {
-    auto const store = self.get(call);
+auto asked(OwnStore const& self, Ask const& ask) {
+    auto const store = self.get();
     OthersRun const others_run;
     return ask(*store);
 }
 template <class Ask>
-auto asked(OtherStore const& self, char const* call, Ask const& ask) {
-    return unless_interrupted([store = self.get(call), ask] { return ask(*store); });
+auto asked(OtherStore const& self, Ask const& ask) {
+    return unless_interrupted([store = self.get(), ask] { return ask(*store); });
 }
 
 template <class End>
 WrittenBuffer* create(End const& self, std::size_t bytes, std::string const& name) {
     auto made = std::make_unique<WrittenBuffer>();
     made->of_another = std::is_same_v<End, OtherStore>;
-    made->buffer.emplace(asked(self, "BufferStore::create", [bytes, name](auto const& store) {
-        return store.create(name, bytes);
-    }));
+    made->buffer.emplace(
+        asked(self, [bytes, name](auto const& store) { return store.create(name, bytes); }));
     return made.release();
 }
 template <class End, class Key>
 SealedBufferEnd get(End const& self, Key const& key) {
-    return asked(self, "BufferStore::get", [key](auto const& store) { return store.get(key); });
+    return asked(self, [key](auto const& store) { return store.get(key); });
 }
 template <class End, class Key>
 void remove(End const& self, Key const& key) {
-    asked(self, "BufferStore::remove", [key](auto const& store) { store.remove(key); });
+    asked(self, [key](auto const& store) { store.remove(key); });
 }
 template <class End>
 std::vector<BufferInfo> list(End const& self) {
-    return asked(self, "BufferStore::list", [](auto const& store) { return store.list(); });
+    return asked(self, [](auto const& store) { return store.list(); });
 }
 // What tells of sealed buffers, or brings them. One thread at a time asks.
 template <class Source>
@@ -163,22 +164,19 @@ using BuffersEnd = SealedEnd<SealedBuffers>;
 
 template <class End>
 EventsEnd* sealed_events(End const& self) {
-    return new EventsEnd{asked(self, "BufferStore::sealed_events",
-                               [](auto const& store) { return store.sealed_events(); }),
-                         {}};
+    return new EventsEnd{asked(self, [](auto const& store) { return store.sealed_events(); }), {}};
 }
 template <class End>
 BuffersEnd* sealed_buffers(End const& self) {
-    return new BuffersEnd{asked(self, "BufferStore::sealed_buffers",
-                                [](auto const& store) { return store.sealed_buffers(); }),
+    return new BuffersEnd{asked(self, [](auto const& store) { return store.sealed_buffers(); }),
                           {}};
 }
 
 // What has come until `timeout` is over, or none.
 template <class End>
-auto next_of(End& self, char const* call, double timeout) {
-    Deadline const deadline(duration(call, timeout));
-    InCall const in(self.busy, call);
+auto next_of(End& self, double timeout) {
+    Deadline const deadline(duration(timeout));
+    InCall const in(self.busy);
     for (;;) {
         auto const left = deadline.left();
         decltype(self.source->next(left)) found;
@@ -191,10 +189,10 @@ auto next_of(End& self, char const* call, double timeout) {
     }
 }
 std::optional<SealedBuffer> next_event(EventsEnd& self, double timeout) {
-    return next_of(self, "SealedEvents::next", timeout);
+    return next_of(self, timeout);
 }
 std::optional<SealedBufferEnd> next_buffer(BuffersEnd& self, double timeout) {
-    auto found = next_of(self, "SealedBuffers::next", timeout);
+    auto found = next_of(self, timeout);
     if (!found) return {};
     return SealedBufferEnd(std::move(*found));
 }
@@ -212,7 +210,7 @@ StoreServing* serve_store(OwnStore const& self, std::string const& path, std::st
     StoreServeOptions options;
     options.name = name;
     options.mode = mode;
-    return new StoreServing("the server", self.get("BufferStore::serve")->serve(path, options));
+    return new StoreServing("the server", self.get()->serve(path, options));
 }
 void connect_to_store(OtherStore* self, std::string const& path, std::string const& name,
                       double timeout, bool host_memory, unsigned copy_threads,
@@ -220,8 +218,8 @@ void connect_to_store(OtherStore* self, std::string const& path, std::string con
     StoreConnectOptions options;
     options.copy_threads = copy_threads;
     options.name = name;
-    options.timeout = duration("connect_store", timeout);
-    options.wait_for_owner = duration("connect_store", wait_for_owner);
+    options.timeout = duration(timeout);
+    options.wait_for_owner = duration(wait_for_owner);
     options.owner_user = owner_user;
     options.host_memory = host_memory;
     new (self)
@@ -230,18 +228,19 @@ void connect_to_store(OtherStore* self, std::string const& path, std::string con
 }
 
 template <class End>
-void bind_calls(nb::class_<End>& store, char const* name) {
+void bind_calls(nb::class_<End>& store, char const* name, char const* store_name) {
+    show(store, {});
     close_with(store, name);
-    store
+    Doors(store, store_name)
         .def("create", create<End>, nb::arg("bytes"), nb::arg("name") = "",
              "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
              "RefusedError for a name that is taken or where there is no room.")
-        .def("get", get<End, std::uint64_t>, nb::arg("id"),
-             "A sealed buffer, by number or name. Raises RefusedError.")
-        .def("get", get<End, std::string>, nb::arg("name"))
-        .def("remove", remove<End, std::uint64_t>, nb::arg("id"),
-             "From now on nobody gets it; its memory stays until nobody holds it.")
-        .def("remove", remove<End, std::string>, nb::arg("name"))
+        .def_overload("get", get<End, std::uint64_t>, nb::arg("id"),
+                      "A sealed buffer, by number or name. Raises RefusedError.")
+        .def_overload("get", get<End, std::string>, nb::arg("name"))
+        .def_overload("remove", remove<End, std::uint64_t>, nb::arg("id"),
+                      "From now on nobody gets it; its memory stays until nobody holds it.")
+        .def_overload("remove", remove<End, std::string>, nb::arg("name"))
         .def("list", list<End>, "All buffers that were not removed, by number.")
         .def("sealed_events", sealed_events<End>,
              "Tells of every buffer that is sealed from now on.")
@@ -250,8 +249,9 @@ void bind_calls(nb::class_<End>& store, char const* name) {
 }
 
 void bind_buffers(nb::module_& module) {
-    nb::class_<BufferInfo>(module, "BufferInfo", "What a list of buffers tells of one.")
-        .def_ro("id", &BufferInfo::id)
+    nb::class_<BufferInfo> info(module, "BufferInfo", "What a list of buffers tells of one.");
+    show(info, {"id", "name", "size", "memory", "sealed", "holders", "process", "user"});
+    info.def_ro("id", &BufferInfo::id)
         .def_ro("name", &BufferInfo::name)
         .def_ro("size", &BufferInfo::size, "Bytes.")
         .def_ro("memory", &BufferInfo::memory, "Bytes that it takes of the device.")
@@ -259,18 +259,23 @@ void bind_buffers(nb::module_& module) {
         .def_ro("holders", &BufferInfo::holders)
         .def_ro("process", &BufferInfo::process)
         .def_ro("user", &BufferInfo::user);
-    nb::class_<SealedBuffer>(module, "SealedBuffer", "A buffer that was sealed.")
-        .def_ro("id", &SealedBuffer::id)
+    nb::class_<SealedBuffer> sealed(module, "SealedBuffer", "A buffer that was sealed.");
+    show(sealed, {"id", "name", "size", "missed"});
+    sealed.def_ro("id", &SealedBuffer::id)
         .def_ro("name", &SealedBuffer::name)
         .def_ro("size", &SealedBuffer::size, "Bytes.")
         .def_ro("missed", &SealedBuffer::missed, "So many before it were not told.");
-    nb::class_<EventsEnd>(module, "SealedEvents", "Tells of buffers that are sealed.")
+    nb::class_<EventsEnd> events(module, "SealedEvents", "Tells of buffers that are sealed.");
+    show(events, {});
+    Doors(events, "SealedEvents.")
         .def(
             "fileno", [](EventsEnd const& self) { return self.source->descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
         .def("next", next_event, nb::arg("timeout") = 0.0,
              "The next one, if it comes within `timeout` seconds, or None. Raises OwnerGoneError.");
-    nb::class_<BuffersEnd>(module, "SealedBuffers", "Gets buffers that are sealed.")
+    nb::class_<BuffersEnd> buffers(module, "SealedBuffers", "Gets buffers that are sealed.");
+    show(buffers, {"missed"});
+    Doors(buffers, "SealedBuffers.")
         .def(
             "fileno", [](BuffersEnd const& self) { return self.source->descriptor(); },
             "For select and asyncio: readable when next() has something to say.")
@@ -284,10 +289,12 @@ void bind_buffers(nb::module_& module) {
 }
 
 void bind_buffer_ends(nb::module_& module) {
-    nb::class_<SealedBufferEnd>(
+    nb::class_<SealedBufferEnd> sealed(
         module, "Buffer", nb::type_slots(sealed_slots),
         "A sealed buffer: its bytes are a read-only buffer of Python's, as\n"
-        "numpy.asarray(buffer). Views keep it.")
+        "numpy.asarray(buffer). Views keep it.");
+    show(sealed, {"id", "name", "size"});
+    Doors(sealed, "Buffer.")
         .def_prop_ro("id", [](SealedBufferEnd const& self) { return self->id(); })
         .def_prop_ro("name", [](SealedBufferEnd const& self) { return self->name(); })
         .def_prop_ro(
@@ -302,14 +309,15 @@ void bind_buffer_ends(nb::module_& module) {
                      })
         .def("read", read, nb::arg("out"), nb::arg("offset") = 0,
              "Fills `out`, a writable buffer, from byte `offset` on. Raises UsageError.");
-    nb::class_<WrittenBuffer>(module, "MutableBuffer", nb::type_slots(written_slots),
-                              "A buffer that its maker writes, by views or write(), until seal().")
-        .def_prop_ro("id", [](WrittenBuffer& self) { return self.get("MutableBuffer::id").id(); })
-        .def_prop_ro("name",
-                     [](WrittenBuffer& self) { return self.get("MutableBuffer::name").name(); })
-        .def_prop_ro("size",
-                     [](WrittenBuffer& self) { return self.get("MutableBuffer::size").size(); })
-        .def("__len__", [](WrittenBuffer& self) { return self.get("MutableBuffer::size").size(); })
+    nb::class_<WrittenBuffer> written(
+        module, "MutableBuffer", nb::type_slots(written_slots),
+        "A buffer that its maker writes, by views or write(), until seal().");
+    show(written, {"id", "name", "size"});
+    Doors(written, "MutableBuffer.")
+        .def_prop_ro("id", [](WrittenBuffer& self) { return self.get().id(); })
+        .def_prop_ro("name", [](WrittenBuffer& self) { return self.get().name(); })
+        .def_prop_ro("size", [](WrittenBuffer& self) { return self.get().size(); })
+        .def("__len__", [](WrittenBuffer& self) { return self.get().size(); })
         .def("write", write, nb::arg("data"), nb::arg("offset") = 0,
              "Copies a buffer's bytes to byte `offset` on. Raises UsageError.")
         .def(
@@ -324,10 +332,13 @@ void bind_store(nb::module_& module) {
     bind_buffers(module);
     bind_buffer_ends(module);
     nb::class_<StoreServing> server(module, "StoreServer", "Lets other processes in to a store.");
+    show(server, {});
     close_with(server, "StoreServer");
     server.def("close", &StoreServing::close, "Clients find that their store has gone.");
     nb::class_<OwnStore> own(module, "BufferStore", "Buffers in a device's memory.");
-    own.def("__init__", open_store, nb::arg("device"), nb::kw_only(),
+    Doors(own, "BufferStore.")
+        .def_init(
+            "BufferStore", open_store, nb::arg("device"), nb::kw_only(),
             nb::arg("bytes") = std::size_t{1} << 30U, nb::arg("buffers") = 4096U,
             nb::arg("copy_threads") = 4U,
             "At most `bytes` for all of at most `buffers` buffers; up to `copy_threads` threads "
@@ -335,15 +346,17 @@ void bind_store(nb::module_& module) {
             "one of 128 KiB and more to a GPU's memory, and from it. Raises UsageError.")
         .def("serve", serve_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "store",
              nb::arg("mode") = 0600U, "Lets other processes in. Raises UsageError, SystemError.");
-    bind_calls(own, "BufferStore");
+    bind_calls(own, "BufferStore", "BufferStore.");
     nb::class_<OtherStore> other(module, "StoreConnection", "A connection to another's store.");
-    other.def(
-        "__init__", connect_to_store, nb::arg("path"), nb::kw_only(), nb::arg("name") = "",
-        nb::arg("timeout") = 5.0, nb::arg("host_memory") = false, nb::arg("copy_threads") = 4U,
-        nb::arg("wait_for_owner") = 0.0, nb::arg("owner_user").none() = nb::none(),
-        "`wait_for_owner` and `owner_user` are as connect()'s. Raises SystemError where nobody\n"
-        "listens at `path`, RefusedError, UsageError, TimeoutError.");
-    bind_calls(other, "StoreConnection");
+    Doors(other, "StoreConnection.")
+        .def_init("connect_store", connect_to_store, nb::arg("path"), nb::kw_only(),
+                  nb::arg("name") = "", nb::arg("timeout") = 5.0, nb::arg("host_memory") = false,
+                  nb::arg("copy_threads") = 4U, nb::arg("wait_for_owner") = 0.0,
+                  nb::arg("owner_user").none() = nb::none(),
+                  "`wait_for_owner` and `owner_user` are as connect()'s. Raises SystemError where "
+                  "nobody\n"
+                  "listens at `path`, RefusedError, UsageError, TimeoutError.");
+    bind_calls(other, "StoreConnection", "StoreConnection.");
 }
 
 }  // namespace carillon::python

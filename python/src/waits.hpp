@@ -7,11 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <regex>
-#include <string>
 
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/error.hpp"
 #include "gil.hpp"
 
@@ -20,10 +17,8 @@ namespace carillon::python {
 // So long Ctrl-C may have to wait.
 inline constexpr std::chrono::nanoseconds longest_part = std::chrono::milliseconds(50);
 
-// `seconds` as Python has them. Throws UsageError, in the name of `call`, for what is below 0 or no
-// number. More than a year is a year.
-[[nodiscard]] inline std::chrono::nanoseconds duration(char const* call, double seconds) {
-    if (!(seconds >= 0)) throw UsageError(call, "a timeout is 0 seconds or more");
+// Seconds that are 0 or more (given.hpp). More than a year is a year.
+[[nodiscard]] inline std::chrono::nanoseconds duration(double seconds) {
     constexpr double year = 366.0 * 24 * 3600;
     return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, year) * 1e9));
 }
@@ -33,26 +28,11 @@ inline void raise_signals() {
     if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
 
-// The text of an error without its call.
-[[nodiscard]] inline std::string cause_of(Error const& error) {
-    std::string const text = error.what();
-    return text.substr(std::min(text.size(), error.call().size() + 2));
-}
-
-// The error of a wait whose last part is over, with the time that was given in place of the part's.
-[[nodiscard]] inline TimeoutError over(TimeoutError const& of_part,
-                                       std::chrono::nanoseconds timeout) {
-    static std::regex const duration(R"(\b[0-9][-+.e0-9]* (ns|us|ms|s)\b)");
-    std::string const cause =
-        std::regex_replace(cause_of(of_part), duration, detail::duration_text(timeout),
-                           std::regex_constants::format_first_only);
-    return {of_part.call(), cause, of_part.sent()};
-}
-
 // Calls `wait(part)` with parts of `timeout` until it ends otherwise than by a TimeoutError, or the
-// time is over.
+// time is over. `given`: the caller's timeout, of which `timeout` is what is left.
 template <class Wait>
-void wait_in_parts(std::chrono::nanoseconds timeout, Wait const& wait) {
+void wait_in_parts(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
+                   Wait const& wait) {
     Deadline const deadline(timeout);
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
@@ -60,10 +40,14 @@ void wait_in_parts(std::chrono::nanoseconds timeout, Wait const& wait) {
             OthersRun const others_run;
             return wait(std::min(left, longest_part));
         } catch (TimeoutError const& error) {
-            if (left <= longest_part) throw over(error, timeout);
+            if (left <= longest_part) throw error.of_whole(given);
         }
         raise_signals();
     }
+}
+template <class Wait>
+void wait_in_parts(std::chrono::nanoseconds timeout, Wait const& wait) {
+    wait_in_parts(timeout, timeout, wait);
 }
 
 }  // namespace carillon::python

@@ -102,7 +102,7 @@ def test_tickets_that_cannot_be_given_up(
     other = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1).client()
     foreign = other.submit(b"a")
     for ticket, text in ((taken, "outstanding"), (abandoned, "outstanding"), (foreign, "another")):
-        with pytest.raises(carillon.UsageError, match=f"Client::abandon: .*{text}"):
+        with pytest.raises(carillon.UsageError, match=f"Client.abandon: .*{text}"):
             client.abandon(ticket)
         assert client.call((5.0, 7.0))["mid"] == 6.0
     assert client.counters.dropped == 1
@@ -140,15 +140,15 @@ def test_errors_name_the_call(device: carillon.Device) -> None:
         "call_many": client.call_many,
     }
     for name, call in calls.items():
-        with pytest.raises(carillon.UsageError, match=f"^Client::{name}: ") as wrong:
+        with pytest.raises(carillon.UsageError, match=f"^Client.{name}: ") as wrong:
             call(b"abc")
-        assert wrong.value.call == f"Client::{name}"
+        assert wrong.value.call == f"Client.{name}"
     for name in ("wait", "try_take"):
-        with pytest.raises(carillon.UsageError, match=f"^Client::{name}: no reply"):
+        with pytest.raises(carillon.UsageError, match=f"^Client.{name}: no reply"):
             getattr(client, name)(taken)
     kernel.stop()
     for name, call in calls.items():
-        with pytest.raises(carillon.StoppedError, match=f"^Client::{name}: the kernel was stopped"):
+        with pytest.raises(carillon.StoppedError, match=f"^Client.{name}: the kernel was stopped"):
             call(b"abcd")
 
 
@@ -171,7 +171,7 @@ def test_wrong_messages(kernel: carillon.PersistentKernel) -> None:
 
 @pytest.mark.parametrize("timeout", [-1.0, float("nan")])
 def test_timeouts_that_are_none(kernel: carillon.PersistentKernel, timeout: float) -> None:
-    with pytest.raises(carillon.UsageError, match="0 seconds or more"):
+    with pytest.raises(carillon.UsageError, match="seconds from 0 on"):
         kernel.client().call((1.0, 3.0), timeout)
 
 
@@ -248,8 +248,8 @@ def test_errors_tell_the_timeout_that_was_given(device: carillon.Device, timeout
 
     kernel = carillon.PersistentKernel(device, wait, request=1, reply=1)
     kernel.client().submit(b"a")
-    given = f"{int(timeout * 1e9)} ns"
-    with pytest.raises(carillon.TimeoutError, match=f"drain: .* are unanswered after {given}"):
+    given = f"{int(timeout * 1e3)} ms"
+    with pytest.raises(carillon.TimeoutError, match=f"drain: .* answered after {given}: "):
         kernel.drain(timeout)
     with pytest.raises(carillon.TimeoutError, match=f"stop: .* not ended within {given}; a"):
         kernel.stop(timeout)
@@ -513,7 +513,7 @@ def test_ctrl_c_ends_every_wait(store_owner: str) -> None:
         "sealed_buffers",
     ], done.stderr
     assert done.returncode == 0, done.stderr
-    assert said[0].startswith("MutableBuffer::write: its seal() was interrupted"), done.stderr
+    assert said[0].startswith("MutableBuffer.write: its seal() was interrupted"), done.stderr
 
 
 def test_objects_go_in_any_order(device: carillon.Device) -> None:
@@ -546,7 +546,7 @@ def test_a_kernel_that_its_handler_knows_is_collected(device: carillon.Device) -
 def test_a_client_of_a_kernel_that_was_collected(device: carillon.Device) -> None:
     raw = carillon.PersistentKernel(device, bytes.upper, request=1, reply=1).client()._raw
     gc.collect()
-    with pytest.raises(carillon.UsageError, match="^Client::call: the kernel was closed"):
+    with pytest.raises(carillon.UsageError, match="^Client.call: the kernel was closed"):
         raw.call(b"a", 1.0)
 
 

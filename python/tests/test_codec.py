@@ -18,19 +18,21 @@ PAIR = np.dtype([("a", "<f8"), ("b", "<i4")], align=True)
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("members", "values"),
     [
-        [("a", "<f8"), ("b", "<i4"), ("c", "?")],
-        [("a", "u1"), ("b", "<i8"), ("c", "<f4")],
-        [("a", "<f8"), ("b", "<i4", 2), ("c", "?")],
-        [("a", ">i4"), ("b", "<i8"), ("c", "<f4")],
+        ([("a", "<f8"), ("b", "<i4"), ("c", "?")], [(1, 2, True), (3.5, 1 << 20, False)]),
+        ([("a", "u1"), ("b", "<i8"), ("c", "<f4")], [(1, 2, True), (True, 1 << 40, 0.5)]),
+        ([("a", "<f8"), ("b", "<i4", 2), ("c", "?")], [(1, (2, 3), True), (3.5, [4, 5], False)]),
+        ([("a", ">i4"), ("b", "<i8"), ("c", "<f4")], [(1, 2, True), (-7, -(1 << 40), 0.25)]),
     ],
 )
 @pytest.mark.parametrize("align", [True, False])
-def test_tuples_are_what_numpy_makes_of_them(members: list[tuple], align: bool) -> None:
+def test_tuples_are_what_numpy_makes_of_them(
+    members: list[tuple], values: list[tuple], align: bool
+) -> None:
     dtype = np.dtype(members, align=align)
     packed = codec(dtype)
-    for value in [(1, 2, True), (3.5, 4.5, 0.0), (1, 1 << 20, False), (True, 7.9, 1)]:
+    for value in values:
         assert packed.decode(packed.encode(value)) == np.array([value], dtype)[0]
     with pytest.raises(ValueError):
         packed.encode((1, 2))
@@ -43,18 +45,17 @@ def test_tuples_are_what_numpy_makes_of_them(members: list[tuple], align: bool) 
     [
         ("<f8", 1.5),
         ("<f4", 3),
-        ("<f4", 1e300),  # infinite, with a warning of NumPy's
+        ("<f4", float("inf")),
         ("<i2", -7),
-        ("<i2", 7.9),
         ("<u8", (1 << 64) - 1),
-        ("?", 2),
+        ("?", True),
         (">i4", 5),
         ("<f2", 0.5),
         ("S5", b"ab"),
         ("<M8[s]", "2026-11-25"),
+        ("<c16", 1.5 + 2j),
     ],
 )
-@pytest.mark.filterwarnings("ignore:overflow")
 def test_single_values_are_what_numpy_makes_of_them(dtype: Any, value: Any) -> None:
     kind = codec(dtype)
     data = kind.encode(value)

@@ -264,14 +264,14 @@ def test_flush_and_invalidate(memory: carillon.Memory) -> None:
     memory.array()[:] = 1
     memory.flush()
     memory.invalidate(64, 64)
-    with pytest.raises(carillon.UsageError, match="Memory::flush"):
+    with pytest.raises(carillon.UsageError, match="Memory.flush"):
         memory.flush(4096, 1)
-    with pytest.raises(carillon.UsageError, match="Memory::invalidate"):
+    with pytest.raises(carillon.UsageError, match="Memory.invalidate"):
         memory.invalidate(1, 4096)
     for size in (-1, 1.5, "8", 1 << 70):
-        with pytest.raises(carillon.UsageError, match="Memory::flush: a size is"):
+        with pytest.raises(carillon.UsageError, match="Memory.flush: a size is"):
             memory.flush(0, size)  # type: ignore[arg-type]
-        with pytest.raises(carillon.UsageError, match="Memory::invalidate: a size is"):
+        with pytest.raises(carillon.UsageError, match="Memory.invalidate: a size is"):
             memory.invalidate(0, size)  # type: ignore[arg-type]
 
 

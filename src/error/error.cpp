@@ -6,6 +6,7 @@
 #include <array>
 #include <system_error>
 
+#include "carillon/detail/host/duration_text.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/host/time_over.hpp"
 
@@ -40,6 +41,17 @@ RefusedError::RefusedError(std::string_view call, RefusalReason reason, std::str
 
 TimeoutError::TimeoutError(std::string_view call, std::string_view cause, bool sent)
     : Error(call, cause), sent_(sent) {}
+
+TimeoutError::TimeoutError(std::string_view call, std::string_view before,
+                           std::chrono::nanoseconds timeout, std::string_view behind)
+    : Error(call, fmt::format("{}{}{}", before, detail::duration_text(timeout), behind)),
+      sent_(false),
+      before_(before),
+      behind_(behind) {}
+
+TimeoutError TimeoutError::of_whole(std::chrono::nanoseconds timeout) const {
+    return before_.empty() ? *this : TimeoutError(call(), before_, timeout, behind_);
+}
 
 CodedError::CodedError(std::string_view call, int code, std::string_view code_name,
                        std::string_view hint)

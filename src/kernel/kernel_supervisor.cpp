@@ -241,11 +241,9 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     }
     auto const check = [&] { require_alive(call); };
     if (!ends && !HostWait(HostWait::Style::yield).until(answered, timeout, check)) {
-        throw TimeoutError(call,
-                           fmt::format("not everything is answered after {}: a handler is still at "
-                                       "a request, replies that nobody takes leave no room, or a "
-                                       "client of another process has not heard of the drain",
-                                       duration_text(timeout)));
+        throw TimeoutError(call, "not everything is answered after ", timeout,
+                           ": a handler is still at a request, replies that nobody takes leave no "
+                           "room, or a client of another process has not heard of the drain");
     }
     drained_ = true;
     stop(deadline.left());
@@ -268,10 +266,8 @@ void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
     if (ended) drained_ = false;
     if (!ended && unheard) std::rethrow_exception(unheard);
     if (!ended) {
-        throw TimeoutError(owner_ + "::stop",
-                           fmt::format("the kernel has not ended within {}; a handler may not "
-                                       "have returned",
-                                       duration_text(timeout)));
+        throw TimeoutError(owner_ + "::stop", "the kernel has not ended within ", timeout,
+                           "; a handler may not have returned");
     }
 }
 

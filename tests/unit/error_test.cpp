@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 
 namespace carillon {
 namespace {
@@ -56,6 +57,22 @@ TEST(ResidencyErrorTest, textHasBothNumbers) {
     EXPECT_STREQ(error.what(), "start kernel: 65 blocks asked for, 64 can be resident at once");
     EXPECT_EQ(error.asked(), 65U);
     EXPECT_EQ(error.fit(), 64U);
+}
+
+TEST(TimeoutErrorTest, tellsTheTimeOfTheWholeWaitWhereItsLastPartIsOver) {
+    using namespace std::chrono_literals;
+    TimeoutError const part("Some::drain", "not ended within ", 50ms, "; 20 ms are a part of it");
+    EXPECT_STREQ(part.of_whole(3s).what(),
+                 "Some::drain: not ended within 3 s; 20 ms are a part of it");
+    TimeoutError const timeless("Some::call", "no reply after 5 ms", true);
+    EXPECT_STREQ(timeless.of_whole(3s).what(), timeless.what());
+    EXPECT_TRUE(timeless.of_whole(3s).sent());
+}
+
+TEST(ErrorTest, causeIsTheTextWithoutTheCall) {
+    UsageError const error("Some::call", "a cause: with a colon");
+    EXPECT_EQ(error.cause(), "a cause: with a colon");
+    EXPECT_FALSE(error.ended_kernel());
 }
 
 }  // namespace

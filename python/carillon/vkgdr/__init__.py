@@ -33,19 +33,21 @@ class VkgdrError(RuntimeError):
     """What went wrong: carillon's text, behind the name that vkgdr gives the failure if it does."""
 
 
-_CODES: tuple[tuple[type[Error], str, str], ...] = (
-    (DeviceNotFoundError, "there is no GPU", "CUDA_ERROR_INVALID_DEVICE"),
-    (UsageError, "no current CUDA context", "CUDA_ERROR_INVALID_CONTEXT"),
-    (OutOfMemoryError, "", "VK_ERROR_OUT_OF_DEVICE_MEMORY"),
-)
-
-
-def _raise(error: Error) -> NoReturn:
+def _raise(error: Error, vkgdrs_name: str = "") -> NoReturn:
     """Raises a VkgdrError for `error`, with vkgdr's name of it in brackets."""
-    for kind, words, code in _CODES:
-        if isinstance(error, kind) and words in str(error) and code not in str(error):
-            raise VkgdrError(f"{error} ({code})") from error
-    raise VkgdrError(str(error)) from error
+    if isinstance(error, OutOfMemoryError):
+        vkgdrs_name = "VK_ERROR_OUT_OF_DEVICE_MEMORY"
+    raise VkgdrError(f"{error} ({vkgdrs_name})" if vkgdrs_name else str(error)) from error
+
+
+def _raise_not_opened(error: Error, selector: str) -> NoReturn:
+    """The same for a device that is not opened."""
+    if selector == "current" and isinstance(error, UsageError):
+        _raise(error, "CUDA_ERROR_INVALID_CONTEXT")
+    has_gpus = any(not device.emulated for device in _carillon.Device.list())
+    if has_gpus and isinstance(error, DeviceNotFoundError):
+        _raise(error, "CUDA_ERROR_INVALID_DEVICE")
+    _raise(error)
 
 
 def _selector(device: int | str, flags: int) -> str:
@@ -67,15 +69,16 @@ class Vkgdr:
     def __init__(self, device: int | str, flags: int = 0) -> None:
         if flags & ~sum(OpenFlags):
             raise VkgdrError(f"Vkgdr: {flags:#x} has bits that are no flags")
+        selector = _selector(device, flags)
         try:
             self._device = _carillon.Device(
-                _selector(device, flags),
+                selector,
                 memory="mapped",
                 require_coherent=bool(flags & OpenFlags.REQUIRE_COHERENT_BIT),
                 force_non_coherent=bool(flags & OpenFlags.FORCE_NON_COHERENT_BIT),
             )
         except Error as error:
-            _raise(error)
+            _raise_not_opened(error, selector)
 
     @classmethod
     def open_current_context(cls: type[_V], flags: int = 0) -> _V:  # noqa: PYI019

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// This library's errors as Python's exceptions.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bindings.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::python {
+
+// The call of an error that is thrown behind a door (door.hpp), which gives the error its own.
+inline constexpr char const* no_call = "carillon";
+
+// An argument has a type that the call does not take. Python's TypeError, too.
+class ArgumentTypeError : public UsageError {
+    using UsageError::UsageError;
+};
+
+// An exception of Python's, kept where there is no GIL. It goes with the GIL, or stays where Python
+// ends first.
+class KeptException {
+   public:
+    explicit KeptException(PyObject* stolen) : exception_(stolen) {}
+    KeptException(KeptException const&) = delete;
+    KeptException& operator=(KeptException const&) = delete;
+    ~KeptException();
+
+    [[nodiscard]] PyObject* get() const { return exception_; }  // borrowed
+
+   private:
+    PyObject* exception_;
+};
+
+// An error that an exception of Python's has caused: its __cause__ in Python.
+class WithCause {
+   public:
+    explicit WithCause(std::shared_ptr<KeptException const> raised) : raised_(std::move(raised)) {}
+    virtual ~WithCause() = default;
+    [[nodiscard]] PyObject* raised() const { return raised_->get(); }
+
+   private:
+    std::shared_ptr<KeptException const> raised_;
+};
+
+// A handler in Python has raised an exception. `Kind`: UsageError where that is one, else Error.
+template <class Kind>
+class HandlerRaised : public Kind, public WithCause {
+   public:
+    HandlerRaised(std::string_view cause, std::shared_ptr<KeptException const> raised)
+        : Kind("PersistentKernel", cause), WithCause(std::move(raised)) {}
+};
+// With the GIL. `text`: as the last line of a traceback.
+[[nodiscard]] std::exception_ptr handler_raised(std::string const& text,
+                                                std::shared_ptr<KeptException const> const& raised);
+
+// Sets Python's error to the exception for `error`. It names `call` in place of the call of the C++
+// library, unless a driver or the system has refused something, or the kernel had ended before.
+void set_python_error(Error const& error, std::string const& call);
+
+}  // namespace carillon::python

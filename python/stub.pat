@@ -1,0 +1,4 @@
+# Patterns of the extension's stub: https://nanobind.readthedocs.io/en/latest/typing.html
+# The class of Python's that errors.cpp derives a class of the same name from.
+_carillon.__prefix__:
+    from builtins import TimeoutError as _PythonTimeoutError

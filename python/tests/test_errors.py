@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors speak Python: they name the call and the argument, and say in members what they know."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import gc
+import inspect
+import math
+import traceback
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import carillon
+
+TICK = np.dtype([("bid", "<f8"), ("ask", "<f8")])
+
+
+def echo(data: bytes) -> bytes:
+    return data
+
+
+@pytest.fixture
+def kernel(device: carillon.Device) -> carillon.PersistentKernel:
+    return carillon.PersistentKernel(device, echo, request=4, reply=4, capacity=4)
+
+
+def test_classes_are_those_of_the_table() -> None:
+    found = {name for name, each in vars(carillon.errors).items() if inspect.isclass(each)}
+    named = {name for name in found if name.endswith("Error")}
+    assert named == set(carillon.errors.__all__) == {n for n in named if hasattr(carillon, n)}
+    assert issubclass(carillon.TimeoutError, builtins.TimeoutError)
+    assert issubclass(carillon.ArgumentTypeError, (carillon.UsageError, TypeError))
+    assert carillon.TimeoutError("x").sent is False
+    assert carillon.RefusedError("x").reason == "other"
+    assert carillon.HandlerError("x").code == 0
+    assert carillon.UsageError.__module__ == "carillon.errors"
+
+
+@pytest.mark.parametrize("timeout", [None, "1", b"1", [1.0], 1j])
+def test_timeouts_of_other_types(
+    device: carillon.Device, kernel: carillon.PersistentKernel, timeout: Any
+) -> None:
+    client = kernel.client()
+    ticket = client.submit(b"1234")
+    ring, back = carillon.Ring(device, 4), carillon.Ring(device, 4, "to_host")
+    chunks = carillon.ChunkRing(device, chunk_bytes=64)
+    store = carillon.BufferStore(device, bytes=1 << 20)
+    calls: dict[str, Callable[[], Any]] = {
+        "Client.call": lambda: client.call(b"1234", timeout),
+        "Client.call_many": lambda: client.call_many(b"1234", timeout),
+        "Client.submit": lambda: client.submit(b"1234", timeout),
+        "Client.wait": lambda: client.wait(ticket, timeout),
+        "Client.call_async": lambda: asyncio.run(client.call_async(b"1234", timeout)),
+        "PersistentKernel.drain": lambda: kernel.drain(timeout),
+        "PersistentKernel.stop": lambda: kernel.stop(timeout),
+        "Ring.push": lambda: ring.push(b"1234", timeout),
+        "Ring.pop": lambda: back.pop(timeout),
+        "ChunkRing.claim": lambda: chunks.claim(timeout),
+        "SealedEvents.next": lambda: store.sealed_events().next(timeout),
+        "SealedBuffers.next": lambda: store.sealed_buffers().next(timeout),
+        "connect": lambda: carillon.connect("/nowhere", timeout=timeout),
+        "connect_store": lambda: carillon.connect_store("/nowhere", timeout=timeout),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError) as error:
+            call()
+        assert isinstance(error.value, carillon.UsageError)
+        assert str(error.value) == f"{name}: timeout is {timeout!r}: seconds, or math.inf"
+        assert error.value.call == name
+    with pytest.raises(TypeError, match="^connect: wait_for_owner is .*: seconds, or math.inf"):
+        carillon.connect("/nowhere", wait_for_owner=timeout)
+
+
+def test_any_time_is_in_seconds(kernel: carillon.PersistentKernel) -> None:
+    for timeout in (1, 1.0, math.inf, np.float32(1), np.int64(1)):
+        assert kernel.client().call(b"1234", timeout) == b"1234"
+        assert asyncio.run(kernel.client().call_async(b"1234", timeout)) == b"1234"
+
+
+def test_arguments_of_other_types(
+    device: carillon.Device, kernel: carillon.PersistentKernel
+) -> None:
+    whole = "a whole number from 0 to"
+    other: Any = None
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: device.allocate(other), "Device.allocate: size is None: a whole number"),
+        (lambda: device.allocate(-1), f"Device.allocate: size is -1: {whole}"),
+        (lambda: device.allocate(1 << 70), f"Device.allocate: size is {1 << 70}: {whole}"),
+        (lambda: device.allocate_host(1.5), "Device.allocate_host: size is 1.5: a whole number"),  # type: ignore[arg-type]
+        (lambda: carillon.Device(other), "Device: selector is None: text"),
+        (lambda: carillon.Device("emulated", require_coherent=other), "True or False"),
+        (lambda: carillon.Ring(device, 4, capacity=-1), f"Ring: capacity is -1: {whole}"),
+        (lambda: carillon.Ring(device, 4, other), "Ring: direction is None: text"),
+        (lambda: carillon.Ring(other, 4), "Ring: device is None: a Device"),
+        (lambda: carillon.Mailbox(device, 4, b"1234", capacity=other), "Mailbox: capacity is None"),
+        (lambda: carillon.ChunkRing(device, chunk_bytes=other), "ChunkRing: chunk_bytes is None"),
+        (lambda: carillon.BufferStore(other), "BufferStore: device is None: a Device"),
+        (lambda: carillon.Server(other), "Server: path is None: text"),
+        (lambda: kernel.client(other), "PersistentKernel.client: block is None: a whole number"),
+        (lambda: kernel.client().wait(other), "Client.wait: ticket is None: a Ticket"),
+        (lambda: kernel.client().abandon(other), "Client.abandon: ticket is None: a Ticket"),
+        (lambda: carillon.copy_to_device(other, b"1"), "copy_to_device: memory is None: a Memory"),
+    ]
+    for call, text in calls:
+        with pytest.raises(carillon.UsageError) as error:
+            call()
+        assert text in str(error.value)
+        assert "::" not in str(error.value) and "_carillon" not in str(error.value)
+
+
+def test_no_error_has_a_name_of_cpp(
+    device: carillon.Device, kernel: carillon.PersistentKernel
+) -> None:
+    ring, back = carillon.Ring(device, 4), carillon.Ring(device, 4, "to_host")
+    mailbox = carillon.Mailbox(device, 4, b"1234", "to_host")
+    chunk = carillon.ChunkRing(device, chunk_bytes=64).claim()
+    memory = device.allocate(64)
+    store = carillon.BufferStore(device, bytes=1 << 20)
+    buffer = store.create(64)
+    calls: dict[str, Callable[[], Any]] = {
+        "Client.call": lambda: kernel.client().call(b"1"),
+        "Client.try_submit_many": lambda: kernel.client().try_submit_many(b"1"),
+        "Ring.push": lambda: ring.push(b"1"),
+        "Ring.try_push": lambda: back.try_push(b"1234"),
+        "Ring.try_push_many": lambda: ring.try_push_many(b"1"),
+        "Ring.pop": lambda: ring.pop(),
+        "Ring.try_pop_many": lambda: ring.try_pop_many(1),
+        "Mailbox.set": lambda: mailbox.set(b"1234"),
+        "Ring": lambda: carillon.Ring(device, 4, capacity=3),
+        "Chunk.fill": lambda: chunk.fill(b"12", 63),
+        "Chunk.commit": lambda: chunk.commit(65),
+        "Memory.flush": lambda: memory.flush(65),
+        "copy_to_device": lambda: carillon.copy_to_device(memory, bytes(65)),
+        "copy_from_device": lambda: carillon.copy_from_device(bytearray(65), memory),
+        "MutableBuffer.write": lambda: buffer.write(bytes(65)),
+        "BufferStore.get": lambda: store.get("nobody's"),
+        "BufferStore.create": lambda: store.create(2 << 20),
+    }
+    for name, call in calls.items():
+        with pytest.raises(carillon.Error) as error:
+            call()
+        assert error.value.call == name and str(error.value).startswith(f"{name}: ")
+        assert "::" not in str(error.value) and "Bytes" not in str(error.value)
+
+
+def test_a_timeout_tells_whether_it_was_sent(device: carillon.Device) -> None:
+    gate = Gate()
+    client = carillon.PersistentKernel(device, gate, request=4, reply=4, capacity=2).client()
+    try:
+        with pytest.raises(carillon.TimeoutError) as sent:
+            client.call(b"1234", 0.01)
+        assert sent.value.sent
+        kept = [client.submit(b"1234")]
+        for call in (client.call, client.submit):
+            with pytest.raises(carillon.TimeoutError) as unsent:
+                call(b"1234", 0.01)
+            assert not unsent.value.sent
+        assert len(kept) == 1
+    finally:
+        gate.open()
+
+
+class Gate:
+    """A handler that answers once it is open."""
+
+    def __init__(self) -> None:
+        import threading
+
+        self._opened = threading.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def __call__(self, data: bytes) -> bytes:
+        self._opened.wait(30)
+        return data
+
+
+def raises(data: bytes) -> bytes:
+    raise KeyError("the handler's")
+
+
+def uses(client: carillon.Client, kernel: carillon.PersistentKernel) -> list[Callable[[], Any]]:
+    return [
+        lambda: client.call(b"1234"),
+        lambda: client.call_many(b"1234"),
+        lambda: asyncio.run(client.call_async(b"1234")),
+        lambda: client.submit(b"1234"),
+        lambda: kernel.running,
+        lambda: kernel.drain(),
+    ]
+
+
+def test_what_a_handler_raised_is_the_cause(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, raises, request=4, reply=4)
+    for use in uses(kernel.client(), kernel):
+        with pytest.raises(carillon.Error, match="the handler raised KeyError") as error:
+            use()
+        cause = error.value.__cause__
+        assert isinstance(cause, KeyError) and cause.args == ("the handler's",)
+        frames = traceback.extract_tb(cause.__traceback__)
+        assert frames[-1].name == "raises" and frames[-1].filename == __file__
+        assert error.value.ended_kernel and error.value.call == "PersistentKernel"
+
+
+def test_the_cause_of_a_call_that_was_under_way(device: carillon.Device) -> None:
+    client = carillon.PersistentKernel(device, raises, request=4, reply=4).client()
+    for wait in (lambda: client.wait(client.submit(b"1234")), lambda: wait_async(client)):
+        with pytest.raises(carillon.Error) as error:
+            wait()
+        assert isinstance(error.value.__cause__, KeyError)
+
+
+def wait_async(client: carillon.Client) -> Any:
+    return asyncio.run(client.call_async(b"1234"))
+
+
+def test_a_kernel_whose_handler_raised_is_collected(device: carillon.Device) -> None:
+    class Holds:
+        kernel: carillon.PersistentKernel
+
+        def __call__(self, data: bytes) -> bytes:
+            raise KeyError("its frame has the handler, and the handler the kernel")
+
+    handler = Holds()
+    handler.kernel = carillon.PersistentKernel(device, handler, request=4, reply=4)
+    with pytest.raises(carillon.Error):
+        handler.kernel.client().call(b"1234")
+    gone = weakref.ref(handler)
+    del handler
+    gc.collect()
+    gc.collect()
+    assert gone() is None
+
+
+def test_tickets_that_go_free_their_slots(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    for _ in range(20):
+        client.submit(b"1234")
+    for _ in range(20):
+        assert client.try_submit_many(b"12345678") is not None
+        assert client.call(b"1234") == b"1234"
+    assert client.counters.taken + client.counters.dropped >= 40
+
+    def interrupted() -> None:
+        ticket = client.submit(b"1234")
+        raise ValueError(ticket)
+
+    for _ in range(20):
+        with pytest.raises(ValueError):
+            interrupted()
+    assert client.call(b"1234") == b"1234"
+
+
+def test_tickets_that_stay_keep_their_replies(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    tickets = client.try_submit_many(b"abcdefgh")
+    first, second = tickets[0], tickets[1]
+    del tickets
+    gc.collect()
+    assert client.wait(second) == b"efgh"
+    del second
+    assert client.wait(first) == b"abcd"
+    with pytest.raises(carillon.UsageError, match="^Client.wait: "):
+        client.wait(first)
+    ticket = client.submit(b"1234")
+    client.abandon(ticket)
+    del ticket
+    assert client.call(b"1234") == b"1234"
+
+
+def test_a_ticket_that_outlives_its_client(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, echo, request=4, reply=4)
+    ticket = kernel.client().submit(b"1234")
+    del kernel
+    gc.collect()
+    del ticket
+
+
+def test_print_shows_what_it_is(device: carillon.Device, kernel: carillon.PersistentKernel) -> None:
+    store = carillon.BufferStore(device, bytes=1 << 20)
+    buffer = store.create(64, "prices")
+    shown = [
+        kernel,
+        kernel.client(),
+        kernel.client().counters,
+        kernel.client().submit(b"1234"),
+        carillon.Ring(device, TICK),
+        carillon.Mailbox(device, TICK, (1, 2)),
+        carillon.ChunkRing(device),
+        carillon.ChunkRing(device).claim(),
+        store,
+        store.list()[0],
+        buffer,
+        buffer.seal(),
+        store.sealed_events(),
+        device.info,
+        device.allocate(64),
+    ]
+    for each in shown:
+        assert "object at 0x" not in repr(each) and repr(each).startswith("<carillon."), each
+    assert "name='prices'" in repr(store.list()[0]) and "sealed" in repr(buffer)
+    assert "(bid" not in repr(kernel) and "4 bytes to 4 bytes, running" in repr(kernel)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No value is converted without a word: whatever sends it, and whatever its message type is."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+
+import carillon
+from carillon._codec import codec
+
+TICK = np.dtype([("bid", "<f8"), ("ask", "<f8")])
+ORDER = np.dtype([("price", "<f8"), ("size", "<u4"), ("side", "S1")])
+NESTED = np.dtype([("tick", TICK), ("levels", "<f4", (3,)), ("live", "?")])
+NO_TICKS = (4810.0, 5, True, "5", b"12", None, [1.0], (1.0, 2.0, 3.0), [(1.0, 2.0)], {"bid": 1.0})
+NAMES = r"\(bid, ask\)"
+
+
+@dataclasses.dataclass
+class Order:
+    price: float
+    size: Annotated[int, "u4"]
+    live: bool
+
+
+@pytest.fixture(scope="module")
+def client(device: carillon.Device) -> Iterator[carillon.Client]:
+    with carillon.PersistentKernel(device, lambda tick: tick, request=TICK, reply=TICK) as kernel:
+        yield kernel.client()
+
+
+@pytest.mark.parametrize("value", NO_TICKS)
+def test_a_record_is_made_of_as_many_values_as_it_has_members(
+    client: carillon.Client, value: object
+) -> None:
+    sends: list[Callable[[], Any]] = [
+        lambda: client.call(value),
+        lambda: client.submit(value),
+        lambda: client.try_submit(value),
+        lambda: client.call_many([value]),
+        lambda: client.try_submit_many([value]),
+        lambda: asyncio.run(client.call_async(value)),
+    ]
+    for send in sends:
+        with pytest.raises(carillon.UsageError, match=NAMES):
+            send()
+    assert client.counters.depth == 0
+
+
+@pytest.mark.parametrize("value", NO_TICKS)
+def test_what_else_takes_a_record(device: carillon.Device, value: object) -> None:
+    with pytest.raises(carillon.UsageError, match=NAMES):
+        carillon.Mailbox(device, TICK, value)
+    mailbox = carillon.Mailbox(device, TICK, (1.0, 2.0))
+    ring = carillon.Ring(device, TICK)
+    back = carillon.Ring(device, TICK, "to_host").emulated_end()
+    with pytest.raises(carillon.UsageError, match=NAMES):
+        mailbox.set(value)
+    for push in (ring.push, ring.try_push, back.try_push, lambda one: ring.try_push_many([one])):
+        with pytest.raises(carillon.UsageError, match=NAMES):
+            push(value)
+    if value is not None:
+        with pytest.raises(carillon.UsageError, match=NAMES):
+            carillon.ChunkRing(device, TICK, chunk_bytes=64).claim().commit(1, value)
+
+
+@pytest.mark.parametrize("value", [9.5, None, (1.0,), "5"])
+def test_a_handlers_reply_is_a_whole_record(device: carillon.Device, value: object) -> None:
+    kernel = carillon.PersistentKernel(device, lambda _: value, request=TICK, reply=TICK)
+    with pytest.raises(carillon.UsageError, match=f"the handler raised .*{NAMES}"):
+        kernel.client().call((1.0, 2.0))
+
+
+def test_records_in_every_form(client: carillon.Client) -> None:
+    record = np.array([(1.0, 2.0)], TICK)
+    for value in (
+        (1.0, 2.0),
+        [1.0, 2.0],
+        (1, np.float32(2)),
+        record[0],
+        record,
+        record.reshape(()),
+    ):
+        assert client.call(value).item() == (1.0, 2.0)
+    assert client.call_many([(1.0, 2.0), [3, 4], record[0]])["ask"].tolist() == [2.0, 4.0, 2.0]
+    for array in (np.zeros(2, TICK), np.array([1.0, 2.0]), np.float64(7)):
+        with pytest.raises(carillon.UsageError, match=f"2 messages|not {NAMES}"):
+            client.call(array)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ((1.0, 1.9, b"B"), "size is 1.9: a whole number from 0 to 4294967295"),
+        ((1.0, -1, b"B"), "size is -1: a whole number from 0"),
+        ((1.0, 1 << 32, b"B"), "size is 4294967296: a whole number from 0"),
+        ((1.0, "1", b"B"), "size is '1'"),
+        ((1.0, np.float64(2), b"B"), "size is"),
+        (("1", 1, b"B"), "price is '1': a number"),
+        ((None, 1, b"B"), "price is None: a number"),
+        (([1.0], 1, b"B"), r"price is \[1.0\]: a number"),
+        ((1.0, 1, b"BUY"), "side is b'BUY': at most 1 bytes"),
+        ((1.0, 1, "BUY"), "side is 'BUY': at most 1 bytes"),
+        ((1.0, 1, 66), "side is 66: at most 1 bytes"),
+    ],
+)
+def test_members_hold_their_values_as_they_are(value: tuple[Any, ...], what: str) -> None:
+    for wrong in (value, list(value)):
+        with pytest.raises(carillon.UsageError, match=what):
+            codec(ORDER).encode(wrong)
+
+
+def test_values_that_members_hold() -> None:
+    made = codec(ORDER)
+    for value in ((1, np.uint8(2), b"B"), (np.float32(1), 2, "B"), (1.0, True + 1, b"B")):
+        assert made.decode(made.encode(value)).item() == (1.0, 2, b"B")
+    assert np.isnan(made.decode(made.encode((float("nan"), 1, b"B")))["price"])
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (((1.0, 2.0), 5.0, True), r"levels is 5.0: a tuple, list or array of 3 values"),
+        (((1.0, 2.0), [1, 2], True), "levels is .*3 values"),
+        (((1.0, 2.0), [1, "2", 3], True), r"levels\[1\] is '2': a number"),
+        ((4.0, [1, 2, 3], True), f"tick is 4.0: .*{NAMES}"),
+        (((1.0, None), [1, 2, 3], True), "tick.ask is None: a number"),
+        (((1.0, 2.0), [1, 2, 1e39], True), r"levels\[2\] is 1e\+39"),
+        (((1.0, 2.0), [1, 2, 3], 1), "live is 1: True or False"),
+        (((1.0, 2.0), [1, 2, 3], "no"), "live is 'no': True or False"),
+    ],
+)
+def test_members_within_members(value: object, what: str) -> None:
+    with pytest.raises(carillon.UsageError, match=what):
+        codec(NESTED).encode(value)
+    tick = np.array((1.0, 2.0), TICK)
+    right = codec(NESTED).encode((tick[()], np.arange(3, dtype="f4"), np.bool_(True)))
+    assert right == codec(NESTED).encode([[1.0, 2.0], (0, 1, 2), True])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("<u4", 1.9),
+        ("<u4", "1"),
+        ("<u4", (1,)),
+        ("<i1", 128),
+        ("<f8", "1.0"),
+        ("<f8", (1.0,)),
+        ("<f8", None),
+        (">f4", "1"),
+        ("<f2", 1e6),
+        ("<f4", 1e300),
+        ("<i2", 7.9),
+        ("?", 1),
+        ("?", 2),
+        ("S3", b"four"),
+        ("U3", "four"),
+        ("V3", b"four"),
+        ("<c8", "1"),
+        ("<M8[s]", "no time"),
+    ],
+)
+def test_numbers_and_texts_by_themselves(dtype: str, value: object) -> None:
+    with pytest.raises(carillon.UsageError, match="^message: it is"):
+        codec(dtype).encode(value)
+    with pytest.raises(carillon.UsageError, match="^message: it is"):
+        codec(dtype).encode_many([value])
+
+
+@pytest.mark.parametrize(
+    ("members", "what"),
+    [
+        ((1.0, 1.9, True), "size is 1.9"),
+        ((1.0, -1, True), "size is -1"),
+        (("1", 1, True), "price is '1'"),
+        ((1.0, 1, 1), "live is 1"),
+        ((1.0, 1, "no"), "live is 'no'"),
+    ],
+)
+def test_dataclasses_agree_with_dtypes(members: tuple[Any, ...], what: str) -> None:
+    dtype = np.dtype([("price", "<f8"), ("size", "<u4"), ("live", "?")], align=True)
+    for made, value in ((codec(Order), Order(*members)), (codec(dtype), members)):
+        with pytest.raises(carillon.UsageError, match=what):
+            made.encode(value)
+        with pytest.raises(carillon.UsageError, match=what):
+            made.encode_many([value])
+
+
+def test_bytes_between_members_are_zeros() -> None:
+    padded = np.dtype([("side", "S1"), ("price", "<f8")], align=True)
+    for _ in range(100):
+        assert codec(padded).encode((b"B", 0.0)) == b"B" + bytes(15)
+
+
+def test_a_reply_that_is_filled_in_place_holds_its_values_as_they_are(
+    device: carillon.Device,
+) -> None:
+    def counts(tick: Any, reply: Any) -> None:
+        reply.size = tick.bid
+
+    kernel = carillon.PersistentKernel(device, counts, request=TICK, reply=ORDER)
+    with pytest.raises(carillon.UsageError, match=r"size is .*1\.5"):
+        kernel.client().call((1.5, 2.0))
