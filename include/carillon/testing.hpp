@@ -20,6 +20,7 @@
 
 #include "carillon/block.hpp"
 #include "carillon/commands.hpp"
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
 #include "carillon/error.hpp"
 
@@ -137,9 +138,8 @@ template <class Reply>
 }
 
 template <class Handler, class Request>
-using ReplyOfHandler =
-    std::conditional_t<std::is_void_v<std::invoke_result_t<Handler&, Request const&>>, Done,
-                       std::invoke_result_t<Handler&, Request const&>>;
+using ReplyOfHandler = std::conditional_t<std::is_void_v<ResultOf<Handler, Request>>, Done,
+                                          ResultOf<Handler, Request>>;
 
 // What each thread has returned for each request.
 template <class Reply>
@@ -150,12 +150,13 @@ template <class Handler, class Request, class Reply>
 void handle_by_thread(Handler handler, std::vector<Request> const& requests,
                       RepliesOfThreads<Reply>& replies) {
     std::vector<Reply>& own = replies[block::thread_rank()];
+    begin_state(handler);
     for (std::size_t i = 0; i != requests.size(); ++i) {
-        if constexpr (std::is_void_v<std::invoke_result_t<Handler&, Request const&>>) {
-            handler(requests[i]);
+        if constexpr (std::is_void_v<ResultOf<Handler, Request>>) {
+            handle_by(handler, requests[i]);
             own.emplace_back();
         } else {
-            own.push_back(handler(requests[i]));
+            own.push_back(handle_by(handler, requests[i]));
         }
         finish_request();
     }

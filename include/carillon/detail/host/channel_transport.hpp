@@ -90,7 +90,7 @@ class alignas(64) ChannelTransport {
                                                               CodeLocation const& where) const {
         if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
         ChannelView const device = memory_->device_view().channel(index_);
-        taken_.take(call, where, device.requests.slots);
+        taken_.take(call, where, device.requests.base);
         return {device.requests, device.replies};
     }
 
