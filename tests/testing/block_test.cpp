@@ -55,6 +55,28 @@ TEST(TestedBlockTest, requestsInARowFindTheStateOfTheThreads) {
               (std::vector<unsigned>{1, 3, 6}));
 }
 
+// The same of the block: its threads share it.
+struct CountsTogether {
+    static constexpr unsigned threads = 8;
+    struct Shared {
+        unsigned of[8] = {};
+    };
+
+    CARILLON_HD unsigned operator()(unsigned request, Shared& shared) {
+        shared.of[block::thread_rank()] += request;
+        block::sync();
+        unsigned sum = 0;
+        for (unsigned const each : shared.of) sum += each;
+        block::sync();
+        return sum;
+    }
+};
+
+TEST(TestedBlockTest, requestsInARowFindTheStateOfTheBlock) {
+    EXPECT_EQ(run_block(CountsTogether(), std::vector<unsigned>{1, 2, 3}),
+              (std::vector<unsigned>{8, 24, 48}));
+}
+
 TEST(TestedBlockTest, everyThreadOfTheBlockRuns) {
     unsigned const many = CARILLON_THREAD_SANITIZER != 0 ? 200 : 1024;  // else it takes seconds
     for (unsigned const threads : {1U, 31U, 33U, many}) {
