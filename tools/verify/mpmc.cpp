@@ -20,7 +20,10 @@ class MpmcLines {
           window_(2 * test.capacity),
           sent_(std::max(2U, stage.threads)),
           ring_(stage.device,
-                {test.capacity, test.stripe, static_cast<unsigned>(sent_.size()), {first_mpmc}},
+                {.capacity = test.capacity,
+                 .stripe = test.stripe,
+                 .producers = static_cast<unsigned>(sent_.size()),
+                 .for_tests = {first_mpmc}},
                 Direction::to_device),
           arrivals_(stage.device.allocate(2 * sizeof(Line) +
                                           sent_.size() * window_ * sizeof(std::uint64_t))),
