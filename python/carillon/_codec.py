@@ -118,7 +118,8 @@ def _whole(dtype: np.dtype[Any], value: Any, where: str) -> Any:
 
 def _real(dtype: np.dtype[Any], value: Any, where: str) -> Any:
     try:
-        number = value if isinstance(value, np.floating) else _DOUBLE.unpack(_DOUBLE.pack(value))[0]
+        known = isinstance(value, np.longdouble)  # of which a double holds a part
+        number = value if known else _DOUBLE.unpack(_DOUBLE.pack(value))[0]
     except (struct.error, OverflowError):
         raise _refused(ArgumentTypeError, where, value, "a number") from None
     if abs(number) > float(np.finfo(dtype).max) and not np.isinf(number):
@@ -183,9 +184,8 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
         return [checked(inner, item, f"{where}[{i}]") for i, item in enumerate(items)]
     if dtype.names is None:
         return _LEAVES.get(dtype.kind, _other)(dtype, value, where)
-    wanted = (
-        f"{_shown(dtype)}, as a tuple or list of {len(dtype.names)} values, a record or an array"
-    )
+    count = f"a tuple or list of {len(dtype.names)} values"
+    wanted = f"{count} {_shown(dtype)}, a record, or an array of that dtype"
     items = _items(value, len(dtype.names), where, wanted)
     prefix = f"{where}." if where else ""
     return tuple(

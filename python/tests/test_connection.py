@@ -115,9 +115,9 @@ def test_owner_of_another_user_is_refused(
         with pytest.raises(carillon.RefusedError) as refused:
             carillon.connect(path, owner_user=other)
         assert refused.value.reason == "wrong owner"
-        with store.serve(str(tmp_path / "store.sock")):
-            with pytest.raises(carillon.RefusedError):
-                carillon.connect_store(str(tmp_path / "store.sock"), owner_user=other)
+        served = store.serve(str(tmp_path / "store.sock"))
+        with served, pytest.raises(carillon.RefusedError):
+            carillon.connect_store(str(tmp_path / "store.sock"), owner_user=other)
 
 
 def test_nobody_comes_in_before_a_server_is_open(
