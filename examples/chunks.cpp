@@ -50,8 +50,7 @@ struct Detect {
     // others behind.
     CARILLON_HD bool is_over(std::uint64_t idle_since) const {
         namespace block = carillon::block;
-        Verdict own{};
-        Verdict& verdict = block::shared(own);
+        auto& verdict = block::shared<Verdict, struct Patience>();
         if (block::thread_rank() == 0) verdict.over = clock.now_ns() - idle_since > patience_ns;
         block::sync();
         bool const over = verdict.over;

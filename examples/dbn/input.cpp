@@ -21,9 +21,8 @@ namespace {
 constexpr std::array<unsigned char, 4> zstd_magic{0x28, 0xb5, 0x2f, 0xfd};
 
 carillon::FileDescriptor open(std::filesystem::path const& path, std::string const& call) {
-    carillon::FileDescriptor file(path == "-"
-                                      ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                      : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    carillon::FileDescriptor file(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                              : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (file.get() < 0) throw carillon::SystemError(call, errno);
     return file;
 }

@@ -199,7 +199,7 @@ TEST_F(StrangersTest, thoseThatConnectAgainAndAgainKeepNobodyWaiting) {
 }
 
 // Its request takes as long as the test wants.
-struct WaitingHandler {
+struct GatedHandler {
     std::atomic<bool>* begun;
     std::atomic<bool> const* go;
 
@@ -217,8 +217,8 @@ TEST(WaitingAsksTest, thoseThatCanBeAnsweredAre) {
     auto const device = Device::open("emulated");
     std::atomic<bool> begun = false;
     std::atomic<bool> go = false;
-    PersistentKernel<WaitingHandler, SharedChannels> const busy(
-        device, {.blocks = 1, .idle = IdlePolicy::park()}, WaitingHandler{&begun, &go});
+    PersistentKernel<GatedHandler, SharedChannels> const busy(
+        device, {.blocks = 1, .idle = IdlePolicy::park()}, GatedHandler{&begun, &go});
     PersistentKernel<CountingHandler, SharedChannels> const idle(
         device, {.blocks = 1, .idle = IdlePolicy::park()});
     Server server = busy.serve(path.get());

@@ -67,8 +67,7 @@ class DbnBytes {
         DbnBytes result;
         for (std::string const& part : {bytes_.substr(0, first), bytes_.substr(first)}) {
             std::string frame(ZSTD_compressBound(part.size()), '\0');
-            frame.resize(
-                ZSTD_compress(frame.data(), frame.size(), part.data(), part.size(), 3));
+            frame.resize(ZSTD_compress(frame.data(), frame.size(), part.data(), part.size(), 3));
             result.raw(frame);
         }
         return result;

@@ -86,7 +86,7 @@ TEST(HandlerCodeTest, eachDeviceStartsWhatWasLoadedThere) {
     auto const second = std::make_shared<StandIn>();
     HandlerCode code({8, ""}, {8, ""}, 90, code_of_a_handler(), "", false);
     auto const start_on = [&](std::shared_ptr<StandIn> const& on) {
-        (void)code.start(DeviceAccess::device(on), 1, {}, false);
+        (void)code.start(DeviceAccess::device(on), {}, {}, false);
     };
     code.load("test", DeviceAccess::device(first));
     code.load("test", DeviceAccess::device(second));

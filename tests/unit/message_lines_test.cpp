@@ -223,7 +223,7 @@ void expect_no_ones(void (*set_rest)(T&) = [](T& /*message*/) {}) {
         set_rest(message);
     }
     Line lines[3]{};
-    HostMapped const far({StoreKind::cached, PublishMode::one_step});
+    HostMapped const far({StoreKind::cached, PublishMode::one_step, StoreKind::cached});
     detail::store_messages<T>(far, lines, 1, messages, 3, 1, 0);
     for (Line const& line : lines) {
         unsigned char bytes[sizeof(T)];

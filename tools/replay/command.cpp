@@ -17,8 +17,12 @@ class ReplayCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
-        command_line.add_option("file", path_, "a DBN file (version 1 to 3, also .zst) with market-by-order records; - for "
-                                "standard input")->required();
+        command_line
+            .add_option(
+                "file", path_,
+                "a DBN file (version 1 to 3, also .zst) with market-by-order records; - for "
+                "standard input")
+            ->required();
     }
 
     void run() override {
@@ -26,12 +30,11 @@ class ReplayCommand final : public Command {
         Device const device = common_.open();
         ReplayResult result = run_replay(device, file, {}, show_progress);
         LatencySummary const latency = summarize("call", result.latencies_ns);
-        common_.print(fmt::format("{}{} records of {} bytes of {}\n{}{}{}", headline(device.info()),
-                                  result.records, sizeof(MboRecord),
-                                  path_ == "-" ? "standard input" : path_,
-                                  skipped_text(file.skipped()),
-                                  tally_table(result.device, result.host),
-                                  latency_table({latency})));
+        common_.print(
+            fmt::format("{}{} records of {} bytes of {}\n{}{}{}", headline(device.info()),
+                        result.records, sizeof(MboRecord), path_ == "-" ? "standard input" : path_,
+                        skipped_text(file.skipped()), tally_table(result.device, result.host),
+                        latency_table({latency})));
         bool const agree = result.device == result.host;
         common_.write({{"file", std::filesystem::path(path_).filename().string()},
                        {"records", result.records},

@@ -37,8 +37,8 @@ void send_all(Channel<MboRecord, MboTally>& channel, std::span<MboRecord const> 
 
 }  // namespace
 
-ReplayResult run_replay(Device const& device, dbn::MboFile const& file, ReplayOptions const& options,
-                        Progress const& progress) {
+ReplayResult run_replay(Device const& device, dbn::MboFile const& file,
+                        ReplayOptions const& options, Progress const& progress) {
     auto const records = file.records();
     ReplayResult result;
     result.host = tally_on_host(records);
