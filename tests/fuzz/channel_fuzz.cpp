@@ -24,7 +24,7 @@ void read_reply(Line const& line) {
         return;
     }
     try {
-        detail::throw_status("fuzz", reply.kind, reply.word[0], typeid(int));
+        detail::throw_status("fuzz", reply.kind, reply.word[0], detail::mangled_name<int>());
     } catch (Error const&) {  // as it should be
     }
 }

@@ -41,10 +41,10 @@ struct Adder {
 struct AddCommand {
     std::uint32_t value;
 };
-struct Reset {};
+struct ClearSum {};
 struct AddingDesk {
     static constexpr unsigned threads = 32;
-    using Commands = carillon::Commands<AddCommand, Reset>;
+    using Commands = carillon::Commands<AddCommand, ClearSum>;
     using Shared = Totals;
 
     CARILLON_HD Total operator()(AddCommand const& command, Shared& shared) const {
@@ -52,7 +52,7 @@ struct AddingDesk {
         block::sync();
         return {shared.total, 0};
     }
-    CARILLON_HD void operator()(Reset const& /*command*/, Shared& shared) const {
+    CARILLON_HD void operator()(ClearSum const& /*command*/, Shared& shared) const {
         if (block::thread_rank() == 0) shared = {};
     }
 };
@@ -128,7 +128,7 @@ TEST_P(BlockStateTest, commandsShareIt) {
     PersistentKernel<AddingDesk> kernel(device());
     (void)kernel.channel().call(AddCommand{5}, patience);
     EXPECT_EQ(kernel.channel().call(AddCommand{6}, patience).total, 111U);
-    (void)kernel.channel().call(Reset{}, patience);
+    (void)kernel.channel().call(ClearSum{}, patience);
     EXPECT_EQ(kernel.channel().call(AddCommand{1}, patience).total, 101U);
 }
 

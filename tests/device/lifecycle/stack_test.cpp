@@ -28,7 +28,7 @@ struct TableHandler {
 
 namespace {
 
-KernelOptions const mortal{.lifetime = 20s};
+KernelOptions const short_lived{.lifetime = 20s};
 
 class StackTest : public KernelTest {};
 CARILLON_ON_EVERY_DEVICE(StackTest);
@@ -40,9 +40,9 @@ bool answers(PersistentKernel<TableHandler<words>>& kernel) {
 
 // Catches a launch that waits until no other kernel runs.
 TEST_P(StackTest, kernelsWithLargerStacksStartBesideOthers) {
-    PersistentKernel<TableHandler<1>> small(device(), mortal);
-    PersistentKernel<TableHandler<768>> large(device(), mortal);
-    PersistentKernel<TableHandler<1024>> larger(device(), mortal);
+    PersistentKernel<TableHandler<1>> small(device(), short_lived);
+    PersistentKernel<TableHandler<768>> large(device(), short_lived);
+    PersistentKernel<TableHandler<1024>> larger(device(), short_lived);
     EXPECT_TRUE(answers(small));
     EXPECT_TRUE(answers(large));
     EXPECT_TRUE(answers(larger));
@@ -87,8 +87,8 @@ bool on_small_stack(std::function<bool()> body) {
 TEST_P(StackTest, threadWithALittleStackOpensStartsAndCalls) {
     EXPECT_TRUE(on_small_stack([&] {
         Device const own = Device::open(GetParam());
-        PersistentKernel<TableHandler<1>> kernel(own, mortal);
-        PersistentKernel<TableHandler<1>, Pool> pool(own, Pool{}, mortal);
+        PersistentKernel<TableHandler<1>> kernel(own, short_lived);
+        PersistentKernel<TableHandler<1>, Pool> pool(own, Pool{}, short_lived);
         auto client = pool.client();
         return answers(kernel) && client.call({1, 2}, patience) == 0;
     }));
