@@ -9,6 +9,7 @@
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
+#include "carillon/detail/kernel/handlers.hpp"
 #include "carillon/detail/kernel/watch.hpp"
 #include "carillon/detail/machine/group.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
