@@ -69,7 +69,7 @@ unsigned say_often(unsigned most, Say const& say_one) {
 
 TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
     Process owner = start({"own", path(), "8"});  // of which two are kept
-    Connection const before(path(), {.timeout = patience});
+    Connection const before(path(), {.timeout = patience, .owner_user = owners_user});
     auto channel = before.channel<Ask, Told>();
     // 1. Leases are numbered: whoever detaches all of them need not read which it has.
     std::vector<detail::UnixSocket> strangers;
@@ -87,7 +87,7 @@ TEST_F(InFlightTest, strangerThatAttachesAndReadsNothingHarmsNobody) {
     ASSERT_TRUE(eventually([&] { return is_read(strangers.back()); }));
     // 2. Who attaches is let in. 3. Who was there goes on, and none was dropped.
     for (unsigned i = 0; i < 5; ++i) {
-        Connection const victim(path(), {.timeout = patience});
+        Connection const victim(path(), {.timeout = patience, .owner_user = owners_user});
         EXPECT_EQ((victim.channel<Ask, Told>().call({1}, patience).twice), 2U);
     }
     EXPECT_EQ(channel.call({2}, patience).twice, 4U);
@@ -99,9 +99,9 @@ TEST_F(InFlightTest, clientsAreRefusedWhileAnotherProcessOfTheOwnersUserHasUsedU
     OpenSocketPath const of_store;
     Process owner = start({"own", path(), "2"});
     Process store = start({"store-own", of_store.get(), "1048576", "1000", "emulated"});
-    StoreConnection const reader(of_store.get(), {.timeout = patience});
+    StoreConnection const reader(of_store.get(), {.timeout = patience, .owner_user = owners_user});
     SealedBuffers sealed = reader.sealed_buffers();
-    Connection const client(path(), {.timeout = patience});
+    Connection const client(path(), {.timeout = patience, .owner_user = owners_user});
     AnyChannel const before = attach_to(client);
     {
         Process other = start({"leave-unread", path()});
@@ -130,7 +130,7 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     OpenSocketPath const of_kernel;
     Process store = start({"store-own", path(), "1048576", "1000", "emulated"});
     Process owner = start({"own", of_kernel.get(), "2"});
-    StoreConnection const maker(path(), {.timeout = patience});
+    StoreConnection const maker(path(), {.timeout = patience, .owner_user = owners_user});
     Buffer const made = maker.create("table", 100).seal();
     std::vector<detail::UnixSocket> strangers;
     unsigned said = 0;
@@ -141,7 +141,7 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     }
     // The store takes up 16 messages of each in turn.
     for (unsigned turn = 0; turn < 50; ++turn) EXPECT_EQ(maker.get("table").size(), 100U);
-    Connection const victim(of_kernel.get(), {.timeout = patience});
+    Connection const victim(of_kernel.get(), {.timeout = patience, .owner_user = owners_user});
     EXPECT_EQ((victim.channel<Ask, Told>().call({1}, patience).twice), 2U);
     // It was told so, and reads that: what it can have at once is lent, the rest is refused.
     unsigned lent = 0;
@@ -164,7 +164,9 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
 TEST_F(InFlightTest, consumersThatAreBusyForAWhileGetEveryBufferAndHoldNobodyUp) {
     constexpr unsigned count = 200;
     Process store = start({"store-own", path(), "67108864", "1000", "emulated"});
-    auto const connect = [&] { return StoreConnection(path(), {.timeout = patience}); };
+    auto const connect = [&] {
+        return StoreConnection(path(), {.timeout = patience, .owner_user = owners_user});
+    };
     StoreConnection const maker = connect();
     std::vector<StoreConnection> of_busy;
     std::vector<SealedBuffers> busy;
@@ -216,7 +218,7 @@ TEST_F(InFlightTest, clientThatReadsAfterAPauseKeepsItsConnection) {
 TEST_F(InFlightTest, ownerThatWasStoppedHearsThatAChannelHasGone) {
     Process owner = start({"own", path(), "1"});
     std::optional<Connection> client;
-    Connection const next(path(), {.timeout = patience});
+    Connection const next(path(), {.timeout = patience, .owner_user = owners_user});
     AnyChannel channel;
     ASSERT_TRUE(eventually([&] {
         try {

@@ -159,7 +159,7 @@ TEST_F(PlacementProfileTest, diskThatIsFullIsASystemErrorAndTheOldFileStays) {
     {
         FileSizeLimit const full(100);  // bytes of a file
         CARILLON_EXPECT_ERROR(save_placement_profile(some_profile(), path()), SystemError,
-                              "save_placement_profile: write ");
+                              "RLIMIT_FSIZE");
     }
     EXPECT_EQ(files(), 1);
     EXPECT_EQ(load().sms.size(), 2U);

@@ -311,6 +311,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned
     running_blocks += blocks;
     for (unsigned block = 0; block < blocks; ++block) {
         std::thread([run, block, running = stream->running] {
+            InStandIn const on_a_gpu;  // a block takes no memory of the host's
             (*run)(block);
             --running_blocks;
             --*running;
