@@ -92,7 +92,8 @@ def wrong_programs(page):
 @functools.cache
 def said_by_the_library():
     """All text of the sources, strings that go on in the next line in one piece."""
-    sources = [path for folder in ("src", "include") for path in (ROOT / folder).rglob("*.[ch]pp")]
+    sources = [path for folder in ("src", "include") for path in (ROOT / folder).rglob("*")
+               if path.suffix in (".cpp", ".hpp", ".def")]
     text = re.sub(r"//.*", "", "\n".join(path.read_text() for path in sources))
     return re.sub(r'"\s+"', "", text)
 
