@@ -6,6 +6,8 @@
 #include <concepts>
 #include <type_traits>
 
+#include "carillon/detail/wire/config.hpp"
+
 namespace carillon {
 
 // What can be a handler, whatever its messages are.

@@ -116,9 +116,9 @@ TEST(LsStoreTest, storeIsListedWithItsBuffers) {
     EXPECT_EQ(listed.buffers[1].id, open.id());
 
     std::string const text = to_text(listed);
-    EXPECT_NE(
-        text.find("prices.sock: prices, process " + std::to_string(::getpid()) + ", 2 buffers in "),
-        std::string::npos)
+    EXPECT_NE(text.find("prices.sock: prices, process " + std::to_string(::getpid()) + " of user " +
+                        std::to_string(::geteuid()) + ", 2 buffers in "),
+              std::string::npos)
         << text;
     EXPECT_NE(text.find("table"), std::string::npos) << text;
     EXPECT_NE(text.find(" 70000 mutable "), std::string::npos) << text;

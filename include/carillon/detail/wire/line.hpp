@@ -248,13 +248,15 @@ constexpr bool is_zero(EachByte<T> const& of) {
 }
 // Zero bytes that become a T and bytes again are known at compile time, unless T has padding.
 template <class T>
-concept StaysBytes = requires {
+concept StaysBytes = std::is_trivially_copyable_v<T> && requires {
     typename std::bool_constant<is_zero<T>(
         __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})))>;
 };
-// False of some that have none either: those with pointers or unions.
+// False for some types without padding, too: those with pointers or unions. A type that is not
+// trivially copyable is no message, and is refused elsewhere.
 template <class T>
-inline constexpr bool has_no_padding = std::has_unique_object_representations_v<T> || StaysBytes<T>;
+inline constexpr bool has_no_padding = !std::is_trivially_copyable_v<T> ||
+                                       std::has_unique_object_representations_v<T> || StaysBytes<T>;
 
 // Whether padding in a T is cleared before others may read it, and a T with zeros there.
 #if CARILLON_CLEARS_PADDING
