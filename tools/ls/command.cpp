@@ -14,6 +14,9 @@
 namespace carillon::tool {
 namespace {
 
+// What CLI11 gives a flag that is alone.
+constexpr char const* alone = "true";
+
 class LsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
@@ -23,7 +26,7 @@ class LsCommand final : public Command {
             ->capture_default_str();
         owner_user_.add_to(command_line);
         command_line.add_flag("--store", stores_, "the paths are those of stores of buffers");
-        command_line.add_flag("--json{-}", json_,
+        command_line.add_flag("--json", json_,
                               "as JSON on standard output; --json=FILE: into that file");
     }
 
@@ -48,7 +51,7 @@ class LsCommand final : public Command {
         for (Listed const& each : all) {
             json_.empty() ? fmt::print("{}", to_text(each)) : json.push_back(to_json(each));
         }
-        if (!json_.empty()) write_json(json_, {{listed, std::move(json)}});
+        if (!json_.empty()) write_json(json_ == alone ? "-" : json_, {{listed, std::move(json)}});
         auto const failed =
             std::ranges::count_if(all, [](Listed const& each) { return !each.error.empty(); });
         if (failed == 0) return;
