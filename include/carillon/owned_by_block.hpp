@@ -19,7 +19,6 @@ class OwnedByBlock {
    public:
     // `block`: the number of the owner in its launch, from 0.
     OwnedByBlock(unsigned block, End const& end) : end_(end), block_(block) {
-        detail::clear_padding(end_);
         detail::mark_as_owned(&end_, sizeof(end_));
     }
 

@@ -22,6 +22,7 @@
 #include "carillon/commands.hpp"
 #include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/kernel/handler.hpp"
+#include "carillon/detail/wire/line.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon::testing {
@@ -99,13 +100,9 @@ template <class Reply>
                   }) {
         return one == other;
     } else {
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&one);
-        __builtin_clear_padding(&other);
-#endif
-#endif
-        return std::memcmp(&one, &other, sizeof(Reply)) == 0;
+        auto const& left = carillon::detail::without_padding(one);
+        auto const& right = carillon::detail::without_padding(other);
+        return std::memcmp(&left, &right, sizeof(Reply)) == 0;
     }
 }
 template <class Reply>

@@ -13,11 +13,19 @@
 namespace carillon::detail {
 namespace {
 
-using Stacks = boost::context::protected_fixedsize_stack;
-
 void const* bottom_of(boost::context::stack_context const& stack) {
     return static_cast<std::byte const*>(stack.sp) - stack.size;
 }
+
+struct Stacks : boost::context::protected_fixedsize_stack {
+    using boost::context::protected_fixedsize_stack::protected_fixedsize_stack;
+
+    // Another mapping may lie there next, of which the address sanitizer is to forbid no byte.
+    void deallocate(boost::context::stack_context& stack) noexcept {
+        allow_bytes(bottom_of(stack), stack.size);
+        boost::context::protected_fixedsize_stack::deallocate(stack);
+    }
+};
 
 }  // namespace
 
@@ -46,7 +54,6 @@ void Fiber::abandon() {
     // Its destructor would unwind the stack, which a function that may not throw does not allow.
     alignas(boost::context::fiber) std::array<std::byte, sizeof(inside_)> never_destroyed;
     ::new (never_destroyed.data()) boost::context::fiber(std::move(inside_));
-    allow_bytes(bottom_of(stack_), stack_.size);
     Stacks().deallocate(stack_);
     // To the thread sanitizer, what the body has done comes before what its beginner does from here
     // on.

@@ -11,9 +11,9 @@ struct Numbers {
 };
 
 [[nodiscard]] CARILLON_HD inline int sum_of(Numbers const& numbers) {
-    int sum = 0;
-    for (int const each : numbers.values) sum += each;
-    return sum;
+    unsigned sum = 0;  // of arbitrary numbers, where a thread has not written its own
+    for (int const each : numbers.values) sum += static_cast<unsigned>(each);
+    return static_cast<int>(sum);
 }
 
 // Each thread reads what the first one writes.

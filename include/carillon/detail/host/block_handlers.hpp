@@ -44,7 +44,6 @@ template <class Made, class Make>
     EndsOfBlocks ends(call);
     for (unsigned block = 0; block < blocks; ++block) {
         Made own = make(block);
-        clear_padding(own);
         ends.add(block, &own, sizeof(own));
         std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + block * sizeof(own), &own,
                     sizeof(own));
@@ -86,7 +85,6 @@ class BlockHandlers {
                              "handler's Shared is for the threads that run it together");
         }
         Functor functor(handler);
-        clear_padding(functor);
         refuse_copied_ends(owner, &functor, sizeof(functor), copies);
         return functor;
     }

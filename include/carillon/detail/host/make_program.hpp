@@ -65,7 +65,6 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Body>
 Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
     auto const argument = std::make_shared<Body>(body);
-    clear_padding(*argument);
     Program program;
     program.run_block = [argument](unsigned block) {
         block::emulate(block);

@@ -54,14 +54,4 @@ void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t si
 // The program has said which block owns the ends that are in there.
 void mark_as_owned(void const* bytes, std::size_t size);
 
-// Padding may have anything in it, also what looks like an end.
-template <class T>
-void clear_padding([[maybe_unused]] T& value) {
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-    __builtin_clear_padding(&value);
-#endif
-#endif
-}
-
 }  // namespace carillon::detail

@@ -22,15 +22,9 @@
 #include "carillon/detail/wire/config.hpp"
 
 #if !defined(__CUDA_ARCH__)
-#include "carillon/detail/wire/x86_payload.hpp"
-#endif
+#include <utility>
 
-#define CARILLON_CLEARS_PADDING 0
-#if !defined(__CUDA_ARCH__) && defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-#undef CARILLON_CLEARS_PADDING
-#define CARILLON_CLEARS_PADDING 1
-#endif
+#include "carillon/detail/wire/x86_payload.hpp"
 #endif
 
 namespace carillon {
@@ -246,37 +240,51 @@ constexpr bool is_zero(EachByte<T> const& of) {
     }
     return true;
 }
-// Zero bytes that become a T and bytes again are known at compile time, unless T has padding.
+// Zero bytes that become a T and bytes again are known at compile time, unless T has padding, or
+// pointers or unions.
 template <class T>
 concept StaysBytes = std::is_trivially_copyable_v<T> && requires {
     typename std::bool_constant<is_zero<T>(
         __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})))>;
 };
-// False for some types without padding, too: those with pointers or unions. A type that is not
-// trivially copyable is no message, and is refused elsewhere.
 template <class T>
-inline constexpr bool has_no_padding = !std::is_trivially_copyable_v<T> ||
-                                       std::has_unique_object_representations_v<T> || StaysBytes<T>;
+concept MadeOfBytes = std::is_trivially_copyable_v<T> && requires {
+    typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(T, EachByte<T>{})), true)>;
+};
+template <class T, std::size_t i>
+concept StaysByte = requires {
+    typename std::bool_constant<
+        __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})).byte[i] == 0>;
+};
 
-// Whether padding in a T is cleared before others may read it, and a T with zeros there.
-#if CARILLON_CLEARS_PADDING
+// Whether padding in a T is cleared before others may read it. Not in one with pointers or unions.
 template <class T>
-inline constexpr bool clears_padding = !has_no_padding<T>;
+inline constexpr bool clears_padding =
+    !std::has_unique_object_representations_v<T> && !StaysBytes<T> && MadeOfBytes<T>;
+
+// All ones in the bytes of a T that are no padding. Not by __builtin_clear_padding: GCC 12's clears
+// other bytes, too, of a struct that has an array of structs with padding before other members.
+template <class T, std::size_t... i>
+constexpr EachByte<T> kept_bytes(std::index_sequence<i...> /*indices*/) {
+    constexpr unsigned char all = 0xff;
+    return {{(StaysByte<T, i> ? all : static_cast<unsigned char>(0))...}};
+}
+
+// The bytes of `message` with zeros in its padding, or the message itself.
 template <class T>
 [[nodiscard]] CARILLON_HD decltype(auto) without_padding(T const& message) {
-    if constexpr (has_no_padding<T>) {
-        return (message);
+    if constexpr (clears_padding<T>) {
+        constexpr auto kept = kept_bytes<T>(std::make_index_sequence<sizeof(T)>());
+        auto bytes = __builtin_bit_cast(EachByte<T>, message);
+        for (std::size_t i = 0; i < sizeof(T); ++i) {
+            bytes.byte[i] = static_cast<unsigned char>(bytes.byte[i] & kept.byte[i]);
+        }
+        return bytes;
     } else {
-        auto clean = __builtin_bit_cast(T, message);
-        __builtin_clear_padding(__builtin_addressof(clean));
-        return clean;
+        return (message);
     }
 }
-#endif
-
-#endif
-
-#if !CARILLON_CLEARS_PADDING
+#else
 template <class T>
 inline constexpr bool clears_padding = false;
 template <class T>
@@ -288,14 +296,14 @@ CARILLON_HD T const& without_padding(T const& message) {
 }  // namespace detail
 
 // Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero; so is the
-// padding in T where GCC compiles this for the CPU, since others may read it.
+// padding in T where this is compiled for the CPU, since others may read it.
 template <class T>
 [[nodiscard]] CARILLON_HD Packed<T> pack(T const& message, Tag tag) {
     check_payload<T>();
 #if !defined(__CUDA_ARCH__)
     Packed<T> packed;
     if constexpr (detail::clears_padding<T>) {
-        T const clean = detail::without_padding(message);
+        auto const clean = detail::without_padding(message);
         detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(clean), tag);
         return packed;
     }
