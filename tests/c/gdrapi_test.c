@@ -358,6 +358,7 @@ static struct {
     CUresult (*release)(CUdeviceptr);
     CUresult (*read)(void*, CUdeviceptr, size_t);
     CUresult (*write)(CUdeviceptr, void const*, size_t);
+    CUresult (*synchronize)(void);
 } cuda;
 
 static int find_cuda(void) {
@@ -371,6 +372,7 @@ static int find_cuda(void) {
     *(void**)&cuda.release = dlsym(library, "cuMemFree_v2");
     *(void**)&cuda.read = dlsym(library, "cuMemcpyDtoH_v2");
     *(void**)&cuda.write = dlsym(library, "cuMemcpyHtoD_v2");
+    *(void**)&cuda.synchronize = dlsym(library, "cuCtxSynchronize");
     return cuda.init(0) == CUDA_SUCCESS && cuda.retain(&context, 0) == CUDA_SUCCESS &&
            cuda.set(context) == CUDA_SUCCESS;
 }
@@ -390,6 +392,8 @@ static void cross_check(gdr_t g, unsigned long address, gdr_mh_t handle) {
     EXPECT(cuda.read(back, address + 3, size - 70) == CUDA_SUCCESS);
     EXPECT(memcmp(back, here + 5, size - 70) == 0);
     EXPECT(cuda.write(address + 1, here, 1000) == CUDA_SUCCESS);
+    EXPECT(cuda.synchronize() ==
+           CUDA_SUCCESS); /* the driver copies it later, from its own memory */
     memset(back, 0, 1000);
     EXPECT(gdr_copy_from_mapping(handle, back, mapping + 1, 1000) == 0);
     EXPECT(memcmp(back, here, 1000) == 0);

@@ -248,13 +248,17 @@ concept StaysBytes = std::is_trivially_copyable_v<T> && requires {
         __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})))>;
 };
 template <class T>
+constexpr bool is_there(T const& /*value*/) {
+    return true;
+}
+template <class T>
 concept MadeOfBytes = std::is_trivially_copyable_v<T> && requires {
-    typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(T, EachByte<T>{})), true)>;
+    typename std::bool_constant<is_there<T>(__builtin_bit_cast(T, EachByte<T>{}))>;
 };
 template <class T, std::size_t i>
 concept StaysByte = requires {
-    typename std::bool_constant<
-        __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})).byte[i] == 0>;
+    typename std::bool_constant<(
+        __builtin_bit_cast(EachByte<T>, __builtin_bit_cast(T, EachByte<T>{})).byte[i] == 0)>;
 };
 
 // Whether padding in a T is cleared before others may read it. Not in one with pointers or unions.
