@@ -222,7 +222,7 @@ TEST_F(InFlightTest, ownerThatWasStoppedHearsThatAChannelHasGone) {
     AnyChannel channel;
     ASSERT_TRUE(eventually([&] {
         try {
-            client.emplace(path(), ConnectOptions{.timeout = 1ms});
+            client.emplace(path(), ConnectOptions{.timeout = 1ms, .owner_user = owners_user});
             channel = attach_to(*client);
             return true;
         } catch (Error const&) {  // a millisecond was too short
