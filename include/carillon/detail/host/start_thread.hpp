@@ -2,7 +2,7 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
+#include <csignal>
 
 #include <exception>
 #include <optional>
