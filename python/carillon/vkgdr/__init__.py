@@ -9,11 +9,12 @@ What differs: memory goes with its last view, where vkgdr needs free() and leave
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any, NoReturn, TypeVar
 
 from .. import _carillon
 from .._carillon import _version as __version__
-from ..errors import DeviceNotFoundError, Error, OutOfMemoryError, UsageError
+from ..errors import CudaError, Error, OutOfMemoryError
 
 _V = TypeVar("_V", bound="Vkgdr")
 
@@ -30,65 +31,62 @@ class OpenFlags(enum.IntEnum):
 
 
 class VkgdrError(RuntimeError):
-    """What went wrong: carillon's text, behind the name that vkgdr gives the failure if it does."""
+    """What went wrong: vkgdr's text where CUDA refuses, else carillon's.
+
+    vkgdr's name of a failure of memory follows carillon's text, in brackets.
+    """
 
 
-def _raise(error: Error, vkgdrs_name: str = "") -> NoReturn:
-    """Raises a VkgdrError for `error`, with vkgdr's name of it in brackets."""
-    if isinstance(error, OutOfMemoryError):
-        vkgdrs_name = "VK_ERROR_OUT_OF_DEVICE_MEMORY"
-    raise VkgdrError(f"{error} ({vkgdrs_name})" if vkgdrs_name else str(error)) from error
-
-
-def _raise_not_opened(error: Error, selector: str) -> NoReturn:
-    """The same for a device that is not opened."""
-    if selector == "current" and isinstance(error, UsageError):
-        _raise(error, "CUDA_ERROR_INVALID_CONTEXT")
-    has_gpus = any(not device.emulated for device in _carillon.Device.list())
-    if has_gpus and isinstance(error, DeviceNotFoundError):
-        _raise(error, "CUDA_ERROR_INVALID_DEVICE")
-    _raise(error)
-
-
-def _selector(device: int | str, flags: int) -> str:
-    if flags & OpenFlags.CURRENT_CONTEXT_BIT:
-        return "current"
-    if isinstance(device, str):
-        return device
-    if device < 0:
-        raise VkgdrError(f"Vkgdr: no device has the number {device} (CUDA_ERROR_INVALID_DEVICE)")
-    return f"cuda:{device}"
+def _raise(error: Error) -> NoReturn:
+    """Raises a VkgdrError for `error`."""
+    text = str(error)
+    if isinstance(error, CudaError):
+        text = f"{error.call} failed ({error.code_name})"
+    elif isinstance(error, OutOfMemoryError):
+        text += " (VK_ERROR_OUT_OF_DEVICE_MEMORY)"
+    raise VkgdrError(text) from error
 
 
 class Vkgdr:
     """A device that memory is taken from: the GPU that CUDA counts as `device`.
 
-    Raises VkgdrError.
+    Memory is of the CUDA context that is current when it is allocated. Raises VkgdrError.
     """
 
     def __init__(self, device: int | str, flags: int = 0) -> None:
         if flags & ~sum(OpenFlags):
             raise VkgdrError(f"Vkgdr: {flags:#x} has bits that are no flags")
-        selector = _selector(device, flags)
+        how = {
+            "require_coherent": bool(flags & OpenFlags.REQUIRE_COHERENT_BIT),
+            "force_non_coherent": bool(flags & OpenFlags.FORCE_NON_COHERENT_BIT),
+        }
+        self._device: _carillon.Device | _carillon._VkgdrDevice
         try:
-            self._device = _carillon.Device(
-                selector,
-                memory="mapped",
-                require_coherent=bool(flags & OpenFlags.REQUIRE_COHERENT_BIT),
-                force_non_coherent=bool(flags & OpenFlags.FORCE_NON_COHERENT_BIT),
-            )
+            if flags & OpenFlags.CURRENT_CONTEXT_BIT:
+                self._device = _carillon._VkgdrDevice(None, **how)
+            elif isinstance(device, str):
+                self._device = _carillon.Device(device, memory="mapped", **how)
+            else:
+                self._device = _carillon._VkgdrDevice(operator.index(device), **how)
         except Error as error:
-            _raise_not_opened(error, selector)
+            _raise(error)
+
+    def _opened(self) -> _carillon.Device:
+        """The device that allocates now."""
+        if isinstance(self._device, _carillon.Device):
+            return self._device
+        return self._device.in_current_context()
 
     @classmethod
     def open_current_context(cls: type[_V], flags: int = 0) -> _V:  # noqa: PYI019
-        """The GPU of the calling thread's current CUDA context, in that context."""
+        """The GPU of the calling thread's current CUDA context."""
         return cls(0, flags | OpenFlags.CURRENT_CONTEXT_BIT)
 
 
 class RawMemory:
     """`size` bytes of a device's memory, mapped into the CPU. `flags` is 0.
 
+    The memory is of the thread's current CUDA context, which has to be of the device of `owner`.
     NumPy has a view of it by `numpy.asarray(memory)`, of elements of one byte ("|V1"). Raises
     VkgdrError, after free() too.
     """
@@ -97,7 +95,7 @@ class RawMemory:
         if flags:
             raise VkgdrError(f"RawMemory: there are no flags of memory, {flags:#x} among them")
         try:
-            self._memory = owner._device.allocate(size)
+            self._memory = owner._opened().allocate(size)
         except Error as error:
             _raise(error)
 
