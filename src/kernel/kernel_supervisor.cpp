@@ -65,8 +65,9 @@ std::shared_ptr<KernelSupervisor> KernelSupervisor::make(Device const& device,
 void KernelSupervisor::let_go(KernelSupervisor* supervisor) noexcept {
     if (supervisor->mark_.inherited()) return;
     supervisor->end();
-    supervisor->at_exit_.reset();  // nobody else ends the heart
-    if (supervisor->end_heart()) {
+    supervisor->at_exit_.reset();   // nobody else ends the heart
+    if (supervisor->end_heart()) {  // which looks at the kernel until then
+        supervisor->leave_kernel();
         delete supervisor;
     } else if (!process_exits()) {
         say_line(
@@ -97,14 +98,17 @@ bool KernelSupervisor::end_heart() noexcept {
 }
 
 void KernelSupervisor::end() noexcept {
-    if (mark_.inherited()) return;
+    if (mark_.inherited() || leave_by_) return;
     if (at_exit_ == nullptr || at_exit_->has_run()) return;  // it has done what may be done
-    Deadline const deadline(options_.stop_timeout);
+    leave_by_.emplace(options_.stop_timeout);
     try {
         stop(options_.stop_timeout);
     } catch (...) {  // a handler may throw anything; RunningKernel tells who is left behind
     }
-    running_.leave(deadline.left(), options_.stop_timeout >= shortest_told);
+}
+
+void KernelSupervisor::leave_kernel() noexcept {
+    if (leave_by_) running_.leave(leave_by_->left(), options_.stop_timeout >= shortest_told);
 }
 
 void KernelSupervisor::run(RunningKernel kernel) {

@@ -22,6 +22,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_peer.hpp"
+#include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/device.hpp"
@@ -114,6 +115,8 @@ class KernelSupervisor final : public ChannelPeer {
     // Waits until the thread has ended, for a while: it may be within the driver. False if it has
     // not, and uses this object on.
     [[nodiscard]] bool end_heart() noexcept;
+    // For what end() has left of its time, and says so where the kernel has not ended.
+    void leave_kernel() noexcept;
     void await_start();
     void ask_to_stop();
     // Lets the kernel know, again and again, that this process is there, and watches its beats.
@@ -143,6 +146,7 @@ class KernelSupervisor final : public ChannelPeer {
     std::atomic<bool> drained_ = false;  // all is answered, and nobody has seen it end
     std::exception_ptr failure_;
     RunningKernel running_;  // goes first: the memory outlives the kernel
+    std::optional<Deadline> leave_by_;
     std::atomic<bool> launched_ = false;
     std::condition_variable_any wake_;
     std::binary_semaphore heart_ended_{0};
