@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "emulated/block_runner.hpp"
 #include "emulated/memfd_allocation.hpp"
 #include "emulated/registered_ranges.hpp"
+#include "os/say_line.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {
@@ -39,6 +41,17 @@ class ImportedAllocation final : public VulkanAllocation {
     std::unique_ptr<VulkanBlock> imported_;
 };
 
+thread_local bool runs_a_block = false;
+
+// Where nvcc compiles a program it gives each __device__ function, for the host, a body that calls
+// exit(), and says nothing.
+void tell_that_a_block_exits() noexcept {
+    if (!runs_a_block) return;
+    say_line(
+        "carillon: a kernel's block on the emulated device has ended the program by exit(). nvcc "
+        "makes that of a call of a function that is __device__ alone: write CARILLON_HD");
+}
+
 // What the threads of one kernel share with whoever waits for it, and outlives both.
 struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     enum class Gate : std::uint8_t { closed, open, never };
@@ -55,6 +68,8 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
 
     // All threads or none: no block runs before every one has its thread. Throws SystemError.
     void start() {
+        static bool const told = std::atexit(tell_that_a_block_exits) == 0;
+        (void)told;
         std::vector<std::jthread> threads;  // are waited for where not all can be had
         threads.reserve(blocks);
         try {
@@ -84,6 +99,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
 
     void run(unsigned block) {
         leave_pinned_cores();
+        runs_a_block = true;
         try {
             run_block(block);
         } catch (...) {
@@ -91,6 +107,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
             failure = std::current_exception();
             failed = true;
         }
+        runs_a_block = false;
         if (running.fetch_sub(1) != 1) return;
         // Before `ended`: a device that its owner has closed is not to close on this thread later.
         std::exchange(backend, nullptr)->residents().kernel_ended(blocks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exceptions of every function of the user's, wherever it is called: nothing is delivered twice,
 // nothing else is lost, and who waits for it hears of it.
+#include <cstdlib>
 #include <stdexcept>
 #include <vector>
 
@@ -22,6 +23,16 @@ struct ThrowsAt {
 };
 struct ThrowsAtCommand : ThrowsAt {
     using Commands = carillon::Commands<std::uint64_t>;
+};
+
+// As nvcc compiles, for the host, a handler that is __device__ alone.
+struct Exits {
+    CARILLON_HD int operator()(int const& value) const {
+#if !defined(__CUDA_ARCH__)
+        std::exit(3);  // NOLINT(concurrency-mt-unsafe)
+#endif
+        return value;
+    }
 };
 
 // Posts the numbers from 0 on, all at once.
@@ -145,6 +156,16 @@ TEST_P(ExceptionsTest, ofALogsSinkAreKeptAndEveryMessageIsHandedOutOnce) {
         EXPECT_EQ(service.failures(), 1U);
         CARILLON_EXPECT_ERROR(service.rethrow_failure(), std::domain_error, worst.c_str());
     }
+}
+
+TEST(HandlerThatExitsDeathTest, isToldOf) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            PersistentKernel<Exits> kernel(Device::open("emulated"));
+            (void)kernel.channel().call(1, patience);
+        },
+        testing::ExitedWithCode(3), "write CARILLON_HD");
 }
 
 // Catches a poll that begins anew with what it handed out before.
