@@ -66,7 +66,8 @@ class Doorbell {
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        taken_.take("Doorbell::device_handle", where, word_.device_address());
+        void const* const word = word_.device_address();
+        taken_.take("Doorbell::device_handle", where, {word, word});
         return word_.device_handle();
     }
 

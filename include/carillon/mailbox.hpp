@@ -68,7 +68,7 @@ class Mailbox {
         lent_by_.require_own_end("Mailbox::device_handle");
         MailboxView view = view_at(memory_.device_ptr());
         if constexpr (!to_device) {
-            writer_taken_.take("Mailbox::device_handle", where, view.lines);
+            writer_taken_.take("Mailbox::device_handle", where, {view.lines, view.newest});
             ++view.first;  // after the initial value
         }
         return DeviceEnd(view);

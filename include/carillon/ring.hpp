@@ -63,7 +63,7 @@ class Ring {
         CodeLocation const& where = CodeLocation::current()) const {
         lent_by_.require_own_end("Ring::device_handle");
         RingView const ring = ring_of(memory_->device_view());
-        taken_.take("Ring::device_handle", where, ring.base);
+        taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
         return DeviceEnd(ring);
     }
 

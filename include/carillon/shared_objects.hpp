@@ -120,7 +120,7 @@ class SharedMailbox<T, Direction::to_host> {
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
         MailboxView view = object_->device_view();
-        taken_.take("SharedMailbox::device_handle", where, view.lines);
+        taken_.take("SharedMailbox::device_handle", where, {view.lines, view.newest});
         ++view.first;  // after the initial value
         return DeviceEnd(view);
     }

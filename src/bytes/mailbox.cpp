@@ -94,7 +94,7 @@ class BytesMailboxState {
         }
         MailboxView view = view_at(memory_.device_ptr());
         if (direction() == Direction::to_host) {
-            taken_.take(call, where, nullptr);
+            taken_.take(call, where, {});
             ++view.first;  // after the initial value
         }
         return view;

@@ -82,7 +82,7 @@ class BytesRingState {
             throw UnsupportedError(call,
                                    "the device is a GPU: its kernels are C++, and have types");
         }
-        taken_.take(call, where, nullptr);
+        taken_.take(call, where, {});
         return ring_of(memory_->device_view(), direction());
     }
 

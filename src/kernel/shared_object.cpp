@@ -65,7 +65,7 @@ LeaseTable SharedObject::take(std::string_view call, unsigned reader, CodeLocati
     }
     std::lock_guard const lock(mutex_);
     LeaseTable const table = view(lines_.device_ptr(), status_.device_ptr());
-    taken_[reader].take(call, where, table.status_of(reader, 0));
+    taken_[reader].take(call, where, {table.lines + reader, table.status_of(reader, 0)});
     return table;
 }
 

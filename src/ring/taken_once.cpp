@@ -17,6 +17,7 @@ namespace {
 struct GivenEnd {
     std::string call;
     CodeLocation taker;
+    void const* second;  // its other address
     bool has_owner = false;
 
     [[nodiscard]] std::string what() const {
@@ -24,7 +25,7 @@ struct GivenEnd {
     }
 };
 
-// Every end that was given out and whose object is there still, by its address.
+// Every end that was given out and whose object is there still, by its first address.
 struct GivenEnds {
     std::mutex mutex;
     std::unordered_map<void const*, GivenEnd> at;
@@ -34,18 +35,33 @@ GivenEnds& given_ends() {
     return *ends;
 }
 
+// Calls `use(word)` for each pointer that the bytes may have.
+template <class Use>
+void each_word(void const* bytes, std::size_t size, Use&& use) {
+    auto const* const begin = static_cast<std::byte const*>(bytes);
+    for (std::size_t i = 0; i + sizeof(void*) <= size; i += sizeof(void*)) {
+        void const* word = nullptr;
+        std::memcpy(&word, begin + i, sizeof(word));
+        use(word);
+    }
+}
+
+bool has_word(void const* bytes, std::size_t size, void const* wanted) {
+    bool found = false;
+    each_word(bytes, size, [&](void const* word) { found = found || word == wanted; });
+    return found;
+}
+
 // Calls `use(address, end)` for each end in the bytes.
 template <class Use>
 void each_end(void const* bytes, std::size_t size, Use&& use) {
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
-    auto const* const begin = static_cast<std::byte const*>(bytes);
-    for (std::size_t i = 0; i + sizeof(void*) <= size; i += sizeof(void*)) {
-        void const* word = nullptr;
-        std::memcpy(&word, begin + i, sizeof(word));
+    each_word(bytes, size, [&](void const* word) {
         auto const found = ends.at.find(word);
-        if (found != ends.at.end()) use(word, found->second);
-    }
+        if (found == ends.at.end()) return;
+        if (has_word(bytes, size, found->second.second)) use(word, found->second);
+    });
 }
 
 constexpr char const* cure =
@@ -60,20 +76,21 @@ TakenOnce::~TakenOnce() {
     ends.at.erase(address_);
 }
 
-void TakenOnce::take(std::string_view call, CodeLocation const& taker, void const* address) {
+void TakenOnce::take(std::string_view call, CodeLocation const& taker,
+                     EndAddresses const& addresses) {
     if (first_.file != nullptr) {
         throw UsageError(call, fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
                                            "kernel, once; for several make a ring for each, or a "
                                            "MpmcRing",
                                            taker.file, taker.line, first_.file, first_.line));
     }
-    if (address != nullptr) {
+    if (addresses.first != nullptr) {
         GivenEnds& ends = given_ends();
         std::lock_guard const lock(ends.mutex);
-        ends.at[address] = {std::string(call), taker};
+        ends.at[addresses.first] = {std::string(call), taker, addresses.second};
     }
     first_ = taker;
-    address_ = address;
+    address_ = addresses.first;
 }
 
 void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {

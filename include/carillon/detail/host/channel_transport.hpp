@@ -90,7 +90,7 @@ class alignas(64) ChannelTransport {
                                                               CodeLocation const& where) const {
         if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
         ChannelView const device = memory_->device_view().channel(index_);
-        taken_.take(call, where, device.requests.base);
+        taken_.take(call, where, {device.requests.base, device.replies.base});
         return {device.requests, device.replies};
     }
 

@@ -36,7 +36,7 @@ class ChunkRingState {
     // The device's end is.
     void take(std::string_view call, CodeLocation const& where) {
         lent_by_.require_own_end(call);
-        taken_.take(call, where, device_.ring.base);
+        taken_.take(call, where, {device_.ring.base, device_.ring.credit});
     }
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }

@@ -13,6 +13,14 @@
 
 namespace carillon::detail {
 
+// Two addresses of the device's memory that an end has among its bytes, and no other end has; one
+// address twice where the end has no second. None for an end that is not passed to kernels. It
+// takes two to know an end: in a handler's padding there may be what is left of one address.
+struct EndAddresses {
+    void const* first = nullptr;
+    void const* second = nullptr;
+};
+
 // One thread at a time.
 class TakenOnce {
    public:
@@ -21,10 +29,9 @@ class TakenOnce {
     TakenOnce& operator=(TakenOnce const&) = delete;
     ~TakenOnce();
 
-    // `address`: of the device's memory; the end has it among its bytes, and no other end has. None
-    // for an end that is not passed to kernels. Throws UsageError, in the name of `call`, when the
-    // end was taken before, and names both takers.
-    void take(std::string_view call, CodeLocation const& taker, void const* address);
+    // Throws UsageError, in the name of `call`, when the end was taken before, and names both
+    // takers.
+    void take(std::string_view call, CodeLocation const& taker, EndAddresses const& addresses);
 
    private:
     CodeLocation first_{nullptr, 0};
