@@ -50,11 +50,12 @@ class CopyWarp {
         : requests_(view.requests, near, far, lanes),
           replies_(view.replies, far, near, NoDoorbell(), lanes),
           control_(control),
-          lanes_(lanes) {
-        requests_.choose_pages();
-    }
+          lanes_(lanes) {}
 
+    // Comes first, and by this warp alone: a second one that chose would have the host write where
+    // this one does not look.
     CARILLON_HD void report_started() {
+        requests_.choose_pages();
         if (is_leader(lanes_)) control_.report_started();
     }
     CARILLON_HD void report_ended() {
