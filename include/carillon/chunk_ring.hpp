@@ -123,16 +123,17 @@ class BlockChunkReader {
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         auto& taken = block::shared<detail::TakenChunk, BlockChunkReader>();
         if (block::thread_rank() == 0) taken.sequence = reader_.try_take(taken.line);
-        block::sync();
+        block::sync({"carillon/chunk_ring.hpp", __LINE__});
         Sequence const sequence = taken.sequence;
         if (sequence != 0) chunk = reader_.view(sequence, taken.line);
-        block::sync();  // the next one is not put in its place before all have seen it
+        block::sync({"carillon/chunk_ring.hpp",
+                     __LINE__});  // the next one is not put in its place before all have seen it
         return sequence != 0;
     }
 
     // As ChunkConsumer::release, once every thread has called it; what it returns is not told.
     CARILLON_HD void release(Sequence sequence) {
-        block::sync();
+        block::sync({"carillon/chunk_ring.hpp", __LINE__});
         if (block::thread_rank() == 0) (void)reader_.release(sequence);
     }
 

@@ -36,7 +36,7 @@ class BlockState {
     [[nodiscard]] CARILLON_HD static Shared& get() { return room().object(); }
     CARILLON_HD static void begin() {
         if (block::thread_rank() == 0) ::new (room().bytes) Shared{};
-        block::sync();
+        block::sync({"carillon/detail/kernel/block_state.hpp", __LINE__});
     }
 
    private:

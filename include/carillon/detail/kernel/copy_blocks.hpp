@@ -145,12 +145,12 @@ struct CopyBlocks {
             if (leads) warp.serve_until_work(shared);
             // R2, pairs with R1: the first warp's acquire comes before the barrier, and that before
             // the loads of every thread.
-            block::sync();
+            block::sync({"carillon/detail/kernel/copy_blocks.hpp", __LINE__});
             CopyRequest const work = shared;
             if (work.size == 0) break;
             Copy::copy(reinterpret_cast<void*>(work.to), reinterpret_cast<void const*>(work.from),
                        work.size);
-            block::sync();
+            block::sync({"carillon/detail/kernel/copy_blocks.hpp", __LINE__});
             if (leads) warp.complete();
         }
         if (leads) warp.report_ended();

@@ -37,12 +37,12 @@ struct WatchBody {
             ChannelView const view = channels.channel(first + i);
             ::new (watched + i) Channel(view.requests, view.replies);
         }
-        block::sync();
+        block::sync({"carillon/detail/kernel/watch_body.hpp", __LINE__});
         // One after the other: each measures how long it takes.
         if (block::thread_rank() == 0) {
             for (unsigned i = 0; i < channels_per_block; ++i) watched[i].requests.choose_pages();
         }
-        block::sync();
+        block::sync({"carillon/detail/kernel/watch_body.hpp", __LINE__});
         Handler own = handlers.begin(block);
         check_handler_call<Reply, Request>(own);
         ChannelView const leading = channels.channel(first);

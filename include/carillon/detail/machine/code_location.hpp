@@ -6,6 +6,8 @@
 namespace carillon {
 
 // Where in the program a call is made. As a default argument, of the call that leaves it out.
+// The library's own calls name their file themselves: nvcc's default is the path on the machine
+// that compiles, which would go into what is installed.
 struct CodeLocation {
     char const* file;
     int line;
