@@ -7,6 +7,7 @@
 
 #include "carillon/detail/kernel/copy_blocks.hpp"
 #include "support/eventually.hpp"
+#include "support/paired_ring.hpp"
 #include "support/ring_memory.hpp"
 #include "support/thread_lanes.hpp"
 
@@ -96,11 +97,24 @@ TEST_F(CopyLanesTest, lanesThatWaitForRoomEndTogether) {
     });
     run_lanes(3, [&](ThreadLanes const& lane) {
         detail::CopyWarp<ThreadLanes> warp(view(), control(), lane);
+        warp.report_started();
         warp.serve_until_work(work);
     });
     host.join();
     EXPECT_EQ(work.size, 0U);
     EXPECT_EQ(answers(), all);
+}
+
+// Catches a choice by every warp of a block: where it is another than the first one's, requests go
+// where that one does not look.
+TEST_F(CopyLanesTest, warpThatDoesNotServeTellsNoPage) {
+    PairedRing requests(8, 2);
+    ChannelView const paired{requests.view(), replies_.view(), &control_, &status_};
+    detail::CopyWarp<OneThread> const other(paired, control());
+    EXPECT_EQ(requests.told().front(), 0U);
+    detail::CopyWarp<OneThread> serves(paired, control());
+    serves.report_started();
+    EXPECT_NE(requests.told().front() & known_pages, 0U);
 }
 
 }  // namespace
