@@ -8,6 +8,9 @@
 #include <array>
 #include <cerrno>  // program_invocation_short_name
 #include <chrono>
+#include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "carillon/detail/host/duration_text.hpp"
@@ -16,6 +19,7 @@
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
 #include "kernel/published_log.hpp"
+#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -64,6 +68,20 @@ ConnectOptions checked(ConnectOptions options) {
 
 WireType wire_type(MessageType const& type) {
     return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
+}
+
+// Once of each type.
+void tell_that_members_are_not_compared(MessageType const& type) {
+    if (!type.has_members || type.members != 0) return;
+    static std::mutex mutex;
+    static auto* const told = new std::set<std::string>;  // for objects with static storage, too
+    std::lock_guard const lock(mutex);
+    if (!told->insert(type.name).second) return;
+    say_line(
+        fmt::format("carillon: the name and the size of {} are compared with the owner's, its "
+                    "members are not: write CARILLON_MEMBERS(...) into the struct "
+                    "(docs/ipc.md)",
+                    type.name));
 }
 
 // The owner has compared them too, if it is what it should be.
@@ -190,7 +208,12 @@ std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, Ob
         std::lock_guard const lock(mutex_);
         states_.try_emplace(attach.object);
     }
-    return map_in_time(attach);
+    auto lease = map_in_time(attach);
+    if (kind != ObjectKind::log) {  // whose type is the library's own
+        tell_that_members_are_not_compared(types.request);
+        tell_that_members_are_not_compared(types.reply);
+    }
+    return lease;
 }
 
 LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {

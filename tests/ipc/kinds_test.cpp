@@ -12,6 +12,7 @@
 #include "device/device_fixture.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 namespace {
@@ -144,6 +145,34 @@ TEST(MessageTypesTest, membersOfACommandCountWhereAllOfTheTableAreSaid) {
     EXPECT_NE(both, 0U);
     EXPECT_NE(of(static_cast<Commands<BidFirst, OtherNames>*>(nullptr)), both);
     EXPECT_EQ(of(static_cast<Commands<BidFirst, Deposit>*>(nullptr)), 0U);
+}
+
+struct Unsaid {
+    double bid;
+    double ask;
+};
+
+// What the other process's members are cannot be seen then.
+TEST(MessageTypesTest, typeThatDoesNotSayItsMembersIsToldOfOnce) {
+    Device const device = Device::open("emulated");
+    SocketPath const path;
+    SharedMailbox<Unsaid, Direction::to_host> const unsaid(device, {});
+    SharedMailbox<BidFirst, Direction::to_host> const said(device, {});
+    Server server;
+    unsaid.serve(server, "unsaid");
+    said.serve(server, "said");
+    server.open(path.get());
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; ++i) {
+        Connection const client(path.get(), {.timeout = patience});
+        (void)client.mailbox<Unsaid, Direction::to_host>("unsaid");
+        (void)client.mailbox<BidFirst, Direction::to_host>("said");
+    }
+    std::string const lines = captured_stderr();
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
+    EXPECT_NE(lines.find("Unsaid are compared with the owner's, its members are not"),
+              std::string::npos)
+        << lines;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct MessageType {
     std::uint64_t members = 0;     // of CARILLON_MEMBERS; 0: it does not say
     std::uint32_t slot_lines = 1;  // of a slot that has one
     std::string name;              // for people
+    bool has_members = false;      // which CARILLON_MEMBERS may say
 
     [[nodiscard]] bool operator==(MessageType const& other) const {
         return bytes == other.bytes && alignment == other.alignment && layout == other.layout &&
@@ -58,7 +59,8 @@ template <class T, class Described = T>
             hash_of(mangled_name<Described>(), (std::uint64_t{sizeof(T)} << 32U) + alignof(T)),
             members_of<T>(),
             slot_lines,
-            type_name(mangled_name<Described>())};
+            type_name(mangled_name<Described>()),
+            std::is_class_v<T> && !std::is_empty_v<T>};
 }
 
 // Those of several types: known where those of all are.
