@@ -165,6 +165,9 @@ class OpenPool {
 
 // Held at the claim of its place for the reply, ahead of the look.
 TEST_F(DrainTest, submitToAPoolThatComesTooLateSendsNothing) {
+    if (CARILLON_THREAD_SANITIZER != 0) {
+        GTEST_SKIP() << "the sanitizer's own lock is held where the submitter is";
+    }
     OpenPool const pool(device_);
     HeldPage const page(HeldPage::OfWrites{pool.state().host_reply_slots().words});
     std::string refused;
