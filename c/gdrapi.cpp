@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -23,6 +22,7 @@
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "gdr_pins.hpp"
+#include "os/say_line.hpp"
 
 // It may be used by several threads.
 struct gdr {
@@ -45,7 +45,10 @@ int refused(int error, std::string_view why) noexcept {
         last_gdr_error.clear();
     }
     if (std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr) {
-        (void)std::fprintf(stderr, "carillon: %s\n", last_gdr_error.c_str());
+        try {
+            detail::say_line("carillon: " + last_gdr_error);
+        } catch (std::bad_alloc const&) {  // no memory for the line
+        }
     }
     return error;
 }
@@ -68,7 +71,7 @@ int refused(std::string_view call, fmt::format_string<Values...> why, Values&&..
 int cannot_be_mapped(std::string const& why) {
     static std::atomic_flag told;
     bool const logs = std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr;
-    if (!told.test_and_set() && !logs) std::fputs(("carillon: " + why + "\n").c_str(), stderr);
+    if (!told.test_and_set() && !logs) detail::say_line("carillon: " + why);
     return refused(ENOTSUP, why);
 }
 
