@@ -62,7 +62,9 @@ def test_another_processes_kernel(path: pathlib.Path, owner: subprocess.Popen[by
 
 
 def test_refusals(path: pathlib.Path, owner: subprocess.Popen[bytes]) -> None:
-    with carillon.connect(path, wait_for_owner=60.0, timeout=60.0) as connection:
+    carillon.connect(path, wait_for_owner=60.0, timeout=60.0).close()
+    # One that waits for its owner waits for what the owner may be about to serve, too.
+    with carillon.connect(path, timeout=60.0) as connection:
         with pytest.raises(carillon.RefusedError) as unknown:
             connection.client(8, 8, "numbers")
         assert unknown.value.reason == "unknown object"

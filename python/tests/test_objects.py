@@ -32,7 +32,9 @@ pytestmark = pytest.mark.skipif(not OWNER, reason="CARILLON_OBJECTS_OWNER names 
 def owner(tmp_path: pathlib.Path) -> Iterator[tuple[carillon.Connection, subprocess.Popen[bytes]]]:
     path = tmp_path / "objects.sock"
     with subprocess.Popen([OWNER, path], stdin=subprocess.PIPE) as process:
-        with carillon.connect(path, wait_for_owner=60.0, timeout=60.0) as connection:
+        carillon.connect(path, wait_for_owner=60.0, timeout=60.0).close()
+        # One that waits for its owner waits for what the owner may be about to serve, too.
+        with carillon.connect(path, timeout=60.0) as connection:
             while len(connection.status()) < 4:  # it shares one after the other
                 time.sleep(0.001)
             yield connection, process
