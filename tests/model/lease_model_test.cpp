@@ -21,5 +21,10 @@ TEST(LeaseModelTest, everyExecutionWithFewSwitchesOfThreads) {
     EXPECT_EQ(outcome<LeaseModel<OfThreads>>(switching_at_most(2)), "SUCCESS");
 }
 
+TEST(OwnSetModelTest, everyExecutionIsRight) {
+    EXPECT_EQ(outcome<OwnSetModel<OfWords>>(every_execution), "SUCCESS");
+    EXPECT_EQ(outcome<OwnSetModel<OfThreads>>(every_execution), "SUCCESS");
+}
+
 }  // namespace
 }  // namespace carillon::test

@@ -2,6 +2,7 @@
 // Leases of a block, one after the other in the same memory, as Relacy's threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "carillon/detail/protocol/lease.hpp"
@@ -74,6 +75,54 @@ class LeaseModel : public rl::test_suite<LeaseModel<M>, 2> {
     ModelMemory memory_{M::quad_is, M::quads};
     rl::var<Word> laid_out_;
     rl::var<Word> answered_;
+};
+
+// The owner itself sets an object that nobody is lent: its values are not atomic, so news of one
+// that come without their order are a data race.
+template <class M>
+class OwnSetModel : public rl::test_suite<OwnSetModel<M>, 2> {
+   public:
+    static constexpr unsigned depth_limit = 1000;
+    static constexpr Word last = 3;
+
+    void before() { memory_.begin(0, 2 * sizeof(LeaseLine) / sizeof(Word)); }
+
+    void thread(unsigned index) { index == 0 ? set() : take(); }
+
+   private:
+    [[nodiscard]] LeaseTable table() {
+        Word* const line = memory_.words();
+        return {reinterpret_cast<LeaseLine*>(line),
+                reinterpret_cast<LeaseStatus*>(line + sizeof(LeaseLine) / sizeof(Word)),
+                ChannelShape{2}};
+    }
+
+    void set() {
+        LeaseWriter writer(table(), 0, M::template make<typename M::HostNear>(memory_),
+                           M::template make<typename M::HostFar>(memory_));
+        for (Word number = 1; number <= last; ++number) {
+            values_.at(number - 1)(RL_INFO) = number;
+            writer.tell_own_set();
+        }
+    }
+
+    // As an end of the device's looks (leased_ends.hpp).
+    void take() {
+        LeaseReader const lease(table(), 0, M::template make<typename M::DeviceNear>(memory_),
+                                M::template make<typename M::DeviceFar>(memory_));
+        for (Word seen = 0; seen != last;) {
+            if (lease.look().own_sets == seen) {
+                rl::yield(1, RL_INFO);
+                continue;
+            }
+            Word const now = lease.own_sets();
+            RL_ASSERT(now > seen && now <= last);
+            for (; seen != now; ++seen) RL_ASSERT(values_.at(seen)(RL_INFO).load() == seen + 1);
+        }
+    }
+
+    ModelMemory memory_{M::quad_is, M::quads};
+    std::array<rl::var<Word>, last> values_;
 };
 
 }  // namespace carillon::test
