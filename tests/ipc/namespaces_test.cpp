@@ -10,6 +10,7 @@
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
 #include "os/unix_listener.hpp"
+#include "support/eventually.hpp"
 
 namespace carillon::test {
 namespace {
@@ -73,6 +74,22 @@ TEST_F(NamespacesTest, ownerThatEndsBesideAChildOfItsOwnHasGone) {
     client.tell("go on");
     EXPECT_NE(client.line().find("owner gone: "), std::string::npos);
     EXPECT_EQ(client.status(), 0);
+}
+
+TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
+    // 1. P has a store in a namespace of its own.
+    Process owner({"contained", "store-own", path()});
+    std::string const line = owner.line();
+    CARILLON_SKIP_WITHOUT_NAMESPACES(line);
+    // 2. C creates a buffer, forks a child, which has its socket too, and ends.
+    Process client({"store-fork-and-end", path()});
+    EXPECT_EQ(client.line(), "created");
+    StoreConnection const store(path(), {.timeout = patience});
+    EXPECT_EQ(store.list().size(), 1U);
+    client.tell("end");
+    EXPECT_EQ(client.status(), 0);
+    // 3. What it had not sealed has gone.
+    EXPECT_TRUE(eventually([&] { return store.list().empty(); }));
 }
 
 }  // namespace

@@ -259,6 +259,16 @@ int fork_and_end(Arguments const& arguments) {
     ::_exit(0);  // without a word
 }
 
+// PATH: creates a buffer and ends, and leaves a child.
+int store_fork_and_end(Arguments const& arguments) {
+    StoreConnection const store(arguments.at(0), {.timeout = long_enough});
+    MutableBuffer const buffer = store.create("unfinished", 100);
+    leave_child();
+    say("created");
+    (void)await_word();
+    ::_exit(0);  // without a word
+}
+
 // PATH: exits with all of it alive, on both sides.
 int exit_with_all(Arguments const& arguments) {
     static auto const device = Device::open("emulated");
@@ -556,6 +566,7 @@ int run(Arguments arguments) {
         {"command", &command},
         {"call-long", &call_long},
         {"fork-and-end", &fork_and_end},
+        {"store-fork-and-end", &store_fork_and_end},
         {"own-as", &own_as},
         {"own-several", &own_several},
         {"follow-owners", &follow_owners},
