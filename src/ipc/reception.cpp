@@ -17,8 +17,9 @@
 namespace carillon::detail {
 namespace {
 
-// A stranger has so long to introduce itself.
+// A stranger has so long to introduce itself, and so long where its place is wanted.
 constexpr std::chrono::seconds longest_silence{5};
+constexpr std::chrono::milliseconds shortest_silence{250};
 // Of one client at a time; then it is another's turn.
 constexpr unsigned messages_in_a_turn = 16;
 constexpr unsigned connections_in_a_turn = 16;
@@ -119,7 +120,9 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
                 RefusalReason::not_allowed,
                 fmt::format("the user {} is not among those that may attach", visitor.peer.uid)};
         }
-        if (auto refusal = require_place(visitor.peer.uid)) return refusal;
+        auto refusal = require_place(visitor.peer.uid);
+        if (refusal && drop_stranger(visitor.peer.uid)) refusal = require_place(visitor.peer.uid);
+        if (refusal) return refusal;
         auto process = visitor.socket.peer_process(call_);
         if (process.ended) {
             return Refusal{RefusalReason::other,
@@ -153,6 +156,21 @@ std::optional<Refusal> Reception::require_place(uid_t user) const {
     if (of_others < share.of_others) return {};
     return refusal("the others are kept for the owner's user: other users have", of_others,
                    "connections");
+}
+
+bool Reception::drop_stranger(uid_t user) {
+    auto const latest = std::chrono::steady_clock::now() - shortest_silence;
+    auto const has_to_go = [&](Visitor const* each) {
+        return each->name.empty() && each->came < latest &&
+               (is_kept_for(user) || each->peer.uid == user);
+    };
+    auto const found = std::ranges::find_if(visitors_, has_to_go);  // in the order of their coming
+    if (found == visitors_.end()) return false;
+    Visitor& stranger = **found;
+    log(stranger, "dropped, since its place is wanted and it has not said who it is");
+    stranger.over = true;
+    visitors_.erase(found);
+    return true;
 }
 
 bool Reception::is_allowed(Visitor const& visitor) const {

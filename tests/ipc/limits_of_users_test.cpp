@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "ipc/handlers.hpp"
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
+#include "os/unix_socket.hpp"
+#include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -36,9 +39,10 @@ class LimitsOfClientsTest : public LimitsOfUsersTest {
 
     void serve(ServeOptions options) {
         options.mode = 0666;
-        options.log = &quiet;
+        if (!options.log) options.log = &quiet;
         server_.emplace(kernel_.serve(path(), options));
     }
+    void close() { server_.reset(); }
     [[nodiscard]] Connection connect(uid_t user) const {
         SeenAs const seen(user);
         return Connection(path(), {.timeout = patience});
@@ -82,6 +86,25 @@ TEST_F(LimitsOfClientsTest, oneUserHasHalfOfTheConnectionsAndSomeAreKeptForTheOw
     EXPECT_EQ(of_another.size(), 4U);
     auto const of_owner = connect_many(0, 17);
     EXPECT_EQ(of_owner.size(), 4U);
+}
+
+// Each user's own silent connections go, and the owner's user has anybody's.
+TEST_F(LimitsOfClientsTest, silentConnectionsGiveUpTheirPlaces) {
+    std::atomic<unsigned> dropped = 0;
+    serve({.connections = 16, .log = [&](std::string const& line) {
+               if (line.find("its place is wanted") != std::string::npos) ++dropped;
+           }});
+    std::vector<detail::UnixSocket> silent;
+    for (uid_t const user : {a_user, another_user, uid_t{0}}) {
+        for (unsigned i = 0; i < 16; ++i) {
+            SeenAs const seen(user);
+            silent.push_back(detail::connect_unix("test", path(), patience));
+        }
+    }
+    EXPECT_TRUE(eventually([&] { return connect_many(a_user, 1).size() == 1; }));
+    EXPECT_TRUE(eventually([&] { return connect_many(0, 1).size() == 1; }));
+    EXPECT_TRUE(eventually([&] { return dropped != 0; }));
+    close();
 }
 
 TEST_F(LimitsOfClientsTest, limitOfAUsersConnectionsMayTakeThoseThatAreKept) {
