@@ -29,10 +29,10 @@ class PipedStderr {
     PipedStderr& operator=(PipedStderr const&) = delete;
 
     void close_reader() { reader_ = FileDescriptor(); }
-    // What is there, once something is.
-    [[nodiscard]] std::string read() const {
+    // What is there, once something is; nothing where nothing comes for so long.
+    [[nodiscard]] std::string read(int milliseconds = 30'000) const {
         ::pollfd readable{reader_.get(), POLLIN, 0};
-        if (::poll(&readable, 1, 30'000) != 1) return {};
+        if (::poll(&readable, 1, milliseconds) != 1) return {};
         std::array<char, 65536> bytes{};
         auto const got = ::read(reader_.get(), bytes.data(), bytes.size());
         return {bytes.data(), got < 0 ? 0 : static_cast<std::size_t>(got)};

@@ -59,7 +59,7 @@ TEST_F(SayLineTest, callerDoesNotWaitForAReaderOfStderrAndEachLineIsWrittenOrCou
             "....");
     EXPECT_FALSE(detail::lines_are_written(std::chrono::nanoseconds(0)));
     std::string all;
-    while (!detail::lines_are_written(std::chrono::nanoseconds(0))) all += standard_error.read();
+    while (!detail::lines_are_written(std::chrono::nanoseconds(0))) all += standard_error.read(10);
     detail::say_line("the last one");
     while (all.find("the last one\n") == std::string::npos) all += standard_error.read();
     unsigned counted = 0;
