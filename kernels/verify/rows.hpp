@@ -87,11 +87,12 @@ class SharedRowReceiver {
 
     [[nodiscard]] CARILLON_HD static MpmcRingView shared(RingView const& names,
                                                          std::uint64_t* data) {
-        std::uint64_t* const given_up = data + std::size_t{names.capacity} * data_words;
-        static_assert(MpmcRingView::left_words(data_words, 1U << stripe_shift) <= 2 * data_words);
-        return {names.base, given_up,     given_up + data_words, given_up + 2 * data_words,
-                nullptr,    names.credit, names.capacity,        stripe_shift,
-                names.first};
+        constexpr std::size_t lap = data_words;
+        static_assert(MpmcRingView::left_words(data_words, 1U << stripe_shift) <= 2 * lap);
+        std::uint64_t* const given_up = data + names.capacity * lap;
+        std::uint64_t* const taken = given_up + lap;
+        return {names.base,   given_up,       taken,        taken + lap, nullptr,
+                names.credit, names.capacity, stripe_shift, names.first};
     }
 
     std::uint64_t const* data_;

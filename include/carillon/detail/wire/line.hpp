@@ -164,6 +164,7 @@ struct MessageWords {
 // The bytes of a T, in words where they are whole ones: a GPU has no cheap way with bytes.
 template <class T, bool whole_words = sizeof(T) % sizeof(std::uint32_t) == 0>
 struct BytesOf {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
     std::uint32_t word[sizeof(T) / sizeof(std::uint32_t)];
 };
 template <class T>
