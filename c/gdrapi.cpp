@@ -19,10 +19,10 @@
 
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "gdr_pins.hpp"
-#include "os/say_line.hpp"
 
 // It may be used by several threads.
 struct gdr {

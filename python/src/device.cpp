@@ -8,12 +8,12 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "carillon/detail/host/vkgdr_device.hpp"
 #include "carillon/error.hpp"
 #include "door.hpp"
 #include "gil.hpp"
 #include "memory.hpp"
 #include "shown.hpp"
-#include "vkgdr_device.hpp"
 
 namespace carillon::python {
 namespace {
@@ -47,17 +47,17 @@ SharedMemory* allocated(Device const& device, std::size_t size) {
     return new SharedMemory(device, (device.*allocate)(size));
 }
 
-void open_vkgdr(c::VkgdrDevice* self, std::optional<int> device, bool require_coherent,
+void open_vkgdr(detail::VkgdrDevice* self, std::optional<int> device, bool require_coherent,
                 bool force_non_coherent) {
     DeviceOptions options;
     options.require_coherent = require_coherent;
     options.force_non_coherent = force_non_coherent;
     OthersRun const others_run;
-    new (self) c::VkgdrDevice(device ? c::VkgdrDevice(*device, options)
-                                     : c::VkgdrDevice::of_current_context(options));
+    new (self) detail::VkgdrDevice(device ? detail::VkgdrDevice(*device, options)
+                                          : detail::VkgdrDevice::of_current_context(options));
 }
 
-Device vkgdr_in_current_context(c::VkgdrDevice const& self) {
+Device vkgdr_in_current_context(detail::VkgdrDevice const& self) {
     OthersRun const others_run;
     return self.in_current_context();
 }
@@ -149,7 +149,7 @@ void bind_device(nb::module_& module) {
             nb::arg("memory"), "Whether the memory is of this device.")
         .def("__repr__", device_shown);
 
-    nb::class_<c::VkgdrDevice> vkgdr(module, "_VkgdrDevice", "What carillon.vkgdr.Vkgdr has.");
+    nb::class_<detail::VkgdrDevice> vkgdr(module, "_VkgdrDevice", "What carillon.vkgdr.Vkgdr has.");
     Doors(vkgdr, "Vkgdr.")
         .def_init("Vkgdr", open_vkgdr, nb::arg("device").none(), nb::kw_only(),
                   nb::arg("require_coherent"), nb::arg("force_non_coherent"),

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "cuda/cuda_buffer.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {

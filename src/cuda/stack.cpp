@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {

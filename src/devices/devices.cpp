@@ -7,13 +7,13 @@
 #include <atomic>
 #include <charconv>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
 #include "cuda/cuda_backend.hpp"
 #include "device/backend.hpp"
 #include "emulated/emulated_backend.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon {
 namespace {

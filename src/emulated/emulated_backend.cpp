@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/error.hpp"
@@ -19,7 +20,6 @@
 #include "emulated/block_runner.hpp"
 #include "emulated/memfd_allocation.hpp"
 #include "emulated/registered_ranges.hpp"
-#include "os/say_line.hpp"
 #include "vulkan/vulkan_allocation.hpp"
 
 namespace carillon::detail {

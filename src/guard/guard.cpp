@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "guard/rules.hpp"
 #include "guard/stack.hpp"
 #include "os/keep_forever.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
 #include "kernel/published_log.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <variant>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/user_share.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {

@@ -8,6 +8,7 @@
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/detail/protocol/flag.hpp"
@@ -15,7 +16,6 @@
 #include "cpu/cpu.hpp"
 #include "os/exit_hook.hpp"
 #include "os/keep_forever.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon::detail {
 namespace {

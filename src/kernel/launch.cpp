@@ -7,9 +7,9 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/device_access.hpp"
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "device/backend.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon {
 namespace {

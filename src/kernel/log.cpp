@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "carillon/server.hpp"
 #include "kernel/published_log.hpp"
-#include "os/say_line.hpp"
 
 namespace carillon {
 namespace detail {

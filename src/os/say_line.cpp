@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/say_line.hpp"
+#include "carillon/detail/host/say_line.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

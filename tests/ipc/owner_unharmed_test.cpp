@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
+#include "carillon/detail/host/say_line.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
-#include "os/say_line.hpp"
 #include "support/piped_stderr.hpp"
 
 namespace carillon::test {

@@ -6,11 +6,8 @@
 #include <chrono>
 #include <string>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "support/eventually.hpp"
-
-namespace carillon::detail {
-bool lines_are_written(std::chrono::nanoseconds longest) noexcept;  // os/say_line.hpp
-}
 
 namespace carillon::test {
 

@@ -4,7 +4,7 @@
 
 #include "carillon/device.hpp"
 
-namespace carillon::c {
+namespace carillon::detail {
 
 // A CUDA device and how its memory is wanted. A handle has no context: memory is of the context
 // that is current when it is allocated. CUDA is asked in vkgdr's order, so that the same failures
@@ -25,4 +25,4 @@ class VkgdrDevice {
     DeviceOptions options_;
 };
 
-}  // namespace carillon::c
+}  // namespace carillon::detail
