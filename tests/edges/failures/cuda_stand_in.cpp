@@ -45,10 +45,10 @@ std::set<void*> registered;  // where ranges begin
 std::atomic<unsigned> running_blocks{0};
 thread_local unsigned contexts = 0;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-// What the kernel that is launched next runs; its address is the kernel's handle. Others are kept,
-// since a launch may come back later than whoever began it.
-std::deque<RunBlock> launched;
-std::atomic<RunBlock*> to_launch = nullptr;
+// What the kernel that is launched next runs; its address is the kernel's handle. That of a launch
+// that waits is kept: it may come back later than whoever began it waits.
+std::deque<RunBlock> waiting;
+std::atomic<RunBlock const*> to_launch = nullptr;
 std::atomic<std::size_t> stack_limit{1024};
 std::atomic<int> kernel_stack{512};  // of what is launched
 std::atomic<int> module_stack{512};  // of the other kernels of its module
@@ -57,11 +57,13 @@ std::atomic<bool> context_destroyed{false};
 
 constexpr std::size_t largest_stack = 65536;  // for which there is memory
 
-detail::KnownKernel const only_kernel([]() -> void* { return to_launch.load(); });
+detail::KnownKernel const only_kernel([]() -> void* {
+    return const_cast<RunBlock*>(to_launch.load());
+});
 
 void launches(RunBlock const& run) {
     std::lock_guard const lock(mutex);
-    to_launch = &launched.emplace_back(run);
+    to_launch = launches_wait ? &waiting.emplace_back(run) : &run;
 }
 
 template <class Handle>
