@@ -24,7 +24,8 @@ BY_NVCC = "42, emulated, compiled by nvcc"
 COMMON = ["-G", CACHE["CMAKE_GENERATOR"], f"-DCMAKE_CXX_COMPILER={CXX}",
           f"-DCMAKE_CXX_COMPILER_LAUNCHER={CACHE.get('CMAKE_CXX_COMPILER_LAUNCHER', '')}",
           "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG",
-          "-DCMAKE_UNITY_BUILD=ON", "-DCARILLON_CUDA_ARCHITECTURES=75-virtual"]
+          "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0",  # all as one
+          "-DCARILLON_CUDA_ARCHITECTURES=75-virtual"]
 
 
 def run(*command, fails=False, **environment):

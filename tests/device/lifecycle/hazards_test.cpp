@@ -69,10 +69,11 @@ CARILLON_ON_EVERY_DEVICE(HazardTest);
 TEST_P(HazardTest, kernelWhoseBlocksDoNotStartIsATimeoutError) {
     Gate gate(device());
     KernelOptions options = mortal;
-    options.start_timeout = 1ms;
+    options.start_timeout = 200ms;  // of which the launch takes some
     auto const host = detail::KernelSupervisor::make(
         device(), std::make_shared<ChannelMemory>(device(), 1, 4), options);
-    CARILLON_EXPECT_ERROR(host->run(launch(device(), 1, SilentBody{gate.device_view()})),
+    LaunchShape const shape{.start_timeout = options.start_timeout};
+    CARILLON_EXPECT_ERROR(host->run(launch(device(), shape, SilentBody{gate.device_view()})),
                           TimeoutError,
                           "PersistentKernel: not every block had started within start_timeout");
     gate.open(1);
