@@ -37,7 +37,7 @@ TEST_P(AdversarySharedPoolBulkTest, repliesByBulkCopiesAreWhole) {
     }));
 }
 
-constexpr Configuration broken_pool{{}, {StoreKind::avx2, PublishMode::one_step}};
+constexpr Configuration broken_shared_pool{{}, {StoreKind::avx2, PublishMode::one_step}};
 
 // Who claims without having looked whether another has.
 struct ClaimsAnyhow : Policies::DeviceNear {
@@ -48,19 +48,20 @@ struct ClaimsAnyhow : Policies::DeviceNear {
     }
 };
 TEST(AdversaryBreaksTest, poolWhoseBlocksDoNotClaim) {
-    EXPECT_TRUE(fails_for_some_seed(broken_pool, "served 2 times", [](Policies const& policies) {
-        return SharedPoolScenario(policies, policies.device_far(),
-                                  ClaimsAnyhow{policies.device_near()})
-            .run();
-    }));
+    EXPECT_TRUE(
+        fails_for_some_seed(broken_shared_pool, "served 2 times", [](Policies const& policies) {
+            return SharedPoolScenario(policies, policies.device_far(),
+                                      ClaimsAnyhow{policies.device_near()})
+                .run();
+        }));
 }
 
 struct AheadOfItsData : Policies::DeviceFar {
     void release() const {}
 };
 TEST(AdversaryBreaksTest, sharedPoolsRepliesAheadOfTheirData) {
-    EXPECT_TRUE(
-        fails_for_some_seed(broken_pool, "is ahead of its data", [](Policies const& policies) {
+    EXPECT_TRUE(fails_for_some_seed(
+        broken_shared_pool, "is ahead of its data", [](Policies const& policies) {
             return SharedPoolScenario(policies, AheadOfItsData{policies.device_far()},
                                       policies.device_near())
                 .run();
