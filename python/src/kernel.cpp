@@ -187,7 +187,7 @@ int clear(PyObject* self) noexcept {
     if (nb::inst_ready(self)) nb::inst_ptr<KernelEnd>(self)->close();
     return 0;
 }
-PyType_Slot collected_slots[] = {
+PyType_Slot kernels_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {0, nullptr},
@@ -302,7 +302,7 @@ ClientEnd KernelEnd::client(unsigned block) {
 }
 
 void bind_kernel(nb::module_& module) {
-    nb::class_<KernelEnd> kernel(module, "BytesKernel", nb::type_slots(collected_slots),
+    nb::class_<KernelEnd> kernel(module, "BytesKernel", nb::type_slots(kernels_slots),
                                  nb::is_weak_referenceable(), "A kernel whose messages are bytes.");
     Doors(kernel, "PersistentKernel.")
         .def_static("PersistentKernel", "_of_text", made_text_kernel, nb::arg("device"),
