@@ -7,6 +7,7 @@
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
+#include "carillon/members.hpp"
 
 namespace carillon::tool {
 
@@ -19,6 +20,7 @@ struct SoakRequest {
     std::uint64_t channel;
     std::uint64_t number;  // of this channel, from 1
     std::uint64_t word[soak_words<lines>];
+    CARILLON_MEMBERS(channel, number, word)
 };
 
 template <unsigned lines>
@@ -28,6 +30,7 @@ struct SoakReply {
     std::uint64_t hash[soak_words<lines>];  // of the count and all that was asked, up to each word
 
     bool operator==(SoakReply const&) const = default;
+    CARILLON_MEMBERS(number, count, hash)
 };
 static_assert(sizeof(SoakRequest<1>) == 48 && sizeof(SoakReply<1>) == 48, "both fill a line");
 
