@@ -126,8 +126,8 @@ class BlockChunkReader {
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
         Sequence const sequence = taken.sequence;
         if (sequence != 0) chunk = reader_.view(sequence, taken.line);
-        block::sync({"carillon/chunk_ring.hpp",
-                     __LINE__});  // the next one is not put in its place before all have seen it
+        // The next one is not put in its place before all have seen it.
+        block::sync({"carillon/chunk_ring.hpp", __LINE__});
         return sequence != 0;
     }
 

@@ -30,7 +30,7 @@ def test_flags() -> None:
 
 
 def test_open_failures() -> None:
-    with pytest.raises(vkgdr.VkgdrError):
+    with pytest.raises(vkgdr.VkgdrError, match="CUDA_ERROR_INVALID_DEVICE|libvulkan|libcuda"):
         vkgdr.Vkgdr(-1)
     with pytest.raises(vkgdr.VkgdrError):
         vkgdr.Vkgdr(9999)
@@ -92,8 +92,9 @@ def test_memory(opened: vkgdr.Vkgdr) -> None:
 
 
 def test_memory_failures(opened: vkgdr.Vkgdr) -> None:
-    with pytest.raises(vkgdr.VkgdrError):
+    with pytest.raises(vkgdr.VkgdrError, match="VK_ERROR_OUT_OF_DEVICE_MEMORY") as raised:
         vkgdr.RawMemory(opened, 1 << 60)
+    assert isinstance(raised.value.__cause__, MemoryError)
     with pytest.raises(vkgdr.VkgdrError, match="no flags"):
         vkgdr.RawMemory(opened, 64, 1)
     with pytest.raises(vkgdr.VkgdrError):

@@ -20,6 +20,7 @@
 #include "carillon/error.hpp"
 #include "ipc/wire.hpp"
 #include "kernel/published_log.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -70,13 +71,18 @@ WireType wire_type(MessageType const& type) {
     return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
 }
 
+// Of which a line has told.
+struct ToldTypes {
+    std::mutex mutex;
+    std::set<std::string> names;
+};
+
 // Once of each type.
 void tell_that_members_are_not_compared(MessageType const& type) {
     if (!type.has_members || type.members != 0) return;
-    static std::mutex mutex;
-    static auto* const told = new std::set<std::string>;  // for objects with static storage, too
-    std::lock_guard const lock(mutex);
-    if (!told->insert(type.name).second) return;
+    auto& told = PerProcess<ToldTypes>::get();
+    std::lock_guard const lock(told.mutex);
+    if (!told.names.insert(type.name).second) return;
     say_line(
         fmt::format("carillon: the name and the size of {} are compared with the owner's, its "
                     "members are not: write CARILLON_MEMBERS(...) into the struct "

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "carillon/error.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -30,10 +31,7 @@ struct GivenEnds {
     std::mutex mutex;
     std::unordered_map<void const*, GivenEnd> at;
 };
-GivenEnds& given_ends() {
-    static auto* const ends = new GivenEnds;  // for objects with static storage, too
-    return *ends;
-}
+GivenEnds& given_ends() { return PerProcess<GivenEnds>::get(); }
 
 // Calls `use(word)` for each pointer that the bytes may have.
 template <class Use>

@@ -6,9 +6,9 @@
 
 namespace carillon::detail {
 
-// A CUDA device and how its memory is wanted. A handle has no context: memory is of the context
-// that is current when it is allocated. CUDA is asked in vkgdr's order, so that the same failures
-// are told. An error whose cause is a loader's text is a DeviceNotFoundError.
+// A CUDA device, and options of its memory. A handle has no context: memory belongs to the context
+// that is current at its allocation. This class asks CUDA in vkgdr's order, so the same failures
+// come first. A DeviceNotFoundError's cause is the loader's text, where a library is missing.
 class VkgdrDevice {
    public:
     // `device`: a CUdevice. Throws CudaError for one that is not there, DeviceNotFoundError.
