@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program as it is written for gdrcopy 2.6, with every call of it, and what is Carillon's own
- * beside them. Usage: gdrapi_test calls | bad | others | forked | cuda0
+ * beside them. Usage: gdrapi_test calls | bad | others | forked | cuda0 | pplat
  * Exit status 77, and the reason, where this machine lacks what that is about. */
 #include <carillon.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPECT(condition)                                                                      \
@@ -359,6 +360,16 @@ static struct {
     CUresult (*read)(void*, CUdeviceptr, size_t);
     CUresult (*write)(CUdeviceptr, void const*, size_t);
     CUresult (*synchronize)(void);
+    CUresult (*clear)(CUdeviceptr, unsigned char, size_t);
+    CUresult (*allocate_host)(void**, size_t, unsigned);
+    CUresult (*release_host)(void*);
+    CUresult (*device_of_host)(CUdeviceptr*, void*, unsigned);
+    CUresult (*load)(CUmodule*, void const*);
+    CUresult (*find)(CUfunction*, CUmodule, char const*);
+    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                       unsigned, CUstream, void**, void**);
+    CUresult (*query)(CUstream);
+    CUresult (*wait)(CUstream);
 } cuda;
 
 static int find_cuda(void) {
@@ -373,6 +384,15 @@ static int find_cuda(void) {
     *(void**)&cuda.read = dlsym(library, "cuMemcpyDtoH_v2");
     *(void**)&cuda.write = dlsym(library, "cuMemcpyHtoD_v2");
     *(void**)&cuda.synchronize = dlsym(library, "cuCtxSynchronize");
+    *(void**)&cuda.clear = dlsym(library, "cuMemsetD8_v2");
+    *(void**)&cuda.allocate_host = dlsym(library, "cuMemHostAlloc");
+    *(void**)&cuda.release_host = dlsym(library, "cuMemFreeHost");
+    *(void**)&cuda.device_of_host = dlsym(library, "cuMemHostGetDevicePointer_v2");
+    *(void**)&cuda.load = dlsym(library, "cuModuleLoadData");
+    *(void**)&cuda.find = dlsym(library, "cuModuleGetFunction");
+    *(void**)&cuda.launch = dlsym(library, "cuLaunchKernel");
+    *(void**)&cuda.query = dlsym(library, "cuStreamQuery");
+    *(void**)&cuda.wait = dlsym(library, "cuStreamSynchronize");
     return cuda.init(0) == CUDA_SUCCESS && cuda.retain(&context, 0) == CUDA_SUCCESS &&
            cuda.set(context) == CUDA_SUCCESS;
 }
@@ -435,11 +455,89 @@ static int cuda0(void) {
     EXPECT(gdr_close(g) == 0);
     return 0;
 }
+
+/* It says i to the host and waits for i from it, for i from 1 to n. It gives up 2^32 ns after it
+ * has started. */
+static char const ping_pong[] =
+    ".version 6.3\n.target sm_75\n.address_size 64\n"
+    ".visible .entry ping_pong(.param .u64 from, .param .u64 to, .param .u32 n)\n{\n"
+    ".reg .u64 %from, %to, %start, %now;\n.reg .u32 %n, %i, %seen;\n.reg .pred %p;\n"
+    "ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nld.param.u32 %n, [n];\n"
+    "mov.u64 %start, %globaltimer;\nmov.u32 %i, 1;\n"
+    "say:\nst.volatile.global.u32 [%to], %i;\nmembar.cta;\n"
+    "setp.ge.u32 %p, %i, %n;\n@%p bra end;\n"
+    "look:\nld.volatile.global.u32 %seen, [%from];\n"
+    "setp.eq.u32 %p, %seen, %i;\n@%p bra next;\n"
+    "mov.u64 %now, %globaltimer;\nsub.u64 %now, %now, %start;\nshr.u64 %now, %now, 32;\n"
+    "setp.eq.u64 %p, %now, 0;\n@%p bra look;\nbra end;\n"
+    "next:\nmembar.cta;\nadd.u32 %i, %i, 1;\nbra say;\n"
+    "end:\nret;\n}\n";
+
+/* The calls of gdrcopy's own pplat, in its order and sizes: cuMemAlloc's memory is that of
+ * carillon_gdr_alloc, 4 bytes are pinned and mapped, and sizeof(a pointer), 8 bytes, are copied. */
+static int pplat(void) {
+    enum { rounds = 1000 };
+    if (!find_cuda()) {
+        puts("skipped: there is no GPU here");
+        return 77;
+    }
+    gdr_t const first = gdr_open();
+    unsigned long allocated = 0;
+    int const error = carillon_gdr_alloc(first, sizeof(uint32_t) + GPU_PAGE_SIZE - 1, &allocated);
+    if (error == ENOTSUP) {
+        printf("skipped: %s\n", carillon_gdr_last_error());
+        return 77;
+    }
+    EXPECT(error == 0);
+    CUdeviceptr from = (allocated + GPU_PAGE_SIZE - 1) & GPU_PAGE_MASK;
+    CUdeviceptr to = 0;
+    void* heard = NULL;
+    EXPECT(cuda.clear(from, 0, sizeof(uint32_t)) == CUDA_SUCCESS);
+    EXPECT(cuda.allocate_host(&heard, sizeof(uint32_t),
+                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) ==
+           CUDA_SUCCESS);
+    EXPECT(cuda.device_of_host(&to, heard, 0) == CUDA_SUCCESS);
+    memset(heard, 0, sizeof(uint32_t));
+    CUmodule module = NULL;
+    CUfunction kernel = NULL;
+    EXPECT(cuda.load(&module, ping_pong) == CUDA_SUCCESS);
+    EXPECT(cuda.find(&kernel, module, "ping_pong") == CUDA_SUCCESS);
+
+    gdr_t const g = gdr_open(); /* another one than the one that allocated */
+    gdr_mh_t handle;
+    gdr_info_t info;
+    void* mapping = NULL;
+    EXPECT(gdr_pin_buffer(g, from, sizeof(uint32_t), 0, 0, &handle) == 0);
+    EXPECT(gdr_map(g, handle, &mapping, sizeof(uint32_t)) == 0);
+    EXPECT(gdr_get_info(g, handle, &info) == 0);
+    uint32_t* const said = (uint32_t*)((char*)mapping + (info.va - from));
+    uint32_t n = rounds;
+    void* arguments[] = {&from, &to, &n};
+    EXPECT(cuda.launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS);
+    EXPECT(cuda.query(NULL) == CUDA_ERROR_NOT_READY);
+    time_t const deadline = time(NULL) + 10;
+    for (uint32_t i = 1;; ++i) {
+        while (*(uint32_t volatile*)heard != i) EXPECT(time(NULL) < deadline);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (i == rounds) break;
+        uint32_t const value[2] = {i, 0};
+        EXPECT(gdr_copy_to_mapping(handle, said, value, sizeof(said)) == 0);
+    }
+    EXPECT(cuda.wait(NULL) == CUDA_SUCCESS);
+    EXPECT(gdr_unmap(g, handle, mapping, sizeof(uint32_t)) == 0);
+    EXPECT(gdr_unpin_buffer(g, handle) == 0);
+    EXPECT(gdr_close(g) == 0);
+    EXPECT(cuda.release_host(heard) == CUDA_SUCCESS);
+    EXPECT(carillon_gdr_free(first, allocated) == 0);
+    EXPECT(gdr_close(first) == 0);
+    return 0;
+}
 #else
 static int cuda0(void) {
     puts("skipped: it was built without cuda.h");
     return 77;
 }
+static int pplat(void) { return cuda0(); }
 #endif
 
 int main(int argc, char** argv) {
@@ -448,5 +546,6 @@ int main(int argc, char** argv) {
     if (strcmp(argv[1], "bad") == 0) return bad();
     if (strcmp(argv[1], "others") == 0) return others();
     if (strcmp(argv[1], "forked") == 0) return forked();
+    if (strcmp(argv[1], "pplat") == 0) return pplat();
     return cuda0();
 }
