@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
+
+#include "carillon/detail/kernel/packet.hpp"
+#include "carillon/detail/kernel/serve_long.hpp"
 
 namespace carillon {
 namespace {
@@ -56,6 +60,13 @@ struct OfPadded {
     double last;
 };
 
+template <class T>
+auto count_of_ones(T const& object) {
+    unsigned char bytes[sizeof(T)];
+    std::memcpy(bytes, &object, sizeof(T));
+    return std::count(bytes, bytes + sizeof(T), 0xff);
+}
+
 // Others may read it, so it has no bytes of this process's stack.
 TEST(LineTest, paddingIsZeroInALineAndInLines) {
     Padded one;
@@ -85,6 +96,59 @@ TEST(LineTest, paddingIsZeroInALineAndInLines) {
         EXPECT_EQ(each.value, 2U);
         EXPECT_EQ(each.end, 3);
     }
+}
+
+TEST(LineTest, paddingIsZeroInPacketsAndInWhatLanesShare) {
+    Padded one;
+    std::memset(&one, 0xff, sizeof(one));
+    one.tag = 1;
+    one.value = 2;
+    one.end = 3;
+    auto const packet = detail::make_packet<detail::Packet<sizeof(Padded)>>(1, one);
+    EXPECT_EQ(count_of_ones(packet), 0);
+    detail::SharedMessage<Sized<sizeof(Padded) + 1>> shared;
+    std::memset(&shared, 0xff, sizeof(shared));
+    shared.clear_padding();
+    EXPECT_EQ(count_of_ones(shared.bytes), sizeof(Padded) + 1);  // and not the rest of the last quad
+    detail::SharedMessage<Padded> padded;
+    std::memcpy(padded.bytes, &one, sizeof(one));
+    padded.clear_padding();
+    EXPECT_EQ(count_of_ones(padded.bytes), 0);
+}
+
+struct OfBits {
+    std::uint64_t id;
+    std::uint32_t side : 1, tif : 3;
+    std::uint32_t : 4;
+    std::uint32_t quantity : 20;
+    char end;
+};
+struct WithBitsBehind {
+    OfPadded several;
+    std::uint16_t bits : 9;
+    OfBits last;
+};
+
+// Of a byte that is padding in part, that part.
+TEST(LineTest, bitFieldsStayAndPaddingBesideThemIsZero) {
+    WithBitsBehind message;
+    std::memset(&message, 0xff, sizeof(message));
+    message.bits = 0x155;
+    message.last.id = 0;
+    message.last.side = 1;
+    message.last.tif = 5;
+    message.last.quantity = 0xaaaaa;
+    message.last.end = 0;
+    auto const back = unpack<WithBitsBehind>(pack(message, 7));
+    EXPECT_EQ(back.bits, 0x155);
+    EXPECT_EQ(back.last.side, 1U);
+    EXPECT_EQ(back.last.tif, 5U);
+    EXPECT_EQ(back.last.quantity, 0xaaaaaU);
+    unsigned char bytes[sizeof(OfBits)];
+    std::memcpy(bytes, &back.last, sizeof(bytes));
+    EXPECT_EQ(bytes[8], 0x0b);
+    EXPECT_EQ(bytes[11] & 0xf0, 0);
+    EXPECT_EQ(std::count(bytes + 12, bytes + sizeof(bytes), 0), 4);
 }
 
 // So that they are copied only where padding has to be cleared.

@@ -24,7 +24,7 @@ template <class P, class T>
     static_assert(sizeof(T) <= sizeof(P::word));
     P packet{};
     packet.kind = kind;
-    auto const bytes = __builtin_bit_cast(BytesOf<T>, value);
+    auto const bytes = __builtin_bit_cast(BytesOf<T>, without_padding(value));
     std::memcpy(packet.word, &bytes, sizeof(T));
     return packet;
 }

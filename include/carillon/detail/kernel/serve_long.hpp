@@ -65,6 +65,16 @@ struct SharedMessage {
     [[nodiscard]] CARILLON_HD T const& message() const {
         return *reinterpret_cast<T const*>(bytes);
     }
+    // Where this is compiled for the CPU, as pack() does: all that is no part of a value is zero.
+    CARILLON_HD void clear_padding() {
+#if !defined(__CUDA_ARCH__)
+        if constexpr (clears_padding<T>) {
+            auto const clean = without_padding(message());
+            std::memcpy(bytes, &clean, sizeof(T));
+        }
+        std::memset(bytes + sizeof(T), 0, sizeof(bytes) - sizeof(T));
+#endif
+    }
 };
 
 template <class Request, class Reply>
@@ -92,6 +102,7 @@ CARILLON_HD void serve_long(
         lanes.sync();
         if (is_leader(lanes)) {
             ::new (shared.reply.bytes) Reply(detail::handle_by(handler, shared.request.message()));
+            shared.reply.clear_padding();
         }
         lanes.sync();  // before the request is overwritten, and for the reply
         (void)channel.replies.try_push_shared_out(

@@ -267,12 +267,55 @@ template <class T>
 inline constexpr bool clears_padding =
     !std::has_unique_object_representations_v<T> && !StaysBytes<T> && MadeOfBytes<T>;
 
-// All ones in the bytes of a T that are no padding. Not by __builtin_clear_padding: GCC 12's clears
+// Bit `bit` of byte `i` of `bytes` bytes: all else is padding.
+enum class Beside : std::uint8_t { below, above };  // two empty members of one type take a byte
+template <std::size_t bytes, Beside where>
+struct Holes {
+    Holes<bytes / 2, where> low;
+    Holes<bytes - bytes / 2, where> high;
+};
+template <Beside where>
+struct Holes<1, where> {
+    unsigned char : 8;
+};
+template <Beside where>
+struct Holes<0, where> {};
+template <std::size_t bit>
+struct BitOfByte {
+    unsigned char : bit;
+    unsigned char is : 1;
+};
+template <>
+struct BitOfByte<0> {
+    unsigned char is : 1;
+};
+template <std::size_t bytes, std::size_t i, std::size_t bit>
+struct OneBit {
+    [[no_unique_address]] Holes<i, Beside::below> below;
+    BitOfByte<bit> at;
+    [[no_unique_address]] Holes<bytes - 1 - i, Beside::above> above;
+};
+template <class T, std::size_t i, std::size_t bit>
+concept StaysBit = requires {
+    typename std::bool_constant<(
+        __builtin_bit_cast(OneBit<sizeof(T), i, bit>, __builtin_bit_cast(T, EachByte<T>{}))
+            .at.is == 0)>;
+};
+// The bits of a byte that are no padding: of one with bit-fields, some of them.
+template <class T, std::size_t i, std::size_t... bit>
+constexpr unsigned char kept_bits(std::index_sequence<bit...> /*bits*/) {
+    if constexpr (StaysByte<T, i>) {
+        return 0xff;
+    } else {
+        return static_cast<unsigned char>(((StaysBit<T, i, bit> ? 1U << bit : 0U) | ...));
+    }
+}
+
+// All ones in the bits of a T that are no padding. Not by __builtin_clear_padding: GCC 12's clears
 // other bytes, too, of a struct that has an array of structs with padding before other members.
 template <class T, std::size_t... i>
 constexpr EachByte<T> kept_bytes(std::index_sequence<i...> /*indices*/) {
-    constexpr unsigned char all = 0xff;
-    return {{(StaysByte<T, i> ? all : static_cast<unsigned char>(0))...}};
+    return {{kept_bits<T, i>(std::make_index_sequence<8>())...}};
 }
 
 // The bytes of `message` with zeros in its padding, or the message itself.
