@@ -324,8 +324,8 @@ carillon_status carillon_client_submit(carillon_client* client, void const* requ
 carillon_status carillon_client_submit_n(carillon_client* client, void const* requests,
                                          size_t request_bytes, size_t count, int out_of_line,
                                          carillon_ticket* ticket, size_t* sent);
-/* The reply. With a timeout of 0 it does not wait: CARILLON_NOT_NOW. After a timeout the ticket is
- * still good. */
+/* The reply. With a timeout of 0 it does not wait: CARILLON_NOT_NOW, and what ended the kernel or
+ * its owner once that is known. After a timeout the ticket is still good. */
 carillon_status carillon_client_take(carillon_client* client, carillon_ticket ticket, void* reply,
                                      size_t reply_bytes, int64_t timeout_ns);
 /* Gives the reply up: it is dropped when it comes. CARILLON_USAGE as carillon_client_take. */

@@ -71,7 +71,7 @@ class BytesClient {
                                        OutOfLine data = OutOfLine::none);
     void submit_n(std::span<std::byte const> requests, Tickets& sent,
                   std::chrono::nanoseconds timeout, OutOfLine data = OutOfLine::none);
-    // False while the reply has not come.
+    // False while the reply has not come. Throws as Client::try_take.
     [[nodiscard]] bool try_take(Ticket const& ticket, std::span<std::byte> reply);
     void wait(Ticket const& ticket, std::span<std::byte> reply, std::chrono::nanoseconds timeout);
     // Into room for several replies: bytes of a multiple of reply_bytes(). Returns how many.

@@ -123,13 +123,14 @@ class Client : private detail::ClientBase<Messages, Transport> {
     }
 
     // The reply to a request, if it has come. Throws UsageError for a ticket of another client, and
-    // when no reply is outstanding for it: it was taken or given up already.
+    // when no reply is outstanding for it: it was taken or given up already. Once the kernel or its
+    // owner is known to have ended, throws what wait() would: the reply will not come.
     [[nodiscard]] std::optional<Reply> try_take(Ticket const& ticket) {
         constexpr std::string_view call = "Client::try_take";
         detail::OneThreadCall<> const one(this, call);
         auto const sent = this->valid(call, ticket);
         Packed<Reply> reply;
-        if (!Base::take_if_come(*this, sent, reply)) return {};
+        if (!this->take_now(call, sent, reply)) return {};
         return unpack<Reply>(reply);
     }
 

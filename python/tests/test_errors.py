@@ -8,6 +8,7 @@ import builtins
 import gc
 import inspect
 import math
+import time
 import traceback
 import weakref
 from collections.abc import Callable
@@ -210,15 +211,32 @@ def test_what_a_handler_raised_is_the_cause(device: carillon.Device) -> None:
 
 
 def test_the_cause_of_a_call_that_was_under_way(device: carillon.Device) -> None:
-    client = carillon.PersistentKernel(device, raises, request=4, reply=4).client()
-    for wait in (lambda: client.wait(client.submit(b"1234")), lambda: wait_async(client)):
-        with pytest.raises(carillon.Error) as error:
-            wait()
+    waits: list[Callable[[carillon.Client], Any]] = [
+        lambda client: client.wait(client.submit(b"1234"), 60.0),
+        lambda client: asyncio.run(client.call_async(b"1234", 60.0)),
+        lambda client: client.call_many(b"1234" * 3, 60.0),
+        poll,
+        poll_many,
+    ]
+    for wait in waits:
+        client = carillon.PersistentKernel(device, raises, request=4, reply=4).client()
+        with pytest.raises(carillon.Error, match="the handler raised KeyError") as error:
+            wait(client)
         assert isinstance(error.value.__cause__, KeyError)
 
 
-def wait_async(client: carillon.Client) -> Any:
-    return asyncio.run(client.call_async(b"1234"))
+def poll(client: carillon.Client) -> None:
+    ticket = client.submit(b"1234")
+    for _ in range(60_000):
+        assert client.try_take(ticket) is None
+        time.sleep(0.001)
+
+
+def poll_many(client: carillon.Client) -> None:
+    tickets = client.try_submit_many(b"12341234")
+    for _ in range(60_000):
+        assert len(client.try_take_many(tickets)) == 0
+        time.sleep(0.001)
 
 
 def test_a_kernel_whose_handler_raised_is_collected(device: carillon.Device) -> None:

@@ -136,7 +136,12 @@ std::size_t BytesClient::try_take_n(Tickets& tickets, std::span<std::byte> repli
     std::size_t const room = detail::require_whole(call, "reply", replies.size(), channel.reply());
     std::size_t taken = 0;
     while (taken < room && !tickets.empty()) {
-        auto const reply = channel.ends().try_take(tickets[0]);
+        std::optional<detail::MessageAt> reply;
+        try {
+            reply = channel.ends().try_take(tickets[0]);
+        } catch (...) {  // those that were taken are given first
+            if (taken == 0) throw;
+        }
         if (!reply) break;
         channel.copy(*reply, replies.data() + bytes * taken++);
         tickets = tickets.after(1);

@@ -171,7 +171,10 @@ void KernelSupervisor::beat_once(std::uint64_t beat, HostMapped const& far,
             silent |= silent_for(i) > longest_silence;
         }
         // The driver is asked only where there is something to ask: it may take a lock.
-        if (silent && state_ == KernelState::running) (void)still_running();
+        KernelState state = KernelState::running;
+        if (silent && state_ == state && !still_running()) {
+            state_.compare_exchange_strong(state, KernelState::stopped);
+        }
     } catch (...) {  // also memory that could not be flushed; it is kept for whoever calls
         if (state_ != KernelState::stopped) keep_failure();
     }
@@ -215,6 +218,7 @@ void KernelSupervisor::keep_failure() {
 }
 
 void KernelSupervisor::ask_to_stop() {
+    told_to_stop_ = true;
     KernelState state = state_;  // a failure that is found meanwhile stays
     while (state != KernelState::failed &&
            !state_.compare_exchange_weak(state, KernelState::stopped)) {
@@ -240,7 +244,9 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
     state_.compare_exchange_strong(state, KernelState::draining);
     hear_announced();
     bool const ends = state == KernelState::stopped && drained_;
-    if (state != KernelState::running && state != KernelState::draining && !ends) {
+    bool const ended_by_itself = state == KernelState::stopped && !told_to_stop_;
+    if (state != KernelState::running && state != KernelState::draining && !ends &&
+        !ended_by_itself) {
         require_open(call);
     }
     auto const check = [&] { require_alive(call); };
@@ -324,7 +330,7 @@ void KernelSupervisor::require_open(std::string_view call) const {
     if (state == KernelState::draining) {
         throw StoppedError(call, "the kernel is draining: it takes no more requests");
     }
-    throw StoppedError(call, "the kernel was stopped");
+    throw StoppedError(call, told_to_stop_ ? "the kernel was stopped" : why_ended());
 }
 
 void KernelSupervisor::require_alive(std::string_view call) {

@@ -101,6 +101,16 @@ TEST_F(EndedTest, whatAHandlerThrowsIsToldToClients) {
     CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), RefusedError, "one is no request");
 }
 
+// Whoever polls for a reply learns that it will not come, as whoever waits for it does.
+TEST_F(EndedTest, replyThatWillNotComeIsSaidToWhoPollsForIt) {
+    auto const owned = kernel<ThrowingHandler>();
+    Server const server = owned.serve(path());
+    auto channel = connect().channel<Ask, Told>();
+    Ticket const ticket = channel.submit({1}, patience);
+    std::string const what = throws_for_good([&] { return channel.try_take(ticket); });
+    EXPECT_EQ(what, "Client::try_take: the kernel has failed: one is no request");
+}
+
 TEST_F(EndedTest, handlerMayThrowWhatIsNoException) {
     auto const owned = kernel<ThrowingHandler>();
     Server const server = owned.serve(path());

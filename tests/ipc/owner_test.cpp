@@ -2,7 +2,9 @@
 // The owner ends, in whatever way. P: the owner, in a process of its own. C: a client, in this one.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <csignal>
 #include <future>
 #include <optional>
 #include <string>
@@ -45,11 +47,19 @@ TEST_F(OwnerTest, killedOneIsAnErrorInEveryCall) {
     Process owner = start_owner();
     Connection const connection = connect();
     auto channel = connection.channel<Ask, Told>();
-    EXPECT_EQ(channel.call({21}, patience).twice, 42U);
+    Ticket const ticket = channel.submit({21}, patience);
+    EXPECT_EQ(channel.wait(ticket, patience).twice, 42U);
+    EXPECT_EQ(::kill(owner.pid(), SIGSTOP), 0);
+    Ticket const lost = channel.submit({1}, patience);
+    Tickets several = channel.try_submit_n(std::array{Ask{1}, Ask{2}});
     // 2. P is killed.
     EXPECT_TRUE(owner.kill());
     // 3. Whatever C tries says so, and no wait lasts.
     CARILLON_EXPECT_ERROR(channel.call({1}, patience), OwnerGoneError, "Client::call");
+    CARILLON_EXPECT_ERROR((void)channel.try_take(lost), OwnerGoneError, "Client::try_take");
+    std::array<Told, 2> replies;
+    CARILLON_EXPECT_ERROR((void)channel.try_take_n(several, replies), OwnerGoneError,
+                          "Client::try_take_n");
     CARILLON_EXPECT_ERROR(channel.try_submit({1}), OwnerGoneError, "owner");
     CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), OwnerGoneError, "owner");
 }

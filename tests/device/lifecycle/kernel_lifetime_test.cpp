@@ -123,6 +123,16 @@ TEST_P(KernelLifetimeTest, kernelEndsByItselfAfterItsLifetime) {
                           "Client::call: the kernel has ended");
     // Catches a look that a short deadline comes before: the cause is the end, not the time.
     CARILLON_EXPECT_ERROR(kernel.channel().call({1, 0}, 0ns), StoppedError, "the kernel has ended");
+    // And to whoever only polls, or sends.
+    auto const heard = [&] {
+        try {
+            (void)kernel.channel().try_submit({1, 0});
+        } catch (StoppedError const& error) {
+            return error.cause() == "the kernel has ended: its lifetime was over";
+        }
+        return false;
+    };
+    EXPECT_TRUE(eventually(heard));
     EXPECT_NO_THROW(kernel.stop(patience));
     Kernel next(device());
     expect_answer(next, 3);

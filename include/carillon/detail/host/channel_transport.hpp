@@ -98,6 +98,7 @@ class alignas(64) ChannelTransport {
     void require_alive(std::string_view call) const {
         if (kernel_state_ != nullptr) peer_->require_alive(call);
     }
+    [[nodiscard]] bool answers() const { return kernel_state_ == nullptr || peer_->answers(); }
     [[nodiscard]] HostWait const& wait_style(std::string_view /*call*/) const { return wait_; }
 
     // Throws as require_open(); nothing was sent then.

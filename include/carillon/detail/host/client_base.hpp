@@ -93,6 +93,22 @@ class ClientBase {
         return client.transport_.try_take(sent, reply);
     }
 
+    // The same. Throws what ended the kernel where the reply cannot come any more.
+    [[nodiscard]] bool take_now(std::string_view call, Sent const& sent, Packed<Reply>& reply) {
+        if (take_if_come(*this, sent, reply)) return true;
+        return !transport_.answers() && take_last(call, sent, reply);
+    }
+    [[gnu::noinline, gnu::cold]] bool take_last(std::string_view call, Sent const& sent,
+                                                Packed<Reply>& reply) {
+        try {
+            transport_.require_alive(call);
+        } catch (...) {
+            if (take_if_come(*this, sent, reply)) return true;
+            throw;
+        }
+        return take_if_come(*this, sent, reply);
+    }
+
     // All that exchange() does but for sending, and taking.
     void warm_up(std::string_view call) {
         transport_.require_own(call);
@@ -151,12 +167,15 @@ class ClientBase {
         return unpack<Reply>(reply);
     }
 
-    // Those that have come; their tickets leave `tickets`.
+    // Those that have come; their tickets leave `tickets`. Throws as take_now() where none has.
     std::size_t receive_n(std::string_view call, Tickets& tickets, std::span<Reply> replies) {
         std::size_t taken = 0;
         Packed<Reply> reply;
-        while (taken < replies.size() && !tickets.empty() &&
-               transport_.try_take(valid(call, tickets[0]), reply)) {
+        while (taken < replies.size() && !tickets.empty()) {
+            auto const sent = valid(call, tickets[0]);
+            if (!transport_.try_take(sent, reply)) {
+                if (taken != 0 || transport_.answers() || !take_last(call, sent, reply)) break;
+            }
             replies[taken++] = unpack<Reply>(reply);
             tickets = tickets.after(1);
         }

@@ -142,7 +142,8 @@ class KernelSupervisor final : public ChannelPeer {
     std::chrono::nanoseconds host_limit_;
     std::atomic<KernelState>& state_ = own_state();
     mutable std::mutex mutex_;
-    mutable std::vector<Beat> beats_;    // of each block
+    mutable std::vector<Beat> beats_;  // of each block
+    std::atomic<bool> told_to_stop_ = false;
     std::atomic<bool> drained_ = false;  // all is answered, and nobody has seen it end
     std::exception_ptr failure_;
     RunningKernel running_;  // goes first: the memory outlives the kernel

@@ -70,6 +70,7 @@ class PoolTransport {
         state_->kernel().require_alive(call);
         state_->recover();
     }
+    [[nodiscard]] bool answers() const { return state_->kernel().answers(); }
     [[nodiscard]] HostWait const& wait_style(std::string_view call) const {
         return owned(state_, call).wait();
     }
