@@ -99,6 +99,7 @@ class Chunk : public ClaimedChunk {
    public:
     // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
     // UsageError when it does not have so many (it can be committed still) or is no more already;
+    // OwnerGoneError where another process has lent the ring and has ended: nobody has it then;
     // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
     // left to be flushed. Then it is no more, and the line leaves with the next flush.
     void commit(std::size_t used, Meta const& meta = Meta()) {

@@ -125,6 +125,7 @@ void ClaimedChunk::flush() const {
 ChunkProducer<HostMapped, HostCached> const& ClaimedChunk::require_commit(std::size_t used) const {
     detail::ChunkRingState& ring = state("Chunk::commit");
     ring.require("Chunk::commit", 0, used);
+    ring.require_there("Chunk::commit");
     return ring.producer();
 }
 

@@ -399,12 +399,14 @@ TEST_P(SharedObjectsTest, ownersEndIsTheEndOfEveryWait) {
     EXPECT_TRUE(eventually([&] { return end.try_push({3}); }));
     while (orders.try_push({1})) {
     }
+    auto tick = ticks.claim(patience);
     // 1. C waits for room. 2. P goes. 3. C is told so, then and from then on.
     auto waits = std::async(std::launch::async, [&] { orders.push({2}, patience); });
     end_server();
     CARILLON_EXPECT_ERROR(waits.get(), OwnerGoneError, "Ring::push");
     CARILLON_EXPECT_ERROR(mailbox.set(gains(1)), OwnerGoneError, "Mailbox::set");
     CARILLON_EXPECT_ERROR((void)ticks.try_claim(), OwnerGoneError, "ChunkRing::");
+    CARILLON_EXPECT_ERROR(tick.commit(1), OwnerGoneError, "Chunk::commit");
     CARILLON_EXPECT_ERROR((void)orders.try_push({2}), OwnerGoneError, "Ring::try_push");
     // What had come is there.
     EXPECT_EQ(fills.pop(patience).value, 3U);

@@ -42,10 +42,12 @@ class ChunkRingState {
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
+    // Throws OwnerGoneError where another process has lent it and has ended.
+    void require_there(std::string_view call) const { lent_by_.require_there(call); }
     // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
     // TimeoutError after `timeout`.
     [[nodiscard]] Sequence try_claim() {
-        lent_by_.require_there("ChunkRing::claim");
+        require_there("ChunkRing::claim");
         return producer_->try_claim();
     }
     [[nodiscard]] Sequence claim(std::chrono::nanoseconds timeout);
