@@ -187,7 +187,10 @@ class HostMpmcConsumer {
     // Writes down what it holds, however a poll ends.
     struct Told {
         HostMpmcConsumer& consumer;
-        ~Told() { consumer.record_->next.store(consumer.end_.next(), std::memory_order_relaxed); }
+        ~Told() {
+            consumer.record_->begin.store(consumer.end_.begin(), std::memory_order_relaxed);
+            consumer.record_->next.store(consumer.end_.next(), std::memory_order_relaxed);
+        }
     };
 
     explicit HostMpmcConsumer(std::shared_ptr<detail::MpmcRingState> state)

@@ -113,7 +113,7 @@ unsigned MpmcRingState::enter_consumer(std::string_view call) {
                                            consumers.size()));
     }
     ConsumerRecord& record = consumer_records[consumers.index(*number)];
-    record.next.store(0, std::memory_order_relaxed);
+    record.begin.store(0, std::memory_order_relaxed);
     record.holder.store(*number, std::memory_order_relaxed);
     return *number;
 }
@@ -128,9 +128,12 @@ unsigned MpmcRingState::recover_consumers() {
     return consumers.recover([&](std::vector<unsigned> const& dead) {
         for (unsigned i : dead) {
             ConsumerRecord& record = consumer_records[i];
-            Sequence const next = record.next.load(std::memory_order_relaxed);
-            if (next != 0) leave_for_the_dead(memory.host_view(), HostCached(), far, next);
-            record.next.store(0, std::memory_order_relaxed);
+            Sequence const begin = record.begin.load(std::memory_order_relaxed);
+            if (begin != 0) {
+                leave_for_the_dead(memory.host_view(), HostCached(), far, begin,
+                                   record.next.load(std::memory_order_relaxed));
+            }
+            record.begin.store(0, std::memory_order_relaxed);
             record.holder.store(0, std::memory_order_relaxed);
         }
         return true;

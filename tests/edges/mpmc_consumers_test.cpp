@@ -143,6 +143,28 @@ TEST_F(MpmcConsumersTest, messagesBeforeOneWhoseUseThrewAreNotTakenAgain) {
     expect_all_taken_once();
 }
 
+// Its stripe is taken to the last message, and its credit is not returned yet.
+TEST_F(MpmcConsumersTest, stripeWhoseLastUseThrewBeforeTheThreadEndedIsLeftToo) {
+    send(8);
+    std::unique_ptr<ToHost::HostConsumer> leaked;
+    std::thread([&] {
+        leaked = std::make_unique<ToHost::HostConsumer>(ring_.consumer());
+        auto const use = [&](std::uint64_t message, Sequence) {
+            taken_.push_back(message);
+            if (message == 7) throw message;
+        };
+        EXPECT_THROW((void)(leaked->poll(use) && leaked->poll(use) && leaked->poll(use)),
+                     std::uint64_t);
+    }).join();
+    EXPECT_EQ(ring_.recover(), 1U);
+    auto consumer = ring_.consumer();
+    for (int i = 0; i < 20; ++i) {
+        send(8);
+        take(consumer);
+    }
+    expect_all_taken_once();
+}
+
 TEST_F(MpmcConsumersTest, areMovedAndAsManyAsThereAreStripes) {
     static_assert(!std::is_copy_constructible_v<ToHost::HostConsumer>);
     static_assert(std::is_nothrow_move_constructible_v<ToHost::HostConsumer>);

@@ -54,7 +54,8 @@ class MpmcRingMemory {
 // are relaxed: its mutex, which died with it, orders them.
 struct alignas(64) ConsumerRecord {
     std::atomic<unsigned> holder = 0;  // its number in `consumers`
-    std::atomic<Sequence> next = 0;    // the message that it takes next; 0: it holds no stripe
+    std::atomic<Sequence> begin = 0;   // of the stripe that it holds; 0: none
+    std::atomic<Sequence> next = 0;    // the first message there that it has not taken
 };
 
 // What the host threads that use one ring have in common.

@@ -92,11 +92,11 @@ template <ClaimAccess Near>
     return 0;
 }
 
-// Leaves the stripe of a consumer of one thread that has died: `next` is the number of the message
-// that it would have taken next.
+// Leaves the stripe that begins with `begin`, of a consumer of one thread that has died: `next` is
+// the number of the first message there that it had not taken, or of the next stripe's first.
 template <ClaimAccess Near, FarAccess Far>
-void leave_for_the_dead(MpmcRingView const& view, Near near, Far far, Sequence next) {
-    Sequence const begin = view.stripe_begin(next);
+void leave_for_the_dead(MpmcRingView const& view, Near near, Far far, Sequence begin,
+                        Sequence next) {
     for (Sequence s = begin; s != next; ++s) mark_taken(view, near, s);
     leave_stripe(view, near, far, begin);
 }

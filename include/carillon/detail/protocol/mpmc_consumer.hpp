@@ -78,9 +78,11 @@ class MpmcConsumer {
         fresh_ = true;
     }
 
-    // The number of the message that one thread takes next; 0: it holds no stripe.
+    // Where the stripe that one thread holds begins, 0 where it holds none; and the number of the
+    // first message there that it has not taken, which is behind it where a use threw at the last.
+    [[nodiscard]] Sequence begin() const requires(hands_on&& Lanes::most == 1) { return begin_; }
     [[nodiscard]] Sequence next() const requires(hands_on&& Lanes::most == 1) {
-        return begin_ == 0 ? 0 : sequence(mine_taken_);
+        return sequence(mine_taken_);
     }
 
     // Numbers that this lane skipped because their producer died.

@@ -36,9 +36,6 @@ struct MpmcRingView {
         return credits + (index(sequence) >> stripe_shift);
     }
     [[nodiscard]] CARILLON_HD std::uint32_t stripes() const { return capacity >> stripe_shift; }
-    [[nodiscard]] CARILLON_HD Sequence stripe_begin(Sequence sequence) const {
-        return ((sequence - 1) >> stripe_shift << stripe_shift) + 1;
-    }
     [[nodiscard]] CARILLON_HD Sequence stripe_end(Sequence sequence) const {
         return ((sequence - 1) | (stripe() - 1)) + 1;
     }
