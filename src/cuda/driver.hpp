@@ -35,9 +35,7 @@ namespace carillon::detail {
     X(cuDestroyExternalMemory)           \
     X(cuMemAlloc)                        \
     X(cuMemFree)                         \
-    X(cuMemHostAlloc)                    \
     X(cuMemHostGetDevicePointer)         \
-    X(cuMemFreeHost)                     \
     X(cuMemHostRegister)                 \
     X(cuMemHostUnregister)               \
     X(cuPointerGetAttribute)             \

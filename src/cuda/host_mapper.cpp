@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cstring>
 #include <string>
 
 #include "carillon/error.hpp"
@@ -37,35 +36,6 @@ class HostAllocation : public Allocation {
 
    private:
     ContextPtr context_;
-};
-
-class PageLockedAllocation final : public HostAllocation {
-   public:
-    PageLockedAllocation(ContextPtr in, std::size_t bytes, std::string_view call)
-        : HostAllocation(std::move(in)) {
-        auto const& cuda = CudaDriver::get();
-        ContextScope const scope(context());
-        CUresult const result =
-            cuda.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            throw OutOfMemoryError(call,
-                                   fmt::format("{} bytes of page-locked memory: cuMemHostAlloc "
-                                               "says CUDA_ERROR_OUT_OF_MEMORY",
-                                               bytes));
-        }
-        cuda.check(result, "cuMemHostAlloc");
-        CUresult const mapped = map();
-        if (mapped != CUDA_SUCCESS) cuda.cuMemFreeHost(host);
-        cuda.check(mapped, "cuMemHostGetDevicePointer");
-        size = bytes;
-        std::memset(host, 0, bytes);
-    }
-
-    ~PageLockedAllocation() override {
-        free_in(context(), [this] { CudaDriver::get().cuMemFreeHost(host); });
-    }
-    PageLockedAllocation(PageLockedAllocation const&) = delete;
-    PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;
 };
 
 // Throws what `result`, a failure, says of the caller's bytes.
@@ -108,6 +78,31 @@ class RegisteredAllocation final : public HostAllocation {
     ~RegisteredAllocation() override { unregister_bytes(context(), host); }
     RegisteredAllocation(RegisteredAllocation const&) = delete;
     RegisteredAllocation& operator=(RegisteredAllocation const&) = delete;
+};
+
+// The process's own pages, so that they outlive the context: what CUDA allocates is unmapped when
+// its context is destroyed, and the CPU would fault where it looks at a kernel's words.
+class PageLockedAllocation final : public HostAllocation {
+   public:
+    PageLockedAllocation(ContextPtr current, std::size_t bytes, std::string_view call)
+        : HostAllocation(std::move(current)), pages_(std::make_shared<SharedMapping>(bytes)) {
+        host = pages_->get();
+        size = bytes;
+        register_bytes({static_cast<std::byte*>(host), size}, call);
+        CUresult const mapped = map();
+        if (mapped != CUDA_SUCCESS) unregister_bytes(context(), host);
+        CudaDriver::get().check(mapped, "cuMemHostGetDevicePointer");
+    }
+
+    // As those of SharedAllocation.
+    ~PageLockedAllocation() override {
+        if (!unregister_bytes(context(), host)) keep_forever(std::move(pages_));
+    }
+    PageLockedAllocation(PageLockedAllocation const&) = delete;
+    PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;
+
+   private:
+    std::shared_ptr<SharedMapping> pages_;
 };
 
 class SharedAllocation final : public HostAllocation {
@@ -158,10 +153,11 @@ class HostMapper final : public Mapper {
 
 }  // namespace
 
-std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
+std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size,
                                                  std::string_view call) {
     require_machine_memory(call, size);
-    return std::make_unique<PageLockedAllocation>(std::move(context), size, call);
+    ContextScope const scope(*context);
+    return std::make_unique<PageLockedAllocation>(context, size, call);
 }
 
 std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,

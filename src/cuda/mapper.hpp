@@ -62,7 +62,8 @@ struct CudaRange {
 [[nodiscard]] std::unique_ptr<Allocation> map_range(CudaRange const& range);
 
 // Page-locked host memory for `call`.
-[[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr context, std::size_t size,
+[[nodiscard]] std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context,
+                                                               std::size_t size,
                                                                std::string_view call);
 // The same in shared memory, which other processes can map.
 [[nodiscard]] std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,

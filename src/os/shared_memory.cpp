@@ -83,6 +83,13 @@ SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size, MapAc
     keep_mapping_from_children(where_, size);
 }
 
+SharedMapping::SharedMapping(std::size_t size)
+    : size_(size),
+      where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
+    keep_mapping_from_children(where_, size);
+}
+
 SharedMapping::~SharedMapping() { ::munmap(where_, size_); }
 
 SharedMemory::SharedMemory(std::size_t size)

@@ -18,6 +18,8 @@ class SharedMapping {
     // Throws SystemError.
     SharedMapping(FileDescriptor const& file, std::size_t size,
                   MapAccess access = MapAccess::read_write);
+    // Of new pages of no file, zeroed. Throws SystemError.
+    explicit SharedMapping(std::size_t size);
     ~SharedMapping();
     SharedMapping(SharedMapping const&) = delete;
     SharedMapping& operator=(SharedMapping const&) = delete;

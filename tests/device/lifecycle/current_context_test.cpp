@@ -116,6 +116,26 @@ TEST_P(CurrentContextTest, destroyedContextIsATypedErrorAndWhatWasInItGoes) {
     EXPECT_EQ(another.channel().call(4, 5s), 8);
 }
 
+// The CPU's words of a kernel, and of memory on the host, outlive the context.
+TEST_P(CurrentContextTest, contextMayBeDestroyedBesideWhatLivesInIt) {
+    OwnContext own;
+    Device const there = Device::open("current");
+    Memory const host = there.allocate_host(4096);
+    PersistentKernel<Double> kernel(there, {.lifetime = 500ms});
+    EXPECT_EQ(kernel.channel().call(21, 5s), 42);
+    own.destroy();
+    *static_cast<char*>(host.host_ptr()) = 1;
+    EXPECT_THROW((void)kernel.channel().call(4, 5s), Error);
+    EXPECT_TRUE(eventually([&] {
+        try {
+            (void)kernel.channel().try_submit(4);
+        } catch (Error const&) {
+            return true;
+        }
+        return false;
+    }));
+}
+
 TEST_P(CurrentContextTest, noCurrentContextIsAUsageErrorForCurrentAlone) {
     std::jthread([&] {
         CARILLON_EXPECT_ERROR(Device::open("current"), UsageError, "no current CUDA context");
