@@ -109,7 +109,8 @@ TEST(LineTest, paddingIsZeroInPacketsAndInWhatLanesShare) {
     detail::SharedMessage<Sized<sizeof(Padded) + 1>> shared;
     std::memset(&shared, 0xff, sizeof(shared));
     shared.clear_padding();
-    EXPECT_EQ(count_of_ones(shared.bytes), sizeof(Padded) + 1);  // and not the rest of the last quad
+    EXPECT_EQ(count_of_ones(shared.bytes),
+              sizeof(Padded) + 1);  // and not the rest of the last quad
     detail::SharedMessage<Padded> padded;
     std::memcpy(padded.bytes, &one, sizeof(one));
     padded.clear_padding();

@@ -298,8 +298,8 @@ struct OneBit {
 template <class T, std::size_t i, std::size_t bit>
 concept StaysBit = requires {
     typename std::bool_constant<(
-        __builtin_bit_cast(OneBit<sizeof(T), i, bit>, __builtin_bit_cast(T, EachByte<T>{}))
-            .at.is == 0)>;
+        __builtin_bit_cast(OneBit<sizeof(T), i, bit>, __builtin_bit_cast(T, EachByte<T>{})).at.is ==
+        0)>;
 };
 // The bits of a byte that are no padding: of one with bit-fields, some of them.
 template <class T, std::size_t i, std::size_t... bit>
