@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import ctypes
 import importlib
@@ -158,9 +159,10 @@ def test_vkgdr_memory_is_of_the_current_context_cuda0(gpu: carillon.Device) -> N
     contexts.destroy(first)
     with contexts.current(second):
         contexts.increment(vkgdr.RawMemory(of_context, 4096))
-    for opened in (of_device, of_context):
-        with pytest.raises(vkgdr.VkgdrError, match="cuImport.*CUDA_ERROR_INVALID_CONTEXT"):
-            vkgdr.RawMemory(opened, 4096)
+    with concurrent.futures.ThreadPoolExecutor(1) as without_context:
+        for opened in (of_device, of_context):
+            with pytest.raises(vkgdr.VkgdrError, match="cuImport.*CUDA_ERROR_INVALID_CONTEXT"):
+                without_context.submit(vkgdr.RawMemory, opened, 4096).result()
     contexts.destroy(second)
 
 
