@@ -56,14 +56,18 @@ class ArrayCodec(RecordMessages):
     def __repr__(self) -> str:
         return str(self.dtype)
 
-    def _check(self, dtype: np.dtype[Any]) -> None:
-        if dtype != self.dtype:
-            raise _made(UsageError, "message", f"it is of dtype {dtype}, not {_shown(self.dtype)}")
+    def _check(self, given: np.ndarray | np.generic) -> None:
+        if isinstance(given, np.ma.MaskedArray):
+            raise _made(UsageError, "message", "it is a masked array: what is masked is no value")
+        if given.dtype != self.dtype:
+            raise _made(
+                UsageError, "message", f"it is of dtype {given.dtype}, not {_shown(self.dtype)}"
+            )
 
     def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, (np.ndarray, np.generic)):
             return packed(self.dtype, value)
-        self._check(value.dtype)
+        self._check(value)
         if value.size != 1:
             raise _made(UsageError, "message", f"an array of {value.size} messages, not of one")
         return value.tobytes()
@@ -71,7 +75,7 @@ class ArrayCodec(RecordMessages):
     def encode_many(self, values: Any) -> Any:
         if not isinstance(values, np.ndarray):
             return self._row(values)
-        self._check(values.dtype)
+        self._check(values)
         if values.ndim != 1:
             raise _made(UsageError, "messages", f"an array of {values.ndim} dimensions, not of one")
         return np.ascontiguousarray(values).view(np.uint8) if len(values) else np.empty(0, np.uint8)
@@ -118,6 +122,10 @@ def _whole(dtype: np.dtype[Any], value: Any, where: str) -> Any:
 
 def _real(dtype: np.dtype[Any], value: Any, where: str) -> Any:
     try:
+        if isinstance(value, (np.ndarray, np.generic)) and (
+            value.ndim or value.dtype.kind not in "iufb"
+        ):
+            raise struct.error  # NumPy makes a number of a text, and drops an imaginary part
         known = isinstance(value, np.longdouble)  # of which a double holds a part
         number = value if known else _DOUBLE.unpack(_DOUBLE.pack(value))[0]
     except (struct.error, OverflowError):
@@ -148,22 +156,43 @@ def _truth(dtype: np.dtype[Any], value: Any, where: str) -> Any:
     return value
 
 
-def _other(dtype: np.dtype[Any], value: Any, where: str) -> Any:
-    """A complex number, or a time, which may be written as ISO 8601 has it."""
-    try:
-        found = (
-            np.asarray(value, dtype)
-            if isinstance(value, str) and dtype.kind == "M"
-            else np.asarray(value)
-        )
-    except ValueError:
-        raise _refused(UsageError, where, value, f"a {dtype}") from None
+def _complex(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    found = np.asarray(value)
     if found.ndim or not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise _refused(ArgumentTypeError, where, value, "a number")
+    for part in (found[()].real, found[()].imag):
+        _real(np.zeros((), dtype).real.dtype, part, where)
+    return found[()]
+
+
+def _time(dtype: np.dtype[Any], value: Any, where: str) -> Any:
+    """A point in time may be written as ISO 8601 has it; a duration may be a whole number."""
+    is_text = isinstance(value, str) and dtype.kind == "M"
+    try:
+        found = np.asarray(np.datetime64(value) if is_text else value)
+        known = found.dtype.kind in "mMi" and np.can_cast(found.dtype, dtype, "same_kind")
+        made = found.astype(dtype)[()] if known and not found.ndim else None
+    except (ValueError, OverflowError):
+        raise _refused(UsageError, where, value, f"a {dtype}") from None
+    if made is None:
         raise _refused(ArgumentTypeError, where, value, f"a {dtype}")
-    return found
+    if made.astype(found.dtype).tobytes() != found.tobytes():
+        raise _refused(UsageError, where, value, f"a time that a {dtype} can hold")
+    return made
 
 
-_LEAVES = {"i": _whole, "u": _whole, "f": _real, "b": _truth, "S": _text, "U": _text, "V": _text}
+_LEAVES = {
+    "i": _whole,
+    "u": _whole,
+    "f": _real,
+    "c": _complex,
+    "b": _truth,
+    "S": _text,
+    "U": _text,
+    "V": _text,
+    "M": _time,
+    "m": _time,
+}
 
 
 def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
@@ -171,6 +200,8 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
 
     Raises UsageError for a value that the dtype cannot hold as it is.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise _refused(UsageError, where, value, "values without a mask")
     if (
         isinstance(value, (np.ndarray, np.void))
         and value.dtype == dtype.base
@@ -183,7 +214,7 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
         items = _items(value, shape[0], where, f"a tuple, list or array of {shape[0]} values")
         return [checked(inner, item, f"{where}[{i}]") for i, item in enumerate(items)]
     if dtype.names is None:
-        return _LEAVES.get(dtype.kind, _other)(dtype, value, where)
+        return _LEAVES[dtype.kind](dtype, value, where)
     count = f"a tuple or list of {len(dtype.names)} values"
     wanted = f"{count} {_shown(dtype)}, a record, or an array of that dtype"
     items = _items(value, len(dtype.names), where, wanted)
@@ -267,7 +298,9 @@ class DataclassCodec(DataclassMessages):
         return self.owner.__name__
 
     def _to_bytes(self, value: Any) -> bytes:
-        if not isinstance(value, self.owner):
+        if not isinstance(value, self.owner) or self.names != [
+            field.name for field in dataclasses.fields(value)
+        ]:
             name = type(value).__name__
             raise _made(
                 ArgumentTypeError, "message", f"it is a {name}, not a {self.owner.__name__}"
@@ -312,17 +345,21 @@ def codec(message: Any, most: int = 1024) -> Codec:
 
     A number of bytes is at most `most`; whoever takes the others' messages says how long they may be.
     """
-    if isinstance(message, int) and not isinstance(message, bool):
-        if not 1 <= message <= most:
-            raise _made(
-                UsageError, "message type", f"a message has 1 to {most} bytes, not {message}"
-            )
-        return BytesCodec(message)
+    try:
+        size = None if isinstance(message, bool) else operator.index(message)
+    except TypeError:
+        size = None
+    if size is not None:
+        if not 1 <= size <= most:
+            raise _made(UsageError, "message type", f"a message has 1 to {most} bytes, not {size}")
+        return BytesCodec(size)
     if isinstance(message, type) and dataclasses.is_dataclass(message):
         return DataclassCodec(message)
     try:
+        if message is None or isinstance(message, np.generic):
+            raise TypeError  # NumPy takes None for float64, and a number for its own type
         dtype = np.dtype(message)
-    except TypeError:
+    except (TypeError, ValueError):
         raise _made(
             UsageError,
             "message type",

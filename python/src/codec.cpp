@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "carillon/error.hpp"
+#include "errors.hpp"
 
 namespace carillon::python {
 namespace {
@@ -42,8 +43,18 @@ T get(std::byte const* at) {
     return number;
 }
 
+// Whether float() makes a number of `value` as it is: NumPy makes one of a text and of a time, too.
+// What it has in an array of no dimensions is Python's to say.
+bool is_real(PyObject* value) {
+    if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) return true;
+    if (PyArray_IsScalar(value, Floating) || PyArray_IsScalar(value, Bool)) return true;
+    if (PyArray_IsScalar(value, Integer)) return !PyArray_IsScalar(value, Timedelta);
+    return !PyArray_IsScalar(value, Generic) && !PyArray_Check(value);
+}
+
 template <class Float>
 bool put_float(PyObject* value, std::byte* at) {
+    if (!is_real(value)) return false;
     double const number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred() != nullptr) return refused();
     auto const as_it_is = static_cast<Float>(number);
@@ -167,6 +178,12 @@ nb::bytes encoded(Codec const& codec, nb::handle value) {
 
 // The bytes of several messages, one behind the other.
 nb::bytes encoded_row(Codec const& codec, nb::handle values) {
+    PyObject* const given = values.ptr();
+    if (PyUnicode_Check(given) || PyBytes_Check(given) || PyByteArray_Check(given) ||
+        PyMemoryView_Check(given)) {
+        throw ArgumentTypeError("messages",
+                                "they are bytes or text, not values of the message type");
+    }
     std::string row;
     for (nb::handle const value : nb::iter(values)) {
         Message message;
@@ -299,10 +316,10 @@ DataclassMessages::DataclassMessages(std::size_t size, nb::type_object owner,
 }
 
 void DataclassMessages::encode(nb::handle value, Message& into) const {
-    int const is_one = PyObject_IsInstance(value.ptr(), owner_.ptr());
-    if (is_one < 0) throw nb::python_error();
+    // One of a subclass may have further members.
+    bool const is_one = reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())) == owner_.ptr();
     auto const member = [&](std::size_t i) -> nb::object { return nb::getattr(value, names_[i]); };
-    if (is_one != 0 && put_members(members_, into.room(size()), size(), member)) return;
+    if (is_one && put_members(members_, into.room(size()), size(), member)) return;
     encode_in_python(value, into);  // which says what is wrong
 }
 

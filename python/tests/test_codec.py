@@ -166,8 +166,13 @@ def test_what_is_no_message_type() -> None:
         codec(np.dtype([("a", "O")]))
     with pytest.raises(carillon.UsageError, match="is an array"):
         codec(("<f4", 3))
-    with pytest.raises(carillon.UsageError, match="neither a number"):
-        codec("no dtype")
+    none: list[Any] = ["no dtype", None, {"a": "f8"}, 1.5, True, np.float64(8)]
+    for message in none:
+        with pytest.raises(carillon.UsageError, match="neither a number"):
+            codec(message)
+    assert codec(np.int64(16)).size == 16 and codec(np.uint8(16)).encode(bytes(16)) == bytes(16)
+    with pytest.raises(carillon.UsageError, match="1 to 1024 bytes, not 0"):
+        codec(np.int64(0))
     with pytest.raises(carillon.UsageError, match="more than any message has"):
         codec("V5000").encode(np.zeros(1, "V5000")[0])
 

@@ -104,6 +104,11 @@ def test_records_in_every_form(client: carillon.Client) -> None:
         (("1", 1, b"B"), "price is '1': a number"),
         ((None, 1, b"B"), "price is None: a number"),
         (([1.0], 1, b"B"), r"price is \[1.0\]: a number"),
+        ((np.complex128(1 + 5j), 1, b"B"), "price is .*: a number"),
+        ((np.array("1"), 1, b"B"), "price is array.*: a number"),
+        ((np.array([1.0]), 1, b"B"), "price is array.*: a number"),
+        ((np.timedelta64(5), 1, b"B"), "price is .*: a number"),
+        ((np.ma.array(1.0, mask=True), 1, b"B"), "(?s)price is .*: values without a mask"),
         ((1.0, 1, b"BUY"), "side is b'BUY': at most 1 bytes"),
         ((1.0, 1, "BUY"), "side is 'BUY': at most 1 bytes"),
         ((1.0, 1, 66), "side is 66: at most 1 bytes"),
@@ -120,6 +125,28 @@ def test_values_that_members_hold() -> None:
     for value in ((1, np.uint8(2), b"B"), (np.float32(1), 2, "B"), (1.0, True + 1, b"B")):
         assert made.decode(made.encode(value)).item() == (1.0, 2, b"B")
     assert np.isnan(made.decode(made.encode((float("nan"), 1, b"B")))["price"])
+    for number in (np.int64(1), np.float32(1), np.longdouble(1), np.array(1), np.bool_(True)):
+        assert made.decode(made.encode((number, 2, b"B")))["price"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("<M8[s]", "2026-11-25T10:00:00.000"),
+        ("<M8[s]", np.datetime64("2026-11-25T10:00:00.000")),
+        ("<M8[s]", "NaT"),
+        ("<m8[s]", 5),
+        ("<m8[s]", np.timedelta64(5000, "ms")),
+        ("<c8", 1),
+        ("<c8", 0.1 + 1j),
+        ("<c8", complex("inf")),
+    ],
+)
+def test_times_and_complex_numbers_that_members_hold(dtype: str, value: Any) -> None:
+    expected = np.array(value, dtype).tobytes()
+    assert codec([("one", dtype)]).encode((value,)) == expected
+    if not isinstance(value, np.generic):
+        assert codec(dtype).encode(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -163,12 +190,28 @@ def test_members_within_members(value: object, what: str) -> None:
         ("U3", "four"),
         ("V3", b"four"),
         ("<c8", "1"),
+        ("<c8", 1e39),
+        ("<c8", 1 + 1e300j),
+        ("<c8", np.array("1")),
         ("<M8[s]", "no time"),
+        ("<M8[s]", "2026-11-25T10:00:00.7"),
+        ("<M8[s]", np.datetime64("2026-11-25T10:00:00.7")),
+        ("<M8[s]", np.datetime64(300_000_000_000, "Y")),
+        ("<M8[s]", 5),
+        ("<m8[s]", np.timedelta64(1700, "ms")),
+        ("<m8[s]", np.timedelta64(1 << 62, "W")),
+        ("<m8[s]", 1 << 63),
+        ("<m8[s]", 1.5),
+        ("<f8", np.ma.masked),
     ],
 )
 def test_numbers_and_texts_by_themselves(dtype: str, value: object) -> None:
-    with pytest.raises(carillon.UsageError, match="^message: it is"):
-        codec(dtype).encode(value)
+    member = np.dtype([("one", dtype)])
+    if not isinstance(value, (np.generic, np.ndarray)):  # of which the dtype is looked at
+        with pytest.raises(carillon.UsageError, match="^message: it is"):
+            codec(dtype).encode(value)
+    with pytest.raises(carillon.UsageError, match="^message: one is"):
+        codec(member).encode((value,))
     with pytest.raises(carillon.UsageError, match="^message: it is"):
         codec(dtype).encode_many([value])
 
@@ -181,6 +224,8 @@ def test_numbers_and_texts_by_themselves(dtype: str, value: object) -> None:
         (("1", 1, True), "price is '1'"),
         ((1.0, 1, 1), "live is 1"),
         ((1.0, 1, "no"), "live is 'no'"),
+        ((np.complex64(1), 1, True), "price is .*: a number"),
+        ((np.array("1"), 1, True), "price is array.*: a number"),
     ],
 )
 def test_dataclasses_agree_with_dtypes(members: tuple[Any, ...], what: str) -> None:
@@ -190,6 +235,33 @@ def test_dataclasses_agree_with_dtypes(members: tuple[Any, ...], what: str) -> N
             made.encode(value)
         with pytest.raises(carillon.UsageError, match=what):
             made.encode_many([value])
+
+
+def test_a_subclass_with_further_members_is_another_class() -> None:
+    class Same(Order):
+        pass
+
+    @dataclasses.dataclass
+    class Further(Order):
+        note: int
+
+    assert codec(Order).encode(Same(1.0, 2, True)) == codec(Order).encode(Order(1.0, 2, True))
+    with pytest.raises(carillon.UsageError, match="it is a Further, not a Order"):
+        codec(Order).encode(Further(1.0, 2, True, 7))
+
+
+@pytest.mark.parametrize("values", [b"\1\0\0\0", bytearray(4), memoryview(b"1234"), "1234"])
+@pytest.mark.parametrize("message", ["<u4", "<f8", "S1", Order])
+def test_bytes_are_no_row_of_messages(message: Any, values: Any) -> None:
+    with pytest.raises(carillon.ArgumentTypeError, match="they are bytes or text"):
+        codec(message).encode_many(values)
+
+
+def test_what_is_masked_is_no_message() -> None:
+    ticks = np.ma.array([(1.0, 2.0)], TICK, mask=[(True, False)])
+    for send in (codec(TICK).encode, codec(TICK).encode_many):
+        with pytest.raises(carillon.UsageError, match="masked"):
+            send(ticks)
 
 
 def test_bytes_between_members_are_zeros() -> None:
