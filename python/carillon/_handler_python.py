@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._carillon import Device
-from ._codec import Codec, checked
+from ._codec import Codec, _refused, checked
 from .errors import CompileError, UnsupportedError, UsageError, _made
 
 _NAME = "carillon_python_handler"  # of the function, in LTO-IR
@@ -45,6 +45,41 @@ def record_dtype(name: str, message: Codec) -> np.dtype[Any]:
     return dtype
 
 
+class Members(np.ndarray):
+    """An array that is a member: what is put into it stays as it is. What is computed of it is
+    NumPy's own."""
+
+    def __array_wrap__(self, array: Any, *_: Any) -> Any:
+        return array if array is self else np.asarray(array)[()]
+
+    def __getitem__(self, index: Any) -> Any:
+        return _reached(super().__getitem__(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, _each_checked(self.dtype, value))
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+
+def _reached(value: Any) -> Any:
+    """A member, by which its own members are reached."""
+    if isinstance(value, np.void) and value.dtype.names:
+        return Record(value)
+    return value.view(Members) if isinstance(value, np.ndarray) else value
+
+
+def _each_checked(dtype: np.dtype[Any], value: Any) -> Any:
+    """The same value, each element of which `dtype` can hold as it is. Raises UsageError."""
+    if isinstance(value, Record):
+        value = value._scalar
+    if isinstance(value, np.ndarray) and value.dtype != dtype:
+        value = value.tolist()
+    if isinstance(value, list) or (isinstance(value, tuple) and dtype.names is None):
+        return [_each_checked(dtype, each) for each in value]
+    return value if isinstance(value, np.ndarray) else checked(dtype, value, "an element")
+
+
 class Record:
     """A scalar of NumPy's as Numba has it: what its members are called are attributes, also where
     NumPy's scalars have one of that name."""
@@ -56,8 +91,7 @@ class Record:
         object.__setattr__(self, "_scalar", scalar)
 
     def __getitem__(self, member: str) -> Any:
-        value = self._scalar[member]
-        return Record(value) if isinstance(value, np.void) and value.dtype.names else value
+        return _reached(self._scalar[member])
 
     def __setitem__(self, member: str, value: Any) -> None:
         dtype = self._scalar.dtype.fields[member][0]
@@ -86,7 +120,14 @@ def fill_by_bytes(
 
     def fill(data: bytes) -> bytes:
         room = np.zeros(1, answered)
-        function(Record(np.frombuffer(data, asked)[0]), Record(room[0]))
+        said = function(Record(np.frombuffer(data, asked)[0]), Record(room[0]))
+        if said is not None:
+            raise _refused(
+                UsageError,
+                "what it returned",
+                said,
+                "a handler(request, reply) fills its reply, and returns nothing",
+            )
         return room.tobytes()
 
     return fill

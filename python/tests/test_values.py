@@ -279,3 +279,65 @@ def test_a_reply_that_is_filled_in_place_holds_its_values_as_they_are(
     kernel = carillon.PersistentKernel(device, counts, request=TICK, reply=ORDER)
     with pytest.raises(carillon.UsageError, match=r"size is .*1\.5"):
         kernel.client().call((1.5, 2.0))
+
+
+LEVELS = np.dtype([("sizes", "<u4", (3,)), ("prices", "<f4", (3,)), ("ticks", TICK, (2,))])
+
+
+def filled(device: carillon.Device, fill: Callable[[Any, Any], Any]) -> Any:
+    kernel = carillon.PersistentKernel(device, fill, request=LEVELS, reply=LEVELS)
+    return kernel.client().call(([1, 2, 3], [0.5, 1, 2], [(1, 2), (3, 4)]))
+
+
+def by_text(code: str) -> Callable[[Any, Any], Any]:
+    found: dict[str, Any] = {"np": np}
+    exec(f"def fill(q, r):\n    {code}", found)  # noqa: S102
+    return found["fill"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "r.sizes[0] = 1.9",
+        "r.sizes[0] = '7'",
+        "r.sizes[1:][0] = -1",
+        "r.sizes[:] = [1, 2, 1 << 32]",
+        "r.sizes[:] = q.prices",
+        "r.sizes.fill(1.9)",
+        "r.prices[0] = 1e39",
+        "r.prices[:] = np.array([1e39, 1, 1])",
+        "r.prices[0] = np.complex128(1j)",
+        "prices = r.prices; prices += 1; prices[0] = '1'",
+        "r.ticks[0].bid = '1'",
+        "r.ticks[0]['bid'] = '1'",
+        "r.ticks['bid'][0] = '1'",
+        "r.ticks[0] = 5",
+        "return r.sizes",
+        "return (9.0, 9.0)",
+    ],
+)
+def test_arrays_that_are_filled_in_hold_their_values_as_they_are(
+    device: carillon.Device, code: str
+) -> None:
+    with pytest.raises(carillon.UsageError, match="the handler raised"):
+        filled(device, by_text(code))
+
+
+@pytest.mark.parametrize(
+    ("code", "member", "value"),
+    [
+        ("r.sizes[0] = q.sizes[2]", "sizes", [3, 0, 0]),
+        ("r.sizes[:] = 5", "sizes", [5, 5, 5]),
+        ("r.sizes[1:] = q.sizes[:2] * 2", "sizes", [0, 2, 4]),
+        ("r.sizes = q.sizes; r.sizes += 1", "sizes", [2, 3, 4]),
+        ("r.prices[:] = q.sizes / 2", "prices", [0.5, 1, 1.5]),
+        ("r.prices[0] = q.prices.sum() + max(q.prices)", "prices", [5.5, 0, 0]),
+        ("r.ticks[0] = q.ticks[1]; r.ticks[1].bid = 7", "ticks", [(3, 4), (7, 0)]),
+        ("r.ticks[:] = [(1, 2), q.ticks[0]]", "ticks", [(1, 2), (1, 2)]),
+        ("wide = q.sizes > 1; wide[0] = True; r.sizes[wide] = 1", "sizes", [1, 1, 1]),
+    ],
+)
+def test_arrays_are_filled_in(
+    device: carillon.Device, code: str, member: str, value: object
+) -> None:
+    assert filled(device, by_text(code))[member].tolist() == value
