@@ -13,9 +13,9 @@ from ._codec import Codec, codec
 from .errors import UsageError, _made
 
 
-def meta_codec(meta: Any) -> Codec | None:
+def meta_codec(meta: Any, call: str) -> Codec | None:
     """Of what goes beside each chunk; None for nothing."""
-    return None if meta is None else codec(meta, 40)
+    return None if meta is None else codec(meta, call, 40)
 
 
 class Chunk:
@@ -56,7 +56,7 @@ class Chunk:
         if self._meta is not None:
             if meta is None:
                 raise _made(UsageError, "Chunk.commit", "the ring's chunks have a meta")
-            meta = self._meta.encode(meta)
+            meta = self._meta.encode(meta, "Chunk.commit")
         self._raw.commit(used, b"" if meta is None else meta)
 
     def drop(self) -> None:
@@ -116,7 +116,7 @@ class ChunkRing:
     def __init__(
         self, device: Device, meta: Any = None, *, chunk_bytes: int = 65536, chunks: int = 16
     ) -> None:
-        self._meta = meta_codec(meta)
+        self._meta = meta_codec(meta, "ChunkRing")
         size = self._meta.size if self._meta else 0
         self._raw = BytesChunkRing(device, size, chunk_bytes, chunks)
 

@@ -50,7 +50,7 @@ class Client:
         Of dtypes a one-dimensional array each way, of dataclasses lists, of bytes one behind the
         other. Raises TimeoutError: replies that had come are lost then.
         """
-        sent = self._request.encode_many(requests)
+        sent = self._request.encode_many(requests, "Client.call_many")
         count = memoryview(sent).nbytes // self._request.size
         replies = self._reply.room(count)
         self._raw.call_many(sent, replies, timeout)
@@ -58,15 +58,16 @@ class Client:
 
     def submit(self, request: Any, timeout: float = 1.0) -> Ticket:
         """Sends a request, waiting for room. Raises TimeoutError; it was not sent then."""
-        return self._raw.submit(self._request.encode(request), timeout)
+        return self._raw.submit(self._request.encode(request, "Client.submit"), timeout)
 
     def try_submit(self, request: Any) -> Ticket | None:
         """Sends a request, or returns None at once where there is no room."""
-        return self._raw.try_submit(self._request.encode(request))
+        return self._raw.try_submit(self._request.encode(request, "Client.try_submit"))
 
     def try_submit_many(self, requests: Any) -> Tickets:
         """Sends the first ones of `requests`, as many as there is room for, with one fence."""
-        return self._raw.try_submit_n(self._request.encode_many(requests))
+        sent = self._request.encode_many(requests, "Client.try_submit_many")
+        return self._raw.try_submit_n(sent)
 
     def wait(self, ticket: Ticket, timeout: float = 1.0) -> Any:
         """The reply to a request. Raises TimeoutError: the ticket is still good then."""
@@ -96,7 +97,7 @@ class Client:
         It looks for the reply whenever the loop comes round, after a while every millisecond.
         Cancelled or closed, or after a TimeoutError, the reply is dropped when it comes.
         """
-        data = self._request.encode(request)
+        data = self._request.encode(request, "Client.call_async")
         deadline = asyncio.get_running_loop().time() + _seconds("Client.call_async", timeout)
         ticket = await self._look(lambda: self._raw.try_submit(data), deadline, sent=False)
         try:

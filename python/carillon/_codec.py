@@ -36,7 +36,7 @@ class BytesCodec(BytesMessages):
     def __repr__(self) -> str:
         return f"{self.size} bytes"
 
-    def encode_many(self, values: Any) -> Any:
+    def encode_many(self, values: Any, call: str = "message") -> Any:
         return values
 
     def room(self, count: int) -> Any:
@@ -56,28 +56,27 @@ class ArrayCodec(RecordMessages):
     def __repr__(self) -> str:
         return str(self.dtype)
 
-    def _check(self, given: np.ndarray | np.generic) -> None:
+    def _check(self, given: np.ndarray | np.generic, call: str) -> None:
         if isinstance(given, np.ma.MaskedArray):
-            raise _made(UsageError, "message", "it is a masked array: what is masked is no value")
+            raise _made(UsageError, call, "the message is masked: what is masked is no value")
         if given.dtype != self.dtype:
-            raise _made(
-                UsageError, "message", f"it is of dtype {given.dtype}, not {_shown(self.dtype)}"
-            )
+            cause = f"the message is of dtype {given.dtype}, not {_shown(self.dtype)}"
+            raise _made(UsageError, call, cause)
 
     def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, (np.ndarray, np.generic)):
             return packed(self.dtype, value)
-        self._check(value)
+        self._check(value, "message")
         if value.size != 1:
             raise _made(UsageError, "message", f"an array of {value.size} messages, not of one")
         return value.tobytes()
 
-    def encode_many(self, values: Any) -> Any:
+    def encode_many(self, values: Any, call: str = "message") -> Any:
         if not isinstance(values, np.ndarray):
-            return self._row(values)
-        self._check(values)
+            return self._row(values, call)
+        self._check(values, call)
         if values.ndim != 1:
-            raise _made(UsageError, "messages", f"an array of {values.ndim} dimensions, not of one")
+            raise _made(UsageError, call, f"an array of {values.ndim} dimensions, not of one")
         return np.ascontiguousarray(values).view(np.uint8) if len(values) else np.empty(0, np.uint8)
 
     def room(self, count: int) -> Any:
@@ -96,7 +95,7 @@ def _refused(kind: type[UsageError], where: str, value: Any, wanted: str) -> Usa
     text = repr(value)
     if len(text) > 80:
         text = text[:80] + "..."
-    return _made(kind, "message", f"{where or 'it'} is {text}: {wanted}")
+    return _made(kind, "message", f"{where or 'the message'} is {text}: {wanted}")
 
 
 def _items(value: Any, count: int, where: str, wanted: str) -> list[Any]:
@@ -263,7 +262,7 @@ def _struct_of(dtype: np.dtype[Any]) -> struct.Struct:
     return struct.Struct(text + f"{dtype.itemsize - end}x")
 
 
-def _member(owner: type, name: str, hint: Any) -> str:
+def _member(call: str, owner: type, name: str, hint: Any) -> str:
     """The dtype of a dataclass's member, as text."""
     if typing.get_origin(hint) is typing.Annotated:
         hint = typing.get_args(hint)[1]
@@ -274,7 +273,7 @@ def _member(owner: type, name: str, hint: Any) -> str:
     if not dtype.isnative or dtype.str[1:] not in _STRUCT_CODES:
         raise _made(
             UsageError,
-            "message type",
+            call,
             f"{owner.__name__}.{name} is of {hint!r}; members are int, float, bool "
             "or scalars of NumPy's, of at most 8 bytes and in this machine's order, or "
             'Annotated[int, "u4"]; anything else is a dtype',
@@ -285,10 +284,10 @@ def _member(owner: type, name: str, hint: Any) -> str:
 class DataclassCodec(DataclassMessages):
     """Messages that are instances of a dataclass."""
 
-    def __init__(self, owner: type) -> None:
+    def __init__(self, owner: type, call: str) -> None:
         hints = typing.get_type_hints(owner, include_extras=True)
         self.names = [field.name for field in dataclasses.fields(owner)]
-        members = [(name, _member(owner, name, hints[name])) for name in self.names]
+        members = [(name, _member(call, owner, name, hints[name])) for name in self.names]
         self.owner = owner
         self.dtype = np.dtype(members, align=True)
         self._struct = _struct_of(self.dtype)
@@ -303,7 +302,9 @@ class DataclassCodec(DataclassMessages):
         ]:
             name = type(value).__name__
             raise _made(
-                ArgumentTypeError, "message", f"it is a {name}, not a {self.owner.__name__}"
+                ArgumentTypeError,
+                "message",
+                f"the message is a {name}, not a {self.owner.__name__}",
             )
         members = [getattr(value, name) for name in self.names]
         return packed(self.dtype, members, self.owner.__name__)
@@ -311,8 +312,8 @@ class DataclassCodec(DataclassMessages):
     def _from_bytes(self, data: bytes) -> Any:
         return self.owner(*self._struct.unpack(data))
 
-    def encode_many(self, values: Any) -> Any:
-        return self._row(values)
+    def encode_many(self, values: Any, call: str = "message") -> Any:
+        return self._row(values, call)
 
     def room(self, count: int) -> Any:
         return bytearray(count * self.size)
@@ -340,8 +341,8 @@ _STRUCT_CODES = {
 Codec = BytesCodec | ArrayCodec | DataclassCodec
 
 
-def codec(message: Any, most: int = 1024) -> Codec:
-    """The codec of a message type. Raises UsageError for what is none.
+def codec(message: Any, call: str = "message type", most: int = 1024) -> Codec:
+    """The codec of a message type that `call` was given. Raises UsageError for what is none.
 
     A number of bytes is at most `most`; whoever takes the others' messages says how long they may be.
     """
@@ -351,10 +352,10 @@ def codec(message: Any, most: int = 1024) -> Codec:
         size = None
     if size is not None:
         if not 1 <= size <= most:
-            raise _made(UsageError, "message type", f"a message has 1 to {most} bytes, not {size}")
+            raise _made(UsageError, call, f"a message has 1 to {most} bytes, not {size}")
         return BytesCodec(size)
     if isinstance(message, type) and dataclasses.is_dataclass(message):
-        return DataclassCodec(message)
+        return DataclassCodec(message, call)
     try:
         if message is None or isinstance(message, np.generic):
             raise TypeError  # NumPy takes None for float64, and a number for its own type
@@ -362,11 +363,11 @@ def codec(message: Any, most: int = 1024) -> Codec:
     except (TypeError, ValueError):
         raise _made(
             UsageError,
-            "message type",
+            call,
             f"{message!r} is neither a number of bytes nor a dtype nor a dataclass",
         ) from None
     if dtype.hasobject:
-        raise _made(UsageError, "message type", f"{dtype} holds objects of Python's")
+        raise _made(UsageError, call, f"{dtype} holds objects of Python's")
     if dtype.subdtype is not None:
-        raise _made(UsageError, "message type", f"{dtype} is an array, which only a member may be")
+        raise _made(UsageError, call, f"{dtype} is an array, which only a member may be")
     return ArrayCodec(dtype)

@@ -58,7 +58,7 @@ class Connection(Scoped):
         The types' sizes are compared with the kernel's, and their names (as "desk::Tick") where
         both sides give one. Raises RefusedError, TimeoutError, OwnerGoneError.
         """
-        sent, taken = codec(request), codec(reply)
+        sent, taken = codec(request, "Connection.client"), codec(reply, "Connection.client")
         raw = self._raw.client(sent.size, request_name, taken.size, reply_name, object)
         return Client(raw, sent, taken)
 
@@ -66,19 +66,19 @@ class Connection(Scoped):
         self, object: str, message: Any, direction: str = "to_device", *, name: str = ""
     ) -> Ring:
         """The host's end of a ring that the owner shares as `object`. Raises as client()."""
-        kind = codec(message)
+        kind = codec(message, "Connection.ring")
         return Ring._of(BytesRing._lent(self._raw, object, kind.size, name, direction), kind)
 
     def mailbox(
         self, object: str, value: Any, direction: str = "to_device", *, name: str = ""
     ) -> Mailbox:
         """The host's end of a mailbox that the owner shares as `object`. Raises as client()."""
-        kind = codec(value, MOST_BYTES)
+        kind = codec(value, "Connection.mailbox", MOST_BYTES)
         return Mailbox._of(BytesMailbox._lent(self._raw, object, kind.size, name, direction), kind)
 
     def chunk_ring(self, object: str, meta: Any = None, *, name: str = "") -> ChunkRing:
         """The host's end of a ring of chunks that the owner shares. Raises as client()."""
-        kind = meta_codec(meta)
+        kind = meta_codec(meta, "Connection.chunk_ring")
         size = kind.size if kind else 0
         return ChunkRing._of(BytesChunkRing._lent(self._raw, object, size, name), kind)
 

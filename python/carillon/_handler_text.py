@@ -14,7 +14,7 @@ import numpy as np
 
 from ._carillon import Device, HandlerCode, _compile_handler
 from ._codec import BytesCodec, Codec, codec
-from ._handler_python import around_python
+from ._handler_python import _CALL, around_python
 from .errors import UsageError, _made
 
 _SCALARS = {
@@ -36,7 +36,7 @@ _BYTES = "unsigned char"
 def _refuse(what: str, why: str) -> UsageError:
     return _made(
         UsageError,
-        "compile_handler",
+        _CALL,
         f"{what} {why}: let the text define the struct itself, or use "
         "numpy.dtype(..., align=True) of integers, floats, bools, bytes and arrays of them",
     )
@@ -190,7 +190,7 @@ def compile_handler(
     does not have and while a kernel lives on the GPU, UnsupportedError on the emulated device and
     where there is no NVRTC, for Python no numba-cuda or nvJitLink.
     """
-    asks, answers = codec(request), codec(reply)
+    asks, answers = codec(request, _CALL), codec(reply, _CALL)
     lto_ir: list[bytes] = []
     if isinstance(handler, str):
         text = handler

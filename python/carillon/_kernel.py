@@ -23,7 +23,7 @@ def _by_bytes(
     handler: Callable[..., Any], request: Codec, reply: Codec
 ) -> Callable[[bytes], bytes]:
     def serve(data: bytes) -> bytes:
-        return reply.encode(handler(request.decode(data)))
+        return reply.encode(handler(request.decode(data)), "reply")
 
     return fill_by_bytes(handler, request, reply) if fills_reply(handler) else serve
 
@@ -78,7 +78,8 @@ class PersistentKernel(Scoped):
             self._request, self._reply = compiled._request, compiled._reply
             self._raw = BytesKernel._of_text(device, compiled._code, blocks, capacity, shared)
         else:
-            self._request, self._reply = codec(request), codec(reply)
+            self._request = codec(request, "PersistentKernel")
+            self._reply = codec(reply, "PersistentKernel")
             self._raw = BytesKernel(
                 device,
                 _by_bytes(handler, self._request, self._reply) if callable(handler) else handler,

@@ -24,7 +24,7 @@ class MailboxDeviceEnd:
 
     def set(self, value: Any) -> None:
         """Of a mailbox to the host: the value from now on."""
-        self._raw.set(self._value.encode(value))
+        self._raw.set(self._value.encode(value, "MailboxDeviceEnd.set"))
 
     def refresh(self) -> Any:
         """Of a mailbox to the device: the newest value, or None where it was read before."""
@@ -50,7 +50,7 @@ class Mailbox:
         *,
         capacity: int = 4,
     ) -> None:
-        self._value = codec(value, MOST_BYTES)
+        self._value = codec(value, "Mailbox", MOST_BYTES)
         self._raw = BytesMailbox(device, self._encoded(initial), direction, capacity)
 
     @classmethod
@@ -64,7 +64,7 @@ class Mailbox:
         return f"<carillon.Mailbox of {self._value}>"
 
     def _encoded(self, initial: Any) -> bytes:
-        data = self._value.encode(initial)
+        data = self._value.encode(initial, "Mailbox")
         if len(data) != self._value.size:
             raise _made(
                 UsageError, "Mailbox", f"{len(data)} bytes are no value of {self._value.size}"
@@ -73,7 +73,7 @@ class Mailbox:
 
     def set(self, value: Any) -> None:
         """The value from now on. Raises OwnerGoneError where another process owns the mailbox."""
-        self._raw.set(self._value.encode(value))
+        self._raw.set(self._value.encode(value, "Mailbox.set"))
 
     def refresh(self) -> Any:
         """The newest value, or None where it was read before. Raises OwnerGoneError."""

@@ -21,7 +21,7 @@ class RingDeviceEnd:
 
     def try_push(self, message: Any) -> bool:
         """Of a ring to the host: False at once where it is full."""
-        return self._raw.try_push(self._message.encode(message))
+        return self._raw.try_push(self._message.encode(message, "RingDeviceEnd.try_push"))
 
     def try_pop(self) -> Any:
         """Of a ring to the device: the next message, or None."""
@@ -40,7 +40,7 @@ class Ring:
     def __init__(
         self, device: Device, message: Any, direction: str = "to_device", *, capacity: int = 256
     ) -> None:
-        self._message = codec(message)
+        self._message = codec(message, "Ring")
         self._raw = BytesRing(device, self._message.size, direction, capacity)
 
     @classmethod
@@ -55,15 +55,15 @@ class Ring:
 
     def push(self, message: Any, timeout: float = 1.0) -> None:
         """Publishes, waiting for room. Raises TimeoutError; it was not sent then."""
-        self._raw.push(self._message.encode(message), timeout)
+        self._raw.push(self._message.encode(message, "Ring.push"), timeout)
 
     def try_push(self, message: Any) -> bool:
         """Publishes, or returns False at once where the ring is full."""
-        return self._raw.try_push(self._message.encode(message))
+        return self._raw.try_push(self._message.encode(message, "Ring.try_push"))
 
     def try_push_many(self, messages: Any) -> int:
         """Publishes the first ones, as many as there is room for, with one fence."""
-        return self._raw.try_push_n(self._message.encode_many(messages))
+        return self._raw.try_push_n(self._message.encode_many(messages, "Ring.try_push_many"))
 
     def pop(self, timeout: float = 1.0) -> Any:
         """The next message. Raises TimeoutError."""

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "carillon/error.hpp"
+#include "door.hpp"
 #include "errors.hpp"
 
 namespace carillon::python {
@@ -170,27 +171,42 @@ PyObject* interned(nb::str const& name) {
     return text;
 }
 
-nb::bytes encoded(Codec const& codec, nb::handle value) {
-    Message message;
-    codec.encode(value, message);
-    return nb::bytes(message.bytes().data(), message.bytes().size());
+// Of the call that sends the messages.
+struct Sender {
+    char const* name;
+    [[nodiscard]] std::string call() const { return name; }
+};
+
+nb::bytes encoded(Codec const& codec, nb::handle value, char const* call) {
+    return behind_door(Sender{call}, [&] {
+        Message message;
+        codec.encode(value, message);
+        return nb::bytes(message.bytes().data(), message.bytes().size());
+    });
 }
 
 // The bytes of several messages, one behind the other.
-nb::bytes encoded_row(Codec const& codec, nb::handle values) {
+nb::bytes row_of(Codec const& codec, nb::handle values) {
     PyObject* const given = values.ptr();
     if (PyUnicode_Check(given) || PyBytes_Check(given) || PyByteArray_Check(given) ||
         PyMemoryView_Check(given)) {
-        throw ArgumentTypeError("messages",
-                                "they are bytes or text, not values of the message type");
+        throw ArgumentTypeError(message_call,
+                                "the messages are bytes or text, not values of their type");
+    }
+    nb::object const all = nb::steal(PyObject_GetIter(given));
+    if (!all.is_valid() && !refused()) {
+        Argument{message_call, "messages"}.refuse_type(values, "values of their type");
     }
     std::string row;
-    for (nb::handle const value : nb::iter(values)) {
+    for (nb::handle const value : nb::borrow<nb::iterator>(all)) {
         Message message;
         codec.encode(value, message);
         row.append(reinterpret_cast<char const*>(message.bytes().data()), message.bytes().size());
     }
     return nb::bytes(row.data(), row.size());
+}
+nb::bytes encoded_row(Codec const& codec, nb::handle values, char const* call) {
+    return behind_door(Sender{call}, [&] { return row_of(codec, values); });
 }
 
 nb::object decoded(Codec const& codec, nb::handle data) {
@@ -210,7 +226,8 @@ PyType_Slot collected_slots[] = {
 
 std::byte* Message::room(std::size_t size) {
     if (size > most) {
-        throw UsageError("message", std::to_string(size) + " bytes are more than any message has");
+        throw UsageError(message_call,
+                         std::to_string(size) + " bytes are more than any message has");
     }
     bytes_ = std::span<std::byte const>(room_.data(), size);
     return room_.data();
@@ -218,8 +235,8 @@ std::byte* Message::room(std::size_t size) {
 
 nb::object Codec::decode(std::span<std::byte const> data) const {
     if (data.size() == size_) return value_of(data);
-    throw UsageError("message", "it has " + std::to_string(data.size()) + " bytes, not " +
-                                    std::to_string(size_));
+    throw UsageError(message_call, "it has " + std::to_string(data.size()) + " bytes, not " +
+                                       std::to_string(size_));
 }
 
 void Codec::encode_in_python(nb::handle value, Message& into) const {
@@ -347,8 +364,10 @@ void bind_codec(nb::module_& module) {
     nb::class_<Codec>(module, "MessageCodec", nb::type_slots(collected_slots),
                       "Messages of one type as values, and as bytes.")
         .def_prop_ro("size", &Codec::size, "Bytes of a message.")
-        .def("encode", encoded, nb::arg("value").none(), "The bytes of one message.")
-        .def("_row", encoded_row, nb::arg("values"), "The bytes of several, one behind the other.")
+        .def("encode", encoded, nb::arg("value").none(), nb::arg("call") = message_call,
+             "The bytes of one message.")
+        .def("_row", encoded_row, nb::arg("values").none(), nb::arg("call") = message_call,
+             "The bytes of several, one behind the other.")
         .def("decode", decoded, nb::arg("data"), "The value of one message.");
     nb::class_<BytesMessages, Codec>(module, "BytesMessages", "Messages that stay bytes.")
         .def(nb::init<std::size_t>(), nb::arg("size"));

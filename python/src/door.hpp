@@ -62,6 +62,9 @@ decltype(auto) behind_door(Names const& names, Body const& body) {
     } catch (Error const& error) {
         set_python_error(error, names.call());
         throw nb::python_error();
+    } catch (nb::python_error const& raised) {
+        name_call(raised, names.call());
+        throw;
     }
 }
 

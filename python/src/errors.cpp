@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "gil.hpp"
 
@@ -184,6 +185,15 @@ std::exception_ptr handler_raised(std::string const& text,
         return std::make_exception_ptr(HandlerRaised<UsageError>(cause, raised));
     }
     return std::make_exception_ptr(HandlerRaised<Error>(cause, raised));
+}
+
+void name_call(nb::python_error const& raised, std::string const& call) {
+    nb::handle const error = raised.value();
+    if (!raised.matches(class_of<Error>) || !error.attr("call").equal(nb::str(message_call)))
+        return;
+    std::string const text = nb::str(error).c_str();
+    error.attr("args") = nb::make_tuple(call + text.substr(std::string_view(message_call).size()));
+    error.attr("call") = call;
 }
 
 void set_python_error(Error const& error, std::string const& call) {

@@ -14,6 +14,8 @@ namespace carillon::python {
 
 // The call of an error that is thrown behind a door (door.hpp), which gives the error its own.
 inline constexpr char const* no_call = "carillon";
+// The same of an error that is raised where a message is encoded, in Python or here.
+inline constexpr char const* message_call = "message";
 
 // An argument has a type that the call does not take. Python's TypeError, too.
 class ArgumentTypeError : public UsageError {
@@ -56,6 +58,9 @@ class HandlerRaised : public Kind, public WithCause {
 // With the GIL. `text`: as the last line of a traceback.
 [[nodiscard]] std::exception_ptr handler_raised(std::string const& text,
                                                 std::shared_ptr<KeptException const> const& raised);
+
+// Gives an error of a message that Python could not encode the call that was to send it.
+void name_call(nb::python_error const& raised, std::string const& call);
 
 // Sets Python's error to the exception for `error`. It names `call` in place of the call of the C++
 // library, unless a driver or the system has refused something, or the kernel had ended before.

@@ -64,7 +64,7 @@ def test_dataclasses(device: carillon.Device) -> None:
         client = kernel.client()
         assert client.call(Order(2.5, 4, True)) == Fill(10.0)
         assert client.call_many([Order(1.0, 1, False)] * 300) == [Fill(-1.0)] * 300
-        with pytest.raises(carillon.UsageError, match="it is a Fill, not a Order"):
+        with pytest.raises(carillon.UsageError, match="the message is a Fill, not a Order"):
             client.call(Fill(1.0))
         with pytest.raises(carillon.UsageError, match="Order"):
             client.call(Order(1.0, -1, True))

@@ -74,7 +74,7 @@ def test_scalars_of_numpy() -> None:
         assert codec(dtype).encode(array) == value.tobytes()
     assert codec("<f8").encode(np.float64(1.5)) == np.float64(1.5).tobytes()
     for other in (np.float32(1.5), np.zeros(1, [("a", "<f8"), ("c", "<i4")])[0]):
-        with pytest.raises(carillon.UsageError, match="message: it is of dtype"):
+        with pytest.raises(carillon.UsageError, match="message: the message is of dtype"):
             codec(PAIR).encode(other)
 
 
@@ -123,8 +123,8 @@ def test_dataclasses_are_what_numpy_makes_of_them() -> None:
         (Numbers(256, 0.1, 0, True, 0.5), "Numbers"),
         (Numbers(1, "one", 0, True, 0.5), "Numbers"),  # type: ignore[arg-type]
         (Numbers(1, 0.1, 0.5, True, 0.5), "Numbers"),  # type: ignore[arg-type]
-        (Half(0.25, 0), "it is a Half, not a Numbers"),
-        ((1, 0.1, 0, True, 0.5), "it is a tuple, not a Numbers"),
+        (Half(0.25, 0), "the message is a Half, not a Numbers"),
+        ((1, 0.1, 0, True, 0.5), "the message is a tuple, not a Numbers"),
     ],
 )
 def test_dataclasses_that_are_refused(value: Any, text: str) -> None:

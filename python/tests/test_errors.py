@@ -150,6 +150,60 @@ def test_no_error_has_a_name_of_cpp(
         assert "::" not in str(error.value) and "Bytes" not in str(error.value)
 
 
+@pytest.mark.parametrize("value", [5, "5", None])
+def test_messages_of_other_types_name_the_call(device: carillon.Device, value: Any) -> None:
+    kernel = carillon.PersistentKernel(device, lambda tick: tick, request=TICK, reply=TICK)
+    client = kernel.client()
+    ring, back = carillon.Ring(device, TICK), carillon.Ring(device, TICK, "to_host")
+    mailbox = carillon.Mailbox(device, TICK, (1, 2))
+    mailbox_end = carillon.Mailbox(device, TICK, (1, 2), "to_host").emulated_end()
+    ring_end = back.emulated_end()
+    calls: dict[str, Callable[[], Any]] = {
+        "Client.call": lambda: client.call(value),
+        "Client.call_many": lambda: client.call_many(value),
+        "Client.call_async": lambda: asyncio.run(client.call_async(value)),
+        "Client.submit": lambda: client.submit(value),
+        "Client.try_submit": lambda: client.try_submit(value),
+        "Client.try_submit_many": lambda: client.try_submit_many(value),
+        "Ring.push": lambda: ring.push(value),
+        "Ring.try_push": lambda: ring.try_push(value),
+        "Ring.try_push_many": lambda: ring.try_push_many(value),
+        "RingDeviceEnd.try_push": lambda: ring_end.try_push(value),
+        "Mailbox": lambda: carillon.Mailbox(device, TICK, value),
+        "Mailbox.set": lambda: mailbox.set(value),
+        "MailboxDeviceEnd.set": lambda: mailbox_end.set(value),
+        "Chunk.commit": lambda: carillon.ChunkRing(device, TICK).claim().commit(1, value),
+    }
+    for name, call in calls.items():
+        with pytest.raises(carillon.UsageError) as error:
+            call()
+        assert error.value.call == name and str(error.value).startswith(f"{name}: ")
+    for many in (client.call_many, client.try_submit_many, ring.try_push_many):
+        for values in ([value], np.zeros(1), np.zeros((1, 1), TICK), np.ma.zeros(1, TICK)):
+            with pytest.raises(carillon.UsageError, match=f"^(Client|Ring).{many.__name__}: "):
+                many(values)
+
+
+@pytest.mark.parametrize("kind", ["no dtype", None, {"a": "f8"}, 0, "O", ("f4", 3)])
+def test_message_types_that_are_none_name_the_call(device: carillon.Device, kind: Any) -> None:
+    def both(tick: Any, quote: Any) -> None: ...
+
+    calls: dict[str, Callable[[], Any]] = {
+        "Ring": lambda: carillon.Ring(device, kind),
+        "Mailbox": lambda: carillon.Mailbox(device, kind, (1, 2)),
+        "compile_handler": lambda: carillon.compile_handler(90, both, request=kind, reply=TICK),
+        "PersistentKernel": lambda: carillon.PersistentKernel(
+            device, both, request=TICK, reply=kind
+        ),
+    }
+    if kind is not None:
+        calls["ChunkRing"] = lambda: carillon.ChunkRing(device, kind)
+    for name, call in calls.items():
+        with pytest.raises(carillon.UsageError) as error:
+            call()
+        assert error.value.call == name and str(error.value).startswith(f"{name}: ")
+
+
 def test_a_timeout_tells_whether_it_was_sent(device: carillon.Device) -> None:
     gate = Gate()
     client = carillon.PersistentKernel(device, gate, request=4, reply=4, capacity=2).client()

@@ -208,11 +208,11 @@ def test_members_within_members(value: object, what: str) -> None:
 def test_numbers_and_texts_by_themselves(dtype: str, value: object) -> None:
     member = np.dtype([("one", dtype)])
     if not isinstance(value, (np.generic, np.ndarray)):  # of which the dtype is looked at
-        with pytest.raises(carillon.UsageError, match="^message: it is"):
+        with pytest.raises(carillon.UsageError, match="^message: the message is"):
             codec(dtype).encode(value)
     with pytest.raises(carillon.UsageError, match="^message: one is"):
         codec(member).encode((value,))
-    with pytest.raises(carillon.UsageError, match="^message: it is"):
+    with pytest.raises(carillon.UsageError, match="^message: the message is"):
         codec(dtype).encode_many([value])
 
 
@@ -246,14 +246,14 @@ def test_a_subclass_with_further_members_is_another_class() -> None:
         note: int
 
     assert codec(Order).encode(Same(1.0, 2, True)) == codec(Order).encode(Order(1.0, 2, True))
-    with pytest.raises(carillon.UsageError, match="it is a Further, not a Order"):
+    with pytest.raises(carillon.UsageError, match="the message is a Further, not a Order"):
         codec(Order).encode(Further(1.0, 2, True, 7))
 
 
 @pytest.mark.parametrize("values", [b"\1\0\0\0", bytearray(4), memoryview(b"1234"), "1234"])
 @pytest.mark.parametrize("message", ["<u4", "<f8", "S1", Order])
 def test_bytes_are_no_row_of_messages(message: Any, values: Any) -> None:
-    with pytest.raises(carillon.ArgumentTypeError, match="they are bytes or text"):
+    with pytest.raises(carillon.ArgumentTypeError, match="the messages are bytes or text"):
         codec(message).encode_many(values)
 
 
