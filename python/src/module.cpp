@@ -5,6 +5,10 @@
 #include "door.hpp"
 
 NB_MODULE(_carillon, module) {
+#ifdef NDEBUG
+    // A thread that Python ends with the program leaves what it has: nothing is wrong then.
+    nanobind::set_leak_warnings(false);
+#endif
     module.doc() = "What carillon's Python package has of the C++ library.";
     module.attr("_version") = CARILLON_VERSION;
     // The stub is made of the module by itself, outside of the package.

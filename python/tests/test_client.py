@@ -622,7 +622,22 @@ def test_a_thread_that_waits_at_exit() -> None:
         "threading.Thread(target=lambda: ring.pop(600.0), daemon=True).start()\n"
         "time.sleep(.1)\n"
     )
-    assert done.returncode == 0 and "terminate" not in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("call", ["call(b'a', 20.0)", "call_many(b'a' * 50, 20.0)"])
+def test_threads_that_call_at_exit(call: str) -> None:
+    done = run_to_its_end(
+        "import threading, time, carillon\n"
+        "def loop(client):\n"
+        f"    while True: client.{call}\n"  # which ends it when the kernel has ended
+        "for _ in range(4):\n"
+        "    kernel = carillon.PersistentKernel(\n"
+        "        carillon.Device('emulated'), bytes.upper, request=1, reply=1)\n"
+        "    threading.Thread(target=loop, args=(kernel.client(),), daemon=True).start()\n"
+        "time.sleep(.3)\n"
+    )
+    assert done.returncode == 0 and "nanobind" not in done.stderr
 
 
 def test_an_error_that_cannot_be_described(device: carillon.Device) -> None:
