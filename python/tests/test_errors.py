@@ -115,6 +115,12 @@ def test_arguments_of_other_types(
         assert "::" not in str(error.value) and "_carillon" not in str(error.value)
 
 
+def test_errors_of_the_system_have_the_name_of_errno() -> None:
+    with pytest.raises(carillon.SystemError, match=r"ENOENT \(2\): No such file") as error:
+        carillon.connect("/nowhere/kernel.sock")
+    assert error.value.code_name == "ENOENT" and error.value.errno == error.value.code == 2
+
+
 def test_no_error_has_a_name_of_cpp(
     device: carillon.Device, kernel: carillon.PersistentKernel
 ) -> None:

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstring>
+#include <string>
 #include <system_error>
 
 #include "carillon/detail/host/duration_text.hpp"
@@ -64,8 +66,22 @@ DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_
                 "a kernel has broken the CUDA context of this process; the GPU can be used again "
                 "from a new process") {}
 
+namespace {
+
+// As <errno.h> has it.
+std::string name_of(int error_number) {
+    char const* const name = ::strerrorname_np(error_number);
+    return name != nullptr ? name : "an unknown errno";
+}
+std::string in_words(int error_number, std::string_view hint) {
+    return fmt::format("{}{}{}", std::generic_category().message(error_number),
+                       hint.empty() ? "" : ": ", hint);
+}
+
+}  // namespace
+
 SystemError::SystemError(std::string_view call, int error_number, std::string_view hint)
-    : CodedError(call, error_number, std::generic_category().message(error_number), hint) {}
+    : CodedError(call, error_number, name_of(error_number), in_words(error_number, hint)) {}
 
 namespace detail {
 namespace {

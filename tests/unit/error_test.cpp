@@ -48,7 +48,7 @@ TYPED_TEST(CodedErrorTest, isCaughtAsCodedError) {
 
 TEST(SystemErrorTest, textIsTheCallTheSystemsWordsAndTheNumber) {
     SystemError const error("mmap", ENOMEM);
-    EXPECT_STREQ(error.what(), "mmap: Cannot allocate memory (12)");
+    EXPECT_STREQ(error.what(), "mmap: ENOMEM (12): Cannot allocate memory");
     EXPECT_EQ(error.code(), ENOMEM);
 }
 
