@@ -115,6 +115,15 @@ def test_arguments_of_other_types(
         assert "::" not in str(error.value) and "_carillon" not in str(error.value)
 
 
+def test_what_a_kernel_was_not_made_for(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, echo, request=4, reply=4)
+    with pytest.raises(carillon.UsageError, match=r"shared=True"):
+        kernel.serve("/nowhere")
+    shared = carillon.PersistentKernel(device, echo, request=4, reply=4, shared=True)
+    with pytest.raises(carillon.UsageError, match="^PersistentKernel.client: its clients are"):
+        shared.client()
+
+
 def test_errors_of_the_system_have_the_name_of_errno() -> None:
     with pytest.raises(carillon.SystemError, match=r"ENOENT \(2\): No such file") as error:
         carillon.connect("/nowhere/kernel.sock")

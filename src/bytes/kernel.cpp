@@ -131,11 +131,17 @@ class BytesKernelState {
         return supervisor_->of_this_process(call);
     }
     [[nodiscard]] BytesClient& client(std::string_view call, unsigned block) {
+        if (leases_) {
+            throw UsageError(call, "its clients are other processes', which connect to its server");
+        }
         if (block >= clients_.size()) throw UsageError(call, "there is no such channel");
         return clients_[block];
     }
     [[nodiscard]] std::shared_ptr<Leases> const& leases(std::string_view call) const {
-        if (!leases_) throw UsageError(call, "the kernel is not for BytesClients::of_others");
+        if (!leases_)
+            throw UsageError(call,
+                             "the kernel is not for clients of other processes: of_others (C++), "
+                             "for_others (C) or shared=True (Python) makes it so");
         return leases_;
     }
     [[nodiscard]] bool all_answered() const {
