@@ -80,11 +80,12 @@ class DeviceArray:
         return self._interface()
 
     def _interface(self) -> dict[str, Any]:
+        address = self._memory.device_ptr + self.offset if self.nbytes else 0
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
             "descr": self.dtype.descr,
-            "data": (self._memory.device_ptr + self.offset, False),
+            "data": (address, False),
             "strides": None,
             "stream": None,
             "version": 3,

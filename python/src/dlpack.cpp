@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -78,9 +79,10 @@ nb::object capsule(SharedMemory const& memory, Elements const& elements,
     nb::capsule const owner(held.release(), [](void* pointer) noexcept {
         delete static_cast<std::shared_ptr<Memory>*>(pointer);
     });
-    nb::ndarray<nb::array_api> const array(base + elements.offset, elements.shape.size(),
-                                           elements.shape.data(), owner, nullptr, elements.type,
-                                           place.type, place.number);
+    bool const is_empty = std::ranges::find(elements.shape, 0U) != elements.shape.end();
+    nb::ndarray<nb::array_api> const array(is_empty ? nullptr : base + elements.offset,
+                                           elements.shape.size(), elements.shape.data(), owner,
+                                           nullptr, elements.type, place.type, place.number);
     return nb::cast(array, nb::rv_policy::reference)
         .attr("__dlpack__")(nb::arg("max_version") = max_version, nb::arg("copy") = copy);
 }

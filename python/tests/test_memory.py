@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -94,6 +95,20 @@ def test_device_array(memory: carillon.Memory) -> None:
         host[2, 3] = 2.5
         assert memory.array("<f4", offset=16)[11] == 2.5
     assert carillon.DeviceArray(memory, "c8").shape == (512,)
+
+
+@pytest.mark.parametrize(("shape", "offset"), [(0, 0), (None, 4096), ((0, 5), 8), ((5, 0), 0)])
+def test_an_array_without_elements_has_no_address(
+    memory: carillon.Memory, shape: Any, offset: int
+) -> None:
+    array = carillon.DeviceArray(memory, "f4", shape, offset)
+    assert array._interface()["data"] == (0, False)
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = array.__dlpack__()
+    tensor = pointer_of(capsule, b"dltensor")
+    assert ctypes.c_void_p.from_address(tensor).value is None
+    assert np.from_dlpack(array).shape == array.shape
 
 
 @pytest.mark.parametrize(
