@@ -52,7 +52,7 @@ class Chunk:
         Raises UsageError while arrays of it live, for more bytes than it has, for a `meta` of
         another type, and once it was committed.
         """
-        used = self._raw.size if used is None else used
+        self._raw._require_ready()
         if self._meta is not None:
             if meta is None:
                 raise _made(UsageError, "Chunk.commit", "the ring's chunks have a meta")

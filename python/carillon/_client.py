@@ -99,9 +99,9 @@ class Client:
         """
         data = self._request.encode(request, "Client.call_async")
         deadline = asyncio.get_running_loop().time() + _seconds("Client.call_async", timeout)
-        ticket = await self._look(lambda: self._raw.try_submit(data), deadline, sent=False)
+        ticket = await self._look(lambda: self._raw._submit_async(data), deadline, sent=False)
         try:
-            reply = await self._look(lambda: self._raw.try_take(ticket), deadline, sent=True)
+            reply = await self._look(lambda: self._raw._take_async(ticket), deadline, sent=True)
         except BaseException:  # GeneratorExit too: of a coroutine that is closed
             self._raw._give_up(ticket)
             raise

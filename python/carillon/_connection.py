@@ -96,7 +96,7 @@ class Connection(Scoped):
     @property
     def owner(self) -> Owner:
         """Who serves."""
-        return Owner(self._raw.owner_name, self._raw.owner_process, self._raw.owner_user)
+        return Owner(*self._raw.owner)
 
     @property
     def why_host_memory(self) -> str:

@@ -339,6 +339,9 @@ void bind_client(nb::module_& module) {
              nb::arg("timeout"))
         .def("submit", &ClientEnd::submit, nb::arg("request"), nb::arg("timeout"))
         .def("try_submit", &ClientEnd::try_submit, nb::arg("request"))
+        .def_as("call_async", "_submit_async", &ClientEnd::try_submit, nb::arg("request"))
+        .def_as("call_async", "_take_async", &ClientEnd::try_take, nb::arg("ticket"),
+                nb::sig("def _take_async(self, ticket: Ticket) -> bytes | None"))
         .def_as("try_submit_many", "try_submit_n", &ClientEnd::try_submit_n, nb::arg("requests"))
         .def("wait", &ClientEnd::wait, nb::arg("ticket"), nb::arg("timeout"))
         .def("try_take", &ClientEnd::try_take, nb::arg("ticket"),

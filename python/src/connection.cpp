@@ -3,11 +3,13 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "client.hpp"
 #include "door.hpp"
@@ -85,19 +87,18 @@ void bind_connection(nb::module_& module) {
     bind_status(module);
     nb::class_<ConnectionEnd> connection(module, "RawConnection",
                                          "A connection whose messages are bytes.");
-    show(connection, {"owner_name", "owner_process"});
+    show(connection, {"owner"});
     Doors(connection, "Connection.")
         .def_init("connect", connect_to, nb::arg("path"), nb::arg("name"), nb::arg("timeout"),
                   nb::arg("wait_for_owner"), nb::arg("host_memory"), nb::arg("owner_user").none())
         .def("client", client_of, nb::arg("request_bytes"), nb::arg("request_name"),
              nb::arg("reply_bytes"), nb::arg("reply_name"), nb::arg("object"))
         .def("status", status)
-        .def_prop_ro("owner_name",
-                     [](ConnectionEnd const& self) { return self.get()->owner().name; })
-        .def_prop_ro("owner_process",
-                     [](ConnectionEnd const& self) { return self.get()->owner().process; })
-        .def_prop_ro("owner_user",
-                     [](ConnectionEnd const& self) { return self.get()->owner().user; })
+        .def_prop_ro("owner",
+                     [](ConnectionEnd const& self) {
+                         auto const owner = self.get()->owner();
+                         return std::tuple(owner.name, owner.process, owner.user);
+                     })
         .def_prop_ro("why_host_memory",
                      [](ConnectionEnd const& self) { return self.get()->why_host_memory(); })
         .def("close", &ConnectionEnd::close);

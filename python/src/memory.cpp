@@ -24,21 +24,19 @@ void let_go(Memory* memory) {
 
 // The buffer protocol: a view has the memory until Python releases it.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
-    try {
-        if (!nb::inst_ready(self)) throw UsageError("Memory.__buffer__", "it was not made whole");
+    constexpr char const* call = "Memory.__buffer__";
+    std::shared_ptr<Memory> memory;
+    auto const bytes = [&] {
         auto& shared = *nb::inst_ptr<SharedMemory>(self);
-        auto const& memory = shared.share("Memory.__buffer__");
-        auto const size = static_cast<Py_ssize_t>(memory->size());
-        if (PyBuffer_FillInfo(view, self, memory->host_ptr(), size, 0, flags) != 0) return -1;
-        view->internal = new std::shared_ptr<Memory>(memory);
+        memory = shared.share(call);
+        auto* const first = static_cast<std::byte*>(memory->host_ptr());
         // numpy.ndarray(buffer=...) lets go of its view at once and keeps the address.
-        (void)shared.lend("Memory.__buffer__");
-        return 0;
-    } catch (std::exception const& error) {
-        PyErr_SetString(PyExc_BufferError, error.what());
-        view->obj = nullptr;
-        return -1;
-    }
+        (void)shared.lend(call);
+        return std::pair(nb::handle(self), std::span(first, memory->size()));
+    };
+    if (!fill_view(self, view, flags, ViewAccess::writable, call, bytes)) return -1;
+    view->internal = new std::shared_ptr<Memory>(std::move(memory));
+    return 0;
 }
 void release_buffer(PyObject* /*self*/, Py_buffer* view) noexcept {
     delete static_cast<std::shared_ptr<Memory>*>(view->internal);
@@ -63,7 +61,7 @@ int get_counted_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
         auto* const first = static_cast<std::byte*>(memory.host_ptr());
         return std::pair(nb::handle(self), std::span(first, memory.size()));
     };
-    return fill_view(self, view, flags, ViewAccess::writable, bytes) ? 0 : -1;
+    return fill_view(self, view, flags, ViewAccess::writable, "Memory.array", bytes) ? 0 : -1;
 }
 
 PyType_Slot counted_slots[] = {
@@ -208,7 +206,7 @@ void bind_properties(nb::class_<SharedMemory>& memory) {
 }
 
 void bind_interfaces(nb::class_<SharedMemory>& memory) {
-    memory
+    Doors(memory, "Memory.")
         .def_prop_ro("__array_interface__", host_interface,
                      nb::sig("def __array_interface__(self) -> dict[str, object]"))
         .def_prop_ro("__cuda_array_interface__", cuda_interface,

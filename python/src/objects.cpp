@@ -125,9 +125,11 @@ void fill(RawChunk& self, nb::handle data, std::size_t offset) {
     HeldBytes const from(data, HeldBytes::Use::read);
     self.get().fill(offset, from.bytes());
 }
-void commit(RawChunk& self, std::size_t used, nb::handle meta) {
+// `used`: none for all of it.
+void commit(RawChunk& self, std::optional<std::size_t> used, nb::handle meta) {
     HeldBytes const beside(meta, HeldBytes::Use::read);
-    self.without_views().commit(used, beside.bytes());
+    BytesChunk& chunk = self.without_views();
+    chunk.commit(used ? *used : chunk.bytes().size(), beside.bytes());
     self.chunk.reset();
 }
 void drop(RawChunk& self) {
@@ -197,7 +199,8 @@ void bind_chunk_rings(nb::module_& module) {
     Doors(chunk, "Chunk.")
         .def("fill", fill, nb::arg("data"), nb::arg("offset"))
         .def("flush", [](RawChunk& self) { self.get().flush(); })
-        .def("commit", commit, nb::arg("used"), nb::arg("meta"))
+        .def("commit", commit, nb::arg("used").none(), nb::arg("meta"))
+        .def_as("commit", "_require_ready", [](RawChunk& self) { (void)self.without_views(); })
         .def("drop", drop)
         .def_prop_ro("size", [](RawChunk& self) { return self.get().bytes().size(); })
         .def_prop_ro("sequence", [](RawChunk& self) { return self.get().sequence(); });

@@ -66,7 +66,8 @@ int get_sealed(PyObject* self, Py_buffer* view, int flags) noexcept {
     auto const bytes = [&] {
         return std::pair(nb::handle(self), (*nb::inst_ptr<SealedBufferEnd>(self))->data());
     };
-    return fill_view(self, view, flags, ViewAccess::read_only, bytes) ? 0 : -1;
+    constexpr char const* call = "Buffer.__buffer__";
+    return fill_view(self, view, flags, ViewAccess::read_only, call, bytes) ? 0 : -1;
 }
 PyType_Slot written_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_written)},

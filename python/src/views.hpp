@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "carillon/error.hpp"
@@ -16,13 +17,14 @@ namespace carillon::python {
 enum class ViewAccess { writable, read_only };
 
 // Fills `view` with the bytes that `bytes` returns of `self`; false where there are none, with
-// Python's error set. What `bytes` throws becomes a BufferError. It returns first what keeps them.
+// Python's error set. What `bytes` throws becomes a BufferError of `call`. It returns first what
+// keeps them.
 template <class Bytes>
 [[nodiscard]] bool fill_view(PyObject* self, Py_buffer* view, int flags, ViewAccess access,
-                             Bytes&& bytes) noexcept {
+                             std::string const& call, Bytes&& bytes) noexcept {
     view->obj = nullptr;
     try {
-        if (!nanobind::inst_ready(self)) throw UsageError("__buffer__", "it was not made whole");
+        if (!nanobind::inst_ready(self)) throw UsageError(call, "it was not made whole");
         auto const [keeper, there] = bytes();
         auto* const first = const_cast<std::byte*>(there.data());
         auto const size = static_cast<Py_ssize_t>(there.size());
@@ -30,6 +32,8 @@ template <class Bytes>
         return PyBuffer_FillInfo(view, keeper.ptr(), first, size, read_only, flags) == 0;
     } catch (nanobind::python_error& error) {
         error.restore();
+    } catch (Error const& error) {
+        PyErr_SetString(PyExc_BufferError, (call + ": " + std::string(error.cause())).c_str());
     } catch (std::exception const& error) {
         PyErr_SetString(PyExc_BufferError, error.what());
     }
@@ -64,7 +68,7 @@ class OpenView {
 template <class Owner, class Bytes>
 [[nodiscard]] bool fill_open_view(PyObject* self, Py_buffer* view, int flags, char const* call,
                                   Bytes&& bytes) noexcept {
-    return fill_view(self, view, flags, ViewAccess::writable, [&] {
+    return fill_view(self, view, flags, ViewAccess::writable, call, [&] {
         auto& owner = *nanobind::inst_ptr<Owner>(self);
         std::span<std::byte> const there = bytes(owner);
         if ((flags & ~PyBUF_WRITABLE) == PyBUF_ANY_CONTIGUOUS) {

@@ -15,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -151,3 +152,25 @@ def test_server_goes_before_its_kernel(device: carillon.Device, path: pathlib.Pa
             client.call(b"abcdefgh", 10.0)
     with pytest.raises(carillon.UsageError, match="closed"):
         kernel.add_to(server, "again")
+
+
+@pytest.mark.parametrize("ask", ["client", "ring", "mailbox", "chunk_ring", "log", "owner"])
+def test_a_closed_connection_names_the_call(
+    path: pathlib.Path, device: carillon.Device, ask: str
+) -> None:
+    kernel = carillon.PersistentKernel(device, bytes, request=8, reply=8, shared=True)
+    types: dict[str, tuple[Any, ...]] = {"client": (8, 8), "ring": ("x", 8), "mailbox": ("x", 8)}
+    with kernel.serve(path):
+        connection = carillon.connect(path)
+        connection.close()
+        with pytest.raises(carillon.UsageError, match="closed") as error:
+            getattr(connection, ask)(*types.get(ask, ("x",)))
+        assert error.value.call == f"Connection.{ask}"
+        for wrong in ({"a": "f8"}, 0):
+            if ask in ("log", "owner"):
+                continue
+            with pytest.raises(carillon.UsageError) as error:
+                getattr(connection, ask)(
+                    *[wrong if each == 8 else each for each in types.get(ask, ("x", 8))]
+                )
+            assert error.value.call == f"Connection.{ask}"

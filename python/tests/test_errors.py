@@ -8,6 +8,7 @@ import builtins
 import gc
 import inspect
 import math
+import os
 import time
 import traceback
 import weakref
@@ -139,6 +140,12 @@ def test_no_error_has_a_name_of_cpp(
     memory = device.allocate(64)
     store = carillon.BufferStore(device, bytes=1 << 20)
     buffer = store.create(64)
+    done = carillon.ChunkRing(device, chunk_bytes=64).claim()
+    done.commit()
+    freed = device.allocate(64)
+    freed.free()
+    closed = carillon.BufferStore(device, bytes=1 << 20)
+    closed.close()
     calls: dict[str, Callable[[], Any]] = {
         "Client.call": lambda: kernel.client().call(b"1"),
         "Client.try_submit_many": lambda: kernel.client().try_submit_many(b"1"),
@@ -151,6 +158,11 @@ def test_no_error_has_a_name_of_cpp(
         "Ring": lambda: carillon.Ring(device, 4, capacity=3),
         "Chunk.fill": lambda: chunk.fill(b"12", 63),
         "Chunk.commit": lambda: chunk.commit(65),
+        "Chunk.commit ": lambda: done.commit(),
+        "Chunk.size": lambda: done.size,
+        "Client.call_async": lambda: asyncio.run(kernel.client().call_async(b"1")),
+        "Memory.array": lambda: freed.array(),
+        "BufferStore.list": lambda: closed.list(),
         "Memory.flush": lambda: memory.flush(65),
         "copy_to_device": lambda: carillon.copy_to_device(memory, bytes(65)),
         "copy_from_device": lambda: carillon.copy_from_device(bytearray(65), memory),
@@ -161,6 +173,7 @@ def test_no_error_has_a_name_of_cpp(
     for name, call in calls.items():
         with pytest.raises(carillon.Error) as error:
             call()
+        name = name.strip()  # of a second line for it
         assert error.value.call == name and str(error.value).startswith(f"{name}: ")
         assert "::" not in str(error.value) and "Bytes" not in str(error.value)
 
@@ -217,6 +230,40 @@ def test_message_types_that_are_none_name_the_call(device: carillon.Device, kind
         with pytest.raises(carillon.UsageError) as error:
             call()
         assert error.value.call == name and str(error.value).startswith(f"{name}: ")
+
+
+def test_errors_of_buffers_name_what_has_none(device: carillon.Device) -> None:
+    chunk = carillon.ChunkRing(device, chunk_bytes=64).claim()
+    chunk.commit()
+    memory = device.allocate(64)
+    memory.free()
+    buffer = carillon.BufferStore(device, bytes=1 << 20).create(64)
+    buffer.seal()
+    views: dict[str, Callable[[], Any]] = {
+        "Chunk.__buffer__": lambda: chunk.array(),
+        "Memory.__buffer__": lambda: memoryview(memory),
+        "MutableBuffer.__buffer__": lambda: memoryview(buffer),  # type: ignore[arg-type]
+    }
+    for name, view in views.items():
+        with pytest.raises(BufferError, match=f"^{name}: "):
+            view()
+
+
+def test_a_buffer_of_a_child_that_was_forked(device: carillon.Device) -> None:
+    memory = device.allocate(64)
+    buffer = carillon.BufferStore(device, bytes=1 << 20).create(64).seal()
+    child = os.fork()
+    if child == 0:
+        try:
+            for each, name in ((memory, "Memory"), (buffer, "Buffer")):
+                with pytest.raises(BufferError, match=rf"^{name}.__buffer__: .*fork"):
+                    memoryview(each)  # type: ignore[arg-type]
+            with pytest.raises(carillon.ForkError, match="^Memory.__array_interface__: "):
+                np.asarray(memory.__array_interface__)
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_a_timeout_tells_whether_it_was_sent(device: carillon.Device) -> None:
