@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._carillon import BytesChunkEnd, BytesChunkRing, Device, RawChunk
-from ._codec import Codec, codec
-from .errors import UsageError, _made
+from ._codec import Codec, codec, elements
+from .errors import UsageError, _made, _require
 
 
 def meta_codec(meta: Any, call: str) -> Codec | None:
@@ -34,6 +34,7 @@ class Chunk:
         The mapping of a GPU's memory is write-combining: write whole lines, and do not read.
         """
         buffer: Any = self._raw
+        dtype = elements("Chunk.array", dtype)
         if shape is None:
             return np.frombuffer(buffer, dtype)
         return np.frombuffer(buffer, dtype, int(np.prod(shape, dtype="i8"))).reshape(shape)
@@ -103,6 +104,7 @@ class ChunkRingDeviceEnd:
 
     def release(self, chunk: TakenChunk) -> bool:
         """Gives it back, with all before it; False where that was done before."""
+        _require(TakenChunk, "ChunkRingDeviceEnd.release", "chunk", chunk)
         return self._raw.release(chunk.sequence)
 
 

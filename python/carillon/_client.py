@@ -9,7 +9,7 @@ from typing import Any
 
 from ._carillon import BytesClient, BytesKernel, ChannelCounters, Ticket, Tickets, _seconds
 from ._codec import Codec
-from .errors import TimeoutError, _made
+from .errors import TimeoutError, _made, _require
 
 _POLLS_AT_ONCE = 64  # of call_async(), before it sleeps between two
 _LONGEST_SLEEP = 1e-3  # seconds
@@ -80,6 +80,7 @@ class Client:
 
     def try_take_many(self, tickets: Tickets) -> Any:
         """The replies to the first ones of `tickets`, as many as have come; those leave it."""
+        _require(Tickets, "Client.try_take_many", "tickets", tickets)
         room = self._reply.room(len(tickets))
         taken = self._raw.try_take_n(tickets, room)
         return self._reply.decode_many(room[: taken * self._reply.size])

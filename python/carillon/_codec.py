@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from . import errors
 from ._carillon import BytesMessages, DataclassMessages, RecordMessages
 from .errors import ArgumentTypeError, UsageError, _made
 
@@ -92,10 +93,7 @@ def _shown(dtype: np.dtype[Any]) -> str:
 
 
 def _refused(kind: type[UsageError], where: str, value: Any, wanted: str) -> UsageError:
-    text = repr(value)
-    if len(text) > 80:
-        text = text[:80] + "..."
-    return _made(kind, "message", f"{where or 'the message'} is {text}: {wanted}")
+    return errors._refused(kind, "message", where or "the message", value, wanted)
 
 
 def _items(value: Any, count: int, where: str, wanted: str) -> list[Any]:
@@ -297,10 +295,9 @@ class DataclassCodec(DataclassMessages):
         return self.owner.__name__
 
     def _to_bytes(self, value: Any) -> bytes:
-        if not isinstance(value, self.owner) or self.names != [
-            field.name for field in dataclasses.fields(value)
-        ]:
-            name = type(value).__name__
+        kind: Any = type(value)
+        if not isinstance(value, self.owner) or len(dataclasses.fields(kind)) > len(self.names):
+            name = kind.__name__
             raise _made(
                 ArgumentTypeError,
                 "message",
@@ -338,6 +335,14 @@ _STRUCT_CODES = {
 }
 
 
+def elements(call: str, dtype: Any) -> np.dtype[Any]:
+    """The dtype of an array. Raises ArgumentTypeError for None, which NumPy takes for float64."""
+    if dtype is None:
+        raise errors._refused(ArgumentTypeError, call, "dtype", dtype, "a dtype")
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
+
+
 Codec = BytesCodec | ArrayCodec | DataclassCodec
 
 
@@ -366,6 +371,8 @@ def codec(message: Any, call: str = "message type", most: int = 1024) -> Codec:
             call,
             f"{message!r} is neither a number of bytes nor a dtype nor a dataclass",
         ) from None
+    if dtype.itemsize == 0:
+        raise _made(UsageError, call, f"a message has 1 to {most} bytes, and {dtype} has none")
     if dtype.hasobject:
         raise _made(UsageError, call, f"{dtype} holds objects of Python's")
     if dtype.subdtype is not None:

@@ -128,9 +128,7 @@ def connect(
     Raises SystemError where nobody listens, RefusedError, also for an owner of another user,
     TimeoutError, UsageError.
     """
-    return Connection(
-        RawConnection(os.fspath(path), name, timeout, wait_for_owner, host_memory, owner_user)
-    )
+    return Connection(RawConnection(path, name, timeout, wait_for_owner, host_memory, owner_user))
 
 
 __all__ = ["Connection", "Owner", "connect"]

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._carillon import Memory, _dlpack
-from .errors import UsageError, _made
+from ._carillon import Memory, _dlpack, _MemoryView, _number
+from ._codec import elements
+from .errors import ArgumentTypeError, UsageError, _made, _refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,24 +37,29 @@ class DeviceArray:
         shape: Sequence[int] | int | None = None,
         offset: int = 0,
     ) -> None:
-        self.dtype = np.dtype(dtype)
+        self.dtype = elements("DeviceArray", dtype)
         if self.dtype.hasobject or self.dtype.itemsize == 0:
             raise _made(UsageError, "DeviceArray", f"{self.dtype} has no elements for a device")
-        self._held = memory._view()
+        self._held = _MemoryView._of(memory)
         self._memory = memory
-        self.offset = offset
+        self.offset = _number("DeviceArray", "offset", offset)
         self.shape = self._shape(shape)
         self._check_range()
 
     def _shape(self, shape: Sequence[int] | int | None) -> tuple[int, ...]:
         if shape is None:
             return ((self._memory.size - self.offset) // self.dtype.itemsize,)
-        return (shape,) if isinstance(shape, int) else tuple(shape)
+        try:
+            given: Any = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+            return tuple(map(operator.index, given))
+        except TypeError:
+            wanted = "a whole number, or several"
+            raise _refused(ArgumentTypeError, "DeviceArray", "shape", shape, wanted) from None
 
     def _check_range(self) -> None:
         size = math.prod(self.shape) * self.dtype.itemsize
-        if self.offset < 0 or min(self.shape, default=0) < 0:
-            raise _made(UsageError, "DeviceArray", "neither the offset nor the shape is below 0")
+        if min(self.shape, default=0) < 0:
+            raise _made(UsageError, "DeviceArray", "no dimension of the shape is below 0")
         if self.offset + size > self._memory.size:
             raise _made(
                 UsageError,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import importlib.util
+import operator
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from ._carillon import Device, HandlerCode, _compile_handler
 from ._codec import BytesCodec, Codec, codec
 from ._handler_python import _CALL, around_python
-from .errors import UsageError, _made
+from .errors import ArgumentTypeError, UsageError, _made, _refused, _require
 
 _SCALARS = {
     "i1": "signed char",
@@ -190,13 +191,21 @@ def compile_handler(
     does not have and while a kernel lives on the GPU, UnsupportedError on the emulated device and
     where there is no NVRTC, for Python no numba-cuda or nvJitLink.
     """
+    if not isinstance(device, Device):
+        try:
+            device = operator.index(device)
+        except TypeError:
+            wanted = "a Device, or a compute capability, as 90"
+            raise _refused(ArgumentTypeError, _CALL, "device", device, wanted) from None
+    _require(str, _CALL, "before", before)
     asks, answers = codec(request, _CALL), codec(reply, _CALL)
     lto_ir: list[bytes] = []
     if isinstance(handler, str):
         text = handler
     else:
         text, lto_ir = around_python(device, handler, asks, answers)
-        nvjitlink = nvjitlink or _library_of_a_wheel("libnvJitLink", "CARILLON_NVJITLINK")
+        if nvjitlink == "":
+            nvjitlink = _library_of_a_wheel("libnvJitLink", "CARILLON_NVJITLINK")
     code = _compile_handler(
         device,
         text,
@@ -205,14 +214,14 @@ def compile_handler(
         answers.size,
         reply_name,
         _definitions(text + before, asks, answers) + before,
-        [os.fspath(folder) for folder in include_folders],
-        list(compiler_options),
-        os.fspath(headers),
-        os.fspath(nvrtc) or _library_of_a_wheel("libnvrtc", "CARILLON_NVRTC"),
-        os.fspath(cache),
+        include_folders,
+        compiler_options,
+        headers,
+        _library_of_a_wheel("libnvrtc", "CARILLON_NVRTC") if nvrtc == "" else nvrtc,
+        cache,
         keep,
         lto_ir,
-        os.fspath(nvjitlink),
+        nvjitlink,
     )
     return CompiledHandler(code, asks, answers)
 

@@ -7,7 +7,7 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._carillon import BytesKernel, Device, Server, _close_handlers
@@ -16,7 +16,7 @@ from ._codec import Codec, codec
 from ._handler_python import fill_by_bytes, fills_reply
 from ._handler_text import CompiledHandler, compile_handler
 from ._scoped import Scoped
-from .errors import Error, UsageError, _made
+from .errors import Error, UsageError, _made, _require
 
 
 def _by_bytes(
@@ -68,6 +68,7 @@ class PersistentKernel(Scoped):
         request_name: str = "",
         reply_name: str = "",
     ) -> None:
+        _require(Device, "PersistentKernel", "device", device)
         if (request is None or reply is None) and not isinstance(handler, CompiledHandler):
             raise _made(
                 UsageError, "PersistentKernel", "the types of request and reply are not given"
@@ -101,19 +102,24 @@ class PersistentKernel(Scoped):
         """The client of a block; every one of the same block shares its channel."""
         return Client(self._raw.client(block), self._request, self._reply, self._raw)
 
-    def serve(self, path: str | os.PathLike[str], name: str = "kernel", **options: Any) -> Server:
-        """Lets clients of other processes in at a socket. `options` as Server's.
+    def serve(
+        self,
+        path: str | os.PathLike[str],
+        name: str = "kernel",
+        *,
+        mode: int = 0o600,
+        users: Sequence[int] = (),
+        groups: Sequence[int] = (),
+    ) -> Server:
+        """Lets clients of other processes in at a socket, who ask for `name`. The rest as Server's.
 
         Raises UsageError unless the kernel is `shared`, and what Server does.
         """
-        server = Server(name=name, **options)
-        self.add_to(server, name)
-        server.open(os.fspath(path))
-        return server
+        return self._raw.serve(path, name, mode, users, groups)
 
     def add_to(self, server: Server, name: str) -> None:
         """Lets clients of `server` in, who ask for `name`. Raises UsageError."""
-        server._add(name, self._raw)
+        self._raw.add_to(server, name)
 
     def drain(self, timeout: float = 5.0) -> None:
         """Takes no more requests, and waits until all it has are answered. Raises TimeoutError."""

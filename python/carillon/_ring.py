@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._carillon import BytesDeviceEnd, BytesRing, Device
+from ._carillon import BytesDeviceEnd, BytesRing, Device, _number
 from ._codec import Codec, codec
 
 
@@ -78,7 +78,7 @@ class Ring:
 
     def try_pop_many(self, count: int) -> Any:
         """The next messages, as many as have arrived, up to `count`."""
-        room = self._message.room(count)
+        room = self._message.room(_number("Ring.try_pop_many", "count", count))
         taken = self._raw.try_pop_n(room)
         return self._message.decode_many(room[: taken * self._message.size])
 

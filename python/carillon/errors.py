@@ -72,3 +72,18 @@ def _made(kind: type[_Made], call: str, cause: str, **members: Any) -> _Made:
     for name, value in members.items():
         setattr(error, name, value)
     return error
+
+
+def _refused(
+    kind: type[UsageError], call: str, name: str, value: object, wanted: str
+) -> UsageError:
+    """What the extension says of an argument that it does not take."""
+    text = repr(value)
+    if len(text) > 80:
+        text = text[:80] + "..."
+    return _made(kind, call, f"{name} is {text}: {wanted}")
+
+
+def _require(kind: type, call: str, name: str, value: object) -> None:
+    if not isinstance(value, kind):
+        raise _refused(ArgumentTypeError, call, name, value, f"a {kind.__name__}")

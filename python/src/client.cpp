@@ -330,6 +330,12 @@ void bind_client(nb::module_& module) {
             return seconds_of(timeout, [&] { return Argument{call, "timeout"}; });
         },
         nb::arg("call"), nb::arg("timeout").none(), "A timeout, for calls that Python has.");
+    module.def(
+        "_number",
+        [](std::string const& call, std::string const& name, nb::handle given) {
+            return number_of<std::size_t>(given, [&] { return Argument{call, name.c_str()}; });
+        },
+        nb::arg("call"), nb::arg("name"), nb::arg("given").none(), "The same of a number.");
     nb::class_<ClientEnd> client(module, "BytesClient", "A client whose messages are bytes.");
     Doors(client, "Client.")
         .def("call", &ClientEnd::call, nb::arg("request"), nb::arg("timeout"))

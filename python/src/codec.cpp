@@ -187,18 +187,12 @@ nb::bytes encoded(Codec const& codec, nb::handle value, char const* call) {
 
 // The bytes of several messages, one behind the other.
 nb::bytes row_of(Codec const& codec, nb::handle values) {
-    PyObject* const given = values.ptr();
-    if (PyUnicode_Check(given) || PyBytes_Check(given) || PyByteArray_Check(given) ||
-        PyMemoryView_Check(given)) {
-        throw ArgumentTypeError(message_call,
-                                "the messages are bytes or text, not values of their type");
-    }
-    nb::object const all = nb::steal(PyObject_GetIter(given));
-    if (!all.is_valid() && !refused()) {
-        Argument{message_call, "messages"}.refuse_type(values, "values of their type");
+    Argument const messages{message_call, "messages"};
+    if (PyByteArray_Check(values.ptr()) || PyMemoryView_Check(values.ptr())) {
+        messages.refuse_type(values, "a list");
     }
     std::string row;
-    for (nb::handle const value : nb::borrow<nb::iterator>(all)) {
+    for (nb::handle const value : messages.elements(values)) {
         Message message;
         codec.encode(value, message);
         row.append(reinterpret_cast<char const*>(message.bytes().data()), message.bytes().size());

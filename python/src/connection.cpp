@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -20,7 +21,7 @@
 namespace carillon::python {
 namespace {
 
-void connect_to(ConnectionEnd* self, std::string const& path, std::string const& name,
+void connect_to(ConnectionEnd* self, std::filesystem::path const& path, std::string const& name,
                 double timeout, double wait_for_owner, bool host_memory,
                 std::optional<std::uint32_t> owner_user) {
     ConnectOptions options;

@@ -2,6 +2,7 @@
 #include "dlpack.hpp"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,9 +12,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "carillon/error.hpp"
+#include "door.hpp"
 
 namespace carillon::python {
 namespace {
@@ -59,7 +62,11 @@ Place place_of(SharedMemory const& memory) {
 Place asked(SharedMemory const& memory, nb::object const& dl_device) {
     Place const own = place_of(memory);
     if (dl_device.is_none()) return own;
-    Place const wanted{nb::cast<int>(dl_device[0]), nb::cast<int>(dl_device[1])};
+    std::pair<int, int> given;
+    if (!nb::try_cast(dl_device, given)) {
+        throw nb::buffer_error("__dlpack__: dl_device is two numbers, or None");
+    }
+    Place const wanted{given.first, given.second};
     bool const page_locked = !memory.device().emulated() && own == Place{};
     // All that the device addresses is mapped into the CPU as well.
     if (wanted != own && wanted != Place{} && !(page_locked && wanted == cuda_host)) {
@@ -113,9 +120,10 @@ nb::object dlpack(SharedMemory const& memory, nb::object const& /*stream*/,
 }
 
 void bind_dlpack(nb::module_& module) {
-    module.def("_dlpack", elements_capsule, nb::arg("memory"), nb::arg("offset"), nb::arg("shape"),
-               nb::arg("code"), nb::arg("bits"), nb::arg("max_version").none(),
-               nb::arg("dl_device").none(), nb::arg("copy").none());
+    def_function_as(module, "DeviceArray.__dlpack__", "_dlpack", elements_capsule,
+                    nb::arg("memory"), nb::arg("offset"), nb::arg("shape"), nb::arg("code"),
+                    nb::arg("bits"), nb::arg("max_version").none(), nb::arg("dl_device").none(),
+                    nb::arg("copy").none());
 }
 
 }  // namespace carillon::python

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -30,6 +31,15 @@ struct CallNames {
     }
     [[nodiscard]] auto at(std::size_t index) const {
         return [this, index] { return Argument{call(), argument[index]}; };
+    }
+    // Of what is no call of it at all.
+    [[noreturn]] void refuse(nb::kwargs const& named) const {
+        for (auto const& [name, value] : named) {
+            std::string const given = nb::str(name).c_str();
+            if (std::ranges::find(argument, given) != argument.end()) continue;
+            throw ArgumentTypeError(call(), "there is no argument \"" + given + '"');
+        }
+        throw ArgumentTypeError(call(), "it has fewer or more arguments than that");
     }
 };
 
@@ -135,12 +145,23 @@ class Doors {
                    let_none_in(extra)...);
         return *this;
     }
+    // The last of them, which says what is wrong with arguments that the others do not take.
+    template <class F, class... Extra>
+    Doors& def_last_overload(char const* method, F function, Extra const&... extra) {
+        return none_comes_in ? def_overload(method, function, extra...) : *this;
+    }
     // The constructor, which makes the object where its first argument points.
     template <class F, class... Extra>
     Doors& def_init(char const* call, F function, Extra const&... extra) {
         auto const names = names_of(nullptr, call, extra...);
         bound_.def("__init__", with_door<1>(names, function, decltype(signature_of(function))()),
                    let_none_in(extra)...);
+        if (none_comes_in) {
+            auto const refuse = [names](nb::handle, nb::args const&, nb::kwargs const& named) {
+                behind_door(names, [&] { names.refuse(named); });
+            };
+            bound_.def("__init__", refuse);
+        }
         return *this;
     }
     // The constructor, which returns the object.
@@ -173,11 +194,17 @@ class Doors {
     char const* name_;
 };
 
+// Where the caller calls `shown`.
 template <class F, class... Extra>
-void def_function(nb::module_& module, char const* name, F function, Extra const&... extra) {
-    auto const names = names_of(nullptr, name, extra...);
+void def_function_as(nb::module_& module, char const* shown, char const* name, F function,
+                     Extra const&... extra) {
+    auto const names = names_of(nullptr, shown, extra...);
     module.def(name, with_door<0>(names, function, decltype(signature_of(function))()),
                let_none_in(extra)...);
+}
+template <class F, class... Extra>
+void def_function(nb::module_& module, char const* name, F function, Extra const&... extra) {
+    def_function_as(module, name, name, function, extra...);
 }
 
 }  // namespace carillon::python

@@ -23,6 +23,13 @@ T const& shown(T const& value) {
     return value;
 }
 std::string shown(RefusalReason reason) { return std::string(to_string(reason)); }
+// A path that an error names may have any bytes.
+nb::object shown(std::string const& text) {
+    PyObject* const made =
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+    if (made == nullptr) throw nb::python_error();
+    return nb::steal(made);
+}
 
 // A member of an error that is made in Python.
 template <class T>
@@ -105,7 +112,7 @@ void set_members(nb::object const& made, Error const& given) {
 
 // What `text` says and `given` has beside it.
 nb::object exception_for(Error const& given, std::string const& text) {
-    nb::object made = class_for(given)(text);
+    nb::object made = class_for(given)(shown(text));
     set_members(made, given);
     if (auto const* handlers = dynamic_cast<WithCause const*>(&given)) {
         PyException_SetCause(made.ptr(), nb::borrow(handlers->raised()).release().ptr());

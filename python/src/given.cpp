@@ -21,4 +21,33 @@ void Argument::refuse_value(nb::handle given, std::string const& wanted) const {
     throw UsageError(call, std::string(name) + " is " + shown(given) + ": " + wanted);
 }
 
+std::string Argument::text(nb::handle given) const {
+    if (PyUnicode_Check(given.ptr()) == 0) refuse_type(given, "text");
+    std::string in_utf8;
+    if (!nb::try_cast(given, in_utf8)) refuse_value(given, "text that UTF-8 has");
+    return in_utf8;
+}
+
+std::filesystem::path Argument::path(nb::handle given) const {
+    PyObject* bytes = nullptr;
+    if (PyUnicode_FSConverter(given.ptr(), &bytes) != 0) {
+        auto const held = nb::steal<nb::bytes>(bytes);
+        return std::string(held.c_str(), held.size());
+    }
+    bool const is_none = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
+    if (!is_none && PyErr_ExceptionMatches(PyExc_ValueError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    if (is_none) refuse_type(given, "a path");
+    refuse_value(given, "a path that the system can have");
+}
+
+nb::iterator Argument::elements(nb::handle given) const {
+    bool const is_text = PyUnicode_Check(given.ptr()) != 0 || PyBytes_Check(given.ptr()) != 0;
+    PyObject* const all = is_text ? nullptr : PyObject_GetIter(given.ptr());
+    if (all != nullptr) return nb::steal<nb::iterator>(all);
+    if (!is_text && PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    refuse_type(given, "a list");
+}
+
 }  // namespace carillon::python

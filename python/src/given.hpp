@@ -4,13 +4,20 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "bindings.hpp"
 #include "errors.hpp"
@@ -25,6 +32,12 @@ struct Argument {
     // "timeout is None: seconds from 0 on, or math.inf".
     [[noreturn]] void refuse_type(nb::handle given, std::string const& wanted) const;
     [[noreturn]] void refuse_value(nb::handle given, std::string const& wanted) const;
+    // In UTF-8.
+    [[nodiscard]] std::string text(nb::handle given) const;
+    // Text, bytes or a path of Python's, in the bytes that the system has.
+    [[nodiscard]] std::filesystem::path path(nb::handle given) const;
+    // What goes through its elements: of a text, which has elements too, nothing does.
+    [[nodiscard]] nb::iterator elements(nb::handle given) const;
 };
 
 // Those below throw ArgumentTypeError and UsageError in the name of `at()`, an Argument.
@@ -39,20 +52,18 @@ template <class At>
     return seconds;
 }
 
-template <std::unsigned_integral Number, class At>
+template <std::integral Number, class At>
 [[nodiscard]] Number number_of(nb::handle given, At const& at) {
     nb::object const whole = nb::steal(PyNumber_Index(given.ptr()));
     if (!whole.is_valid()) {
         PyErr_Clear();
         at().refuse_type(given, "a whole number");
     }
-    unsigned long long const number = PyLong_AsUnsignedLongLong(whole.ptr());
-    bool const too_large = number == ~0ULL && PyErr_Occurred() != nullptr;
-    if (too_large) PyErr_Clear();
-    if (too_large || !std::in_range<Number>(number)) {
-        at().refuse_value(given, "a whole number from 0 to " + std::to_string(Number(~Number{0})));
-    }
-    return static_cast<Number>(number);
+    Number number = 0;
+    if (nb::try_cast(whole, number)) return number;
+    using Limits = std::numeric_limits<Number>;
+    at().refuse_value(given, "a whole number from " + std::to_string(Limits::min()) + " to " +
+                                 std::to_string(Limits::max()));
 }
 
 template <class At>
@@ -61,12 +72,6 @@ template <class At>
         at().refuse_type(given, "True or False");
     }
     return given.ptr() == Py_True;
-}
-
-template <class At>
-[[nodiscard]] std::string text_of(nb::handle given, At const& at) {
-    if (PyUnicode_Check(given.ptr()) == 0) at().refuse_type(given, "text");
-    return nb::cast<std::string>(given);
 }
 
 // Of a class that is bound.
@@ -84,9 +89,15 @@ inline constexpr bool is_bound =
     nb::detail::is_base_caster_v<nb::detail::make_caster<T>> && !std::is_base_of_v<nb::handle, T>;
 // Whether a parameter is converted here, and not by nanobind.
 template <class T, class Value = std::remove_cvref_t<T>>
-inline constexpr bool is_given = std::is_same_v<Value, double> || std::unsigned_integral<Value> ||
+inline constexpr bool is_given = std::is_same_v<Value, double> || std::integral<Value> ||
                                  std::is_same_v<Value, std::string> ||
+                                 std::is_same_v<Value, std::filesystem::path> ||
                                  (std::is_reference_v<T> && is_bound<Value>);
+// None, or one of these.
+template <class T, class Value>
+inline constexpr bool is_given<T, std::optional<Value>> = is_given<Value>;
+template <class T, class Value>
+inline constexpr bool is_given<T, std::vector<Value>> = is_given<Value>;
 
 // An argument before it is converted, for a parameter of type `T`.
 template <class T>
@@ -94,31 +105,74 @@ struct Given {
     nb::handle object;
 };
 
+template <class Value>
+struct Conversion {
+    template <class At>
+    static decltype(auto) of(nb::handle given, At const& at) {
+        if constexpr (std::is_same_v<Value, double>) {
+            return seconds_of(given, at);
+        } else if constexpr (std::is_same_v<Value, bool>) {
+            return truth_of(given, at);
+        } else if constexpr (std::integral<Value>) {
+            return number_of<Value>(given, at);
+        } else if constexpr (std::is_same_v<Value, std::string>) {
+            return at().text(given);
+        } else if constexpr (std::is_same_v<Value, std::filesystem::path>) {
+            return at().path(given);
+        } else {
+            return object_of<Value>(given, at);
+        }
+    }
+};
+template <class Value>
+struct Conversion<std::optional<Value>> {
+    template <class At>
+    static std::optional<Value> of(nb::handle given, At const& at) {
+        if (given.is_none()) return {};
+        return Conversion<Value>::of(given, at);
+    }
+};
+template <class Value>
+struct Conversion<std::vector<Value>> {
+    template <class At>
+    static std::vector<Value> of(nb::handle given, At const& at) {
+        std::vector<Value> all;
+        for (nb::handle const each : at().elements(given)) {
+            all.push_back(Conversion<Value>::of(each, at));
+        }
+        return all;
+    }
+};
+
 template <class T, class At>
 decltype(auto) converted(Given<T> given, At const& at) {
-    using Value = std::remove_cvref_t<T>;
-    if constexpr (std::is_same_v<Value, double>) {
-        return seconds_of(given.object, at);
-    } else if constexpr (std::is_same_v<Value, bool>) {
-        return truth_of(given.object, at);
-    } else if constexpr (std::unsigned_integral<Value>) {
-        return number_of<Value>(given.object, at);
-    } else if constexpr (std::is_same_v<Value, std::string>) {
-        return text_of(given.object, at);
-    } else {
-        return object_of<Value>(given.object, at);
-    }
+    return Conversion<std::remove_cvref_t<T>>::of(given.object, at);
 }
 template <class T, class At>
 T&& converted(T&& other, At const& /*at*/) {
     return std::forward<T>(other);
 }
 
+// What the stub says of it. nanobind's os.PathLike has no type of its own in it.
+template <class Value>
+constexpr auto name_of_given() {
+    using nanobind::detail::const_name;
+    constexpr auto path = const_name("str | bytes | os.PathLike[str]");
+    if constexpr (std::is_same_v<Value, std::filesystem::path>) {
+        return path;
+    } else if constexpr (std::is_same_v<Value, std::vector<std::filesystem::path>>) {
+        return const_name("collections.abc.Sequence[") + path + const_name("]");
+    } else {
+        return nanobind::detail::make_caster<Value>::Name;
+    }
+}
+
 }  // namespace carillon::python
 
 template <class T>
 struct nanobind::detail::type_caster<carillon::python::Given<T>> {
-    NB_TYPE_CASTER(carillon::python::Given<T>, make_caster<std::remove_cvref_t<T>>::Name)
+    NB_TYPE_CASTER(carillon::python::Given<T>,
+                   carillon::python::name_of_given<std::remove_cvref_t<T>>())
     // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
     bool from_python(handle given, std::uint8_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
         value.object = given;

@@ -4,24 +4,27 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings.hpp"
+#include "door.hpp"
 #include "gil.hpp"
 
 namespace carillon::python {
 namespace {
 
-HandlerOptions handler_options(std::string before, std::vector<std::string> const& include_folders,
-                               std::vector<std::string> compiler_options,
-                               std::string const& headers, std::string const& nvrtc,
-                               std::string const& cache, bool keep,
-                               std::vector<nb::bytes> const& lto_ir, std::string const& nvjitlink) {
+using Path = std::filesystem::path;
+
+HandlerOptions handler_options(std::string before, std::vector<Path> const& include_folders,
+                               std::vector<std::string> compiler_options, Path const& headers,
+                               Path const& nvrtc, Path const& cache, bool keep,
+                               std::vector<nb::bytes> const& lto_ir, Path const& nvjitlink) {
     HandlerOptions options;
     options.before = std::move(before);
-    options.include_folders.assign(include_folders.begin(), include_folders.end());
+    options.include_folders = include_folders;
     options.compiler_options = std::move(compiler_options);
     options.headers = headers;
     options.nvrtc = nvrtc;
@@ -32,29 +35,25 @@ HandlerOptions handler_options(std::string before, std::vector<std::string> cons
     return options;
 }
 
-template <class Target>
-CompiledHandler compile(Target const& target, std::string const& text, std::uint32_t request_bytes,
+// `device`: a Device, or a compute capability.
+CompiledHandler compile(nb::handle device, std::string const& text, std::uint32_t request_bytes,
                         std::string const& request_name, std::uint32_t reply_bytes,
                         std::string const& reply_name, std::string const& before,
-                        std::vector<std::string> const& include_folders,
-                        std::vector<std::string> const& compiler_options,
-                        std::string const& headers, std::string const& nvrtc,
-                        std::string const& cache, bool keep, std::vector<nb::bytes> const& lto_ir,
-                        std::string const& nvjitlink) {
+                        std::vector<Path> const& include_folders,
+                        std::vector<std::string> const& compiler_options, Path const& headers,
+                        Path const& nvrtc, Path const& cache, bool keep,
+                        std::vector<nb::bytes> const& lto_ir, Path const& nvjitlink) {
     HandlerOptions const options = handler_options(before, include_folders, compiler_options,
                                                    headers, nvrtc, cache, keep, lto_ir, nvjitlink);
-    OthersRun const others_run;
-    return compile_handler(target, text, {request_bytes, request_name}, {reply_bytes, reply_name},
-                           options);
-}
-
-template <class Target>
-void bind_compile(nb::module_& module) {
-    module.def("_compile_handler", compile<Target>, nb::arg("target"), nb::arg("text"),
-               nb::arg("request_bytes"), nb::arg("request_name"), nb::arg("reply_bytes"),
-               nb::arg("reply_name"), nb::arg("before"), nb::arg("include_folders"),
-               nb::arg("compiler_options"), nb::arg("headers"), nb::arg("nvrtc"), nb::arg("cache"),
-               nb::arg("keep"), nb::arg("lto_ir"), nb::arg("nvjitlink"));
+    BytesType const request{request_bytes, request_name};
+    BytesType const reply{reply_bytes, reply_name};
+    auto const compiled = [&](auto const& target) {
+        OthersRun const others_run;
+        return compile_handler(target, text, request, reply, options);
+    };
+    Device const* opened = nullptr;
+    if (nb::try_cast(device, opened) && opened != nullptr) return compiled(*opened);
+    return compiled(number_of<int>(device, [] { return Argument{no_call, "device"}; }));
 }
 
 }  // namespace
@@ -68,8 +67,12 @@ void bind_handler_text(nb::module_& module) {
         .def_prop_ro("machine_code", [](CompiledHandler const& self) {
             return nb::bytes(self.machine_code().data(), self.machine_code().size());
         });
-    bind_compile<Device>(module);
-    bind_compile<int>(module);
+    def_function_as(module, "compile_handler", "_compile_handler", compile, nb::arg("device"),
+                    nb::arg("handler"), nb::arg("request_bytes"), nb::arg("request_name"),
+                    nb::arg("reply_bytes"), nb::arg("reply_name"), nb::arg("before"),
+                    nb::arg("include_folders"), nb::arg("compiler_options"), nb::arg("headers"),
+                    nb::arg("nvrtc"), nb::arg("cache"), nb::arg("keep"), nb::arg("lto_ir"),
+                    nb::arg("nvjitlink"));
 }
 
 }  // namespace carillon::python

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -217,12 +218,29 @@ ServeOptions serve_options(std::string const& name, unsigned mode,
 
 using ServerEnd = Closable<Server>;
 
-void open_server(ServerEnd* self, std::string const& path, std::string const& name, unsigned mode,
-                 std::vector<std::uint32_t> const& users,
+void open_server(ServerEnd* self, std::filesystem::path const& path, std::string const& name,
+                 unsigned mode, std::vector<std::uint32_t> const& users,
                  std::vector<std::uint32_t> const& groups) {
     auto const options = serve_options(name, mode, users, groups);
     OthersRun const others_run;
     new (self) ServerEnd("the server", path.empty() ? Server(options) : Server(path, options));
+}
+
+ServerEnd* serve(KernelEnd& self, std::filesystem::path const& path, std::string const& name,
+                 unsigned mode, std::vector<std::uint32_t> const& users,
+                 std::vector<std::uint32_t> const& groups) {
+    auto const options = serve_options(name, mode, users, groups);
+    return new ServerEnd("the server", self.kernel().serve(path, options));
+}
+void add_to(KernelEnd& self, ServerEnd& server, std::string const& name) {
+    self.kernel().serve(*server.get(), name);
+}
+
+// The bytes of the path as Python has them.
+nb::str path_of(ServerEnd const& self) {
+    std::string const path = self.get()->path().string();
+    return nb::steal<nb::str>(
+        PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
 void bind_server(nb::module_& module) {
@@ -240,14 +258,11 @@ void bind_server(nb::module_& module) {
                   "on: clients find all that was added before.\n\n"
                   "Raises UsageError for a path at which somebody listens, SystemError.")
         .def(
-            "open", [](ServerEnd& self, std::string const& path) { self.get()->open(path); },
+            "open",
+            [](ServerEnd& self, std::filesystem::path const& path) { self.get()->open(path); },
             nb::arg("path"),
             "Lets clients in. Raises as the constructor, UsageError the second time.")
-        .def_as("add_to", "_add",
-                [](ServerEnd& self, std::string const& name, KernelEnd& kernel) {
-                    kernel.kernel().serve(*self.get(), name);
-                })
-        .def_prop_ro("path", [](ServerEnd& self) { return self.get()->path().string(); })
+        .def_prop_ro("path", path_of)
         .def("close", &ServerEnd::close, "Clients find that their owner has gone.");
 }
 
@@ -302,6 +317,7 @@ ClientEnd KernelEnd::client(unsigned block) {
 }
 
 void bind_kernel(nb::module_& module) {
+    bind_server(module);
     nb::class_<KernelEnd> kernel(module, "BytesKernel", nb::type_slots(kernels_slots),
                                  nb::is_weak_referenceable(), "A kernel whose messages are bytes.");
     Doors(kernel, "PersistentKernel.")
@@ -312,13 +328,15 @@ void bind_kernel(nb::module_& module) {
                  nb::arg("request_bytes"), nb::arg("reply_bytes"), nb::arg("request_name"),
                  nb::arg("reply_name"), nb::arg("blocks"), nb::arg("capacity"), nb::arg("shared"))
         .def("client", &KernelEnd::client, nb::arg("block"), "Whoever has it keeps this kernel.")
+        .def("serve", serve, nb::arg("path"), nb::arg("name"), nb::arg("mode"), nb::arg("users"),
+             nb::arg("groups"), nb::rv_policy::take_ownership)
+        .def("add_to", add_to, nb::arg("server"), nb::arg("name"))
         .def("stop", stop, nb::arg("timeout"))
         .def("drain", drain, nb::arg("timeout"))
         .def_prop_ro("blocks", [](KernelEnd& self) { return self.kernel().blocks(); })
         .def_prop_ro("state",
                      [](KernelEnd& self) { return std::string(to_string(self.kernel().state())); })
         .def_prop_ro("running", [](KernelEnd& self) { return self.kernel().running(); });
-    bind_server(module);
     module.def("_close_handlers", close_gate);
 }
 

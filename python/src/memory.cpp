@@ -131,6 +131,7 @@ void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& 
 // An array of NumPy's over the mapped memory.
 nb::object array(SharedMemory const& self, nb::object const& dtype, nb::object const& shape,
                  std::size_t offset) {
+    if (dtype.is_none()) Argument{"Memory.array", "dtype"}.refuse_type(dtype, "a dtype");
     nb::object const view = nb::cast(counted_view(self));
     nb::module_ const numpy = nb::module_::import_("numpy");
     nb::object const type = numpy.attr("dtype")(dtype);
@@ -262,7 +263,6 @@ void bind_memory(nb::module_& module) {
              "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
              "without a shape. Raises UsageError for freed memory, ValueError for what does not "
              "fit.")
-        .def("_view", counted_view)
         .def_prop_ro("_lent_device_ptr", lent_device_address)
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Pushes what the CPU wrote to these bytes out to the device.\n\n"
@@ -274,9 +274,11 @@ void bind_memory(nb::module_& module) {
              "otherwise than by array(), DeviceArray or DLPack, some of which cannot be counted, "
              "the\n"
              "memory itself stays until this object goes.");
-    nb::class_<CountedView>(module, "_MemoryView", nb::type_slots(counted_slots));
+    nb::class_<CountedView> view(module, "_MemoryView", nb::type_slots(counted_slots));
+    Doors(view, "DeviceArray.").def_static("DeviceArray", "_of", counted_view, nb::arg("memory"));
     bind_copies(module);
-    module.def("_stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"));
+    def_function_as(module, "memcpy_stream", "_stream_copy", copy_by_lines, nb::arg("dest"),
+                    nb::arg("src"));
     module.def("_device_interface", device_interface, nb::arg("memory"),
                nb::sig("def _device_interface(memory: Memory) -> dict[str, object]"));
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -150,6 +151,12 @@ template <class End, class Key>
 void remove(End const& self, Key const& key) {
     asked(self, [key](auto const& store) { store.remove(key); });
 }
+// A key that is neither a number nor a name.
+template <class End>
+void refuse_key(End const& /*self*/, nb::handle id, nb::handle name) {
+    Argument const at{no_call, name.is_none() ? "id" : "name"};
+    at.refuse_type(name.is_none() ? id : name, "a number or a name of a buffer");
+}
 template <class End>
 std::vector<BufferInfo> list(End const& self) {
     return asked(self, [](auto const& store) { return store.list(); });
@@ -206,14 +213,14 @@ void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigne
     options.buffers = buffers;
     new (self) OwnStore("the store", BufferStore(device, options));
 }
-StoreServing* serve_store(OwnStore const& self, std::string const& path, std::string const& name,
-                          unsigned mode) {
+StoreServing* serve_store(OwnStore const& self, std::filesystem::path const& path,
+                          std::string const& name, unsigned mode) {
     StoreServeOptions options;
     options.name = name;
     options.mode = mode;
     return new StoreServing("the server", self.get()->serve(path, options));
 }
-void connect_to_store(OtherStore* self, std::string const& path, std::string const& name,
+void connect_to_store(OtherStore* self, std::filesystem::path const& path, std::string const& name,
                       double timeout, bool host_memory, unsigned copy_threads,
                       double wait_for_owner, std::optional<std::uint32_t> owner_user) {
     StoreConnectOptions options;
@@ -239,9 +246,13 @@ void bind_calls(nb::class_<End>& store, char const* name, char const* store_name
         .def_overload("get", get<End, std::uint64_t>, nb::arg("id"),
                       "A sealed buffer, by number or name. Raises RefusedError.")
         .def_overload("get", get<End, std::string>, nb::arg("name"))
+        .def_last_overload("get", refuse_key<End>, nb::arg("id") = nb::none(),
+                           nb::arg("name") = nb::none())
         .def_overload("remove", remove<End, std::uint64_t>, nb::arg("id"),
                       "From now on nobody gets it; its memory stays until nobody holds it.")
         .def_overload("remove", remove<End, std::string>, nb::arg("name"))
+        .def_last_overload("remove", refuse_key<End>, nb::arg("id") = nb::none(),
+                           nb::arg("name") = nb::none())
         .def("list", list<End>, "All buffers that were not removed, by number.")
         .def("sealed_events", sealed_events<End>,
              "Tells of every buffer that is sealed from now on.")

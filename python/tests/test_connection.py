@@ -154,6 +154,22 @@ def test_server_goes_before_its_kernel(device: carillon.Device, path: pathlib.Pa
         kernel.add_to(server, "again")
 
 
+@pytest.mark.parametrize("kind", [str, os.fsencode, pathlib.Path])
+def test_paths_of_any_bytes(device: carillon.Device, tmp_path: pathlib.Path, kind: Any) -> None:
+    path = os.fspath(tmp_path / "\udcff.sock")
+    of_store: Any = kind(os.fspath(tmp_path / "\udcfe.sock"))
+    kernel = carillon.PersistentKernel(device, bytes, request=8, reply=8, shared=True)
+    with kernel.serve(kind(path)) as server, carillon.connect(kind(path)) as connection:
+        assert server.path == path
+        assert connection.client(8, 8).call(b"abcdefgh", 10.0) == b"abcdefgh"
+    store = carillon.BufferStore(device, bytes=1 << 20)
+    with store.serve(of_store), carillon.connect_store(of_store) as other:
+        assert other.list() == []
+    for connect in (carillon.connect, carillon.connect_store):
+        with pytest.raises(carillon.SystemError, match=r"xfd.sock: ENOENT"):
+            connect(kind(os.fspath(tmp_path / "\udcfd.sock")))
+
+
 @pytest.mark.parametrize("ask", ["client", "ring", "mailbox", "chunk_ring", "log", "owner"])
 def test_a_closed_connection_names_the_call(
     path: pathlib.Path, device: carillon.Device, ask: str

@@ -90,6 +90,25 @@ def test_arguments_of_other_types(
 ) -> None:
     whole = "a whole number from 0 to"
     other: Any = None
+    memory, store = device.allocate(64), carillon.BufferStore(device, bytes=1 << 20)
+    ring, chunks = carillon.Ring(device, 4, "to_host"), carillon.ChunkRing(device, chunk_bytes=64)
+    server = carillon.Server()
+
+    def started(at: Any, handler: Any) -> Any:
+        return carillon.PersistentKernel(at, handler, request=4, reply=4)
+
+    def connect(**options: Any) -> Any:
+        return carillon.connect("/nowhere", **options)
+
+    def connect_store(**options: Any) -> Any:
+        return carillon.connect_store("/nowhere", **options)
+
+    def compiled(at: Any = 90, **options: Any) -> Any:
+        return carillon.compile_handler(at, "the text", request=4, reply=4, **options)
+
+    def array(dtype: Any = "f4", **options: Any) -> Any:
+        return carillon.DeviceArray(memory, dtype, **options)
+
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: device.allocate(other), "Device.allocate: size is None: a whole number"),
         (lambda: device.allocate(-1), f"Device.allocate: size is -1: {whole}"),
@@ -103,11 +122,48 @@ def test_arguments_of_other_types(
         (lambda: carillon.Mailbox(device, 4, b"1234", capacity=other), "Mailbox: capacity is None"),
         (lambda: carillon.ChunkRing(device, chunk_bytes=other), "ChunkRing: chunk_bytes is None"),
         (lambda: carillon.BufferStore(other), "BufferStore: device is None: a Device"),
-        (lambda: carillon.Server(other), "Server: path is None: text"),
+        (lambda: carillon.Server(other), "Server: path is None: a path"),
         (lambda: kernel.client(other), "PersistentKernel.client: block is None: a whole number"),
         (lambda: kernel.client().wait(other), "Client.wait: ticket is None: a Ticket"),
+        (lambda: kernel.client().try_take_many(other), "Client.try_take_many: tickets is None: a"),
         (lambda: kernel.client().abandon(other), "Client.abandon: ticket is None: a Ticket"),
         (lambda: carillon.copy_to_device(other, b"1"), "copy_to_device: memory is None: a Memory"),
+        (lambda: started("emulated", echo), "PersistentKernel: device is 'emulated': a Device"),
+        (lambda: kernel.serve(other), "PersistentKernel.serve: path is None: a path"),
+        (lambda: kernel.serve("x\0"), "PersistentKernel.serve: path is 'x\\x00': a path that"),
+        (lambda: kernel.serve("x", mode=other), "PersistentKernel.serve: mode is None: a whole"),
+        (lambda: kernel.serve("x", users=other), "PersistentKernel.serve: users is None: a list"),
+        (lambda: carillon.Server("x", users="root"), "Server: users is 'root': a list"),
+        (lambda: carillon.Server("x", groups=[-1]), f"Server: groups is -1: {whole}"),
+        (lambda: kernel.add_to(other, "x"), "PersistentKernel.add_to: server is None: a Server"),
+        (lambda: kernel.add_to(server, other), "PersistentKernel.add_to: name is None: text"),
+        (lambda: connect(owner_user=-1), f"connect: owner_user is -1: {whole}"),
+        (lambda: connect(owner_user="root"), "connect: owner_user is 'root': a whole number"),
+        (lambda: connect(name="\udcff"), r"connect: name is '\udcff': text that UTF-8 has"),
+        (lambda: connect_store(owner_user=-1), f"connect_store: owner_user is -1: {whole}"),
+        (lambda: store.get(other), "BufferStore.get: id is None: a number or a name"),
+        (lambda: store.get(-1), "BufferStore.get: id is -1: a number or a name"),
+        (lambda: store.remove(other), "BufferStore.remove: id is None: a number or a name"),
+        (lambda: store.remove(name=other), "BufferStore.remove: id is None: a number or a name"),
+        (lambda: compiled(other), "compile_handler: device is None: a Device, or a compute"),
+        (lambda: compiled(1 << 40), "compile_handler: device is 1099511627776: a whole number"),
+        (lambda: compiled(keep=other), "compile_handler: keep is None: True or False"),
+        (lambda: compiled(before=other), "compile_handler: before is None: a str"),
+        (lambda: compiled(headers=other), "compile_handler: headers is None: a path"),
+        (lambda: compiled(request_name=other), "compile_handler: request_name is None: text"),
+        (lambda: compiled(compiler_options="-G"), "compile_handler: compiler_options is '-G'"),
+        (lambda: compiled(include_folders=[1]), "compile_handler: include_folders is 1: a path"),
+        (lambda: carillon.DeviceArray(other), "DeviceArray: memory is None: a Memory"),
+        (lambda: array(other), "DeviceArray: dtype is None: a dtype"),
+        (lambda: array(shape=1.5), "DeviceArray: shape is 1.5: a whole number, or several"),
+        (lambda: array(shape="12"), "DeviceArray: shape is '12': a whole number, or several"),
+        (lambda: array(offset=other), "DeviceArray: offset is None: a whole number"),
+        (lambda: memory.array(other), "Memory.array: dtype is None: a dtype"),
+        (lambda: chunks.claim().array(other), "Chunk.array: dtype is None: a dtype"),
+        (lambda: chunks.claim().commit(-1), f"Chunk.commit: used is -1: {whole}"),
+        (lambda: chunks.emulated_end().release(other), "ChunkRingDeviceEnd.release: chunk is None"),
+        (lambda: ring.try_pop_many(other), "Ring.try_pop_many: count is None: a whole number"),
+        (lambda: ring.try_pop_many(-1), f"Ring.try_pop_many: count is -1: {whole}"),
     ]
     for call, text in calls:
         with pytest.raises(carillon.UsageError) as error:
@@ -116,9 +172,27 @@ def test_arguments_of_other_types(
         assert "::" not in str(error.value) and "_carillon" not in str(error.value)
 
 
+def test_options_that_there_are_not(kernel: carillon.PersistentKernel) -> None:
+    wrong: dict[str, Any] = {"nam": "x"}
+    with pytest.raises(TypeError, match=r"serve\(\) got an unexpected keyword argument 'nam'"):
+        kernel.serve("/nowhere", **wrong)
+    makers: list[Callable[..., Any]] = [
+        carillon.Server,
+        carillon.Device,
+        carillon.BufferStore,
+        carillon.connect_store,
+    ]
+    for made in makers:
+        with pytest.raises(TypeError, match=r'^\w+: there is no argument "nam"$') as error:
+            made("emulated", **wrong)
+        assert isinstance(error.value, carillon.UsageError)
+        with pytest.raises(carillon.UsageError, match=r"^\w+: it has fewer or more arguments"):
+            made("emulated", 1, 2, 3)
+
+
 def test_what_a_kernel_was_not_made_for(device: carillon.Device) -> None:
     kernel = carillon.PersistentKernel(device, echo, request=4, reply=4)
-    with pytest.raises(carillon.UsageError, match=r"shared=True"):
+    with pytest.raises(carillon.UsageError, match=r"^PersistentKernel.serve: .*shared=True"):
         kernel.serve("/nowhere")
     shared = carillon.PersistentKernel(device, echo, request=4, reply=4, shared=True)
     with pytest.raises(carillon.UsageError, match="^PersistentKernel.client: its clients are"):
@@ -161,6 +235,7 @@ def test_no_error_has_a_name_of_cpp(
         "Chunk.commit ": lambda: done.commit(),
         "Chunk.size": lambda: done.size,
         "Client.call_async": lambda: asyncio.run(kernel.client().call_async(b"1")),
+        "DeviceArray": lambda: carillon.DeviceArray(freed),
         "Memory.array": lambda: freed.array(),
         "BufferStore.list": lambda: closed.list(),
         "Memory.flush": lambda: memory.flush(65),
@@ -212,7 +287,7 @@ def test_messages_of_other_types_name_the_call(device: carillon.Device, value: A
                 many(values)
 
 
-@pytest.mark.parametrize("kind", ["no dtype", None, {"a": "f8"}, 0, "O", ("f4", 3)])
+@pytest.mark.parametrize("kind", ["no dtype", None, [], "S0", {"a": "f8"}, 0, "O", ("f4", 3)])
 def test_message_types_that_are_none_name_the_call(device: carillon.Device, kind: Any) -> None:
     def both(tick: Any, quote: Any) -> None: ...
 

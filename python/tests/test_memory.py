@@ -111,6 +111,11 @@ def test_an_array_without_elements_has_no_address(
     assert np.from_dlpack(array).shape == array.shape
 
 
+@pytest.mark.parametrize("shape", [np.int64(3), [np.uint8(3)], 3, (3,)])
+def test_shapes_of_device_arrays(memory: carillon.Memory, shape: Any) -> None:
+    assert carillon.DeviceArray(memory, "f4", shape).shape == (3,)
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape", "offset"),
     [
@@ -140,6 +145,10 @@ def test_dlpack_device_and_refusals(memory: carillon.Memory) -> None:
     assert "dltensor_versioned" in repr(memory.__dlpack__(max_version=(1, 0), dl_device=(1, 0)))
     with pytest.raises(BufferError, match="not on that device"):
         memory.__dlpack__(dl_device=(2, 0))
+    none: list[Any] = ["cpu", 1, (1,), [None, 0]]
+    for place in none:
+        with pytest.raises(BufferError, match="dl_device is two numbers, or None"):
+            memory.__dlpack__(dl_device=place)
     with pytest.raises(BufferError):
         memory.__dlpack__(copy=True)
     gc.collect()

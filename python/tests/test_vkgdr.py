@@ -34,6 +34,8 @@ def test_open_failures() -> None:
         vkgdr.Vkgdr(-1)
     with pytest.raises(vkgdr.VkgdrError):
         vkgdr.Vkgdr(9999)
+    with pytest.raises(vkgdr.VkgdrError, match="^Vkgdr: device is 1099511627776: a whole number"):
+        vkgdr.Vkgdr(1 << 40)
     with pytest.raises(vkgdr.VkgdrError, match="no flags"):
         vkgdr.Vkgdr("emulated", 64)
     assert issubclass(vkgdr.VkgdrError, RuntimeError)
@@ -99,6 +101,9 @@ def test_memory_failures(opened: vkgdr.Vkgdr) -> None:
         vkgdr.RawMemory(opened, 64, 1)
     with pytest.raises(vkgdr.VkgdrError):
         vkgdr.RawMemory(opened, 0)
+    none: Any = None
+    with pytest.raises(vkgdr.VkgdrError, match="^RawMemory: owner is None: a Vkgdr"):
+        vkgdr.RawMemory(none, 64)
     with pytest.raises(vkgdr.VkgdrError, match="Memory.flush"):
         vkgdr.RawMemory(opened, 64).flush(0, 65)
 
@@ -111,6 +116,9 @@ def test_memcpy_stream(opened: vkgdr.Vkgdr) -> None:
         vkgdr.memcpy_stream(view, b"12")
     with pytest.raises(BufferError):
         vkgdr.memcpy_stream(b"12", b"34")
+    none: Any = None
+    with pytest.raises(TypeError, match="a bytes-like object is required, not 'NoneType'"):
+        vkgdr.memcpy_stream(none, b"34")
 
 
 def is_mapped(address: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from .. import _carillon
 from .._carillon import _version as __version__
-from ..errors import CudaError, Error, OutOfMemoryError
+from ..errors import CudaError, Error, OutOfMemoryError, _require
 
 _V = TypeVar("_V", bound="Vkgdr")
 
@@ -95,6 +95,7 @@ class RawMemory:
         if flags:
             raise VkgdrError(f"RawMemory: there are no flags of memory, {flags:#x} among them")
         try:
+            _require(Vkgdr, "RawMemory", "owner", owner)
             self._memory = owner._opened().allocate(size)
         except Error as error:
             _raise(error)
