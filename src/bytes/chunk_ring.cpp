@@ -40,16 +40,18 @@ BytesChunkEnd::BytesChunkEnd(std::shared_ptr<detail::ChunkRingState> ring)
 
 std::optional<ChunkView<ChunkMeta>> BytesChunkEnd::try_take() {
     constexpr std::string_view call = "BytesChunkEnd::try_take";
-    (void)detail::owned(ring_, call);
+    auto const& ring = detail::owned(ring_, call);
     detail::OneThreadCall<> const one(&reader_, call);  // the ring is the host's end
+    ring.mark().require_own(call);
     ChunkView<ChunkMeta> chunk;
     if (!reader_.try_take(chunk)) return {};
     return chunk;
 }
 bool BytesChunkEnd::release(Sequence sequence) {
     constexpr std::string_view call = "BytesChunkEnd::release";
-    (void)detail::owned(ring_, call);
+    auto const& ring = detail::owned(ring_, call);
     detail::OneThreadCall<> const one(&reader_, call);  // the ring is the host's end
+    ring.mark().require_own(call);
     return reader_.release(sequence);
 }
 

@@ -71,6 +71,7 @@ class BytesMailboxState {
     [[nodiscard]] Direction direction() const {
         return end_.index() == 0 ? Direction::to_device : Direction::to_host;
     }
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
     // Throws OwnerGoneError.
     void require_there(std::string_view call) const { lent_by_.require_there(call); }
     // Throw UsageError for a mailbox of the other direction, ForkError.
@@ -185,6 +186,7 @@ void BytesMailboxEnd::set(std::span<std::byte const> value) {
     constexpr std::string_view call = "BytesMailboxEnd::set";
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
+    ends.mailbox->mark().require_own(call);
     detail::require_value(call, value.size(), ends.mailbox->shape());
     auto* const end = std::get_if<Ends::Setting>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the mailbox is to the device: this side reads");
@@ -195,6 +197,7 @@ bool BytesMailboxEnd::refresh(std::span<std::byte> value) {
     constexpr std::string_view call = "BytesMailboxEnd::refresh";
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
+    ends.mailbox->mark().require_own(call);
     detail::require_value(call, value.size(), ends.mailbox->shape());
     auto* const end = std::get_if<Ends::Reading>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the mailbox is to the host: this side sets");

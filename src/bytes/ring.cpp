@@ -53,6 +53,7 @@ class BytesRingState {
         return std::visit([](auto const& end) { return end.capacity(); }, end_);
     }
     [[nodiscard]] HostWait const& wait() const { return wait_; }
+    [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
     // Throws OwnerGoneError.
     void require_there(std::string_view call) const { lent_by_.require_there(call); }
@@ -141,6 +142,7 @@ bool BytesDeviceEnd::try_push(std::span<std::byte const> message) {
     constexpr std::string_view call = "BytesDeviceEnd::try_push";
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
+    ends.ring->mark().require_own(call);
     detail::require_one(call, "message", message.size(), ends.ring->shape());
     auto* const end = std::get_if<Ends::Sending>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the ring is to the device: this side takes");
@@ -151,6 +153,7 @@ bool BytesDeviceEnd::try_pop(std::span<std::byte> message) {
     constexpr std::string_view call = "BytesDeviceEnd::try_pop";
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
+    ends.ring->mark().require_own(call);
     detail::require_one(call, "message", message.size(), ends.ring->shape());
     auto* const end = std::get_if<Ends::Taking>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the ring is to the host: this side sends");

@@ -259,6 +259,39 @@ TEST(EmulatedForkTest, childHasDevicesOfItsOwn) {
     EXPECT_EQ(kernel.channel().call({7, 0}, patience).value, 22U);
 }
 
+// The ends that stand in for a kernel's, in C and in Python too.
+TEST(EmulatedForkTest, endsThatStandInForAKernelsAreTheParents) {
+    if (CARILLON_THREAD_SANITIZER != 0) {
+        GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
+    }
+    Device const device = Device::open("emulated");
+    std::array<std::byte, 4> bytes{};
+    BytesRing to(device, bytes.size(), Direction::to_device);
+    BytesRing back(device, bytes.size(), Direction::to_host);
+    BytesMailbox limits(device, bytes, Direction::to_device);
+    BytesMailbox status(device, bytes, Direction::to_host);
+    BytesChunkRing chunks(device, bytes.size(), {.chunk_bytes = 64, .chunks = 2});
+    auto pops = to.emulated_end();
+    auto pushes = back.emulated_end();
+    auto refreshes = limits.emulated_end();
+    auto sets = status.emulated_end();
+    auto takes = chunks.emulated_end();
+    chunks.claim(patience).commit(1, bytes);
+    auto const chunk = takes.try_take();
+    ASSERT_TRUE(chunk.has_value());
+    EXPECT_EQ(in_child([&] {
+                  return all_fork_errors([&] { return pops.try_pop(bytes); },
+                                         [&] { return pushes.try_push(bytes); },
+                                         [&] { return refreshes.refresh(bytes); },
+                                         [&] { sets.set(bytes); }, [&] { return takes.try_take(); },
+                                         [&] { return takes.release(chunk->sequence); });
+              }),
+              0);
+    EXPECT_TRUE(takes.release(chunk->sequence));
+    EXPECT_TRUE(to.try_push(bytes));
+    EXPECT_TRUE(pops.try_pop(bytes));
+}
+
 // Drivers are refused: what they opened is their process's.
 TEST(EmulatedForkTest, childOpensNoDriverThatItsParentHasOpened) {
     if (CARILLON_THREAD_SANITIZER != 0) {
