@@ -21,16 +21,17 @@ struct MboTally {
     std::uint32_t trade = 0;
     std::uint32_t fill = 0;
     std::uint32_t clear = 0;
+    std::uint64_t none = 0;              // of 8 bytes: the tally has no padding
     std::uint64_t contracts_traded = 0;  // sum of the sizes of trades
     std::uint64_t checksum = 0;          // mix_record() over all records, in order
 
     // How many records it is the tally of.
     [[nodiscard]] CARILLON_HD std::uint64_t records() const {
-        return std::uint64_t{add} + cancel + modify + trade + fill + clear;
+        return std::uint64_t{add} + cancel + modify + trade + fill + clear + none;
     }
     bool operator==(MboTally const&) const = default;
 };
-static_assert(sizeof(MboTally) == 40);
+static_assert(sizeof(MboTally) == 48);
 static_assert(std::has_unique_object_representations_v<MboTally>);
 
 // The step of a checksum that depends on the order of what it is given.
@@ -71,6 +72,9 @@ struct TallyRecords {
                 break;
             case Action::clear:
                 ++tally.clear;
+                break;
+            case Action::none:
+                ++tally.none;
                 break;
             case Action::trade:
                 ++tally.trade;

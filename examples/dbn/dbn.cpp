@@ -41,6 +41,7 @@ template <class T>
         case Action::trade:
         case Action::fill:
         case Action::clear:
+        case Action::none:
             return true;
     }
     return false;

@@ -16,6 +16,7 @@ enum class Action : char {
     trade = 'T',
     fill = 'F',
     clear = 'R',
+    none = 'N',  // nothing changes in the book
 };
 
 // A record has no padding.

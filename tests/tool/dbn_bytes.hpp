@@ -90,7 +90,8 @@ class DbnBytes {
     std::string bytes_;
 };
 
-// Different for every `i` in every field but length and type, and every kind of action in turn.
+// Different for every `i` in every field but length and type, and every kind of action but `none`
+// in turn.
 [[nodiscard]] inline MboRecord sample_record(std::uint32_t i) {
     constexpr Action actions[] = {Action::add,   Action::cancel, Action::modify,
                                   Action::trade, Action::fill,   Action::clear};

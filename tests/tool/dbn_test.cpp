@@ -218,6 +218,17 @@ TEST_F(DbnFileTest, anUnknownActionIsRefused) {
                    "unknown action 0x0a in the record at byte 108");
 }
 
+// Those of the schema.
+TEST_F(DbnFileTest, everyKnownActionIsRead) {
+    for (char const action : {'A', 'C', 'M', 'R', 'T', 'F', 'N'}) {
+        MboRecord record = sample_record(0);
+        record.action = static_cast<Action>(action);
+        auto const file = read(DbnBytes().header(3).record(record));
+        ASSERT_EQ(file.records().size(), 1U) << action;
+        expect_equal(file.records()[0], record);
+    }
+}
+
 #if defined(DBN_ZSTD)
 
 // In two frames, as `cat` joins them, with the boundary within a record.

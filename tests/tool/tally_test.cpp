@@ -52,17 +52,21 @@ TEST(TallyRecordsTest, theHostsPassCountsATradeWithItsSize) {
     EXPECT_EQ(tally_on_host(std::vector{one_trade}), tally_of_one_trade);
 }
 
-// Nine records: A C M T F R A C M; the one trade has size 4.
+// Ten records: A C M T F R A C M N; the one trade has size 4.
 TEST(TallyRecordsTest, everyKindOfActionHasItsCount) {
-    for (MboTally const& tally : {handled(sample_records(9)), tally_on_host(sample_records(9))}) {
+    std::vector<MboRecord> records = sample_records(9);
+    records.push_back(one_trade);
+    records.back().action = Action::none;
+    for (MboTally const& tally : {handled(records), tally_on_host(records)}) {
         EXPECT_EQ(tally.add, 2U);
         EXPECT_EQ(tally.cancel, 2U);
         EXPECT_EQ(tally.modify, 2U);
         EXPECT_EQ(tally.trade, 1U);
         EXPECT_EQ(tally.fill, 1U);
         EXPECT_EQ(tally.clear, 1U);
+        EXPECT_EQ(tally.none, 1U);
         EXPECT_EQ(tally.contracts_traded, 4U);
-        EXPECT_EQ(tally.records(), 9U);
+        EXPECT_EQ(tally.records(), 10U);
     }
 }
 
@@ -117,7 +121,7 @@ TEST(TallyRecordsTest, aReplyToAnotherCommandIsRefused) {
 
 TEST(TallyRecordsTest, jsonHasEveryCountAndTheChecksumAsText) {
     auto const expected = nlohmann::json::parse(
-        R"({"add": 0, "cancel": 0, "modify": 0, "trade": 1, "fill": 0, "clear": 0,
+        R"({"add": 0, "cancel": 0, "modify": 0, "trade": 1, "fill": 0, "clear": 0, "none": 0,
             "contracts_traded": 3, "checksum": "dbcf6ca6f949f0be"})");
     EXPECT_EQ(to_json(tally_of_one_trade), expected);
     EXPECT_EQ(to_json(MboTally{.checksum = 1})["checksum"], "0000000000000001");
@@ -135,6 +139,7 @@ TEST(TallyRecordsTest, theTableMarksWhatDiffers) {
               "trade                            1                 1\n"
               "fill                             0                 0\n"
               "clear                            0                 0\n"
+              "none                             0                 0\n"
               "contracts_traded                 4                 3  differ\n"
               "checksum          dbcf6ca6f949f0be  dbcf6ca6f949f0be\n");
 }

@@ -19,7 +19,8 @@ MboTally tally_on_host(std::span<MboRecord const> records) {
                    .modify = count(Action::modify),
                    .trade = count(Action::trade),
                    .fill = count(Action::fill),
-                   .clear = count(Action::clear)};
+                   .clear = count(Action::clear),
+                   .none = count(Action::none)};
     for (MboRecord const& record : records) {
         if (record.action == Action::trade) tally.contracts_traded += record.size;
         tally.checksum = mix_record(tally.checksum, record);

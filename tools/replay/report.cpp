@@ -18,13 +18,14 @@ struct Count {
     std::uint64_t value;
 };
 
-[[nodiscard]] std::array<Count, 7> counts(MboTally const& tally) {
+[[nodiscard]] std::array<Count, 8> counts(MboTally const& tally) {
     return {{{"add", tally.add},
              {"cancel", tally.cancel},
              {"modify", tally.modify},
              {"trade", tally.trade},
              {"fill", tally.fill},
              {"clear", tally.clear},
+             {"none", tally.none},
              {"contracts_traded", tally.contracts_traded}}};
 }
 
