@@ -83,8 +83,8 @@ class Parser {
         }
         if (size > left()) {
             fail(fmt::format(
-                     "truncated record ({} of {} bytes; head -c {} gives the records before it)",
-                     left(), size, offset()),
+                     "truncated record ({} of {} bytes; {}head -c {} gives the records before it)",
+                     left(), size, input_.compressed() ? "zstd -dc FILE | " : "", offset()),
                  offset());
         }
         Found const found{std::span<std::byte const>(block_).subspan(begin_, size), offset()};

@@ -7,18 +7,24 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <carillon/error.hpp>
 #include <cerrno>
-#include <cstring>
 
 #if defined(DBN_ZSTD)
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 namespace dbn {
 namespace {
 
-constexpr std::array<unsigned char, 4> zstd_magic{0x28, 0xb5, 0x2f, 0xfd};
+constexpr std::uint32_t frame_magic = 0xfd2fb528;
+constexpr std::uint32_t skippable_magic = 0x184d2a50;  // to ...5f; pzstd's files begin so
+
+[[nodiscard]] bool is_of_zstd(std::uint32_t magic) {
+    return magic == frame_magic || (magic & ~0xfU) == skippable_magic;
+}
 
 carillon::FileDescriptor open(std::filesystem::path const& path, std::string const& call) {
     carillon::FileDescriptor file(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -48,8 +54,7 @@ struct Input::Zstd {
             }
             std::size_t const left = ZSTD_decompressStream(stream.get(), &out, &in);
             if (ZSTD_isError(left) != 0) {
-                throw carillon::FormatError(
-                    file.call(), fmt::format("damaged zstd data: {}", ZSTD_getErrorName(left)));
+                throw carillon::FormatError(file.call(), why_not(left));
             }
             in_frame = left != 0;
         }
@@ -60,6 +65,13 @@ struct Input::Zstd {
                                          file.offset() + out.pos));
         }
         return out.pos;
+    }
+
+    [[nodiscard]] static std::string why_not(std::size_t error) {
+        if (ZSTD_getErrorCode(error) == ZSTD_error_frameParameter_windowTooLarge) {
+            return "the zstd data need a larger window: decompress them with `zstd -d --long=31`";
+        }
+        return fmt::format("damaged zstd data: {}", ZSTD_getErrorName(error));
     }
 };
 
@@ -77,10 +89,10 @@ struct Input::Zstd {
 
 Input::Input(std::filesystem::path const& path)
     : call_("read " + (path == "-" ? "standard input" : path.string())), file_(open(path, call_)) {
-    std::array<std::byte, zstd_magic.size()> magic{};
-    std::size_t const got = read_all(magic);
-    begin_.assign(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(got));
-    if (got == magic.size() && std::memcmp(magic.data(), zstd_magic.data(), got) == 0) {
+    std::array<std::byte, sizeof(std::uint32_t)> begin{};
+    std::size_t const got = read_all(begin);
+    begin_.assign(begin.begin(), begin.begin() + static_cast<std::ptrdiff_t>(got));
+    if (got == begin.size() && is_of_zstd(std::bit_cast<std::uint32_t>(begin))) {
         zstd_ = std::make_unique<Zstd>();
     }
 }

@@ -27,6 +27,7 @@ class Input {
     [[nodiscard]] std::size_t fill(std::span<std::byte> bytes);
     // The number of bytes read so far, decompressed.
     [[nodiscard]] std::uint64_t offset() const { return offset_; }
+    [[nodiscard]] bool compressed() const { return zstd_ != nullptr; }
     // The name of what is read, for errors: "read PATH".
     [[nodiscard]] std::string const& call() const { return call_; }
 

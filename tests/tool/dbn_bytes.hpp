@@ -74,6 +74,7 @@ class DbnBytes {
     }
 #endif
 
+    [[nodiscard]] std::string const& bytes() const { return bytes_; }
     [[nodiscard]] std::size_t size() const { return bytes_.size(); }
     DbnBytes& cut_to(std::size_t size) {
         bytes_.resize(size);

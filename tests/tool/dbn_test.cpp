@@ -241,6 +241,34 @@ TEST_F(DbnFileTest, compressedFilesAreRead) {
     for (std::uint32_t i = 0; i < 3000; ++i) expect_equal(file.records()[i], sample_record(i));
 }
 
+// As pzstd writes them: a frame that is skipped before each that is not.
+TEST_F(DbnFileTest, compressedFilesMayBeginWithFramesThatAreSkipped) {
+    DbnBytes const compressed = DbnBytes().header().record(sample_record(0)).compressed(20);
+    for (std::uint32_t const magic : {0x184d2a50U, 0x184d2a5fU}) {
+        DbnBytes bytes;
+        bytes.number(magic, 4).number(3, 4).raw("any");
+        auto const file = read(bytes.number(magic, 4).number(0, 4).raw(compressed.bytes()));
+        ASSERT_EQ(file.records().size(), 1U);
+        expect_equal(file.records()[0], sample_record(0));
+    }
+    expect_refused(DbnBytes().number(0x184d2a60, 4).number(0, 4).raw(compressed.bytes()),
+                   "not a DBN file: no \"DBN\" at byte 0");
+}
+
+// A frame without its size, whose window is of 2 GiB.
+TEST_F(DbnFileTest, aLargeWindowIsToldFromDamage) {
+    expect_refused(DbnBytes().raw("\x28\xb5\x2f\xfd").number(0, 1).number((31 - 10) << 3, 1),
+                   "the zstd data need a larger window: decompress them with `zstd -d --long=31`");
+}
+
+TEST_F(DbnFileTest, aTruncatedRecordOfACompressedFileIsRefused) {
+    DbnBytes whole = DbnBytes().header().record(sample_record(0)).record(sample_record(1));
+    whole.cut_to(header_size + record_size + 1);
+    expect_refused(whole.compressed(20),
+                   "truncated record (1 of 56 bytes; zstd -dc FILE | head -c 164 gives the "
+                   "records before it) at byte 164");
+}
+
 TEST_F(DbnFileTest, aDamagedOrTruncatedCompressedFileIsRefused) {
     DbnBytes const whole = DbnBytes().header().record(sample_record(0)).compressed(20);
     expect_refused_for(DbnBytes(whole).cut_to(whole.size() - 3), "the zstd data are truncated: ");
