@@ -158,6 +158,10 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
     }
     return returned(call, [&] {
         if (auto const found = detail::find_mapped(address, size)) {
+            if (found->host == nullptr) {
+                return refused(EACCES, call,
+                               "the memory is the parent process's: fork() does not pass it on");
+            }
             Hold held(*found);
             if (!held) return refused(call, "the memory has just been freed");
             return keep(g, part_of(*found, std::move(held), address, size), handle);

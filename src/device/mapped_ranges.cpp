@@ -61,8 +61,9 @@ class RangeList {
         Entry const& entry = std::prev(after)->second;
         std::uint64_t const offset = address - entry.range.device;
         if (offset >= entry.range.size || size > entry.range.size - offset) return false;
-        if (entry.is_gone()) return false;
+        if (entry.freed.size() != 0) return false;
         found = entry.range;
+        if (entry.mark.inherited()) found.host = nullptr;
         return true;
     }
 
@@ -123,7 +124,11 @@ bool find_by_notes(char const* notes, std::size_t size, std::size_t alignment, S
         char const* const name = notes + at + sizeof(note);
         std::size_t const to_description = padded(sizeof(note) + note.n_namesz, alignment);
         Find* const find = told_by(note, name, notes + at + to_description);
-        if (find != nullptr && find(search.address, search.size, search.found)) return true;
+        // Where a parent had memory another copy may have this process's own.
+        if (find != nullptr && find(search.address, search.size, search.found) &&
+            search.found.host != nullptr) {
+            return true;
+        }
         at += padded(to_description + note.n_descsz, alignment);
         if (at > size) return false;
     }
@@ -157,7 +162,8 @@ bool ListedRange::take_over_if_held(Memory& memory) const noexcept {
 
 std::optional<MappedRange> find_mapped(std::uint64_t device_address, std::uint64_t size) {
     Search search{device_address, size, {}};
-    if (::dl_iterate_phdr(find_in_object, &search) == 0) return std::nullopt;
+    (void)::dl_iterate_phdr(find_in_object, &search);
+    if (search.found.size == 0) return std::nullopt;
     return search.found;
 }
 

@@ -16,7 +16,7 @@ namespace carillon::detail {
 struct MappedRange {
     std::uint64_t device;  // the device's address of its first byte
     std::uint64_t size;    // bytes
-    std::byte* host;       // the CPU's
+    std::byte* host;       // the CPU's; nullptr: a parent process's memory, not mapped here
     std::uint32_t write_combining;
     // Holds the memory that begins at `device` (on), or ends one hold of it: memory that its user
     // frees stays until nobody holds it. False if it has been freed, and is not held then.
