@@ -59,10 +59,10 @@ ConnectOptions checked(ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();
     require_name(connect_call, "client", options.name);
     if (options.timeout.count() <= 0) {
-        throw UsageError(connect_call, "ConnectOptions::timeout: it is over already");
+        throw UsageError(connect_call, "the timeout is over already");
     }
     if (options.wait_for_owner.count() < 0) {
-        throw UsageError(connect_call, "ConnectOptions::wait_for_owner: it is below 0");
+        throw UsageError(connect_call, "wait_for_owner is below 0");
     }
     return options;
 }

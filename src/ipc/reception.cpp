@@ -45,13 +45,12 @@ std::uint64_t new_instance() {
 ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
     require_name(call, "owner", rules.name);
     if ((rules.mode & ~0777U) != 0) {
-        throw UsageError(call, fmt::format("{}::mode {:o}: a socket has nine bits of it",
-                                           rules.options, rules.mode));
+        throw UsageError(call, fmt::format("mode {:o}: a socket has nine bits of it", rules.mode));
     }
     if ((rules.mode & 0222U) == 0) {
-        throw UsageError(call, fmt::format("{}::mode {:o}: nobody could ever connect, which takes "
+        throw UsageError(call, fmt::format("mode {:o}: nobody could ever connect, which takes "
                                            "the permission to write",
-                                           rules.options, rules.mode));
+                                           rules.mode));
     }
     if (rules.connections == 0) {
         throw UsageError(

@@ -27,10 +27,10 @@ StoreConnectOptions checked_connect(StoreConnectOptions options) {
     }
     require_name("StoreConnection", "client", options.name);
     if (options.timeout.count() <= 0) {
-        throw UsageError("StoreConnection", "a timeout that is over already");
+        throw UsageError("StoreConnection", "the timeout is over already");
     }
     if (options.wait_for_owner.count() < 0) {
-        throw UsageError("StoreConnection", "StoreConnectOptions::wait_for_owner: it is below 0");
+        throw UsageError("StoreConnection", "wait_for_owner is below 0");
     }
     return options;
 }

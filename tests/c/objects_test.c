@@ -207,8 +207,14 @@ static void stores(carillon_device* device, char const* folder) {
     options.bytes = 1 << 20;
     options.copy_threads = 2;
     EXPECT_ERROR(carillon_store_connect(path, NULL, &other), CARILLON_SYSTEM, path);
+    carillon_store_connect_options const over = {.size = sizeof(over), .timeout_ns = -1};
+    EXPECT_ERROR(carillon_store_connect(path, &over, &other), CARILLON_USAGE,
+                 "carillon_store_connect: the timeout is over already");
     EXPECT_OK(carillon_store_create(device, &options, &store));
     buffers_are_made_and_read(store);
+    carillon_serve_options const ten_bits = {.size = sizeof(ten_bits), .mode = 01777};
+    EXPECT_ERROR(carillon_store_serve(store, path, &ten_bits, &none), CARILLON_USAGE,
+                 "carillon_store_serve: mode 1777");
     EXPECT_OK(carillon_store_serve(store, path, NULL, &server));
     carillon_store_connect_options const how = {.size = sizeof(how), .name = "a test in C"};
     EXPECT_OK(carillon_store_connect(path, &how, &other));

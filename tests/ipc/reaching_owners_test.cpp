@@ -184,7 +184,7 @@ TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
     });
     CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = 1ms}), SystemError, path());
     CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = -1ns}), UsageError,
-                          "StoreConnectOptions::wait_for_owner: it is below 0");
+                          "StoreConnection: wait_for_owner is below 0");
     BufferStore const store(device());
     StoreServer const server = store.serve(path());
     EXPECT_EQ(waits.get().owner().process, ::getpid());

@@ -304,15 +304,15 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
                           "ServeOptions::bytes_per_connection of 0");
     CARILLON_EXPECT_ERROR(serve({.descriptors_per_connection = 0}), UsageError,
                           "ServeOptions::descriptors_per_connection of 0");
-    CARILLON_EXPECT_ERROR(Server(path(), {.mode = 01777}), UsageError, "ServeOptions::mode 1777");
+    CARILLON_EXPECT_ERROR(Server(path(), {.mode = 01777}), UsageError, "Server: mode 1777");
     Server const server = serve();
     CARILLON_EXPECT_ERROR(serve(), UsageError, "");
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = std::string(64, 'x')}), UsageError,
                           "64 characters");
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError,
-                          "ConnectOptions::timeout: it is over already");
+                          "Connection: the timeout is over already");
     CARILLON_EXPECT_ERROR(Connection(path(), {.wait_for_owner = -1ns}), UsageError,
-                          "ConnectOptions::wait_for_owner: it is below 0");
+                          "Connection: wait_for_owner is below 0");
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = "a\nb"}), UsageError,
                           "Connection: a control character");
     Connection const owner = connect();
