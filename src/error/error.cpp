@@ -86,7 +86,13 @@ SystemError::SystemError(std::string_view call, int error_number, std::string_vi
 namespace detail {
 namespace {
 
-std::string why_no_room(NoRoom where, std::uint32_t size) {
+std::string why_no_room(NoRoom where, std::uint32_t size, std::uint64_t untaken) {
+    if (untaken != 0) {
+        return fmt::format(
+            "the next request's place holds the reply to request {}, which was not taken; take or "
+            "abandon it",
+            untaken);
+    }
     switch (where) {
         case NoRoom::channel:
             return fmt::format(
@@ -114,11 +120,12 @@ void throw_moved_from(std::string_view call) {
     throw UsageError(call, "the object was moved from: what it was is where it was moved to");
 }
 
-void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size) {
+void throw_not_sent(std::string_view call, NoRoom where, std::uint32_t size,
+                    std::uint64_t untaken) {
     throw TimeoutError(call,
                        "no slot came free within the time given, and the request was not "
                        "sent: " +
-                           why_no_room(where, size));
+                           why_no_room(where, size, untaken));
 }
 
 void throw_no_reply(std::string_view call) {
@@ -128,10 +135,10 @@ void throw_no_reply(std::string_view call) {
 }
 
 void throw_not_all_sent(std::string_view call, std::size_t sent, std::size_t all,
-                        std::uint32_t size) {
+                        std::uint32_t size, std::uint64_t untaken) {
     throw TimeoutError(call,
                        fmt::format("{} of {} requests were sent within the time given: {}", sent,
-                                   all, why_no_room(NoRoom::channel, size)),
+                                   all, why_no_room(NoRoom::channel, size, untaken)),
                        sent != 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tickets that are used twice, or at the wrong place.
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -76,6 +77,21 @@ TEST_P(TicketTest, ticketThatWasGivenUpIsNotTheNextRequests) {
     expect_refused(client, given_up, "no reply is outstanding");
     EXPECT_EQ(client.wait(next, patience).value, 7U);
     expect_refused(client, next, "no reply is outstanding");
+}
+
+// The one that has it is named, though all other places are free.
+TEST_P(TicketTest, replyThatNobodyTookIsWhyTheNextRequestIsNotSent) {
+    PersistentKernel<GatedHandler> kernel(device(), {.capacity = 4}, GatedHandler{});
+    auto& channel = kernel.channel();
+    Ticket const first = channel.submit({1, 0}, patience);
+    for (int i = 0; i < 3; ++i) (void)channel.call({2, 0}, patience);
+    auto const why = "the next request's place holds the reply to request 1, which was not taken";
+    CARILLON_EXPECT_ERROR(channel.call({2, 0}, 1ms), TimeoutError, why);
+    Tickets sent;
+    std::array<GatedRequest, 2> const two{};
+    CARILLON_EXPECT_ERROR(channel.submit_n(two, sent, 1ms), TimeoutError, why);
+    EXPECT_EQ(channel.wait(first, patience).value, 4U);
+    EXPECT_EQ(channel.call({2, 0}, patience).value, 7U);
 }
 
 TEST_P(TicketTest, ticketsGoWithAClientThatIsMoved) {

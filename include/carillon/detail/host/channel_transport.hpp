@@ -132,12 +132,12 @@ class alignas(64) ChannelTransport {
         return number;
     }
     [[noreturn]] void throw_not_sent(std::string_view call) const {
-        detail::throw_not_sent(call, NoRoom::channel, capacity());
+        detail::throw_not_sent(call, NoRoom::channel, capacity(), ends_.untaken());
     }
 
     [[noreturn]] void throw_not_all_sent(std::string_view call, std::size_t sent,
                                          std::size_t all) const {
-        detail::throw_not_all_sent(call, sent, all, capacity());
+        detail::throw_not_all_sent(call, sent, all, capacity(), ends_.untaken());
     }
 
     // From any thread.

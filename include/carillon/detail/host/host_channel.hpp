@@ -125,6 +125,12 @@ class HostChannel {
         return replies_.holds(last);
     }
 
+    // The request whose reply has come, was not taken, and is at the next one's place; 0: none.
+    [[nodiscard]] Sequence untaken() const {
+        Kept const& place = kept_[requests_.next() & (requests_.capacity() - 1)];
+        return place.state == State::arrived ? place.number : 0;
+    }
+
     // The line in which the next reply will come.
     [[nodiscard]] Line const* awaited() const { return replies_.awaited(); }
 
