@@ -110,7 +110,13 @@ class PersistentKernel {
     // One that was moved from has no channels, and all else but placement() throws UsageError.
     // That of a pool, or of one whose clients are others' processes, is not assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
-    PersistentKernel& operator=(PersistentKernel&&) noexcept = default;
+    PersistentKernel& operator=(PersistentKernel&& other) noexcept requires(has_channels) {
+        if (this != &other) {
+            route_ = std::move(other.route_);
+            supervisor_ = std::move(other.supervisor_);
+        }
+        return *this;
+    }
     PersistentKernel(PersistentKernel const&) = delete;
     PersistentKernel& operator=(PersistentKernel const&) = delete;
     // Stops the kernel, waiting for at most options.stop_timeout; never throws.

@@ -162,6 +162,16 @@ TEST_P(PersistentKernelTest, movedKernelGoesOnAnswering) {
     EXPECT_EQ(third.channel().call(2, patience), 4);
 }
 
+TEST_P(PersistentKernelTest, kernelThatIsMovedToItselfStaysAsItIs) {
+    PersistentKernel<ByValue> kernel(device(), Channels{.express = true});
+    std::string const placement = kernel.placement().why_not;
+    auto& itself = kernel;
+    kernel = std::move(itself);
+    EXPECT_EQ(kernel.channel().call(1, patience), 3);
+    EXPECT_EQ(kernel.express().call(2, patience), 4);
+    EXPECT_EQ(kernel.placement().why_not, placement);
+}
+
 TEST_P(PersistentKernelTest, blocksSayWhichSmTheyRunOn) {
     PersistentKernel<ByValue> kernel(device(), {.blocks = 2});
     unsigned const limit = static_cast<unsigned>(device().info().sm_count.value_or(1));
