@@ -118,7 +118,8 @@ struct MirrorOptions {
     bool write_back = true;  // and the mirror's to the buffer when it goes; of a MutableBuffer
 };
 
-// A buffer's bytes in ordinary memory, where loads are cheap.
+// A buffer's bytes in ordinary memory, where loads are cheap. It writes back all of them: of two
+// mirrors of one buffer the later one's bytes replace what the earlier one wrote back.
 class HostMirror {
    public:
     // Of a buffer that is written, which may be moved meanwhile. Until this has written back, or
