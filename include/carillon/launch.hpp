@@ -151,7 +151,8 @@ template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
     using Body = std::invoke_result_t<Make&, unsigned>;
-    Memory const bodies = detail::make_for_each_block<Body>("launch", device, shape.blocks, make);
+    Memory const bodies = detail::make_for_each_block<Body>("launch", device, shape.blocks, make,
+                                                            detail::BlockNumbers::known);
     return launch(device, shape,
                   detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())});
 }
@@ -164,7 +165,7 @@ template <class Body>
 }
 
 // Starts `body` in the roles of `pins`, which serve for one launch. A role is no block: where
-// several have work, `body` has no ends (launch).
+// several have work, `body` has no ends (launch), and no block owns one.
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(
     Device const& device, Pins const& pins, Body body,

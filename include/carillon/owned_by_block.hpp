@@ -2,6 +2,7 @@
 // An end in a kernel of several blocks that only one of them uses.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "carillon/block.hpp"
@@ -17,17 +18,19 @@ class OwnedByBlock {
     static_assert(std::is_trivially_copyable_v<End>);
 
    public:
-    // `block`: the number of the owner in its launch, from 0.
-    OwnedByBlock(unsigned block, End const& end) : end_(end), block_(block) {
-        detail::mark_as_owned(&end_, sizeof(end_));
-    }
+    // `block`: the number of the owner in its launch, from 0. Throws UsageError when the end has
+    // another owner already.
+    OwnedByBlock(unsigned block, End const& end)
+        : end_(end), owner_(detail::mark_as_owned(&end_, sizeof(end_), block)) {}
 
     // The end, or nullptr in every other block.
-    [[nodiscard]] CARILLON_HD End* get() { return block::index() == block_ ? &end_ : nullptr; }
+    [[nodiscard]] CARILLON_HD End* get() {
+        return block::index() == static_cast<unsigned>(owner_) ? &end_ : nullptr;
+    }
 
    private:
     End end_;
-    unsigned block_;
+    std::uint64_t owner_;
 };
 
 }  // namespace carillon

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <string>
-#include <unordered_map>
 
 #include "carillon/error.hpp"
 #include "os/process.hpp"
@@ -18,48 +20,93 @@ namespace {
 struct GivenEnd {
     std::string call;
     CodeLocation taker;
-    void const* second;  // its other address
-    bool has_owner = false;
+    void const* second;       // its other address
+    bool gone = false;        // its object
+    std::uint64_t owner = 0;  // what is beside the copy that a block owns
 
     [[nodiscard]] std::string what() const {
         return fmt::format("the end that {} gave at {}:{}", call, taker.file, taker.line);
     }
+    [[nodiscard]] unsigned owning_block() const { return static_cast<unsigned>(owner); }
 };
 
-// Every end that was given out and whose object is there still, by its first address.
+// Every end that was given out, by its first address: until its object has gone and the memory has
+// another user.
 struct GivenEnds {
     std::mutex mutex;
-    std::unordered_map<void const*, GivenEnd> at;
+    std::map<void const*, GivenEnd> at;
+    std::uint64_t owners = 0x6e0a11;  // no number that a program is likely to have beside an end
 };
 GivenEnds& given_ends() { return PerProcess<GivenEnds>::get(); }
 
-// Calls `use(word)` for each pointer that the bytes may have.
+// Where so many are known, those that have gone are forgotten.
+constexpr std::size_t most_known = 4096;
+
+// Calls `use(word)` for each word that the bytes may have: packed members lie anywhere.
 template <class Use>
 void each_word(void const* bytes, std::size_t size, Use&& use) {
     auto const* const begin = static_cast<std::byte const*>(bytes);
-    for (std::size_t i = 0; i + sizeof(void*) <= size; i += sizeof(void*)) {
-        void const* word = nullptr;
+    for (std::size_t i = 0; i + sizeof(std::uint64_t) <= size; ++i) {
+        std::uint64_t word = 0;
         std::memcpy(&word, begin + i, sizeof(word));
         use(word);
     }
 }
 
-bool has_word(void const* bytes, std::size_t size, void const* wanted) {
-    bool found = false;
-    each_word(bytes, size, [&](void const* word) { found = found || word == wanted; });
-    return found;
+std::size_t count_word(void const* bytes, std::size_t size, std::uint64_t wanted) {
+    std::size_t count = 0;
+    each_word(bytes, size, [&](std::uint64_t word) { count += word == wanted ? 1 : 0; });
+    return count;
 }
+std::uint64_t word_of(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// Calls `use(address, end)` for each end in the bytes.
+// What a block's bytes have of an end.
+struct FoundEnd {
+    void const* address;
+    GivenEnd& end;
+    std::size_t copies;
+    bool owned;  // the one copy is its owner's
+};
+
+// Calls `use(found)` for each end in the bytes.
 template <class Use>
 void each_end(void const* bytes, std::size_t size, Use&& use) {
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
-    each_word(bytes, size, [&](void const* word) {
-        auto const found = ends.at.find(word);
-        if (found == ends.at.end()) return;
-        if (has_word(bytes, size, found->second.second)) use(word, found->second);
+    if (ends.at.empty()) return;
+    std::uint64_t const lowest = word_of(ends.at.begin()->first);
+    std::uint64_t const highest = word_of(ends.at.rbegin()->first);
+    std::set<void const*> seen;
+    each_word(bytes, size, [&](std::uint64_t word) {
+        if (word < lowest || word > highest) return;
+        auto const found = ends.at.find(reinterpret_cast<void const*>(word));
+        if (found == ends.at.end() || !seen.insert(found->first).second) return;
+        GivenEnd& end = found->second;
+        std::size_t const copies =
+            std::min(count_word(bytes, size, word), count_word(bytes, size, word_of(end.second)));
+        if (copies == 0) return;
+        use(FoundEnd{found->first, end, copies,
+                     end.owner != 0 && count_word(bytes, size, end.owner) != 0});
     });
+}
+
+// Whatever the block is.
+void require_usable(std::string_view call, FoundEnd const& found, BlockNumbers numbers) {
+    if (found.end.gone) {
+        throw UsageError(call, fmt::format("the object of {} has gone: it has to be there for as "
+                                           "long as the kernel",
+                                           found.end.what()));
+    }
+    if (found.copies > 1) {
+        throw UsageError(call, fmt::format("a block has {} copies of {}, and messages would be "
+                                           "lost: keep one, and pass it on by reference",
+                                           found.copies, found.end.what()));
+    }
+    if (found.owned && numbers == BlockNumbers::unknown) {
+        throw UsageError(call, fmt::format("block {} owns {}, but here no block knows its number: "
+                                           "OwnedByBlock is for a body of launch",
+                                           found.end.owning_block(), found.end.what()));
+    }
 }
 
 constexpr char const* cure =
@@ -68,44 +115,70 @@ constexpr char const* cure =
 }  // namespace
 
 TakenOnce::~TakenOnce() {
-    if (address_ == nullptr) return;
+    if (addresses_[0] == nullptr) return;
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
-    ends.at.erase(address_);
+    for (void const* const address : addresses_) {
+        auto const found = ends.at.find(address);
+        if (found != ends.at.end()) found->second.gone = true;
+    }
+    if (ends.at.size() <= most_known) return;
+    std::erase_if(ends.at, [](auto const& each) { return each.second.gone; });
 }
 
 void TakenOnce::take(std::string_view call, CodeLocation const& taker,
-                     EndAddresses const& addresses) {
+                     EndAddresses const& addresses, EndAddresses const& other) {
     if (first_.file != nullptr) {
         throw UsageError(call, fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
                                            "kernel, once; for several make a ring for each, or a "
                                            "MpmcRing",
                                            taker.file, taker.line, first_.file, first_.line));
     }
-    if (addresses.first != nullptr) {
-        GivenEnds& ends = given_ends();
+    GivenEnds& ends = given_ends();
+    for (EndAddresses const& each : {addresses, other}) {
+        if (each.first == nullptr) continue;
         std::lock_guard const lock(ends.mutex);
-        ends.at[addresses.first] = {std::string(call), taker, addresses.second};
+        ends.at[each.first] = {std::string(call), taker, each.second};
     }
     first_ = taker;
-    address_ = addresses.first;
+    addresses_ = {addresses.first, other.first};
+}
+
+void forget_ends_within(void const* memory, std::size_t size) {
+    GivenEnds& ends = given_ends();
+    std::lock_guard const lock(ends.mutex);
+    auto const end = ends.at.lower_bound(static_cast<std::byte const*>(memory) + size);
+    for (auto each = ends.at.lower_bound(memory); each != end;) {
+        each = each->second.gone ? ends.at.erase(each) : std::next(each);
+    }
 }
 
 void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {
-    each_end(bytes, size, [&](void const* address, GivenEnd const& end) {
-        auto const [had, is_new] = block_of_.try_emplace(address, block);
+    each_end(bytes, size, [&](FoundEnd const& found) {
+        require_usable(call_, found, numbers_);
+        if (found.owned && found.end.owning_block() != block) {
+            throw UsageError(call_, fmt::format("block {} has {}, which block {} owns", block,
+                                                found.end.what(), found.end.owning_block()));
+        }
+        auto const [had, is_new] = block_of_.try_emplace(found.address, block);
         if (had->second == block) return;
         throw UsageError(call_, fmt::format("blocks {} and {} have {}: two copies of it would lose "
                                             "messages; make an object for each block",
-                                            had->second, block, end.what()));
+                                            had->second, block, found.end.what()));
     });
 }
 
 void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers) {
-    if (blocks == 1) return;
-    each_end(bytes, size, [&](void const* /*address*/, GivenEnd const& end) {
-        if (end.has_owner && numbers == BlockNumbers::known) return;
+    each_end(bytes, size, [&](FoundEnd const& found) {
+        GivenEnd const& end = found.end;
+        require_usable(call, found, numbers);
+        if (found.owned && end.owning_block() >= blocks) {
+            throw UsageError(call, fmt::format("block {} owns {}, but there are {} blocks: nobody "
+                                               "would use it",
+                                               end.owning_block(), end.what(), blocks));
+        }
+        if (blocks == 1 || found.owned) return;
         if (blocks == 0) {
             throw UsageError(call, fmt::format("each lane of a warp would have a copy of {}, and "
                                                "messages would be lost: only a handler that one "
@@ -118,8 +191,21 @@ void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t si
     });
 }
 
-void mark_as_owned(void const* bytes, std::size_t size) {
-    each_end(bytes, size, [](void const* /*address*/, GivenEnd& end) { end.has_owner = true; });
+std::uint64_t mark_as_owned(void const* bytes, std::size_t size, unsigned block) {
+    std::uint64_t owner = 0;
+    each_end(bytes, size, [&](FoundEnd const& found) {
+        GivenEnd& end = found.end;
+        if (end.owner == 0) {
+            if (owner == 0) owner = (++given_ends().owners << 32U) | block;
+            end.owner = owner;
+        }
+        owner = end.owner;
+        if (end.owning_block() == block) return;
+        throw UsageError("OwnedByBlock", fmt::format("block {} owns {} already, and block {} "
+                                                     "cannot",
+                                                     end.owning_block(), end.what(), block));
+    });
+    return owner == 0 ? block : owner;
 }
 
 }  // namespace carillon::detail

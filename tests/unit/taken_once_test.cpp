@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 
 #include "carillon/error.hpp"
 
@@ -49,13 +50,86 @@ TEST(TakenOnceTest, endWithOneAddressIsFoundByIt) {
     EXPECT_THROW(refuse_words({&of.other, &of.first, nullptr}, 2), UsageError);
 }
 
-TEST(TakenOnceTest, endWhoseObjectHasGoneIsForgotten) {
+// The device would write into memory that is another's, or nobody's.
+TEST(TakenOnceTest, endWhoseObjectHasGoneIsRefusedUntilItsMemoryHasANewUser) {
     EndWords const of;
     {
         TakenOnce end;
         end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
     }
+    EXPECT_THROW(refuse_words({&of.first, &of.second, nullptr}, 1), UsageError);
+    detail::forget_ends_within(&of, sizeof(of));
     refuse_words({&of.first, &of.second, nullptr}, 2);
+}
+
+TEST(TakenOnceTest, endIsFoundWhereverAPackedHandlerHasIt) {
+    EndWords const of;
+    TakenOnce end;
+    end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
+    std::array<void const*, 2> const words{&of.first, &of.second};
+    std::array<unsigned char, sizeof(words) + 1> packed{};
+    std::memcpy(packed.data() + 1, words.data(), sizeof(words));
+    EXPECT_THROW(detail::refuse_copied_ends("launch", packed.data(), packed.size(), 2), UsageError);
+}
+
+TEST(TakenOnceTest, eachPartOfAnEndCountsForItself) {
+    EndWords const requests;
+    EndWords const replies;
+    TakenOnce end;
+    end.take("Channel::device_handle", CodeLocation::current(), {&requests.first, &requests.second},
+             {&replies.first, &replies.second});
+    EXPECT_THROW(refuse_words({&requests.first, &requests.second, nullptr}, 2), UsageError);
+    EXPECT_THROW(refuse_words({&replies.first, &replies.second, nullptr}, 2), UsageError);
+}
+
+// Padding may repeat one address of an end, but not the whole of it.
+TEST(TakenOnceTest, oneBlockHasAnEndOnce) {
+    EndWords const of;
+    TakenOnce end;
+    end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
+    refuse_words({&of.first, &of.second, &of.first}, 1);
+    std::array<void const*, 4> const twice{&of.first, &of.second, &of.first, &of.second};
+    EXPECT_THROW(detail::refuse_copied_ends("launch", twice.data(), sizeof(twice), 1), UsageError);
+    detail::EndsOfBlocks ends("launch", detail::BlockNumbers::known);
+    EXPECT_THROW(ends.add(0, twice.data(), sizeof(twice)), UsageError);
+}
+
+// A handler's words, the last of which says who owns the end.
+struct OwnedWords {
+    void const* first;
+    void const* second;
+    std::uint64_t owner;
+
+    void refuse(unsigned blocks, detail::BlockNumbers numbers = detail::BlockNumbers::known) const {
+        detail::refuse_copied_ends("launch", this, sizeof(*this), blocks, numbers);
+    }
+};
+
+TEST(TakenOnceTest, endHasOneOwnerThatIsOneOfTheBlocks) {
+    EndWords const of;
+    TakenOnce end;
+    end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
+    OwnedWords words{&of.first, &of.second, 0};
+    words.owner = detail::mark_as_owned(&words, sizeof(words), 2);
+    EXPECT_EQ(static_cast<unsigned>(words.owner), 2U);
+    EXPECT_EQ(detail::mark_as_owned(&words, sizeof(words), 2), words.owner);
+    EXPECT_THROW((void)detail::mark_as_owned(&words, sizeof(words), 1), UsageError);
+    words.refuse(3);
+    EXPECT_THROW(words.refuse(2), UsageError);
+    EXPECT_THROW(words.refuse(3, detail::BlockNumbers::unknown), UsageError);
+    detail::EndsOfBlocks ends("launch", detail::BlockNumbers::known);
+    EXPECT_THROW(ends.add(1, &words, sizeof(words)), UsageError);
+    ends.add(2, &words, sizeof(words));
+}
+
+// Beside an owned copy, and in another body when there was one.
+TEST(TakenOnceTest, copyThatNobodyOwnsIsRefused) {
+    EndWords const of;
+    TakenOnce end;
+    end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
+    OwnedWords words{&of.first, &of.second, 0};
+    EXPECT_NE(detail::mark_as_owned(&words, sizeof(words), 0), 0U);
+    EXPECT_THROW(words.refuse(2), UsageError);
 }
 
 }  // namespace

@@ -172,13 +172,56 @@ TEST_P(BlockEndsTest, endsThatManyMayUseAreForAllBlocks) {
     start(log.device_handle());
 }
 
-// Catches an end that is known for longer than its memory is its own.
-TEST_P(BlockEndsTest, endOfAnObjectThatIsGoneIsNone) {
+TEST_P(BlockEndsTest, endOfAnObjectThatIsGoneIsRefused) {
     auto status = std::make_unique<EndStatus>(device(), EndAsk{});
     HandlerWithEnd<EndStatus::DeviceEnd> const handler{false, status->device_handle()};
     status.reset();
+    CARILLON_EXPECT_ERROR(PersistentKernel(device(), {}, handler), UsageError,
+                          "block_ends_test.cpp");
+}
+
+// Catches an end that is known for longer than its memory is its own.
+TEST_P(BlockEndsTest, memoryOfAnObjectThatIsGoneMayHaveNewUsers) {
+    for (int round = 0; round != 3; ++round) {
+        Doorbell<Direction::to_host> const bell(device());
+        PersistentKernel<HandlerWithEnd<Doorbell<Direction::to_host>::DeviceEnd>> const rung(
+            device(), {}, {false, bell.device_handle()});
+    }
+    Flag<std::uint32_t, Direction::to_host> const done(device());
+    HandlerWithEnd<Flag<std::uint32_t, Direction::to_host>::DeviceEnd> const handler{
+        false, done.device_handle()};
     PersistentKernel kernel(device(), {.blocks = 2}, handler);
     EXPECT_EQ(kernel.channel(1).call({7}, patience).value, 7U);
+}
+
+// A part of an end counts for itself.
+TEST_P(BlockEndsTest, halfOfAChannelIsForOneBlock) {
+    Channel<EndAsk, EndAsk> const channel(device());
+    auto const end = channel.device_handle();
+    expect_refused(end.requests, "Client::device_handle");
+    expect_refused(end.replies, "Client::device_handle");
+}
+
+TEST_P(BlockEndsTest, oneBlockHasAnEndOnce) {
+    EndTrades const trades(device());
+    auto const end = trades.device_handle();
+    CARILLON_EXPECT_ERROR(launch(device(), 1, OwnedBody{{0, end}, {0, end}}), UsageError,
+                          "a block has 2 copies of the end that Ring::device_handle gave at");
+    CARILLON_EXPECT_ERROR(launch(device(), 1, OwnedBody{{0, end}, {1, end}}), UsageError,
+                          "OwnedByBlock: block 0 owns");
+}
+
+// Nobody would be at its other end.
+TEST_P(BlockEndsTest, ownerIsOneOfTheBlocks) {
+    EndTrades const trades(device());
+    OwnedByBlock const owned(2, trades.device_handle());
+    BodyWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const body{owned};
+    CARILLON_EXPECT_ERROR(launch(device(), 2, body), UsageError, "there are 2 blocks");
+    CARILLON_EXPECT_ERROR(launch_pinned(device(), Pins(3), body), UsageError,
+                          "no block knows its number");
+    HandlerWithEnd<OwnedByBlock<EndTrades::DeviceEnd>> const handler{false, owned};
+    CARILLON_EXPECT_ERROR(PersistentKernel(device(), {.blocks = 3}, handler), UsageError,
+                          "no block knows its number");
 }
 
 // Catches handlers that are mixed up, or that all blocks have.

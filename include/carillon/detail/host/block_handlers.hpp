@@ -34,14 +34,18 @@ struct BodyOfBlock {
 
 // Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
 // kernel lives no memory of its device is. Throws UsageError, in the name of `call`, for two blocks
-// with the same end; what Device::allocate throws, and what `make` throws.
+// with the same end and for a block that has two of it; what Device::allocate throws, and what
+// `make` throws.
 template <class Made, class Make>
 [[nodiscard]] Memory make_for_each_block(std::string_view call, Device const& device,
-                                         unsigned blocks, Make& make) {
+                                         unsigned blocks, Make& make, BlockNumbers numbers) {
     static_assert(std::is_trivially_copyable_v<Made>,
                   "carillon: what is made for a block must be trivially copyable");
+    static_assert(std::is_class_v<Made>,
+                  "carillon: what is made for a block is a class with an operator(): a GPU cannot "
+                  "call a function of the host's");
     Memory memory = device.allocate(blocks * sizeof(Made));
-    EndsOfBlocks ends(call);
+    EndsOfBlocks ends(call, numbers);
     for (unsigned block = 0; block < blocks; ++block) {
         Made own = make(block);
         ends.add(block, &own, sizeof(own));
@@ -67,7 +71,8 @@ class BlockHandlers {
             auto const make = [&](unsigned block) {
                 return checked(source(block), lanes_apart ? lanes : 1);
             };
-            return BlockHandlers(make_for_each_block<Functor>(owner, device, blocks, make));
+            return BlockHandlers(
+                make_for_each_block<Functor>(owner, device, blocks, make, BlockNumbers::unknown));
         } else {
             return BlockHandlers(checked(source, lanes_apart ? lanes : blocks));
         }

@@ -90,7 +90,8 @@ class alignas(64) ChannelTransport {
                                                               CodeLocation const& where) const {
         if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
         ChannelView const device = memory_->device_view().channel(index_);
-        taken_.take(call, where, {device.requests.base, device.replies.base});
+        taken_.take(call, where, {device.requests.base, device.requests.credit},
+                    {device.replies.base, device.replies.credit});
         return {device.requests, device.replies};
     }
 

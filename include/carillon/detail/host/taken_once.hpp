@@ -4,7 +4,9 @@
 // some.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string_view>
 
@@ -30,35 +32,45 @@ class TakenOnce {
     ~TakenOnce();
 
     // Throws UsageError, in the name of `call`, when the end was taken before, and names both
-    // takers.
-    void take(std::string_view call, CodeLocation const& taker, EndAddresses const& addresses);
+    // takers. `other`: of an end that has two parts, each of which counts for itself.
+    void take(std::string_view call, CodeLocation const& taker, EndAddresses const& addresses,
+              EndAddresses const& other = {});
 
    private:
     CodeLocation first_{nullptr, 0};
-    void const* address_ = nullptr;
+    std::array<void const*, 2> addresses_{};
 };
+
+// The memory has a new user: an end that was there before is none any more.
+void forget_ends_within(void const* memory, std::size_t size);
+
+// Whether blocks know their own numbers: then one of them can own an end.
+enum class BlockNumbers : bool { unknown, known };
 
 // Looks for such ends in what the blocks of a kernel get. One thread at a time.
 class EndsOfBlocks {
    public:
     // Its errors have the name of `call`.
-    explicit EndsOfBlocks(std::string_view call) : call_(call) {}
+    EndsOfBlocks(std::string_view call, BlockNumbers numbers) : call_(call), numbers_(numbers) {}
     // What block number `block` gets, of at most `size` bytes. Throws UsageError for an end that
-    // another block has got.
+    // another block has got, that another block owns, that is in there twice, or whose object has
+    // gone.
     void add(unsigned block, void const* bytes, std::size_t size);
 
    private:
     std::string_view call_;
+    BlockNumbers numbers_;
     std::map<void const*, unsigned> block_of_;
 };
 
-// Whether blocks know their own numbers: then an end that one block owns may be copied.
-enum class BlockNumbers : bool { unknown, known };
 // Throws UsageError, in the name of `call`, when there is such an end in what `blocks` blocks get a
-// copy of each, or, for 0, the lanes of one.
+// copy of each, or, for 0, the lanes of one. Of one block, and of an end that one of the blocks
+// owns, only when it is in there twice or its object has gone.
 void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers = BlockNumbers::unknown);
-// The program has said which block owns the ends that are in there.
-void mark_as_owned(void const* bytes, std::size_t size);
+// The program has said that `block` owns the ends that are in there. Returns what tells such a copy
+// of them from others, and is to be beside them: `block`, and more in the upper half. Throws
+// UsageError when another block owns one of them.
+[[nodiscard]] std::uint64_t mark_as_owned(void const* bytes, std::size_t size, unsigned block);
 
 }  // namespace carillon::detail
