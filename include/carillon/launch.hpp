@@ -174,6 +174,20 @@ template <class Body>
     return detail::start_pinned(device, pins, body, start_timeout);
 }
 
+// The same with a body for each role, which `make(role)` makes.
+template <class Make>
+requires MakesBodies<Make>
+[[nodiscard]] RunningKernel launch_pinned(
+    Device const& device, Pins const& pins, Make make,
+    std::chrono::nanoseconds start_timeout = LaunchShape().start_timeout) {
+    using Body = std::invoke_result_t<Make&, unsigned>;
+    Memory const bodies = detail::make_for_each_block<Body>("launch_pinned", device, pins.roles(),
+                                                            make, detail::BlockNumbers::unknown);
+    return launch_pinned(device, pins,
+                         detail::BodyOfBlock<Body>{static_cast<Body const*>(bodies.device_ptr())},
+                         start_timeout);
+}
+
 }  // namespace CARILLON_TOOLCHAIN
 
 }  // namespace carillon

@@ -301,6 +301,18 @@ TEST_P(BlockEndsTest, functionMakesABodyForEachBlock) {
     EXPECT_EQ(second.pop(patience).value, 11U);
 }
 
+TEST_P(BlockEndsTest, functionMakesABodyForEachRole) {
+    EndTrades first(device());
+    EndTrades second(device());
+    auto const make = [&](unsigned role) {
+        return SendingBody{(role == 0 ? first : second).device_handle()};
+    };
+    auto const kernel = launch_pinned(device(), Pins(2), make);
+    EXPECT_TRUE(kernel.wait(patience));
+    EXPECT_EQ(first.pop(patience).value, 10U);
+    EXPECT_EQ(second.pop(patience).value, 11U);
+}
+
 TEST_P(BlockEndsTest, bodyMadeForABlockMayBeLarge) {
     Memory const out = device().allocate_host(64);
     auto const kernel = launch(device(), 2, [&](unsigned block) {
