@@ -134,6 +134,8 @@ auto commands(carillon::Device const& device) {
     return carillon::PersistentKernel<DeskOf<Command...>>(device);
 }
 
+[[maybe_unused]] void function(unsigned /*block*/) {}
+
 void use(carillon::Device const& device) {
 #if CARILLON_CASE == 0
     use_ring<Largest>(device);
@@ -223,5 +225,13 @@ void use(carillon::Device const& device) {
     ticket_of<Handler<int, int>>(device);
 #elif CARILLON_CASE == 33
     carillon::PersistentKernel<Handler<int, int>>(device).channel().try_submit(1);
+#elif CARILLON_CASE == 34
+    (void)carillon::launch(device, 1, function);
+#elif CARILLON_CASE == 35
+    (void)carillon::launch_pinned(device, carillon::Pins(1), function);
+#elif CARILLON_CASE == 36
+    (void)carillon::launch(device, 1, [](unsigned /*block*/) { return &function; });
+#elif CARILLON_CASE == 37
+    (void)carillon::launch(device, 1, [](unsigned /*block*/) { return Uncallable{}; });
 #endif
 }

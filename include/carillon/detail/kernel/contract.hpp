@@ -56,6 +56,9 @@ constexpr bool check_handler() {
 
 template <class Body>
 constexpr void check_body() {
+    static_assert(std::is_class_v<Body>,
+                  "carillon: a kernel body is a class with an operator(): a GPU cannot call a "
+                  "function of the host's");
     static_assert(std::is_trivially_copyable_v<Body>,
                   "carillon: a kernel body must be trivially copyable: it is passed by value");
     static_assert(sizeof(Body) <= handler_bytes,
@@ -64,6 +67,11 @@ constexpr void check_body() {
     static_assert(std::is_invocable_v<Body&, unsigned>,
                   "carillon: a kernel body is called with the number of its block: operator()"
                   "(unsigned)");
+    if constexpr (std::is_invocable_v<Body&, unsigned>) {
+        static_assert(std::is_void_v<std::invoke_result_t<Body&, unsigned>>,
+                      "carillon: a kernel body returns nothing; what a function makes for a block "
+                      "is a class with operator()(unsigned)");
+    }
 }
 
 }  // namespace carillon::detail
