@@ -24,9 +24,52 @@ struct NeverShared {
 struct Text {
     std::string text;
 };
+struct OutOfLineOfBase {
+    static constexpr bool out_of_line = true;
+};
 struct IdlesForASecond {
     CARILLON_HD int operator()(int const& request) const { return request; }
     CARILLON_HD void idle(int /*seconds*/) {}
+};
+
+// What nobody could use, and would be left out without a word.
+class IdlesInPrivate {
+   public:
+    CARILLON_HD int operator()(int const& request) const { return request; }
+
+   private:
+    void idle() {}
+};
+struct IdlesInManyWays {
+    CARILLON_HD int operator()(int const& request) const { return request; }
+    CARILLON_HD void idle(int /*seconds*/) {}
+    CARILLON_HD void idle(long /*seconds*/) {}
+};
+class ThreadsInPrivate {
+    static constexpr unsigned threads = 32;
+
+   public:
+    CARILLON_HD int operator()(int const& request) const { return request; }
+};
+struct ThreadsOfEachObject {
+    unsigned threads;
+    CARILLON_HD int operator()(int const& request) const { return request; }
+};
+class OutOfLineInPrivate {
+    static constexpr bool out_of_line = true;
+
+   public:
+    CARILLON_HD int operator()(int const& request) const { return request; }
+};
+struct OutOfLineOfEachObject {
+    bool out_of_line;
+    CARILLON_HD int operator()(int const& request) const { return request; }
+};
+// All that a handler says may be its base's, and it may be final.
+struct Says final : OutOfLineOfBase {
+    enum { threads = 32 };
+    CARILLON_HD int operator()(int const& request) const { return request; }
+    CARILLON_HD void idle(int /*unused*/ = 0) {}
 };
 
 template <class Handler, class Requests = carillon::Channels>
@@ -38,8 +81,10 @@ void use_kernel() {
 void use() {
 #if CARILLON_CASE == 0
     (void)block::shared<Bytes<48 * 1024>, struct Large>();
+    use_kernel<Says>();
     use_kernel<Sharing<Bytes<44 * 1024>>>();
     use_kernel<Sharing<Bytes<44 * 1024>>, carillon::Pool>();
+    use_kernel<Sharing<Bytes<40 * 1024>>, carillon::SharedPool>();
 #elif CARILLON_CASE == 1
     Bytes<4> own{};
     (void)block::shared(own);
@@ -57,5 +102,19 @@ void use() {
     use_kernel<Sharing<Bytes<4>>, carillon::WatchedChannels>();
 #elif CARILLON_CASE == 8
     use_kernel<IdlesForASecond>();
+#elif CARILLON_CASE == 9
+    use_kernel<Sharing<Bytes<40 * 1024 + 1>>, carillon::SharedPool>();
+#elif CARILLON_CASE == 10
+    use_kernel<IdlesInPrivate>();
+#elif CARILLON_CASE == 11
+    use_kernel<IdlesInManyWays>();
+#elif CARILLON_CASE == 12
+    use_kernel<ThreadsInPrivate>();
+#elif CARILLON_CASE == 13
+    use_kernel<ThreadsOfEachObject>();
+#elif CARILLON_CASE == 14
+    use_kernel<OutOfLineInPrivate>();
+#elif CARILLON_CASE == 15
+    use_kernel<OutOfLineOfEachObject>();
 #endif
 }

@@ -116,10 +116,6 @@ CARILLON_HD void run_idle(Handler& handler) {
         handler.idle();
     } else if constexpr (HasIdle<Handler>) {
         handler.idle(BlockState<Handler>::get());
-    } else {
-        static_assert(
-            !requires { &Handler::idle; },
-            "carillon: a handler's idle() has no argument but its Shared&");
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "carillon/detail/kernel/block_state.hpp"
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 
@@ -16,12 +17,58 @@ inline constexpr std::size_t handler_bytes = 4096;
 
 namespace detail {
 
+// A handler's private members too: with those of the same name in another base, a name that the
+// handler declares is ambiguous. A class that is final has only what is public.
+struct NamesOfHandlers {
+    int out_of_line;
+    int threads;
+    int idle;
+};
+template <class Handler>
+struct NamesOf : NamesOfHandlers {};
+template <class Handler>
+requires(std::is_class_v<Handler> && !std::is_final_v<Handler>) struct NamesOf<Handler>
+    : Handler, NamesOfHandlers {
+};
+template <class Handler>
+concept DeclaresOutOfLine = !requires {
+    &NamesOf<Handler>::out_of_line;
+}
+|| requires { Handler::out_of_line; };
+template <class Handler>
+concept DeclaresThreads = !requires {
+    &NamesOf<Handler>::threads;
+}
+|| requires { Handler::threads; };
+template <class Handler>
+concept DeclaresIdle = !requires {
+    &NamesOf<Handler>::idle;
+}
+|| requires { &Handler::idle; };
+
+// What each object of a class has of its own is no constant, and GCC takes its name in one for an
+// error where it is to be none.
+template <class Class, class T>
+void member_of_each(T Class::*member);
+template <class Handler>
+concept SaysOutOfLine = !requires {
+    member_of_each(&Handler::out_of_line);
+}
+&&requires { typename std::integral_constant<bool, (Handler::out_of_line ? true : false)>; };
+template <class Handler>
+concept SaysThreads = !requires {
+    member_of_each(&Handler::threads);
+}
+&&requires { typename std::integral_constant<bool, (Handler::threads >= 1)>; };
+
 // A handler that writes outside its reply says so with `static constexpr bool out_of_line = true`.
 template <class Handler>
 CARILLON_HD constexpr OutOfLine out_of_line_of() {
-    if constexpr (requires { Handler::out_of_line; }) {
+    if constexpr (SaysOutOfLine<Handler>) {
         return Handler::out_of_line ? OutOfLine::written : OutOfLine::none;
     } else {
+        static_assert(!DeclaresOutOfLine<Handler>,
+                      "carillon: a handler's out_of_line is public, and a static constexpr bool");
         return OutOfLine::none;
     }
 }
@@ -30,11 +77,13 @@ CARILLON_HD constexpr OutOfLine out_of_line_of() {
 // threads`: 32 for a warp, at most 1024. Its reply is what it returns to the first of them.
 template <class Handler>
 CARILLON_HD constexpr unsigned threads_of() {
-    if constexpr (requires { Handler::threads; }) {
+    if constexpr (SaysThreads<Handler>) {
         static_assert(Handler::threads >= 1 && Handler::threads <= 1024,
                       "carillon: a handler's threads are those of one block: 1 to 1024");
         return Handler::threads;
     } else {
+        static_assert(!DeclaresThreads<Handler>,
+                      "carillon: a handler's threads is public, and a static constexpr unsigned");
         return 1;
     }
 }
@@ -48,6 +97,10 @@ CARILLON_HD constexpr bool check_handler_object() {
     static_assert(sizeof(Handler) <= handler_bytes,
                   "carillon: a handler must be at most 4096 bytes: keep more in device memory "
                   "(Device::allocate) that it points at");
+    static_assert(HasIdle<Handler> || !DeclaresIdle<Handler>,
+                  "carillon: a handler's idle() has no argument but its Shared&, and is public");
+    (void)threads_of<Handler>();
+    (void)out_of_line_of<Handler>();
     return true;
 }
 

@@ -89,6 +89,10 @@ struct is_same : integral_constant<bool, is_same_v<A, B>> {};
 template <class T>
 inline constexpr bool is_void_v = is_same_v<remove_cv_t<T>, void>;
 template <class T>
+inline constexpr bool is_class_v = __is_class(T);
+template <class T>
+inline constexpr bool is_final_v = __is_final(T);
+template <class T>
 inline constexpr bool is_trivially_copyable_v = __is_trivially_copyable(T);
 template <class T>
 inline constexpr bool is_trivially_default_constructible_v = __is_trivially_constructible(T);
