@@ -94,8 +94,19 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
     }
 };
 
+// What of a block's shared memory its handler may have: the library's threads keep there what they
+// know of all clients, too.
+template <class Handler>
+inline constexpr bool fits_beside_clients = true;
+template <HasShared Handler>
+inline constexpr bool fits_beside_clients<Handler> =
+    sizeof(typename Handler::Shared) <= std::size_t{40} * 1024;
+
 template <class Handler>
 class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
+    static_assert(fits_beside_clients<Handler>,
+                  "carillon: a handler's Shared must be at most 40 KiB in a SharedPool: it is in "
+                  "shared memory beside what the block knows of all clients");
     using Base = LeasedRoute<Handler>;
     using Request = typename Base::Request;
     using Reply = typename Base::Reply;
