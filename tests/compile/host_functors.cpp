@@ -38,6 +38,28 @@ struct Idling {
     CARILLON_HD int operator()(int const& value) const { return value; }
     void idle() {}
 };
+// A temporary would find another operator() than a request that lies in a ring.
+struct OfTheTwo {
+    using Request = int;
+    using Reply = int;
+    CARILLON_HD int operator()(int&& value) const { return value; }
+    int operator()(int const& value) const { return value; }
+};
+struct Constructed {
+    int count;
+    Constructed() : count(1) {}
+};
+inline int of_the_host() { return 1; }
+struct Initialized {
+    int count = of_the_host();
+};
+template <class State>
+struct WithState {
+    using Shared = State;
+    CARILLON_HD int operator()(int const& value, Shared& shared) const {
+        return value + shared.count;
+    }
+};
 struct BodyOfABlock {
     void operator()(unsigned /*block*/) const {}
 };
@@ -80,6 +102,9 @@ void use(carillon::Device const& device) {
     PersistentKernel<OfCommands> const of_commands(device);
     PersistentKernel<OfABlocksState> const of_a_blocks_state(device);
     PersistentKernel<Idling> const idling(device);
+    PersistentKernel<OfTheTwo> const of_the_two(device);
+    PersistentKernel<WithState<Constructed>> const constructed(device);
+    PersistentKernel<WithState<Initialized>> const initialized(device);
     auto const of_a_block =
         carillon::launch(device, 1, [](unsigned /*block*/) { return BodyOfABlock{}; });
     auto const body = carillon::launch(device, 1, Body{});

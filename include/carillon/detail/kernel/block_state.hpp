@@ -22,6 +22,14 @@ concept HasShared = requires {
 // The rest of a block's shared memory is for what the library's threads tell each other.
 inline constexpr std::size_t most_state_bytes = block::most_shared_bytes - 4096;
 
+#if defined(__CUDA_ARCH__)
+// The compiler names this function where Shared{} is the host's alone (device_call.hpp).
+template <class Shared>
+__device__ void shared_needs_CARILLON_HD(void* room) {
+    ::new (room) Shared{};
+}
+#endif
+
 // The one Shared of the calling thread's block.
 template <class Handler>
 class BlockState {
@@ -35,6 +43,9 @@ class BlockState {
    public:
     [[nodiscard]] CARILLON_HD static Shared& get() { return room().object(); }
     CARILLON_HD static void begin() {
+#if defined(__CUDA_ARCH__)
+        if (false) (void)&shared_needs_CARILLON_HD<Shared>;
+#endif
         if (block::thread_rank() == 0) ::new (room().bytes) Shared{};
         block::sync({"carillon/detail/kernel/block_state.hpp", __LINE__});
     }

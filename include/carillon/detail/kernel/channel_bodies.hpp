@@ -50,7 +50,7 @@ struct ServeBody {
         using Channel = DeviceChannel<Request, Reply, DeviceNear, ReplyFar<Handler>>;
         ChannelView const view = channels.channel(block);
         Handler own = handlers.begin(block);
-        check_handler_call<Reply, Request>(own);
+        check_handler_call<Reply, Request const&>(own);
         serve(Channel(view.requests, view.replies, DeviceNear(), reply_far<Handler>(many)), own,
               limits.control(view, DeviceClock(oversubscribed)));
     }
@@ -75,7 +75,7 @@ struct ServeLongBody {
     CARILLON_HD void operator()(unsigned block) const {
         ChannelView const view = channels.channel(block);
         Handler own = handlers.begin(block);
-        check_handler_call<Reply, Request>(own);
+        check_handler_call<Reply, Request const&>(own);
         serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own,
                    limits.control(view, DeviceClock(oversubscribed)), WarpLanes(),
                    block::shared<SharedMessages<Request, Reply>, ServeLongBody>());
@@ -98,7 +98,7 @@ struct ServeTogetherBody {
         ChannelView const view = channels.channel(block);
         ChannelView const ahead = express != 0 ? channels.channel(express + block) : view;
         Handler own = handlers.begin(block);
-        check_handler_call<Reply, Request>(own);
+        check_handler_call<Reply, Request const&>(own);
         auto const far = reply_far<Handler>(many);
         serve_together(express != 0, Channel(ahead.requests, ahead.replies, DeviceNear(), far),
                        Channel(view.requests, view.replies, DeviceNear(), far), own,

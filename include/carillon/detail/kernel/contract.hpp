@@ -28,11 +28,11 @@ constexpr bool check_handler_messages() {
     if constexpr (std::is_object_v<Reply>) {
         if constexpr (HasShared<Handler>) {
             static_assert(
-                std::is_invocable_r_v<Reply, Handler&, Request, typename Handler::Shared&>,
+                std::is_invocable_r_v<Reply, Handler&, Request const&, typename Handler::Shared&>,
                 "carillon: a handler that declares Shared has it as the second argument: "
                 "operator()(request, shared)");
         } else {
-            static_assert(std::is_invocable_r_v<Reply, Handler&, Request>,
+            static_assert(std::is_invocable_r_v<Reply, Handler&, Request const&>,
                           "carillon: a handler takes its request by value or by reference to "
                           "const, and returns its reply");
         }

@@ -36,7 +36,7 @@ struct LeaseBody {
         constexpr unsigned threads = serving_threads<Handler, Request, Reply>();
         using Threads = std::conditional_t<threads == 1, OneThread, BlockThreads>;
         Handler own = handlers.begin(block);  // its state goes from one client to the next
-        check_handler_call<Reply, Request>(own);
+        check_handler_call<Reply, Request const&>(own);
         auto const serve_one = [&](ChannelView const& view, auto const& control) {
             if constexpr (threads != threads_of<Handler>()) {
                 serve_long(LongChannel<Request, Reply>(view.requests, view.replies), own, control,

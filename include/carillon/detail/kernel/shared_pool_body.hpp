@@ -45,7 +45,7 @@ struct SharedPoolBody {
         }
         auto control = limits.control(blocks.channel(block), DeviceClock(oversubscribed));
         Handler own = handlers.begin(block);
-        check_handler_call<Reply, Request>(own);
+        check_handler_call<Reply, Request const&>(own);
         auto const take = [&](Taken& taken) { return clients->try_take(taken); };
         auto const handle = [&](Taken const& taken) -> Reply {
             return handle_by(own, unpack<Request>(taken.message));

@@ -44,7 +44,7 @@ struct WatchBody {
         }
         block::sync({"carillon/detail/kernel/watch_body.hpp", __LINE__});
         Handler own = handlers.begin(block);
-        check_handler_call<Reply, Request>(own);
+        check_handler_call<Reply, Request const&>(own);
         ChannelView const leading = channels.channel(first);
         DeviceClock const clock(oversubscribed);
         serve_watch(watched, channels_per_block, nearest_doorbells(block, leading.status, clock),
