@@ -71,7 +71,7 @@ class HostMpmcProducer {
     // the message refers to device memory that this thread has written.
     bool try_push(T const& message, OutOfLine data = OutOfLine::none) {
         require_state("MpmcRing::try_push");
-        return try_push_n({&message, 1}, data) == 1;
+        return try_push_n({std::addressof(message), 1}, data) == 1;
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
     // one fence. Returns how many.

@@ -150,9 +150,11 @@ class BasicHostWait {
                 return 0;
             case Style::umwait:  // each of its sleeps may take microseconds
                 return cpu::polls_before_yield / 16;
-            default:
-                return cpu::polls_before_yield;
+            case Style::pause:
+            case Style::tpause:
+                break;
         }
+        return cpu::polls_before_yield;
     }
 
     // Often enough that the polls in between take a few microseconds together: a sleep may take

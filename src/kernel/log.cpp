@@ -63,7 +63,7 @@ std::optional<LogRegistry::Entry> LogRegistry::find(std::uint32_t id) const {
     return known->second;
 }
 
-void LogRegistry::check() const {
+void LogRegistry::require_sound() const {
     std::lock_guard const lock(mutex_);
     if (!collision_.empty()) throw UsageError("LogService", collision_);
     std::array<std::uint64_t, log_arguments> const zeros{};
@@ -107,7 +107,7 @@ LogService::LogService(Device const& device, LogOptions options)
     : dropped_(device.allocate(sizeof(Line))),
       published_(std::make_shared<detail::PublishedLog>(device, options.shared_capacity)) {
     auto const& registry = detail::LogRegistry::of_program();
-    registry.check();
+    registry.require_sound();
     if (!options.sink) options.sink = &detail::print;
     server_ = std::make_unique<detail::RequestServer>(
         "LogService", device, quads_of<detail::LogMessage>, options.capacity, Sequence{1},

@@ -38,6 +38,7 @@
 
 // Programs' own
 #define CHECK(condition)
+#define check(condition)
 #define DEBUG 1
 #define ERROR 0
 #define INFO 1

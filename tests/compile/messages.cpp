@@ -44,6 +44,22 @@ struct Made {  // its default constructor is none
     explicit Made(short from) : value(from) {}
     short value;
 };
+struct ConstMember {
+    int const value;
+};
+struct OwnAddress {
+    int value;
+    OwnAddress const* operator&() const = delete;
+};
+template <class T>
+struct Calls {
+    typename carillon::HostService<T, T>::Caller caller;
+    CARILLON_HD int operator()(int const& request) {
+        T reply{request};
+        return caller.call(T{request}, reply, 0) == carillon::HostCallResult::answered ? reply.value
+                                                                                       : 0;
+    }
+};
 struct OfMade {
     Made operator()(Made const& request) const { return request; }
 };
@@ -156,6 +172,14 @@ void use(carillon::Device const& device) {
     use_kernel<OfMade>(device);
     (void)carillon::PersistentKernel<OfMade, carillon::Pool>(device).client();
     (void)carillon::Flag<Made, carillon::Direction::to_host>(device).get();
+    carillon::Flag<OwnAddress, carillon::Direction::to_device>(device).set({});
+    (void)carillon::MpmcRing<OwnAddress, carillon::Direction::to_device>(device)
+        .producer()
+        .try_push({});
+    carillon::HostService<ConstMember, ConstMember> const service(
+        device, [](ConstMember const& request) { return request; });
+    using Caller = Calls<ConstMember>;
+    carillon::PersistentKernel<Caller> const calling(device, {}, Caller{service.device_handle()});
 #elif CARILLON_CASE == 1
     use_ring<TooLarge>(device);
 #elif CARILLON_CASE == 2

@@ -37,7 +37,7 @@ TEST(LogRegistryTest, knowsTextsByTheirIds) {
     LogRegistry registry;
     registry.add(7, {"price {}", "f"});
     registry.add(7, {"price {}", "f"});  // another library has it too
-    registry.check();
+    registry.require_sound();
     LogMessage message{7, 0, 0, {detail::log_word(2.5)}};
     EXPECT_EQ(detail::log_text(registry, message), "price 2.5");
     message.id = 8;
@@ -49,7 +49,7 @@ TEST(LogRegistryTest, refusesTwoTextsOfOneId) {
     LogRegistry registry;
     registry.add(7, {"price {}", "f"});
     registry.add(7, {"limit {}", "f"});
-    CARILLON_EXPECT_ERROR(registry.check(), UsageError,
+    CARILLON_EXPECT_ERROR(registry.require_sound(), UsageError,
                           "LogService: the log texts \"price {}\" and \"limit {}\" have the same "
                           "number, 0x00000007: change one of them");
 }
@@ -58,13 +58,13 @@ TEST(LogRegistryTest, refusesOneTextWithArgumentsOfTwoKindsUnderOneId) {
     LogRegistry registry;
     registry.add(7, {"price {}", "f"});
     registry.add(7, {"price {}", "i"});
-    EXPECT_THROW(registry.check(), UsageError);
+    EXPECT_THROW(registry.require_sound(), UsageError);
 }
 
 TEST(LogRegistryTest, refusesATextThatCannotBeFormatted) {
     LogRegistry registry;
     registry.add(7, {"price {:x}", "f"});
-    CARILLON_EXPECT_ERROR(registry.check(), UsageError,
+    CARILLON_EXPECT_ERROR(registry.require_sound(), UsageError,
                           "LogService: the log text \"price {:x}\" cannot be formatted: ");
     LogMessage const message{7, 0, 0, {}};
     EXPECT_EQ(detail::log_text(registry, message).find("price {:x} ("), 0U);

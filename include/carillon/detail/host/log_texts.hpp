@@ -32,7 +32,7 @@ class LogRegistry {
     void add(std::uint32_t id, Entry const& entry);
     [[nodiscard]] std::optional<Entry> find(std::uint32_t id) const;
     // Throws UsageError when two texts have the same id, or one cannot be formatted.
-    void check() const;
+    void require_sound() const;
 
    private:
     mutable std::mutex mutex_;

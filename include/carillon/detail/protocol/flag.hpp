@@ -38,7 +38,7 @@ class FlagWriter {
     CARILLON_POLICY_CODE
     CARILLON_HD void set(T const& value, OutOfLine data = OutOfLine::none) {
         std::uint64_t word = 0;
-        std::memcpy(&word, &value, sizeof(T));
+        std::memcpy(&word, __builtin_addressof(value), sizeof(T));
         if (data == OutOfLine::written) far_.release();
         far_.store_word(word_, word);
         far_.commit(word_, sizeof(word));

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <type_traits>
 
 #include "carillon/detail/access/access.hpp"
@@ -164,7 +165,8 @@ class BasicHostCaller : public BasicHostPoster<Request, Far, Near> {
         }
         slot_.give_back();
         if (unpack<std::uint64_t>(answer) != 0) return HostCallResult::failed;
-        reply = unpack<Answer>(answer).value;
+        // Not assigned: it may have members that are const.
+        ::new (static_cast<void*>(__builtin_addressof(reply))) Reply(unpack<Answer>(answer).value);
         return HostCallResult::answered;
     }
 
