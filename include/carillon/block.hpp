@@ -62,7 +62,7 @@ inline void emulate(unsigned index) {
 }
 
 // Every thread of the block has arrived here, and what each wrote before is visible to all.
-// All come here by the same call.
+// All come here by the same call: two calls on one line are one to a test (testing.hpp).
 CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()) {
 #if defined(__CUDA_ARCH__)
     (void)where;

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "carillon/block.hpp"
@@ -32,7 +33,7 @@ struct BlockOptions {
     std::uint64_t first_seed = 0;  // the same seed is the same order of the threads
     unsigned seeds = 100;          // how many, from the first one on
     unsigned block = 0;            // what block::index() is
-    // Of each thread. Address space: what a thread uses of it takes memory.
+    // Of each thread, 16 KiB at least. Address space: what a thread uses of it takes memory.
     std::size_t stack_bytes = std::size_t{256} * 1024;
 };
 
@@ -84,7 +85,7 @@ class ThreadsOfBlock {
     std::unique_ptr<FiberBlock> block_;
 };
 
-// The calling thread has returned from the handler, and waits for the others.
+// The calling thread has returned from the handler, or from its idle(), and waits for the others.
 void finish_request();
 
 // Throws RaceError.
@@ -92,17 +93,22 @@ void finish_request();
                               std::uint64_t seed, std::size_t request, unsigned thread,
                               std::string const& first_reply, std::string const& reply);
 
-// By their ==, or else by their bytes: the padding counts where the compiler cannot clear it.
+// By their bytes, so that a NaN is the same as itself, or else by their ==: the padding counts
+// where the compiler cannot clear it.
 template <class Reply>
 [[nodiscard]] bool same_replies(Reply one, Reply other) {
+    if constexpr (std::is_trivially_copyable_v<Reply>) {
+        auto const& left = carillon::detail::without_padding(one);
+        auto const& right = carillon::detail::without_padding(other);
+        if (std::memcmp(std::addressof(left), std::addressof(right), sizeof(Reply)) == 0)
+            return true;
+    }
     if constexpr (requires {
                       { one == other } -> std::convertible_to<bool>;
                   }) {
         return one == other;
     } else {
-        auto const& left = carillon::detail::without_padding(one);
-        auto const& right = carillon::detail::without_padding(other);
-        return std::memcmp(&left, &right, sizeof(Reply)) == 0;
+        return false;
     }
 }
 template <class Reply>
@@ -120,7 +126,7 @@ template <class Reply>
     if constexpr (requires { text << reply; }) {
         text << reply;
     } else {
-        auto const* const bytes = reinterpret_cast<unsigned char const*>(&reply);
+        auto const* const bytes = reinterpret_cast<unsigned char const*>(std::addressof(reply));
         text << "the bytes" << std::hex << std::setfill('0');
         for (std::size_t i = 0; i != sizeof(Reply); ++i) {
             text << ' ' << std::setw(2) << unsigned{bytes[i]};
@@ -149,6 +155,10 @@ void handle_by_thread(Handler handler, std::vector<Request> const& requests,
     std::vector<Reply>& own = replies[block::thread_rank()];
     begin_state(handler);
     for (std::size_t i = 0; i != requests.size(); ++i) {
+        if constexpr (HasIdle<Handler>) {
+            run_idle(handler);
+            finish_request();
+        }
         if constexpr (std::is_void_v<ResultOf<Handler, Request>>) {
             handle_by(handler, requests[i]);
             own.emplace_back();
@@ -180,22 +190,33 @@ namespace carillon::testing {
 
 // What `handler` replies to `requests`, one after the other, as a block of a kernel would serve
 // them: every thread has a copy of the handler, all run it on the same request, and what the first
-// one returns is the reply. Once for each seed, from the beginning. What each of the other threads
-// returns is to be the same with each seed, too. Memory that the handler writes beside its replies
-// is the caller's to look at, with one seed at a time.
-// Throws BarrierError and RaceError; UsageError for the options and for shared variables that no
-// block has room for; OutOfMemoryError; and what the handler throws.
+// one returns is the reply. Before each request all run its idle(), if it has one. Once for each
+// seed, from the beginning. What each of the other threads returns is to be the same with each
+// seed, too. Memory that the handler writes beside its replies is the caller's to look at, with one
+// seed at a time. Throws BarrierError and RaceError; UsageError for the options and for shared
+// variables that no block has room for; OutOfMemoryError; and what the handler throws.
 template <class Handler, class Request>
 [[nodiscard]] auto run_block(Handler const& handler, std::vector<Request> const& requests,
                              BlockOptions options = {}) {
+    static_assert(detail::check_handler_names<Handler>());
+    static_assert(detail::Handles<Handler, Request>,
+                  "carillon: the handler has no operator() for these requests");
     using Reply = detail::ReplyOfHandler<Handler, Request>;
     constexpr std::string_view call = "testing::run_block";
     if (options.threads == 0) options.threads = detail::threads_of<Handler>();
     detail::RepliesOfThreads<Reply> first;
-    detail::RepliesOfThreads<Reply> replies(options.threads);
-    for (std::vector<Reply>& each : replies) each.reserve(requests.size());
+    detail::RepliesOfThreads<Reply> replies;
+    auto const begin = [&] {
+        replies.resize(options.threads);
+        for (std::vector<Reply>& each : replies) each.reserve(requests.size());
+    };
+    begin();
     auto const compare = [&](std::uint64_t seed) {
-        if (seed == options.first_seed) first = replies;
+        if (seed == options.first_seed) {  // not copied: a reply may have members that are const
+            first = std::move(replies);
+            begin();
+            return;
+        }
         detail::compare_replies(call, options, seed, first, replies);
         for (std::vector<Reply>& each : replies) each.clear();
     };
@@ -208,6 +229,8 @@ template <class Handler, class Request>
 template <class Handler, class Request>
 [[nodiscard]] auto run_block(Handler const& handler, Request const& request,
                              BlockOptions const& options = {}) {
+    static_assert(detail::Handles<Handler, Request>,
+                  "carillon: the handler has no operator() for this request");
     using Reply = detail::ReplyOfHandler<Handler, Request>;
     return Reply(run_block(handler, std::vector<Request>{request}, options).front());
 }
@@ -219,6 +242,9 @@ template <class Handler, class Request>
 template <class Body>
 void run_body(Body const& body, BlockOptions options = {},
               std::function<void(std::uint64_t seed)> const& after = nullptr) {
+    static_assert(std::is_invocable_v<Body&, unsigned>,
+                  "carillon: a kernel body is called with the number of its block: operator()"
+                  "(unsigned)");
     if (options.threads == 0) options.threads = 1;
     detail::ThreadsOfBlock("testing::run_body", options)
         .run(
@@ -231,9 +257,10 @@ void run_body(Body const& body, BlockOptions options = {},
 
 // While it lives, kernels that start on emulated devices of this process run each of their blocks
 // by all of the block's threads, in an order that `seed` decides. A block that throws, BarrierError
-// too, ends its kernel as what a handler throws does. One at a time.
+// too, ends its kernel as what a handler throws does.
 class ThreadedBlocks {
    public:
+    // Throws UsageError for `stack_bytes`, and while there is another one.
     explicit ThreadedBlocks(std::uint64_t seed,
                             std::size_t stack_bytes = BlockOptions().stack_bytes);
     ~ThreadedBlocks();

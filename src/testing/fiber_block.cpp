@@ -18,6 +18,8 @@ namespace carillon::detail {
 namespace {
 
 constexpr unsigned most_threads = 1024;
+constexpr std::size_t least_stack = std::size_t{16} * 1024;
+constexpr std::size_t most_stack = std::size_t{1} << 47U;
 
 // Memory that no thread has written differs from one seed to the next.
 std::byte pattern_of(std::uint64_t seed) {
@@ -47,6 +49,12 @@ bool BlockWait::same_as(BlockWait const& other) const {
            same_text(where.file, other.where.file) && where.line == other.where.line;
 }
 
+void require_stack(std::string_view call, std::size_t stack_bytes) {
+    if (stack_bytes >= least_stack && stack_bytes <= most_stack) return;
+    throw UsageError(call, fmt::format("stacks of {} bytes: a thread of a block has {} to {}",
+                                       stack_bytes, least_stack, most_stack));
+}
+
 FiberBlock::Thread::Thread(unsigned number, Warp* lanes_of, std::size_t stack_bytes)
     : rank(number), warp(lanes_of), fiber(stack_bytes, Fiber::Switches::order_nothing) {
     fiber.set_name(fmt::format("thread {} of the block", rank).c_str());
@@ -58,6 +66,7 @@ FiberBlock::FiberBlock(std::string_view call, unsigned threads, std::size_t stac
         throw UsageError(call,
                          fmt::format("{} threads: a block has 1 to {}", threads, most_threads));
     }
+    require_stack(call, stack_bytes);
     ready_.reserve(threads);
     warps_.resize((threads + lanes_per_warp - 1) / lanes_per_warp);
     try {

@@ -46,6 +46,10 @@ struct ThreadState {
 // "threads 0 and 2 to 31 wait at ...; thread 1 has returned", of all threads in order.
 [[nodiscard]] std::string describe_threads(std::vector<ThreadState> const& threads);
 
+// Throws UsageError, in the name of `call`, for a stack on which nothing can run or that no address
+// space has room for.
+void require_stack(std::string_view call, std::size_t stack_bytes);
+
 class FiberBlock final : public TestedBlock {
    public:
     // Throws UsageError and OutOfMemoryError in the name of `call`, which has to outlive it.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <memory>
 
 #include "carillon/error.hpp"
@@ -7,15 +8,30 @@
 #include "testing/fiber_block.hpp"
 
 namespace carillon::testing {
+namespace {
+
+constexpr char const* call = "testing::ThreadedBlocks";
+std::atomic<bool> is_there{false};
+
+}  // namespace
 
 ThreadedBlocks::ThreadedBlocks(std::uint64_t seed, std::size_t stack_bytes) {
-    detail::set_block_runner(std::make_shared<detail::BlockRunner const>(
+    detail::require_stack(call, stack_bytes);
+    auto runner = std::make_shared<detail::BlockRunner const>(
         [seed, stack_bytes](unsigned threads, unsigned block, auto const& run_block) {
-            detail::FiberBlock("testing::ThreadedBlocks", threads, stack_bytes)
-                .run(seed, block, [&] { run_block(block); });
-        }));
+            detail::FiberBlock(call, threads, stack_bytes).run(seed, block, [&] {
+                run_block(block);
+            });
+        });
+    if (is_there.exchange(true)) {
+        throw UsageError(call, "there is another one: it would decide how kernels run no more");
+    }
+    detail::set_block_runner(std::move(runner));
 }
 
-ThreadedBlocks::~ThreadedBlocks() { detail::set_block_runner(nullptr); }
+ThreadedBlocks::~ThreadedBlocks() {
+    detail::set_block_runner(nullptr);
+    is_there = false;
+}
 
 }  // namespace carillon::testing

@@ -296,9 +296,52 @@ TEST(TestedBlockTest, whatCannotBeRunIsRefused) {
     auto const nothing = [](unsigned) {};
     CARILLON_EXPECT_ERROR(run_body(nothing, {.threads = 1025}), UsageError, "1025 threads");
     CARILLON_EXPECT_ERROR(run_body(nothing, {.seeds = 0}), UsageError, "no seeds");
+    for (std::size_t const bytes : {std::size_t{0}, std::size_t{4096}, ~std::size_t{0}}) {
+        CARILLON_EXPECT_ERROR(run_body(nothing, {.stack_bytes = bytes}), UsageError, "stacks of");
+    }
     CARILLON_EXPECT_ERROR(run_body([&](unsigned) { run_body(nothing); }), UsageError,
                           "called by a thread of a tested block");
     run_body(nothing);
+}
+
+// Runs before each request, by all threads together.
+struct Idles {
+    static constexpr unsigned threads = 8;
+    int idles = 0;
+    CARILLON_HD int operator()(int request) const { return 100 * idles + request; }
+    CARILLON_HD void idle() {
+        block::sync();
+        ++idles;
+    }
+};
+struct IdlesApart : Idles {
+    CARILLON_HD void idle() {
+        if (block::thread_rank() == 0) block::sync();
+    }
+};
+
+TEST(TestedBlockTest, idleIsRunToo) {
+    EXPECT_EQ(run_block(Idles(), std::vector{1, 2}), (std::vector{101, 202}));
+    EXPECT_THROW((void)run_block(IdlesApart(), 1), BarrierError);
+}
+
+// Some would compile for a kernel alone.
+struct ConstMember {
+    int const value;
+};
+struct OwnAddress {
+    int value;
+    OwnAddress const* operator&() const = delete;  // NOLINT(google-runtime-operator)
+};
+template <class Message>
+struct Echoes {
+    static constexpr unsigned threads = 4;
+    CARILLON_HD Message operator()(Message const& message) const { return message; }
+};
+
+TEST(TestedBlockTest, messagesNeedNoAssignmentAndMayHaveAnAddressOfTheirOwn) {
+    EXPECT_EQ(run_block(Echoes<ConstMember>(), ConstMember{3}).value, 3);
+    EXPECT_EQ(run_block(Echoes<OwnAddress>(), OwnAddress{4}).value, 4);
 }
 
 struct Decides {

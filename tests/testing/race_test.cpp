@@ -3,6 +3,9 @@
 // sanitizer it is reported, for which these tests have a program of their own (races.cpp).
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "carillon/testing.hpp"
 #include "support/expect_error.hpp"
 #include "testing/handlers.hpp"
@@ -25,6 +28,15 @@ TEST_F(RaceTest, readOfWhatAnotherThreadWritesDiffersBySeed) {
                           "testing::run_block: the 32 threads race: the reply to request 0 is 64 "
                           "with seed 0 and ");
 }
+
+struct NoNumber {
+    static constexpr unsigned threads = 4;
+    CARILLON_HD double operator()(int /*request*/) const {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+};
+
+TEST_F(RaceTest, aNanIsTheSameAsItself) { EXPECT_TRUE(std::isnan(run_block(NoNumber(), 1))); }
 
 TEST_F(RaceTest, writesOfOneVariableDifferBySeed) {
     CARILLON_EXPECT_ERROR(run_block(WriteWrite(), 2), RaceError,

@@ -116,6 +116,20 @@ TEST(ThreadedBlocksErrorTest, forgottenBarrierIsToldToTheCaller) {
                           "meet: thread");
 }
 
+// A second one would switch the first one off when it ends.
+TEST(ThreadedBlocksErrorTest, secondOneIsRefused) {
+    Device const device = Device::open("emulated");
+    ThreadedBlocks const threaded(3);
+    CARILLON_EXPECT_ERROR(ThreadedBlocks(4), UsageError, "there is another one");
+    PersistentKernel<Forgets> kernel(device);
+    EXPECT_THROW((void)kernel.channel().call(1, 10s), BarrierError);
+}
+
+TEST(ThreadedBlocksErrorTest, stackOfNothingIsRefused) {
+    CARILLON_EXPECT_ERROR(ThreadedBlocks(3, 0), UsageError, "stacks of 0 bytes");
+    ThreadedBlocks const none_was_there(3);
+}
+
 TEST(ThreadedBlocksErrorTest, kernelThatStartsBehindItIsOfOneThreadABlock) {
     Device const device = Device::open("emulated");
     { ThreadedBlocks const threaded(3); }

@@ -88,6 +88,16 @@ CARILLON_HD constexpr unsigned threads_of() {
     }
 }
 
+// What it declares can be used.
+template <class Handler>
+CARILLON_HD constexpr bool check_handler_names() {
+    static_assert(HasIdle<Handler> || !DeclaresIdle<Handler>,
+                  "carillon: a handler's idle() has no argument but its Shared&, and is public");
+    (void)threads_of<Handler>();
+    (void)out_of_line_of<Handler>();
+    return true;
+}
+
 // What is passed by value; the texts are what the user sees.
 template <class Handler>
 CARILLON_HD constexpr bool check_handler_object() {
@@ -97,11 +107,9 @@ CARILLON_HD constexpr bool check_handler_object() {
     static_assert(sizeof(Handler) <= handler_bytes,
                   "carillon: a handler must be at most 4096 bytes: keep more in device memory "
                   "(Device::allocate) that it points at");
-    static_assert(HasIdle<Handler> || !DeclaresIdle<Handler>,
-                  "carillon: a handler's idle() has no argument but its Shared&, and is public");
-    (void)threads_of<Handler>();
-    (void)out_of_line_of<Handler>();
-    return true;
+    static_assert(std::is_copy_constructible_v<Handler>,
+                  "carillon: a handler must be copyable: it is passed to the kernel by value");
+    return check_handler_names<Handler>();
 }
 
 }  // namespace detail

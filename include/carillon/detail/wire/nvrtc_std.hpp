@@ -93,6 +93,8 @@ inline constexpr bool is_class_v = __is_class(T);
 template <class T>
 inline constexpr bool is_final_v = __is_final(T);
 template <class T>
+inline constexpr bool is_copy_constructible_v = __is_constructible(T, T const&);
+template <class T>
 inline constexpr bool is_trivially_copyable_v = __is_trivially_copyable(T);
 template <class T>
 inline constexpr bool is_trivially_default_constructible_v = __is_trivially_constructible(T);
