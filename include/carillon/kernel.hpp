@@ -107,6 +107,23 @@ class PersistentKernel {
                      std::type_identity_t<Handler> const& /*handler*/ = {})
         : PersistentKernel(refused<Other>()) {}
 
+    // Refused in words: a handler in the place of the options.
+    template <HandlerSource<Handler> Source>
+    requires(!std::convertible_to<Source, KernelOptions> && !WayOfRequests<Source>)
+        PersistentKernel(Device const& /*device*/, Source const& /*handler*/)
+        : PersistentKernel(handler_before_options<Source>()) {}
+    // Refused in words: what is not the kernel's handler and makes none.
+    template <class Other>
+    requires(!HandlerSource<Other, Handler> && !WayOfRequests<Other>)
+        PersistentKernel(Device const& /*device*/, KernelOptions const& /*options*/,
+                         Other const& /*handler*/)
+        : PersistentKernel(no_handler<Other>()) {}
+    template <std::same_as<Requests> Chosen, class Other>
+    requires(!HandlerSource<Other, Handler>)
+        PersistentKernel(Device const& /*device*/, Chosen const& /*requests*/,
+                         KernelOptions const& /*options*/, Other const& /*handler*/)
+        : PersistentKernel(no_handler<Other>()) {}
+
     // One that was moved from has no channels, and all else but placement() throws UsageError.
     // That of a pool, or of one whose clients are others' processes, is not assigned to.
     PersistentKernel(PersistentKernel&&) noexcept = default;
@@ -213,6 +230,19 @@ class PersistentKernel {
                       "options: PersistentKernel<Handler, SharedChannels>(device, "
                       "SharedChannels{}, options, handler)");
     }
+    template <class Other>
+    static PersistentKernel handler_before_options() {
+        static_assert(std::same_as<Other, void>,
+                      "carillon: the options go before the handler: PersistentKernel(device, {}, "
+                      "handler)");
+    }
+    template <class Other>
+    static PersistentKernel no_handler() {
+        static_assert(
+            std::same_as<Other, void>,
+            "carillon: behind the options goes the handler, or a function that makes that "
+            "of a block: [](unsigned block) { return Handler{...}; }");
+    }
     template <class Source>
     PersistentKernel(Device const& device, Route route, KernelOptions const& options,
                      Source& source)
@@ -235,6 +265,8 @@ class PersistentKernel {
     std::shared_ptr<detail::KernelSupervisor> supervisor_;
 };
 
+template <HandlerLike Source>
+PersistentKernel(Device const&, Source) -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Source>
 PersistentKernel(Device const&, KernelOptions const&, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;

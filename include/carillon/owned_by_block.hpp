@@ -15,7 +15,10 @@ namespace carillon {
 // block has a copy, and one of them can reach the end in it.
 template <class End>
 class OwnedByBlock {
-    static_assert(std::is_trivially_copyable_v<End>);
+    static_assert(
+        std::is_trivially_copyable_v<End>,
+        "carillon: what a block owns is a device's end (device_handle()), or another type "
+        "that is trivially copyable");
 
    public:
     // `block`: the number of the owner in its launch, from 0. Throws UsageError when the end has

@@ -86,7 +86,7 @@ class SharedMailbox<T, Direction::to_device> {
     }
 
    private:
-    static_assert(std::is_trivially_copyable_v<DeviceEnd>);
+    static_assert((check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
 
     [[nodiscard]] static std::shared_ptr<detail::SharedObject> make_object(
         Device const& device, SharedMailboxOptions const& options);

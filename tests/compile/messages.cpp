@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each CARILLON_CASE: 0 is right, each other one is refused (CMakeLists.txt).
 #include <carillon/carillon.hpp>
+#include <carillon/testing.hpp>
+#include <mutex>
 #include <string>
 
 struct Largest {
@@ -19,6 +21,10 @@ struct Handler {
 };
 struct HandlerWithText {
     std::string text;
+    int operator()(int value) const { return value; }
+};
+struct HandlerWithLock {
+    std::mutex lock;
     int operator()(int value) const { return value; }
 };
 struct BodyWithText {
@@ -249,6 +255,20 @@ void use(carillon::Device const& device) {
     ticket_of<Handler<int, int>>(device);
 #elif CARILLON_CASE == 33
     carillon::PersistentKernel<Handler<int, int>>(device).channel().try_submit(1);
+#elif CARILLON_CASE == 38
+    carillon::PersistentKernel const kernel(device, Handler<int, int>{});
+#elif CARILLON_CASE == 39
+    carillon::PersistentKernel<Handler<int, int>> const kernel(device, {}, [] { return Silent{}; });
+#elif CARILLON_CASE == 40
+    use_kernel<HandlerWithLock>(device);
+#elif CARILLON_CASE == 41
+    (void)commands<int>(device).channel().call(NotTrivial{}, {});
+#elif CARILLON_CASE == 42
+    carillon::SharedMailbox<NotTrivial> const mailbox(device);
+#elif CARILLON_CASE == 43
+    carillon::OwnedByBlock<NotTrivial> const owned(0, {});
+#elif CARILLON_CASE == 44
+    (void)carillon::testing::run_block(Handler<int, int>{}, NotTrivial{});
 #elif CARILLON_CASE == 34
     (void)carillon::launch(device, 1, function);
 #elif CARILLON_CASE == 35

@@ -49,7 +49,13 @@ struct TypedCommands {
     using Request = typename CommandHandler<Handler, Table>::Request;
     using Reply = typename CommandHandler<Handler, Table>::Reply;
     template <class Command>
-    using ReplyTo = carillon::ReplyTo<Handler, Command>;
+    struct ReplyToCommand {
+        static_assert(Table::template has<Command>,
+                      "carillon: the table of commands does not name this type");
+        using Type = carillon::ReplyTo<Handler, Command>;
+    };
+    template <class Command>
+    using ReplyTo = typename ReplyToCommand<Command>::Type;
 };
 
 // How a handler may say what it takes.
