@@ -14,6 +14,8 @@
 
 namespace carillon {
 
+char const detail::layout_of_library = 0;
+
 Error::Error(std::string_view call, std::string_view cause)
     : std::runtime_error(fmt::format("{}: {}", call, cause)), call_(call) {}
 

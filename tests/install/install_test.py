@@ -229,6 +229,8 @@ def otherOptions():
                           ("-D_GLIBCXX_USE_CXX11_ABI=0", "compiled_without_CXX11_ABI")):
         said = built_by_hand(TREE, "-std=c++20", option, fails=True)[0]
         check("undefined reference" in said and words in said, said)
+        said = built_by_hand(TREE, "-std=c++20", option, "-DCONSUMER_OF_ONE_HEADER", fails=True)[0]
+        check("undefined reference" in said and words in said, said)
 
 
 def notWholeBuild():
