@@ -169,7 +169,7 @@ class CudaBackend final : public Backend {
                 DeviceOptions const& options)
         : Backend(residents_of(context->uuid()), DeviceTraits{}),
           context_(std::move(context)),
-          stack_bytes_(stack_asked_for(options.stack_bytes)) {
+          stack_bytes_(options.stack_bytes) {
         static std::once_flag once;
         std::call_once(once, run_exit_hooks_before_drivers);
         start_guard_from_environment();

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
@@ -52,16 +50,6 @@ StackUse stack_of(CudaContext const& context, std::size_t needed) {
         static_cast<unsigned>(
             context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
     return use;
-}
-
-std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option) {
-    char const* const text = std::getenv(stack_variable);
-    if (option || text == nullptr || *text == 0) return option;
-    std::string_view const digits = text;
-    std::size_t bytes = 0;
-    auto const [end, error] = std::from_chars(digits.begin(), digits.end(), bytes);
-    if (error == std::errc{} && end == digits.end()) return bytes;
-    throw UsageError(stack_variable, fmt::format("\"{}\" is no number of bytes", text));
 }
 
 void reserve_stack(std::string_view call, CudaContext const& context, std::size_t wanted,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string_view>
 
 #include "carillon/device_info.hpp"
@@ -17,9 +16,6 @@ namespace carillon::detail {
 
 // What `context`, which is current, has of it; `needed` is the caller's. Throws CudaError.
 [[nodiscard]] StackUse stack_of(CudaContext const& context, std::size_t needed);
-
-// DeviceOptions::stack_bytes, or what the environment says in its place. Throws UsageError.
-[[nodiscard]] std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option);
 
 // Gives each thread `wanted` bytes, or `least` where there is no memory for so many; what they have
 // stays if it is more. A line on stderr says before how much memory that takes. In the current

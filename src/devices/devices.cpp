@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cstdlib>
 
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/device.hpp"
@@ -117,6 +118,19 @@ DeviceInfo try_describe(std::string_view selector, bool emulated) {
     }
 }
 
+// DeviceOptions::stack_bytes, or what the environment says in its place: on any device, so that an
+// error is found where there is no GPU, too.
+std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option) {
+    constexpr char const* variable = "CARILLON_STACK_BYTES";
+    char const* const text = std::getenv(variable);
+    if (option || text == nullptr || *text == 0) return option;
+    std::string_view const digits = text;
+    std::size_t bytes = 0;
+    auto const [end, error] = std::from_chars(digits.begin(), digits.end(), bytes);
+    if (error == std::errc{} && end == digits.end()) return bytes;
+    throw UsageError(variable, fmt::format("\"{}\" is no number of bytes", text));
+}
+
 }  // namespace
 
 Device Device::open(std::string_view selector, DeviceOptions const& options) {
@@ -129,7 +143,9 @@ Device Device::open(std::string_view selector, DeviceOptions const& options) {
         throw UsageError("Device::open", "host memory is coherent: it cannot be forced not to be");
     }
     std::string why_emulated;
-    auto backend = open_backend(selector, options, why_emulated);
+    DeviceOptions asked_for = options;
+    asked_for.stack_bytes = stack_asked_for(options.stack_bytes);
+    auto backend = open_backend(selector, asked_for, why_emulated);
     backend->explain_emulated(std::move(why_emulated));
     if (options.force_read_back) backend->set_data_order(DataOrder::read_back);
     if (backend->info().data_order == DataOrder::read_back && !backend->info().coherent) {

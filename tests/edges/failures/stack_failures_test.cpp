@@ -132,7 +132,8 @@ TEST_F(StackFailureTest, theEnvironmentDoesWhatTheOptionDoes) {
 TEST_F(StackFailureTest, aVariableThatIsNoNumberIsAnError) {
     expect([] {
         Environment const bytes("CARILLON_STACK_BYTES", "8 KiB");
-        return has(error_of<UsageError>([] { (void)Device::open("cuda:0"); }), "\"8 KiB\"");
+        return has(error_of<UsageError>([] { (void)Device::open("cuda:0"); }), "\"8 KiB\"") &&
+               has(error_of<UsageError>([] { (void)Device::open("emulated"); }), "\"8 KiB\"");
     });
 }
 
