@@ -12,6 +12,7 @@
 #include "carillon/detail/host/block_handlers.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/make_program.hpp"
+#include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/kernel/contract.hpp"
 #include "carillon/detail/kernel/pins.hpp"
 #include "carillon/detail/kernel/program.hpp"
@@ -141,6 +142,10 @@ inline namespace CARILLON_TOOLCHAIN {
 template <class Body>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Body body) {
     detail::check_body<Body>();
+    if (shape.blocks != 0) {
+        detail::refuse_copied_ends("launch", std::addressof(body), sizeof(body), shape.blocks,
+                                   detail::BlockNumbers::known);
+    }
     return detail::start_kernel(device, shape, body);
 }
 
@@ -171,6 +176,10 @@ template <class Body>
     Device const& device, Pins const& pins, Body body,
     std::chrono::nanoseconds start_timeout = LaunchShape().start_timeout) {
     detail::check_body<Body>();
+    if (pins.roles() != 0) {
+        detail::refuse_copied_ends("launch_pinned", std::addressof(body), sizeof(body),
+                                   pins.roles());
+    }
     return detail::start_pinned(device, pins, body, start_timeout);
 }
 

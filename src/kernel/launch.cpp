@@ -8,7 +8,6 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/device_access.hpp"
 #include "carillon/detail/host/say_line.hpp"
-#include "carillon/detail/host/taken_once.hpp"
 #include "device/backend.hpp"
 
 namespace carillon {
@@ -41,10 +40,6 @@ RunningKernel::RunningKernel(Device const& device, detail::Program const& progra
     if (program.lasting > blocks) {
         throw UsageError("launch", fmt::format("{} blocks stay, of {}", program.lasting, blocks));
     }
-    bool const pinned = program.lasting != 0;
-    detail::refuse_copied_ends(
-        "launch", program.argument.get(), program.argument_bytes, pinned ? program.lasting : blocks,
-        pinned ? detail::BlockNumbers::unknown : detail::BlockNumbers::known);
     execution_ = backend_->start(program, blocks);
 }
 

@@ -72,7 +72,6 @@ Program make_program(Body const& body, unsigned threads, unsigned lasting = 0) {
         copy(block);
     };
     program.argument = argument;
-    program.argument_bytes = sizeof(Body);
     program.threads = threads;
     program.lasting = lasting;
 #if CARILLON_DEVICE_CODE

@@ -5,7 +5,6 @@
 
 #if !defined(__CUDACC_RTC__)
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #endif
@@ -25,10 +24,8 @@ struct Program {
     // to be kept for as long as it runs.
     void* loaded = nullptr;
     std::shared_ptr<void> code = nullptr;
-    // The kernel's single parameter, and its size where it may have ends of the user's.
-    // A launch that does not come back may read it later.
+    // The kernel's single parameter. A launch that does not come back may read it later.
     std::shared_ptr<void> argument = nullptr;
-    std::size_t argument_bytes = 0;
     // Threads of a block on a GPU; on the emulated device one thread stands for them all.
     unsigned threads = 1;
     // How many blocks are resident for as long as the kernel lives; 0 for all of them.
