@@ -24,7 +24,9 @@ class CARILLON_LAYOUT Device;
 class FileDescriptor {
    public:
     FileDescriptor() = default;
-    explicit FileDescriptor(int fd) : fd_(fd) {}  // takes it over; -1 for none
+    // Takes it over; -1 for none. One of the numbers 0 to 2 gets another, close-on-exec: what the
+    // program prints would go to it. Where the system has none left, none, and errno says why.
+    explicit FileDescriptor(int fd);
     FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
     FileDescriptor& operator=(FileDescriptor&& other) noexcept {
         std::swap(fd_, other.fd_);
@@ -39,7 +41,7 @@ class FileDescriptor {
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
     // Keeps it from programs that this one starts. Throws SystemError.
     void close_on_exec() const;
-    // Another descriptor of the same file, close-on-exec. Throws SystemError.
+    // Another descriptor of the same file, above 2 and close-on-exec. Throws SystemError.
     [[nodiscard]] FileDescriptor duplicate() const;
 
    private:

@@ -9,6 +9,22 @@
 #include "carillon/error.hpp"
 
 namespace carillon {
+namespace {
+
+constexpr int first_own = STDERR_FILENO + 1;
+
+int above_standard(int fd) noexcept {
+    if (fd < 0 || fd >= first_own) return fd;
+    int const moved = ::fcntl(fd, F_DUPFD_CLOEXEC, first_own);
+    int const error = errno;
+    ::close(fd);
+    errno = error;
+    return moved;
+}
+
+}  // namespace
+
+FileDescriptor::FileDescriptor(int fd) : fd_(above_standard(fd)) {}
 
 FileDescriptor::~FileDescriptor() {
     if (fd_ >= 0) ::close(fd_);
@@ -19,7 +35,7 @@ void FileDescriptor::close_on_exec() const {
 }
 
 FileDescriptor FileDescriptor::duplicate() const {
-    int const copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+    int const copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, first_own);
     if (copy < 0) throw SystemError("fcntl(F_DUPFD_CLOEXEC)", errno);
     return FileDescriptor(copy);
 }

@@ -89,7 +89,9 @@ void take_descriptors(::msghdr& header, std::vector<FileDescriptor>& into) noexc
         for (std::size_t at = 0; at + sizeof(int) <= size; at += sizeof(int)) {
             int fd = -1;
             std::memcpy(&fd, CMSG_DATA(each) + at, sizeof(fd));
-            into.emplace_back(fd);
+            FileDescriptor taken(fd);
+            if (taken.get() < 0) header.msg_flags |= MSG_CTRUNC;  // no number above 2 is left
+            if (taken.get() >= 0) into.push_back(std::move(taken));
         }
     }
 }
@@ -227,7 +229,8 @@ UnixSocket::PeerProcess UnixSocket::peer_process(std::string_view call) const {
     ::socklen_t size = sizeof(found);
     if (::getsockopt(fd_.get(), SOL_SOCKET, so_peerpidfd, &found, &size) == 0) {
         PeerProcess process{FileDescriptor(found)};
-        process.ended = is_readable(found);
+        if (process.end.get() < 0) fail_socket(call, "getsockopt(SO_PEERPIDFD)");
+        process.ended = is_readable(process.end.get());
         return process;
     }
     if (errno == ESRCH) return {{}, true};

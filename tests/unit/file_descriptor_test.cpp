@@ -3,11 +3,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
+#include "os/shared_memory.hpp"
+#include "support/in_child.hpp"
 
 namespace carillon {
 namespace {
@@ -93,6 +97,42 @@ TEST(FileDescriptorTest, duplicateOfNothingIsASystemErrorWithItsErrno) {
         EXPECT_EQ(error.code(), EBADF);
         EXPECT_EQ(error.call(), "fcntl(F_DUPFD_CLOEXEC)");
     }
+}
+
+// What a program prints that was started without its standard streams would go there.
+TEST(FileDescriptorTest, isNoneOfTheStandardStreams) {
+    EXPECT_EQ(test::in_child([] {
+                  for (int const each : {0, 1, 2}) ::close(each);
+                  FileDescriptor const fd = open_null();
+                  FileDescriptor const copy = fd.duplicate();
+                  bool const above = fd.get() > 2 && copy.get() > 2;
+                  bool const free = !is_open(0) && !is_open(1) && !is_open(2);
+                  return above && free && ::fcntl(fd.get(), F_GETFD) == FD_CLOEXEC ? 0 : 1;
+              }),
+              0);
+}
+
+TEST(FileDescriptorTest, lineWithoutAStderrIsNotWrittenIntoSharedMemory) {
+    EXPECT_EQ(test::in_child([] {
+                  for (int const each : {0, 1, 2}) ::close(each);
+                  detail::SharedMemory const memory(4096);
+                  detail::say_line("a line");
+                  bool const lost = detail::lines_are_written(test::patience);
+                  return lost && memory.bytes()[0] == std::byte{} ? 0 : 1;
+              }),
+              0);
+}
+
+TEST(FileDescriptorTest, isNoneWhereOnlyAStandardStreamsNumberIsLeft) {
+    EXPECT_EQ(test::in_child([] {
+                  FileDescriptor const last = open_null();
+                  auto const next = static_cast<rlim_t>(last.get()) + 1;
+                  ::rlimit const tight{next, next};
+                  if (::setrlimit(RLIMIT_NOFILE, &tight) != 0 || ::close(0) != 0) return 2;
+                  FileDescriptor const fd = open_null();
+                  return fd.get() == -1 && errno == EMFILE && !is_open(0) ? 0 : 1;
+              }),
+              0);
 }
 
 }  // namespace

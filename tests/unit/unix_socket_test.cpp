@@ -206,6 +206,19 @@ TEST(UnixSocketTest, descriptorsThatThisProcessMayNotOpenAreLostAndToldOf) {
     EXPECT_EQ(FileDescriptor(::dup(STDIN_FILENO)).get(), next);
 }
 
+TEST(UnixSocketTest, receivedDescriptorsAreNoneOfTheStandardStreams) {
+    Pair const pair;
+    ASSERT_GT(send_raw(pair.here, 1, 2), 0);
+    FileDescriptor const input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    ::close(STDIN_FILENO);
+    SocketMessage const message = message_at(pair.there);
+    bool const is_free = ::fcntl(STDIN_FILENO, F_GETFD) < 0;
+    ASSERT_EQ(::dup2(input.get(), STDIN_FILENO), STDIN_FILENO);
+    EXPECT_TRUE(is_free);
+    ASSERT_EQ(message.descriptors.size(), 2U);
+    for (auto const& each : message.descriptors) EXPECT_GT(each.get(), STDERR_FILENO);
+}
+
 // An end that nobody reads from is no reason to wait.
 TEST(UnixSocketTest, peerThatDoesNotReadIsAnErrorAndLosesNothing) {
     Pair const pair;
