@@ -4,15 +4,19 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <boost/lockfree/queue.hpp>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -30,20 +34,57 @@ constexpr std::chrono::milliseconds longest_at_exit{200};
 std::atomic<bool> is_at_exit{false};
 std::atomic<std::uint64_t> lines_lost{0};  // that no line has told of yet
 
-// False: stderr does not take it.
-bool write_line(std::string_view rest) noexcept {
-    while (!rest.empty()) {
-        auto const n = retried([&] { return ::write(STDERR_FILENO, rest.data(), rest.size()); });
-        if (n < 0 && errno == EAGAIN) {
-            ::pollfd room{STDERR_FILENO, POLLOUT, 0};
-            (void)::poll(&room, 1, -1);
-        } else if (n < 0) {
-            return false;
-        } else {
-            rest.remove_prefix(static_cast<std::size_t>(n));
+// Takes back what a write raises in its thread, where no signal handler of the program's runs
+// meanwhile.
+class NoSignalsOfWrites {
+   public:
+    NoSignalsOfWrites() noexcept { ::sigpending(&before_); }
+    ~NoSignalsOfWrites() {
+        for (int const each : {SIGPIPE, SIGXFSZ}) {
+            if (sigismember(&before_, each) == 1) continue;
+            sigset_t one;
+            sigemptyset(&one);
+            sigaddset(&one, each);
+            ::timespec const now{};
+            (void)::sigtimedwait(&one, nullptr, &now);
         }
     }
-    return true;
+    NoSignalsOfWrites(NoSignalsOfWrites const&) = delete;
+    NoSignalsOfWrites& operator=(NoSignalsOfWrites const&) = delete;
+
+   private:
+    OnlySynchronousSignals masked_;
+    sigset_t before_{};
+};
+
+// As write(2), which does not wait if it need not: who else writes to a pipe or a socket may have
+// taken the room that poll() saw.
+ssize_t write_some(std::string_view text, bool waits) noexcept {
+    struct ::stat file {};
+    bool const known = ::fstat(STDERR_FILENO, &file) == 0;
+    if (!waits && known && (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode))) {
+        ::iovec const part{const_cast<char*>(text.data()), text.size()};
+        auto const n = retried([&] { return ::pwritev2(STDERR_FILENO, &part, 1, -1, RWF_NOWAIT); });
+        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) return n;
+    }
+    return retried([&] { return ::write(STDERR_FILENO, text.data(), text.size()); });
+}
+
+enum class Taken : std::uint8_t { all, some, none };
+
+// Leaves the rest in `text`. Some: there is no room for more now, which is waited for if it
+// `waits`. None: stderr does not take it.
+Taken write_line(std::string& text, bool waits) noexcept {
+    while (!text.empty()) {
+        ::pollfd room{STDERR_FILENO, POLLOUT, 0};
+        if (retried([&] { return ::poll(&room, 1, waits ? -1 : 0); }) != 1) return Taken::some;
+        // A pipe has room for as much as that, or none.
+        auto const n = write_some(std::string_view(text).substr(0, PIPE_BUF), waits);
+        if (n < 0 && errno != EAGAIN) return Taken::none;
+        if (n < 0 && !waits) return Taken::some;
+        if (n > 0) text.erase(0, static_cast<std::size_t>(n));
+    }
+    return Taken::all;
 }
 
 // The thread does not end, so its code has to stay where it is, too.
@@ -53,22 +94,25 @@ void keep_this_library() noexcept {
     (void)::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-// The queue and its thread.
+// The queue and its thread. Whoever says a line writes it, too, while that takes no waiting.
 class LineWriter {
    public:
     void say(std::unique_ptr<std::string> line) noexcept {
         if (queue_.bounded_push(line.get())) {
             (void)line.release();
             ++queued_;
-            queued_.notify_one();
         } else {
             ++lines_lost;
         }
+        if (write_now()) return;
+        queued_.notify_one();
         start();
     }
-    bool wait_until_written(std::chrono::nanoseconds longest) const noexcept {
+    bool wait_until_written(std::chrono::nanoseconds longest) noexcept {
         std::uint32_t const last = queued_;
-        auto const written = [&] { return static_cast<std::int32_t>(done_ - last) >= 0; };
+        auto const written = [&] {
+            return static_cast<std::int32_t>(done_ - last) >= 0 || write_now();
+        };
         return HostWait(HostWait::Style::yield).until(written, longest);
     }
 
@@ -87,30 +131,54 @@ class LineWriter {
     [[noreturn]] void run() noexcept {
         for (;;) {
             std::uint32_t const seen = queued_;
-            for (std::string* next = nullptr; queue_.pop(next); ++done_) {
-                write(std::unique_ptr<std::string>(next));
+            {
+                std::lock_guard const lock(writing_);
+                (void)write_all(true);
             }
             queued_.wait(seen);
         }
     }
-    void write(std::unique_ptr<std::string> const& line) noexcept {
-        std::uint64_t const lost = lines_lost;
-        if (lost != 0 && tell_lost(lost)) lines_lost -= lost;
-        if (!write_line(*line)) ++lines_lost;
+    // False: something is left.
+    bool write_now() noexcept {
+        std::unique_lock const lock(writing_, std::try_to_lock);
+        if (!lock.owns_lock()) return false;
+        NoSignalsOfWrites const quiet;
+        return write_all(false);
     }
-    static bool tell_lost(std::uint64_t lost) noexcept {
-        try {
-            return write_line(fmt::format(
-                "carillon: {} lines before this one were lost: stderr did not take them\n", lost));
-        } catch (...) {
-            return false;
+    bool write_all(bool waits) noexcept {
+        while (next_ != nullptr || take_next()) {
+            Taken const taken = write_line(*next_, waits);
+            if (taken == Taken::some) return false;
+            if (taken == Taken::none) lines_lost += told_ + 1;
+            next_.reset();
+            ++done_;
         }
+        return true;
+    }
+    bool take_next() noexcept {
+        std::string* line = nullptr;
+        if (!queue_.pop(line)) return false;
+        next_.reset(line);
+        told_ = lines_lost;
+        if (told_ == 0) return true;
+        try {
+            next_->insert(0, fmt::format("carillon: {} lines before this one were lost: stderr did "
+                                         "not take them\n",
+                                         told_));
+            lines_lost -= told_;
+        } catch (...) {  // no memory: the next one tells of them
+            told_ = 0;
+        }
+        return true;
     }
 
     boost::lockfree::queue<std::string*, boost::lockfree::capacity<most_queued>> queue_;
     std::atomic<std::uint32_t> queued_{0};
     std::atomic<std::uint32_t> done_{0};
     std::atomic<bool> started_{false};
+    std::mutex writing_;                 // of what follows, and whoever writes
+    std::unique_ptr<std::string> next_;  // what is left of it
+    std::uint64_t told_ = 0;             // lost lines that it tells of
 };
 
 LineWriter& writer() { return PerProcess<LineWriter>::get(); }
@@ -123,7 +191,8 @@ void write_at_exit() {
 }  // namespace
 
 void say_line(std::string_view line) noexcept {
-    static bool const registered = std::atexit(write_at_exit) == 0;
+    static bool const registered =
+        std::atexit(write_at_exit) == 0 && std::at_quick_exit(write_at_exit) == 0;
     (void)registered;
     try {
         auto text = std::make_unique<std::string>(line);

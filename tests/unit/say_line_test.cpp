@@ -8,9 +8,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <memory>
 #include <regex>
 #include <string>
 
+#include "carillon/detail/wire/config.hpp"
 #include "carillon/memory.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/eventually.hpp"
@@ -97,6 +100,71 @@ TEST_F(SayLineTest, processThatExitsWritesItsLines) {
             std::exit(0);  // NOLINT(concurrency-mt-unsafe)
         },
         ::testing::ExitedWithCode(0), "the last one");
+}
+
+// Whatever ends it then: nothing waits for a thread.
+TEST_F(SayLineTest, lineThatStderrHasRoomForIsWrittenAtOnce) {
+    EXPECT_EXIT(
+        {
+            detail::say_line("the last one");
+            std::_Exit(0);
+        },
+        ::testing::ExitedWithCode(0), "the last one");
+    EXPECT_EXIT(
+        {
+            detail::say_line("the last one");
+            (void)std::raise(SIGTERM);
+        },
+        ::testing::KilledBySignal(SIGTERM), "the last one");
+}
+
+// Ends the process, with 0 where its last line is written after stderr has room again: that comes
+// when `exit` has begun.
+void end_with_a_line_queued(int (*at_exit)(void (*)()), void (*exit)(int)) {
+    static PipedStderr const* standard_error = nullptr;
+    standard_error = std::make_unique<PipedStderr>().release();
+    (void)at_exit([] {  // behind the library's
+        std::_Exit(standard_error->read(0).find("the last one\n") == std::string::npos ? 1 : 0);
+    });
+    detail::say_line(std::string(4095, '.'));
+    detail::say_line("the last one");
+    (void)at_exit([] { (void)standard_error->read(); });  // before it
+    exit(2);
+}
+
+TEST_F(SayLineTest, linesThatWaitAreWrittenAtQuickExitToo) {
+    EXPECT_EXIT(end_with_a_line_queued(&std::atexit, &std::exit), ::testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(end_with_a_line_queued(&std::at_quick_exit, &std::quick_exit),
+                ::testing::ExitedWithCode(0), "");
+}
+
+// No thread starts: there is no memory for its stack.
+TEST_F(SayLineTest, linesAreWrittenAtExitThoughNoThreadCanBeHad) {
+#if CARILLON_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "a sanitizer needs memory of its own";
+#endif
+    auto const end_without_a_thread = [] {
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        constexpr rlim_t less_than_a_stack = 1 << 19;
+        ::rlimit const tight{pages * 4096 + less_than_a_stack, RLIM_INFINITY};
+        (void)::setrlimit(RLIMIT_AS, &tight);
+        end_with_a_line_queued(&std::atexit, &std::exit);
+    };
+    EXPECT_EXIT(end_without_a_thread(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SayLineTest, signalsOfAWriteComeToNobody) {
+    EXPECT_EXIT(
+        {
+            PipedStderr standard_error;
+            standard_error.close_reader();
+            detail::say_line("for nobody");
+            sigset_t pending;
+            (void)::sigpending(&pending);
+            std::_Exit(sigismember(&pending, SIGPIPE) == 0 ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SayLineTest, processEndsThoughNobodyReadsItsStderr) {
