@@ -36,7 +36,7 @@ std::shared_ptr<CopyTeam> CopyTeam::make_of_all(unsigned threads) {
 }
 
 CopyTeam::~CopyTeam() {
-    for (std::jthread& each : threads_) each.request_stop();
+    for (Thread& each : threads_) each.request_stop();
     wake();
 }
 

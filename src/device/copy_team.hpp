@@ -11,8 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
-#include <thread>
 #include <vector>
+
+#include "carillon/detail/host/thread.hpp"
 
 namespace carillon::detail {
 
@@ -78,7 +79,7 @@ class CopyTeam {
     std::mutex copying_;
     std::atomic<std::uint32_t> pieces_ = 0;
     alignas(64) std::atomic<Next> next_ = Next{no_piece, 0};
-    std::vector<std::jthread> threads_;  // the last: they end before what they look at goes
+    std::vector<Thread> threads_;  // the last: they end before what they look at goes
 };
 
 }  // namespace carillon::detail

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,7 +69,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
     void start() {
         static bool const told = std::atexit(tell_that_a_block_exits) == 0;
         (void)told;
-        std::vector<std::jthread> threads;  // are waited for where not all can be had
+        std::vector<Thread> threads;  // are waited for where not all can be had
         threads.reserve(blocks);
         try {
             for (unsigned block = 0; block < blocks; ++block) {
@@ -84,7 +83,7 @@ struct KernelThreads : std::enable_shared_from_this<KernelThreads> {
         }
         running = blocks;
         set_gate(Gate::open);
-        for (std::jthread& each : threads) each.detach();
+        for (Thread& each : threads) each.detach();
     }
 
     void set_gate(Gate to) {

@@ -16,7 +16,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "carillon/connection.hpp"
@@ -24,6 +23,7 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "ipc/attached.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/reach_owner.hpp"
@@ -137,7 +137,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::string why_host_memory_;
     // Of each object that was asked for, and of no other, whatever the owner tells of.
     std::map<std::string, Notice> states_;
-    std::jthread thread_;
+    Thread thread_;
 };
 
 // What a channel, or an object's end, has of its session.

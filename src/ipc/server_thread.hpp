@@ -14,10 +14,10 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/server.hpp"
 #include "ipc/messages.hpp"
@@ -121,7 +121,7 @@ class ServerThread {
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
     Clock::time_point looked_at_counters_{};
-    std::jthread thread_;
+    Thread thread_;
 };
 
 }  // namespace carillon::detail

@@ -11,11 +11,11 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "ipc/reception.hpp"
 #include "ipc/wakeup.hpp"
 #include "store/buffer_table.hpp"
@@ -94,7 +94,7 @@ class StoreThread {
     mutable std::mutex mutex_;  // of sessions_ and what is in them
     std::vector<std::unique_ptr<Session>> sessions_;
     Clock::time_point awake_until_{};
-    std::jthread thread_;
+    Thread thread_;
 };
 
 }  // namespace carillon::detail

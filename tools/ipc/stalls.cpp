@@ -71,7 +71,7 @@ class RestlessClient {
     std::atomic<std::uint32_t> entered_ = 0;         // how many such
     std::array<Samples, phases> samples_;
     std::exception_ptr failure_;
-    std::jthread thread_;
+    detail::Thread thread_;
 };
 
 // A process attaches, calls once and ends, each step being watched by itself.

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <thread>
 #include <vector>
 
 namespace carillon::tool {
@@ -46,7 +45,7 @@ double run_together(unsigned threads, std::function<void(unsigned)> const& prepa
     std::vector<Worker> workers(threads);
     std::barrier<> ready(threads);
     {
-        std::vector<std::jthread> running;
+        std::vector<detail::Thread> running;
         for (unsigned i = 0; i < threads; ++i) {
             running.push_back(detail::start_thread(
                 "carillon-bench", [&, i] { run_one(workers[i], ready, i, prepare, work); }));

@@ -222,7 +222,7 @@ class MetricsEndpoint::Server {
     asio::steady_timer timer_{context_};
     std::list<std::weak_ptr<Visit>> visits_;  // the oldest first
     std::string address_;
-    std::jthread thread_;  // ends before anything that it uses
+    detail::Thread thread_;  // ends before anything that it uses
 };
 
 MetricsEndpoint::MetricsEndpoint(std::string const& where, std::function<std::string()> text)

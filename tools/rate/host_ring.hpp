@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "measure/latency.hpp"
@@ -88,7 +87,7 @@ template <class Queue>
     std::atomic<bool> ready = false;
     std::atomic<bool> go = false;
     OnCore const here(cores.here);
-    std::jthread const producer = detail::start_thread("carillon-rate", [&] {
+    detail::Thread const producer = detail::start_thread("carillon-rate", [&] {
         OnCore const there(cores.there);
         ready = true;
         if (!in_time(wait, [&] { return go.load(); })) return;
@@ -122,7 +121,7 @@ void ping_pong(TwoCores cores, HostWait const& wait, std::uint32_t count,
     auto const back = std::make_unique<Queue>();
     std::uint32_t const warm_up = count / 10;
     OnCore const here(cores.here);
-    std::jthread const other = detail::start_thread("carillon-rate", [&] {
+    detail::Thread const other = detail::start_thread("carillon-rate", [&] {
         OnCore const there(cores.there);
         HostMessage message{};
         for (std::uint32_t i = 0; i < warm_up + count; ++i) {

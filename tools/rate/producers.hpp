@@ -96,7 +96,7 @@ RateClock::time_point on_producers(unsigned count, bool pinned, Body const& body
     std::vector<std::exception_ptr> failures(count);
     RateClock::time_point start;
     {
-        std::vector<std::jthread> threads;
+        std::vector<detail::Thread> threads;
         for (unsigned i = 0; i < count; ++i) {
             threads.push_back(detail::start_thread("carillon-rate", [&, i] {
                 if (pinned) pin_to_processor(i);

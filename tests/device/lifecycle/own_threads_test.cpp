@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of the library, as others of the process see them.
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +17,17 @@
 #include "support/eventually.hpp"
 
 namespace carillon::test {
+
+struct AskForAStack {
+    HostService<int, int>::Caller host;
+
+    CARILLON_HD int operator()(int value) {
+        int size = 0;
+        bool const answered = host.call(value, size, 20'000'000'000) == HostCallResult::answered;
+        return answered ? size : -1;
+    }
+};
+
 namespace {
 
 struct Plus {
@@ -70,6 +84,31 @@ TEST_P(OwnThreadsTest, whatStartsThemKeepsItsOwnSignals) {
     for (int each = 1; each < 32; ++each) {
         EXPECT_EQ(sigismember(&before, each), sigismember(&after, each)) << each;
     }
+}
+
+// Of the calling thread's stack.
+std::size_t stack_bytes() {
+    ::pthread_attr_t attributes;
+    std::size_t size = 0;
+    if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 0;
+    (void)::pthread_attr_getstacksize(&attributes, &size);
+    (void)::pthread_attr_destroy(&attributes);
+    return size;
+}
+
+// What RLIMIT_STACK says is the size of every other thread's.
+TEST_P(OwnThreadsTest, haveRoomHoweverSmallStacksAre) {
+    ::pthread_attr_t before;
+    ASSERT_EQ(::pthread_getattr_default_np(&before), 0);
+    ::pthread_attr_t small;
+    ASSERT_EQ(::pthread_getattr_default_np(&small), 0);
+    ASSERT_EQ(::pthread_attr_setstacksize(&small, std::size_t{1} << 18), 0);
+    ASSERT_EQ(::pthread_setattr_default_np(&small), 0);
+    HostService<int, int> const service(device(),
+                                        [](int const&) { return static_cast<int>(stack_bytes()); });
+    ASSERT_EQ(::pthread_setattr_default_np(&before), 0);
+    PersistentKernel<AskForAStack> kernel(device(), {}, {service.device_handle()});
+    EXPECT_GE(kernel.channel().call(0, patience), 1 << 20);
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "carillon/channel_memory.hpp"
@@ -24,6 +23,7 @@
 #include "carillon/detail/host/channel_peer.hpp"
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/kernel/block_control.hpp"
 #include "carillon/device.hpp"
 #include "carillon/kernel_options.hpp"
@@ -151,7 +151,7 @@ class KernelSupervisor final : public ChannelPeer {
     std::atomic<bool> launched_ = false;
     std::condition_variable_any wake_;
     std::binary_semaphore heart_ended_{0};
-    std::jthread heart_;       // ends before anything that it uses
+    Thread heart_;             // ends before anything that it uses
     bool heart_left_ = false;  // within the driver
     std::unique_ptr<ExitHook> at_exit_;
 };

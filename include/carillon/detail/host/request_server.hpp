@@ -11,9 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <thread>
 
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/thread.hpp"
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/device.hpp"
@@ -69,7 +69,7 @@ class RequestServer {
 
     ProcessMark mark_;
     std::shared_ptr<State> state_;
-    std::jthread thread_;
+    Thread thread_;
     std::unique_ptr<ExitHook> at_exit_;
 };
 

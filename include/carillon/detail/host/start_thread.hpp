@@ -6,12 +6,10 @@
 
 #include <exception>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
-#include "carillon/error.hpp"
+#include "carillon/detail/host/thread.hpp"
 
 namespace carillon::detail {
 
@@ -38,17 +36,11 @@ class OnlySynchronousSignals {
 // A thread that runs `body`, with a name of at most 15 characters, and with no signal handler of
 // the program's. Throws SystemError where the system gives none.
 template <class Body>
-[[nodiscard]] std::jthread start_thread(char const* name, Body&& body) {
+[[nodiscard]] Thread start_thread(char const* name, Body&& body) {
     OnlySynchronousSignals const masked;
-    try {
-        std::jthread thread(std::forward<Body>(body));
-        ::pthread_setname_np(thread.native_handle(), name);
-        return thread;
-    } catch (std::system_error const& error) {
-        throw SystemError("pthread_create", error.code().value(),
-                          "a limit of threads, of this user, this container or the machine, or of "
-                          "memory for their stacks");
-    }
+    Thread thread(std::forward<Body>(body));
+    ::pthread_setname_np(thread.native_handle(), name);
+    return thread;
 }
 
 // What `work` returns, or throws, on a thread with a stack of its own. Throws SystemError.
