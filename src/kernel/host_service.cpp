@@ -131,6 +131,7 @@ class RequestServer::State {
 
     // The thread's life.
     void run(std::stop_token const& stop) {
+        runs_here = this;
         leave_pinned_cores();
         try {
             auto const found = [&] { return poll() || stop.stop_requested(); };
@@ -155,12 +156,17 @@ class RequestServer::State {
     }
 
     // Whether the thread, which was told to, ended in time: it may serve the rest for as long as
-    // stop_timeout, and be in a function for as long again.
+    // stop_timeout, and be in a function for as long again. From such a function: it has not.
     [[nodiscard]] bool wait_for_end() {
+        if (runs_here == this) return false;
         Deadline const deadline =
             Deadline(options_.stop_timeout) + std::max(options_.stop_timeout, least_grace);
         std::unique_lock lock(mutex_);
         return wake_.wait_until(lock, deadline.at(), [this] { return ended_; });
+    }
+    [[nodiscard]] bool has_ended() {
+        std::lock_guard const lock(mutex_);
+        return ended_;
     }
 
     // The last number that a device thread has claimed. It is read across the bus: not for where
@@ -176,6 +182,8 @@ class RequestServer::State {
     // A thread that is in no function ends within it.
     static constexpr std::chrono::nanoseconds least_grace = std::chrono::milliseconds(100);
     static constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
+
+    static inline thread_local State const* runs_here = nullptr;
 
     bool poll() {
         try {
@@ -228,7 +236,12 @@ RequestServer::RequestServer(std::string_view owner, Device const& device, std::
 
 RequestServer::~RequestServer() {
     thread_.request_stop();
-    if (state_->wait_for_end()) return;
+    if (thread_.is_current()) {  // its function lets it go, and returns later
+        thread_.detach();
+        return;
+    }
+    // A hook that has run has waited.
+    if (at_exit_->has_run() ? state_->has_ended() : state_->wait_for_end()) return;
     say_line("carillon: a function of a " + state_->owner() +
              " had not returned when its owner went; it and what it holds are left to end with the "
              "process");

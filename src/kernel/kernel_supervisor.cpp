@@ -99,8 +99,8 @@ bool KernelSupervisor::end_heart() noexcept {
 
 void KernelSupervisor::end() noexcept {
     if (mark_.inherited() || leave_by_) return;
-    if (at_exit_ == nullptr || at_exit_->has_run()) return;  // it has done what may be done
     leave_by_.emplace(options_.stop_timeout);
+    if (at_exit_ == nullptr || at_exit_->has_run()) return;  // it has done what may be done
     try {
         stop(options_.stop_timeout);
     } catch (...) {  // a handler may throw anything; RunningKernel tells who is left behind

@@ -3,7 +3,9 @@
 #include "carillon/host_service.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -361,6 +363,43 @@ TEST_P(HostServiceTest, destructorLeavesAFunctionBehindThatDoesNotReturn) {
 }
 
 // Whoever polls on a core of its own is not to share it with the library's threads.
+// In a process of its own: 7 if nothing was said of a service whose function ends the process.
+[[noreturn]] void exit_within_a_function(Device const& device) {
+    testing::internal::CaptureStderr();
+    (void)std::atexit([] { std::_Exit(captured_stderr().empty() ? 7 : 2); });
+    static std::optional<NumberService> service;  // goes before that
+    service.emplace(device, [](std::uint64_t value) {
+        if (value == 1) std::exit(1);  // NOLINT(concurrency-mt-unsafe)
+        return value;
+    });
+    PersistentKernel<AskHostHandler> kernel(device, {.lifetime = 20s}, {service->device_handle()});
+    (void)kernel.channel().submit({1, soon_ns}, patience);
+    (void)eventually([] { return false; });
+    std::_Exit(3);
+}
+
+// Catches a thread that waits for itself: in the end it says that a function has not returned.
+TEST_P(HostServiceTest, functionMayExit) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(exit_within_a_function(device()), testing::ExitedWithCode(7), "");
+}
+
+TEST_P(HostServiceTest, functionMayLetItsServiceGo) {
+    std::optional<NumberService> service;
+    std::atomic<bool> gone{false};
+    service.emplace(device(), [&](std::uint64_t value) {
+        service.reset();
+        gone = true;
+        return value;
+    });
+    PersistentKernel<AskHostHandler> kernel(device(), {}, {service->device_handle()});
+    testing::internal::CaptureStderr();
+    (void)kernel.channel().submit({1, soon_ns}, patience);
+    EXPECT_TRUE(eventually([&] { return gone.load(); }));
+    EXPECT_EQ(captured_stderr(), "");
+    kernel.stop(patience);
+}
+
 TEST_P(HostServiceTest, itsThreadLeavesACoreThatItsOwnerIsPinnedTo) {
     std::vector<unsigned> const cores = allowed_cores();
     if (cores.size() < 2) GTEST_SKIP() << "there is one core only";

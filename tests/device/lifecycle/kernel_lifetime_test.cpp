@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a persistent kernel ends, and what its end leaves.
 #include <chrono>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -105,6 +107,29 @@ TEST_P(KernelLifetimeTest, destructorWaitsNoLongerThanStopTimeout) {
 
 TEST_P(KernelLifetimeTest, destructorThatDoesNotWaitSaysNothing) {
     EXPECT_EQ(said_at_the_end(device(), 0ns, 50ms), "");
+}
+
+// In a process of its own: 7 if it exits beside a kernel that is stuck, and says nothing of it.
+[[noreturn]] void exit_beside_a_stuck_kernel(Device const& device) {
+    testing::internal::CaptureStderr();
+    (void)std::atexit([] { std::_Exit(captured_stderr().empty() ? 7 : 2); });
+    static auto const& gate = *new Gate(device);
+    static auto const& word = *new Memory(device.allocate_host(64));
+    static std::optional<Kernel> kernel;  // goes before that
+    auto* const entered = static_cast<std::uint64_t*>(word.device_ptr());
+    kernel.emplace(device, KernelOptions{.stop_timeout = 0ns},
+                   GatedHandler{gate.device_view(), entered});
+    (void)kernel->channel().submit({1, 1}, patience);
+    auto const* const seen = static_cast<std::uint64_t const*>(word.host_ptr());
+    bool const stuck = eventually([&] { return HostCached().load_word(seen) == 1; });
+    std::exit(stuck ? 1 : 3);  // NOLINT(concurrency-mt-unsafe)
+}
+
+// Catches an end that waits for as long as it likes once the process exits.
+TEST_P(KernelLifetimeTest, stopTimeoutHoldsAtExitToo) {
+    if (on_gpu()) GTEST_SKIP() << "the driver ends the kernel";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(exit_beside_a_stuck_kernel(device()), testing::ExitedWithCode(7), "");
 }
 
 TEST_P(KernelLifetimeTest, kernelStartsAndStopsTwentyTimes) {
