@@ -72,7 +72,19 @@ ServerThread::~ServerThread() {
 }
 
 std::shared_ptr<ServerThread> ServerThread::make(ServeOptions const& options) {
-    return {new ServerThread(options), DeleteOwn()};
+    return {new ServerThread(options), &ServerThread::let_go};
+}
+
+void ServerThread::let_go(ServerThread* server) noexcept {
+    if (server->mark_.inherited()) return;
+    if (server->thread_.is_current()) {
+        server->thread_.request_stop();
+        server->thread_.detach();
+        server->reception_.close();
+        server->deletes_itself_ = true;
+    } else {
+        delete server;
+    }
 }
 
 void ServerThread::add(std::unique_ptr<ServedItem> object) {
@@ -110,6 +122,7 @@ void ServerThread::serve(std::stop_token const& stop) {
         reception_.say_lines();
     }
     reception_.say_lines(true);
+    if (deletes_itself_) delete this;
 }
 
 std::chrono::milliseconds ServerThread::period() const {

@@ -36,8 +36,6 @@ class ServerThread {
     explicit ServerThread(ServeOptions const& options);
     ServerThread(ServerThread const&) = delete;
     ServerThread& operator=(ServerThread const&) = delete;
-    // Not in a child that was forked (ServerThread::make).
-    ~ServerThread();
     [[nodiscard]] static std::shared_ptr<ServerThread> make(ServeOptions const& options);
     // As Server::open().
     void open(std::filesystem::path const& path);
@@ -69,6 +67,10 @@ class ServerThread {
         std::deque<Ask> asks{};
     };
 
+    ~ServerThread();
+    // Not in a child that was forked. From a function of the program's that the thread calls: it
+    // cannot wait for itself, and is deleted when that has returned.
+    static void let_go(ServerThread* server) noexcept;
     void serve(std::stop_token const& stop);
     void take_turn(unsigned turn);
     [[nodiscard]] std::chrono::milliseconds period() const;
@@ -121,6 +123,7 @@ class ServerThread {
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
     Clock::time_point looked_at_counters_{};
+    bool deletes_itself_ = false;  // of the thread's
     Thread thread_;
 };
 

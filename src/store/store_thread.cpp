@@ -63,13 +63,25 @@ StoreThread::StoreThread(std::filesystem::path const& path, std::shared_ptr<Buff
 StoreThread::~StoreThread() {
     thread_.request_stop();
     follower_.wakeup().wake();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
 std::shared_ptr<StoreThread> StoreThread::make(std::filesystem::path const& path,
                                                std::shared_ptr<BufferTable> table,
                                                StoreServeOptions const& options) {
-    return {new StoreThread(path, std::move(table), options), DeleteOwn()};
+    return {new StoreThread(path, std::move(table), options), &StoreThread::let_go};
+}
+
+void StoreThread::let_go(StoreThread* store) noexcept {
+    if (store->mark_.inherited()) return;
+    if (store->thread_.is_current()) {
+        store->thread_.request_stop();
+        store->thread_.detach();
+        store->reception_.close();
+        store->deletes_itself_ = true;
+    } else {
+        delete store;
+    }
 }
 
 std::vector<StoreClient> StoreThread::clients() const {
@@ -92,6 +104,11 @@ void StoreThread::serve(std::stop_token const& stop) {
         reception_.say_lines();
     }
     reception_.say_lines(true);
+    leave();
+    if (deletes_itself_) delete this;
+}
+
+void StoreThread::leave() {
     std::lock_guard const lock(mutex_);
     for (auto const& session : sessions_) table_->leave(session->who.number);
     sessions_.clear();

@@ -32,8 +32,6 @@ class StoreThread {
                 StoreServeOptions const& options);
     StoreThread(StoreThread const&) = delete;
     StoreThread& operator=(StoreThread const&) = delete;
-    // Not in a child that was forked (StoreThread::make).
-    ~StoreThread();
     [[nodiscard]] static std::shared_ptr<StoreThread> make(std::filesystem::path const& path,
                                                            std::shared_ptr<BufferTable> table,
                                                            StoreServeOptions const& options);
@@ -54,7 +52,10 @@ class StoreThread {
         bool waits = false;             // until what it was sent is read, or there is room
     };
 
+    ~StoreThread();
+    static void let_go(StoreThread* store) noexcept;  // as a ServerThread
     void serve(std::stop_token const& stop);
+    void leave();
     void take_turn();
     void await(std::vector<::pollfd>& descriptors) const;
     [[nodiscard]] std::vector<::pollfd> watched() const;
@@ -94,6 +95,7 @@ class StoreThread {
     mutable std::mutex mutex_;  // of sessions_ and what is in them
     std::vector<std::unique_ptr<Session>> sessions_;
     Clock::time_point awake_until_{};
+    bool deletes_itself_ = false;  // of the thread's
     Thread thread_;
 };
 

@@ -200,6 +200,35 @@ TEST_F(RefusedTest, logMayAskTheServerAndAdd) {
     server.reset();
 }
 
+// Catches a thread that waits for itself.
+TEST_F(RefusedTest, logMayLetTheServerGo) {
+    std::optional<Server> server;
+    std::atomic<bool> gone{false};
+    server.emplace(serve({.log = [&](std::string const& /*line*/) {
+        server.reset();
+        gone = true;
+    }}));
+    Connection const owner = connect();
+    EXPECT_EQ(refusal(owner, "quotes"), RefusalReason::unknown_object);
+    EXPECT_TRUE(eventually([&] { return gone.load(); }));
+    Server const next = serve({.log = [](std::string const& /*line*/) {}});  // the path is free
+    EXPECT_EQ(refusal(connect(), "quotes"), RefusalReason::unknown_object);
+}
+
+TEST_F(RefusedTest, logMayLetTheServerOfAStoreGo) {
+    BufferStore const store(Device::open("emulated"));
+    std::optional<StoreServer> server;
+    std::atomic<bool> gone{false};
+    server.emplace(store.serve(path(), {.log = [&](std::string const& /*line*/) {
+                                   server.reset();
+                                   gone = true;
+                               }}));
+    auto const stranger = stranger_at(path());
+    EXPECT_TRUE(say_too_much(stranger));
+    EXPECT_TRUE(eventually([&] { return gone.load(); }));
+    StoreServer const next = store.serve(path());
+}
+
 // However many there are: the rest are counted.
 TEST_F(RefusedTest, oneUserHasSoManyLinesInAWhile) {
     constexpr unsigned refusals = 2000;
