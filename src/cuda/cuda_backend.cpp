@@ -156,7 +156,8 @@ std::optional<std::uint64_t> bar_size(std::string const& bus_id) {
 // Of a GPU, for all who have it open: one kernel fills it, and one holds up every free.
 std::shared_ptr<Residents> residents_of(Uuid const& uuid) {
     static std::mutex mutex;
-    static std::map<Uuid, std::weak_ptr<Residents>> all;
+    // Never destroyed: devices with static storage may be opened later.
+    static auto& all = *new std::map<Uuid, std::weak_ptr<Residents>>;
     std::lock_guard const lock(mutex);
     std::shared_ptr<Residents> residents = all[uuid].lock();
     if (residents == nullptr) all[uuid] = residents = std::make_shared<Residents>();

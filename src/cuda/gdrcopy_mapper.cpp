@@ -163,7 +163,8 @@ std::unique_ptr<Mapper> make_gdrcopy_mapper(ContextPtr const& /*context*/,
 
 std::unique_ptr<Allocation> map_through_gdrcopy(CudaRange const& range) {
     require_device_file();
-    static std::weak_ptr<GdrLibrary const> session;  // of all ranges
+    // Of all ranges, and never destroyed: those with static storage may be mapped later.
+    static auto& session = *new std::weak_ptr<GdrLibrary const>;
     static std::mutex mutex;
     std::lock_guard const lock(mutex);
     auto gdr = session.lock();

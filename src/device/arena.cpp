@@ -186,7 +186,7 @@ std::size_t ArenaPiece::size() const { return size_; }
 std::size_t ArenaPiece::offset() const { return offset_; }
 
 Memory const& ArenaPiece::memory() const {
-    static Memory const none;
+    static auto const& none = *new Memory;  // never destroyed: pieces with static storage go later
     return state_ ? state_->memory() : none;
 }
 

@@ -13,7 +13,7 @@ struct Runner {
 };
 
 Runner& the_runner() {
-    static Runner runner;
+    static auto& runner = *new Runner;  // never destroyed: kernels with static storage start later
     return runner;
 }
 

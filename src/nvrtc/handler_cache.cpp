@@ -70,7 +70,7 @@ class CompiledHere {
         all_.insert_or_assign(key, compiled);
     }
     [[nodiscard]] static CompiledHere& own() {
-        static CompiledHere here;
+        static auto& here = *new CompiledHere;  // never destroyed, as LogRegistry
         return here;
     }
 

@@ -65,7 +65,8 @@ struct Nvrtc::Functions {
     // Of a library that stays: one that was closed would be loaded anew by the next handler.
     static Functions const& of(void* library) {
         static std::mutex mutex;
-        static std::vector<std::pair<void*, std::unique_ptr<Functions const>>> all;
+        // Never destroyed: objects with static storage may compile later.
+        static auto& all = *new std::vector<std::pair<void*, std::unique_ptr<Functions const>>>;
         std::lock_guard const lock(mutex);
         for (auto const& [known, functions] : all) {
             if (known == library) return *functions;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string_view>
 
 #include "carillon/error.hpp"
@@ -43,6 +44,29 @@ TEST(LogRegistryTest, knowsTextsByTheirIds) {
     message.id = 8;
     EXPECT_EQ(detail::log_text(registry, message),
               "a message whose text, 0x00000008, is not known");
+}
+
+// Destroyed after all that begins with main(): ends the process, with 0 if the text is there.
+struct LooksAtTheEnd {
+    bool looks = false;
+    ~LooksAtTheEnd() {
+        if (!looks) return;
+        auto const found = LogRegistry::of_program().find(7);
+        std::_Exit(found && found->text == "a text that has memory of its own: {}" ? 0 : 1);
+    }
+};
+[[gnu::init_priority(101)]] LooksAtTheEnd looks_at_the_end;
+
+TEST(LogRegistryTest, isThereForStaticObjectsThatGoLater) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            auto& registry = LogRegistry::of_program();
+            registry.add(7, {"a text that has memory of its own: {}", "i"});
+            looks_at_the_end.looks = true;
+            std::exit(2);  // NOLINT(concurrency-mt-unsafe)
+        },
+        testing::ExitedWithCode(0), "");
 }
 
 TEST(LogRegistryTest, refusesTwoTextsOfOneId) {
