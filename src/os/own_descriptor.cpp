@@ -32,11 +32,14 @@ struct Descriptors {
 
 }  // namespace
 
-OwnDescriptor::OwnDescriptor(FileDescriptor fd) : fd_(std::move(fd)) {
-    if (fd_.get() < 0) return;
-    Descriptors& own = Descriptors::get();
-    std::lock_guard const lock(own.mutex);
-    own.all.push_back(fd_.get());
+ForksLater::ForksLater() : lock_(Descriptors::get().mutex) {}
+
+OwnDescriptor::OwnDescriptor(FileDescriptor fd) : OwnDescriptor([&] { return fd.release(); }) {}
+
+OwnDescriptor::OwnDescriptor(std::function<int()> const& make) {
+    ForksLater const alone;
+    fd_ = FileDescriptor(make());
+    if (fd_.get() >= 0) Descriptors::get().all.push_back(fd_.get());
 }
 
 // A child has closed what its parent made, and may have another file of the same number.

@@ -3,17 +3,33 @@
 // lock, connections.
 #pragma once
 
+#include <functional>
+#include <mutex>
+
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
 
 namespace carillon::detail {
+
+// While it lives no thread of this process forks, but waits: for what is made, and then kept from
+// children. Whoever has it makes no OwnDescriptor, and does not wait.
+class ForksLater {
+   public:
+    ForksLater();
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+};
 
 // fork() closes the descriptor in the child: a child that lives on would keep the path of its
 // parent in use, and its connections open, when the parent has ended. A child that is made by
 // another call than fork(), and runs no other program, keeps it.
 class OwnDescriptor {
    public:
-    explicit OwnDescriptor(FileDescriptor fd);
+    OwnDescriptor(FileDescriptor fd);  // NOLINT(google-explicit-constructor): of somebody else's
+    // What `make` returns, which is a system call: so no child has it, not even for a moment. None
+    // where that is -1, and errno says why.
+    explicit OwnDescriptor(std::function<int()> const& make);
     OwnDescriptor(OwnDescriptor&&) noexcept = default;
     OwnDescriptor& operator=(OwnDescriptor&&) noexcept = default;
     OwnDescriptor(OwnDescriptor const&) = delete;

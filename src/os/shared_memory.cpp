@@ -12,6 +12,7 @@
 
 #include "carillon/error.hpp"
 #include "os/file_size.hpp"
+#include "os/own_descriptor.hpp"
 #include "os/process.hpp"
 
 namespace carillon::detail {
@@ -76,9 +77,10 @@ void require_shared_memory(std::string_view call, FileDescriptor const& file, st
 }
 
 SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size, MapAccess access)
-    : size_(size),
-      where_(::mmap(nullptr, size, access == MapAccess::read ? PROT_READ : PROT_READ | PROT_WRITE,
-                    MAP_SHARED, file.get(), 0)) {
+    : size_(size) {
+    ForksLater const alone;  // a child that had it for a moment would have it for its life
+    where_ = ::mmap(nullptr, size, access == MapAccess::read ? PROT_READ : PROT_READ | PROT_WRITE,
+                    MAP_SHARED, file.get(), 0);
     if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
     keep_mapping_from_children(where_, size);
 }

@@ -32,11 +32,11 @@ namespace {
 std::filesystem::path lock_path(std::filesystem::path path) { return path += ".lock"; }
 
 // Held until it is closed.
-FileDescriptor lock_for(std::string_view call, std::filesystem::path const& path) {
+OwnDescriptor lock_for(std::string_view call, std::filesystem::path const& path) {
     (void)unix_address(call, path);
     std::filesystem::path const file = lock_path(path);
     constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    FileDescriptor lock(retried([&] { return ::open(file.c_str(), flags, 0600); }));
+    OwnDescriptor lock([&] { return retried([&] { return ::open(file.c_str(), flags, 0600); }); });
     if (lock.get() < 0) {
         fail_listening(call, "open", file,
                        errno == ENOENT ? "the folder of the socket does not exist" : "");
@@ -48,7 +48,7 @@ FileDescriptor lock_for(std::string_view call, std::filesystem::path const& path
 
 // Asks whoever listens there, by connecting; false: nobody does any more.
 bool somebody_listens(std::string_view call, std::filesystem::path const& path) {
-    FileDescriptor const probe = new_unix_socket(call);
+    OwnDescriptor const probe = new_unix_socket(call);
     auto const address = unix_address(call, path);
     if (retried([&] { return connect_once(probe.get(), address); }) == 0) return true;
     // EAGAIN: so many want to that the queue is full. EPROTOTYPE: it is not of our type.
@@ -69,7 +69,7 @@ void remove_stale(std::string_view call, std::filesystem::path const& path) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_listening(call, "unlink", path);
 }
 
-FileDescriptor socket_for(std::string_view call, std::filesystem::path const& path, mode_t mode) {
+OwnDescriptor socket_for(std::string_view call, std::filesystem::path const& path, mode_t mode) {
     if ((mode & ~mode_t{0777}) != 0) {
         throw UsageError(call, fmt::format("{:o} is no mode of a socket", mode));
     }
@@ -143,7 +143,7 @@ std::optional<UnixSocket> UnixListener::accept() const {
     auto const next = [&] {
         return ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     };
-    FileDescriptor fd(retried(next));
+    OwnDescriptor fd([&] { return retried(next); });
     if (fd.get() >= 0) return UnixSocket(call_, std::move(fd));
     if (errno == EAGAIN || errno == ECONNABORTED) return std::nullopt;
     int const error = errno;

@@ -165,8 +165,7 @@ void set_blocking(std::string_view call, int fd, bool blocking) {
 
 }  // namespace
 
-UnixSocket::UnixSocket(std::string_view call, FileDescriptor connected)
-    : fd_(std::move(connected)) {
+UnixSocket::UnixSocket(std::string_view call, OwnDescriptor connected) : fd_(std::move(connected)) {
     set_blocking(call, fd_.get(), false);
 }
 
@@ -268,7 +267,7 @@ UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path
                         std::chrono::nanoseconds timeout) {
     ::sockaddr_un const address = unix_address(call, path);
     Deadline const deadline(timeout);
-    FileDescriptor fd = new_unix_socket(call);
+    OwnDescriptor fd = new_unix_socket(call);
     set_blocking(call, fd.get(), timeout.count() > 0);
     for (;;) {
         wait_at_most(call, fd.get(), deadline.left());
@@ -286,8 +285,9 @@ UnixSocket connect_unix(std::string_view call, std::filesystem::path const& path
     }
 }
 
-FileDescriptor new_unix_socket(std::string_view call) {
-    FileDescriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+OwnDescriptor new_unix_socket(std::string_view call) {
+    OwnDescriptor fd(
+        [] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
     if (fd.get() < 0) fail_socket(call, "socket");
     return fd;
 }

@@ -44,7 +44,7 @@ struct PeerCredentials {
 class UnixSocket {
    public:
     // Takes over a connected socket, which is non-blocking from then on.
-    UnixSocket(std::string_view call, FileDescriptor connected);
+    UnixSocket(std::string_view call, OwnDescriptor connected);
 
     // All of it or nothing, without waiting. False: the other end is closed. Throws UsageError for
     // what no message can be, SystemError, EAGAIN where the other end leaves too many unread. The
@@ -94,7 +94,7 @@ class UnixSocket {
                                       std::chrono::nanoseconds timeout);
 
 // A new socket, neither bound nor connected.
-[[nodiscard]] FileDescriptor new_unix_socket(std::string_view call);
+[[nodiscard]] OwnDescriptor new_unix_socket(std::string_view call);
 // Throws UsageError for a path that none can have.
 [[nodiscard]] ::sockaddr_un unix_address(std::string_view call, std::filesystem::path const& path);
 // connect(2), as it returns: -1 and errno.

@@ -4,18 +4,25 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/error.hpp"
+#include "os/own_descriptor.hpp"
+#include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 #include "support/held.hpp"
 #include "support/in_child.hpp"
@@ -23,6 +30,7 @@
 namespace carillon::test {
 namespace {
 
+using detail::ForksLater;
 using detail::SharedMemory;
 
 constexpr std::size_t shared_size = 10'000;
@@ -136,6 +144,33 @@ TEST(SharedMemoryTest, childThatIsForkedHasNoneOfIt) {
                   killed_by + SIGSEGV);
         EXPECT_EQ(*byte, 0);
     }
+}
+
+// What is mapped, or opened, and then kept from children is in none that is forked between.
+TEST(SharedMemoryTest, forkWaitsForWhatIsKeptFromChildren) {
+    if (CARILLON_THREAD_SANITIZER != 0) {
+        GTEST_SKIP() << "the thread sanitizer does not follow a fork beside threads";
+    }
+    SharedMemory const memory(shared_size);
+    static std::atomic<bool> begins{false};
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    FileDescriptor const child_tells(ends[0]);
+    // Runs before the library's, which was there first.
+    ASSERT_EQ(::pthread_atfork([] { begins = true; }, nullptr, nullptr), 0);
+    int forked = 0;
+    std::jthread forker;
+    {
+        ForksLater const alone;
+        forker = std::jthread([&forked, to = FileDescriptor(ends[1])] {
+            forked = in_child([&] { return ::write(to.get(), "x", 1) == 1 ? 0 : 1; });
+        });
+        ASSERT_TRUE(eventually([] { return begins.load(); }));
+        ::pollfd told{child_tells.get(), POLLIN, 0};
+        EXPECT_EQ(::poll(&told, 1, 20), 0);
+    }
+    forker.join();
+    EXPECT_EQ(forked, 0);
 }
 
 TEST(SharedMemoryTest, childMapsTheDescriptorThatItInherited) {
