@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -70,12 +71,27 @@ DeviceFaultError::DeviceFaultError(std::string_view call, int code, std::string_
 
 namespace {
 
+// Which limit it is that was reached.
+std::string_view limit_of(int error_number) {
+    switch (error_number) {
+        case EMFILE:
+            return "this process has as many descriptors as it may (RLIMIT_NOFILE, ulimit -n)";
+        case ENFILE:
+            return "the machine has as many open files as it may (fs.file-max)";
+        case ENOMEM:
+            return "a limit of memory is reached: the machine's, its container's, or this "
+                   "process's (RLIMIT_AS, ulimit -v; vm.max_map_count)";
+        default:
+            return {};
+    }
+}
 // As <errno.h> has it.
 std::string name_of(int error_number) {
     char const* const name = ::strerrorname_np(error_number);
     return name != nullptr ? name : "an unknown errno";
 }
 std::string in_words(int error_number, std::string_view hint) {
+    if (hint.empty()) hint = limit_of(error_number);
     return fmt::format("{}{}{}", std::generic_category().message(error_number),
                        hint.empty() ? "" : ": ", hint);
 }

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <string>
 
 namespace carillon {
 namespace {
@@ -47,9 +48,20 @@ TYPED_TEST(CodedErrorTest, isCaughtAsCodedError) {
 }
 
 TEST(SystemErrorTest, textIsTheCallTheSystemsWordsAndTheNumber) {
-    SystemError const error("mmap", ENOMEM);
-    EXPECT_STREQ(error.what(), "mmap: ENOMEM (12): Cannot allocate memory");
-    EXPECT_EQ(error.code(), ENOMEM);
+    SystemError const error("mmap", EACCES);
+    EXPECT_STREQ(error.what(), "mmap: EACCES (13): Permission denied");
+    EXPECT_EQ(error.code(), EACCES);
+}
+
+TEST(SystemErrorTest, limitThatWasReachedIsNamedUnlessTheCallerKnowsMore) {
+    auto const text = [](int error, char const* hint = "") {
+        return std::string(SystemError("call", error, hint).what());
+    };
+    EXPECT_NE(text(EMFILE).find("EMFILE (24): Too many open files: this process has"), std::string::npos);
+    EXPECT_NE(text(EMFILE).find("RLIMIT_NOFILE"), std::string::npos);
+    EXPECT_NE(text(ENFILE).find("fs.file-max"), std::string::npos);
+    EXPECT_NE(text(ENOMEM).find("RLIMIT_AS"), std::string::npos);
+    EXPECT_EQ(text(ENOMEM, "a cause"), "call: ENOMEM (12): Cannot allocate memory: a cause");
 }
 
 TEST(ResidencyErrorTest, textHasBothNumbers) {
