@@ -57,7 +57,8 @@ TEST(SystemErrorTest, limitThatWasReachedIsNamedUnlessTheCallerKnowsMore) {
     auto const text = [](int error, char const* hint = "") {
         return std::string(SystemError("call", error, hint).what());
     };
-    EXPECT_NE(text(EMFILE).find("EMFILE (24): Too many open files: this process has"), std::string::npos);
+    EXPECT_NE(text(EMFILE).find("EMFILE (24): Too many open files: this process has"),
+              std::string::npos);
     EXPECT_NE(text(EMFILE).find("RLIMIT_NOFILE"), std::string::npos);
     EXPECT_NE(text(ENFILE).find("fs.file-max"), std::string::npos);
     EXPECT_NE(text(ENOMEM).find("RLIMIT_AS"), std::string::npos);
