@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -145,12 +144,15 @@ void TakenOnce::take(std::string_view call, CodeLocation const& taker,
 }
 
 void forget_ends_within(void const* memory, std::size_t size) {
+    auto const is_within = [&](void const* address) {
+        return word_of(address) - word_of(memory) < size;
+    };
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
-    auto const end = ends.at.lower_bound(static_cast<std::byte const*>(memory) + size);
-    for (auto each = ends.at.lower_bound(memory); each != end;) {
-        each = each->second.gone ? ends.at.erase(each) : std::next(each);
-    }
+    std::erase_if(ends.at, [&](auto const& each) {
+        auto const& [first, end] = each;
+        return end.gone && (is_within(first) || is_within(end.second));
+    });
 }
 
 void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {

@@ -58,7 +58,9 @@ TEST(TakenOnceTest, endWhoseObjectHasGoneIsRefusedUntilItsMemoryHasANewUser) {
         end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
     }
     EXPECT_THROW(refuse_words({&of.first, &of.second, nullptr}, 1), UsageError);
-    detail::forget_ends_within(&of, sizeof(of));
+    detail::forget_ends_within(&of.other, sizeof(of.other));
+    EXPECT_THROW(refuse_words({&of.first, &of.second, nullptr}, 1), UsageError);
+    detail::forget_ends_within(&of.second, sizeof(of.second));
     refuse_words({&of.first, &of.second, nullptr}, 2);
 }
 

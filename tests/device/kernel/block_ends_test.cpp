@@ -192,6 +192,12 @@ TEST_P(BlockEndsTest, memoryOfAnObjectThatIsGoneMayHaveNewUsers) {
         false, done.device_handle()};
     PersistentKernel kernel(device(), {.blocks = 2}, handler);
     EXPECT_EQ(kernel.channel(1).call({7}, patience).value, 7U);
+    kernel.stop(patience);
+    (void)EndStatus(device(), {}).device_handle();
+    SharedMailbox<EndAsk> const limits(device());
+    HandlerWithEnd<SharedMailbox<EndAsk>::DeviceEnd> const limited{false, limits.device_handle()};
+    PersistentKernel one(device(), {}, limited);
+    EXPECT_EQ(one.channel().call({7}, patience).value, 7U);
 }
 
 // A part of an end counts for itself.

@@ -41,7 +41,7 @@ class TakenOnce {
     std::array<void const*, 2> addresses_{};
 };
 
-// The memory has a new user: an end that was there before is none any more.
+// The memory has a new user: an end that had something there before is none any more.
 void forget_ends_within(void const* memory, std::size_t size);
 
 // Whether blocks know their own numbers: then one of them can own an end.
