@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "os/own_user.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -22,11 +23,15 @@ constexpr std::chrono::milliseconds never{0};
 
 void require_user(std::string_view call, std::filesystem::path const& path,
                   PeerCredentials const& owner, std::optional<std::uint32_t> wanted) {
-    if (wanted ? owner.uid == *wanted : owner.uid == 0 || owner.uid == ::geteuid()) return;
+    bool const nameless = is_nameless_user(owner.uid);
+    if (wanted ? owner.uid == *wanted && !nameless : is_kept_for(owner.uid)) return;
     throw RefusedError(
         call, RefusalReason::wrong_owner,
-        fmt::format("who listens at {} is the user {}, process {}, and not {} (owner_user)",
-                    path.string(), owner.uid, owner.pid,
+        fmt::format("who listens at {} is {}, process {}, and not {} (owner_user)", path.string(),
+                    nameless ? fmt::format("a user that this user namespace has no name for ({})",
+                                           owner.uid)
+                             : fmt::format("the user {}", owner.uid),
+                    owner.pid,
                     wanted ? fmt::format("the user {}", *wanted)
                            : fmt::format("this process's user {} or root", ::geteuid())));
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -175,11 +174,13 @@ bool Reception::drop_stranger(uid_t user) {
 bool Reception::is_allowed(Visitor const& visitor) const {
     if (rules_.users.empty() && rules_.groups.empty()) return true;
     PeerCredentials const& peer = visitor.peer;
-    if (peer.uid == ::geteuid() || std::ranges::count(rules_.users, peer.uid) != 0) return true;
+    if (is_own_user(peer.uid)) return true;
+    if (std::ranges::count(rules_.users, peer.uid) != 0 && !is_nameless_user(peer.uid)) return true;
     std::vector<gid_t> groups = visitor.socket.peer_groups(call_);
     groups.push_back(peer.gid);
-    return std::ranges::any_of(
-        groups, [&](gid_t group) { return std::ranges::count(rules_.groups, group) != 0; });
+    return std::ranges::any_of(groups, [&](gid_t group) {
+        return std::ranges::count(rules_.groups, group) != 0 && !is_nameless_group(group);
+    });
 }
 
 void Reception::receive_from(Visitor& visitor,

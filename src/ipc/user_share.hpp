@@ -2,16 +2,12 @@
 // How much of what there is other users may have, so that the owner's user and root find some left.
 #pragma once
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 
-namespace carillon::detail {
+#include "os/own_user.hpp"  // is_kept_for
 
-// The owner's user and root, for whom a part is kept.
-[[nodiscard]] inline bool is_kept_for(uid_t user) { return user == 0 || user == ::geteuid(); }
+namespace carillon::detail {
 
 struct UserShare {
     std::size_t of_user;    // each of the others

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 
 #include "carillon/device.hpp"
+#include "os/own_user.hpp"
 
 namespace carillon::detail {
 
@@ -16,8 +15,7 @@ namespace carillon::detail {
 [[nodiscard]] inline std::size_t most_memories(Device const& device, std::uint32_t user,
                                                std::size_t places) {
     constexpr std::size_t of_a_place = 4;
-    bool const kept_for = user == 0 || user == ::geteuid();
-    bool const more = kept_for && !device.traits().frees_beside_kernels;
+    bool const more = is_kept_for(user) && !device.traits().frees_beside_kernels;
     return (more ? 2 : 1) * of_a_place * places;
 }
 

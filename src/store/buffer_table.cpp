@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -235,7 +234,7 @@ std::uint64_t BufferTable::remove(BufferUser const& by, BufferKey const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = find(key);
     Entry& entry = found->second;
-    if (by.user != entry.info.user && by.user != 0 && by.user != ::geteuid()) {
+    if (by.user != entry.info.user && !is_kept_for(by.user)) {
         throw Refusal{RefusalReason::not_allowed, fmt::format("the buffer {} is the user {}'s",
                                                               words_for(key), entry.info.user)};
     }

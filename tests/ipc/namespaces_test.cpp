@@ -40,7 +40,7 @@ class NamespacesTest : public testing::Test {
 };
 
 #define CARILLON_SKIP_WITHOUT_NAMESPACES(line) \
-    if ((line) == "no namespace") GTEST_SKIP() << "this process may make no pid namespace"
+    if ((line) == "no namespace") GTEST_SKIP() << "this process may make no namespace"
 
 TEST_F(NamespacesTest, clientThatEndsBesideAChildOfItsOwnHasGone) {
     // 1. P serves one block in a namespace of its own.
@@ -90,6 +90,30 @@ TEST_F(NamespacesTest, storesClientThatEndsBesideAChildOfItsOwnHasGone) {
     EXPECT_EQ(client.status(), 0);
     // 3. What it had not sealed has gone.
     EXPECT_TRUE(eventually([&] { return store.list().empty(); }));
+}
+
+// One of those that a user namespace has no names for is as much its own as any other of them.
+TEST(UserNamespacesTest, ownerTakesNobodyForItsOwnUserWhomItHasNoNameFor) {
+    SocketPath const path;
+    Process owner({"own-nameless", path.get()});
+    std::string const line = owner.line();
+    CARILLON_SKIP_WITHOUT_NAMESPACES(line);
+    try {
+        Connection const connection(path.get(), {.timeout = patience});
+        ADD_FAILURE() << "it was let in";
+    } catch (RefusedError const& error) {
+        EXPECT_EQ(error.reason(), RefusalReason::not_allowed) << error.what();
+    }
+}
+
+TEST(UserNamespacesTest, clientTakesNobodysOwnerForItsOwnWhomItHasNoNameFor) {
+    SocketPath const path;
+    Server const server(path.get());
+    Process client({"reach-nameless", path.get()});
+    std::string const line = client.line();
+    CARILLON_SKIP_WITHOUT_NAMESPACES(line);
+    EXPECT_EQ(line, "wrong owner");
+    EXPECT_EQ(client.line(), "wrong owner");
 }
 
 }  // namespace

@@ -393,6 +393,40 @@ int own_as(Arguments const& arguments) {
     return own({arguments.begin() + 1, arguments.end()});
 }
 
+// In a user namespace that has a name for no user.
+bool become_nameless() {
+    if (::unshare(CLONE_NEWUSER) == 0) return true;
+    say("no namespace");
+    return false;
+}
+
+// PATH: owns an emulated kernel there, for the users 5 and 65534 and their groups alone.
+int own_nameless(Arguments const& arguments) {
+    if (!become_nameless()) return 0;
+    PersistentKernel<CountingHandler, SharedChannels> const kernel(
+        Device::open("emulated"), {.blocks = 1, .idle = IdlePolicy::park()});
+    Server const server =
+        kernel.serve(arguments.at(0), {.mode = 0666, .users = {5, 65534}, .groups = {5, 65534}});
+    say("serving");
+    while (await_word()) {
+    }
+    return 0;
+}
+
+// PATH: says how it goes to connect, as to its own owner, and to that of the user 65534.
+int reach_nameless(Arguments const& arguments) {
+    if (!become_nameless()) return 0;
+    for (auto const user : {std::optional<std::uint32_t>(), std::optional<std::uint32_t>(65534)}) {
+        try {
+            Connection const owner(arguments.at(0), {.timeout = long_enough, .owner_user = user});
+            say("reached");
+        } catch (RefusedError const& error) {
+            say(std::string(to_string(error.reason())));
+        }
+    }
+    return 0;
+}
+
 std::byte pattern_at(std::size_t at, unsigned seed) {
     return static_cast<std::byte>(at * 7 + seed);
 }
@@ -568,6 +602,8 @@ int run(Arguments arguments) {
         {"fork-and-end", &fork_and_end},
         {"store-fork-and-end", &store_fork_and_end},
         {"own-as", &own_as},
+        {"own-nameless", &own_nameless},
+        {"reach-nameless", &reach_nameless},
         {"own-several", &own_several},
         {"follow-owners", &follow_owners},
         {"exit-with-all", &exit_with_all},

@@ -85,13 +85,13 @@ TEST_F(ReachingOwnersTest, nothingIsSentToAnotherUsersOwner) {
 TEST_F(ReachingOwnersTest, anotherUsersOwnerIsWrongUnlessItIsAskedFor) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
     ASSERT_EQ(::chmod(socket().folder().c_str(), 0777), 0);
-    // P, in another process, is nobody's.
-    Process owner({"own-as", "65534", path(), "1"});
+    // P, in another process, is another user's.
+    Process owner({"own-as", "2000", path(), "1"});
     ASSERT_EQ(owner.line(), "serving");
     expect_wrong_owner([&] { Connection{path()}; });
     expect_wrong_owner([&] { Connection(path(), {.owner_user = 0}); });
-    Connection const meant(path(), {.owner_user = 65534});
-    EXPECT_EQ(meant.owner().user, 65534U);
+    Connection const meant(path(), {.owner_user = 2000});
+    EXPECT_EQ(meant.owner().user, 2000U);
     EXPECT_EQ((meant.channel<Ask, Told>().call({2}, patience).twice), 4U);
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/own_user.hpp"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+
+namespace carillon::detail {
+namespace {
+
+// What the system has where nothing says otherwise.
+constexpr std::uint32_t usual_overflow = 65534;
+
+std::uint32_t read_overflow(char const* file) {
+    std::uint32_t number = usual_overflow;
+    return std::ifstream(file) >> number ? number : usual_overflow;
+}
+
+// Of a map in /proc: the first number here, the one outside, and how many. All but the last number,
+// which stands for none.
+bool maps_all(char const* file) {
+    std::uint64_t inside = 0;
+    std::uint64_t outside = 0;
+    std::uint64_t count = 0;
+    return std::ifstream(file) >> inside >> outside >> count && inside == 0 && count == UINT32_MAX;
+}
+
+}  // namespace
+
+bool is_nameless_user(uid_t user) {
+    static std::uint32_t const overflow = read_overflow("/proc/sys/kernel/overflowuid");
+    return user == overflow && !maps_all("/proc/self/uid_map");
+}
+
+bool is_nameless_group(gid_t group) {
+    static std::uint32_t const overflow = read_overflow("/proc/sys/kernel/overflowgid");
+    return group == overflow && !maps_all("/proc/self/gid_map");
+}
+
+bool is_own_user(uid_t user) { return user == ::geteuid() && !is_nameless_user(user); }
+
+}  // namespace carillon::detail
