@@ -2,7 +2,6 @@
 #include "ipc/reception.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <random>
@@ -12,6 +11,7 @@
 #include "carillon/detail/host/say_line.hpp"
 #include "ipc/messages.hpp"
 #include "ipc/user_share.hpp"
+#include "os/descriptor_room.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -28,12 +28,6 @@ constexpr std::chrono::seconds a_while{1};
 constexpr std::chrono::seconds files_period{1};
 // A connection that reads is lent so many descriptors ahead.
 constexpr unsigned most_unread_of_connection = 16;
-
-// How many descriptors this process may have.
-std::size_t limit_of_descriptors() {
-    ::rlimit limit{};
-    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
-}
 
 std::uint64_t new_instance() {
     std::random_device random;
@@ -127,6 +121,8 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
                            "the process that connected has ended, and another has its socket"};
         }
         visitor.process = std::move(process.end);
+        refusal = require_descriptors(visitor);
+        if (refusal) return refusal;
         visitors_.push_back(&visitor);
     } catch (std::exception const& error) {  // or no memory
         return Refusal{RefusalReason::other, error.what()};
@@ -154,6 +150,17 @@ std::optional<Refusal> Reception::require_place(uid_t user) const {
     if (of_others < share.of_others) return {};
     return refusal("the others are kept for the owner's user: other users have", of_others,
                    "connections");
+}
+
+std::optional<Refusal> Reception::require_descriptors(Visitor const& visitor) {
+    if (is_kept_for(visitor.peer.uid)) return {};
+    auto const highest =
+        static_cast<std::size_t>(std::max(visitor.socket.fd(), visitor.process.get()));
+    if (highest < descriptors_for(visitor.peer.uid)) return {};
+    return Refusal{RefusalReason::full,
+                   fmt::format("this process has {} descriptors open and may have {} "
+                               "(RLIMIT_NOFILE): the others are kept for the owner's user",
+                               highest, limit_of_descriptors())};
 }
 
 bool Reception::drop_stranger(uid_t user) {

@@ -125,6 +125,8 @@ class Reception {
     // Whether its user, or a group of it, is among those of the rules.
     [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
     [[nodiscard]] std::optional<Refusal> require_place(uid_t user) const;
+    // That its descriptors are none of those that are kept for the owner's user and root.
+    [[nodiscard]] static std::optional<Refusal> require_descriptors(Visitor const& visitor);
     // Drops one that has said nothing for a while, and whose place this user may have: of its own,
     // or, for the owner's user and root, of any. False: there is none.
     [[nodiscard]] bool drop_stranger(uid_t user);

@@ -135,10 +135,9 @@ Leases::Region* Leases::region_for(std::uint32_t user, ChannelSharing sharing) {
         if (!region->user) unused = region.get();
     }
     if (unused != nullptr) return unused;
-    while (regions_.size() >= most_memories(device_, user, slots_.size())) {
-        if (!free_oldest()) return nullptr;
-    }
-    return &add_region(sharing);
+    return make_memory(
+        device_, user, slots_.size(), regions_.size(), 2,
+        [&]() -> Region& { return add_region(sharing); }, [&] { return free_oldest(); });
 }
 
 bool Leases::free_oldest() noexcept {

@@ -5,7 +5,10 @@
 #include <cstdint>
 
 #include "carillon/device.hpp"
+#include "carillon/error.hpp"
+#include "os/descriptor_room.hpp"
 #include "os/own_user.hpp"
+#include "os/unix_socket.hpp"  // is_out_of_room
 
 namespace carillon::detail {
 
@@ -17,6 +20,30 @@ namespace carillon::detail {
     constexpr std::size_t of_a_place = 4;
     bool const more = is_kept_for(user) && !device.traits().frees_beside_kernels;
     return (more ? 2 : 1) * of_a_place * places;
+}
+
+// One more memory of `descriptors` for a client of `user`, beside `there` for `places`. In the
+// place of the one that `free_oldest` frees, where there are too many memories or descriptors. What
+// `make` returns; nullptr where no memory may be made, and what `make` throws.
+template <class Make, class Free>
+[[nodiscard]] auto* make_memory(Device const& device, std::uint32_t user, std::size_t places,
+                                std::size_t there, unsigned descriptors, Make const& make,
+                                Free const& free_oldest) {
+    bool const may_be_more = there < most_memories(device, user, places);
+    bool const keeps_all = may_be_more && can_open(descriptors, descriptors_for_gone());
+    if (!keeps_all && !free_oldest() &&
+        !(may_be_more && can_open(descriptors, descriptors_for(user)))) {
+        return static_cast<decltype(&make())>(nullptr);
+    }
+    for (;;) {
+        try {
+            return &make();
+        } catch (SystemError const& error) {
+            if (!is_out_of_room(error.code()) || !free_oldest()) throw;
+        } catch (OutOfMemoryError const&) {
+            if (!free_oldest()) throw;
+        }
+    }
 }
 
 }  // namespace carillon::detail

@@ -90,15 +90,14 @@ ObjectMemory* SharedObject::memory_for(std::uint32_t user, ChannelSharing sharin
         if (!memory->user) unused = memory.get();
     }
     if (unused != nullptr) return unused;
-    while (memories_.size() >= most_memories(device_, user, 1)) {
-        if (!free_oldest()) return nullptr;
-    }
-    return &add_memory(sharing);
+    return make_memory(
+        device_, user, 1, memories_.size(), descriptors(),
+        [&]() -> ObjectMemory& { return add_memory(sharing); }, [&] { return free_oldest(); });
 }
 
 // None is used: every end of the device has left the last client's.
 bool SharedObject::free_oldest() noexcept {
-    if (!device_.traits().frees_beside_kernels) return false;
+    if (!device_.traits().frees_beside_kernels || memories_.empty()) return false;
     memories_.front()->free_at_once();
     memories_.erase(memories_.begin());
     return true;

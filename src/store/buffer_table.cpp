@@ -2,13 +2,13 @@
 #include "store/buffer_table.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "carillon/error.hpp"
 #include "ipc/user_share.hpp"
+#include "os/descriptor_room.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -24,10 +24,7 @@ BufferStoreOptions checked_store(BufferStoreOptions const& options) {
 }
 
 // Each buffer in host memory takes one. As many again are left for connections and the program.
-std::size_t most_descriptors() {
-    ::rlimit limit{};
-    return (::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024) / 2;
-}
+std::size_t most_descriptors() { return limit_of_descriptors() / 2; }
 
 std::string words_for(BufferKey const& key) {
     return key.id != 0 ? fmt::format("number {}", key.id) : fmt::format("\"{}\"", key.name);
@@ -101,6 +98,14 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
                       fmt::format("there are {} buffers in host memory already, half as many as "
                                   "this process may have descriptors (RLIMIT_NOFILE)",
                                   taken_.descriptors)};
+    }
+    if (of_host && !can_open(1, descriptors_for(by.user))) {
+        throw Refusal{
+            RefusalReason::full,
+            fmt::format("this process has {} descriptors open and may have {} (RLIMIT_NOFILE): "
+                        "the others are kept for {}",
+                        descriptors_for(by.user), limit_of_descriptors(),
+                        is_kept_for(by.user) ? "connections" : "the store's user")};
     }
     if (size > options_.bytes - taken_.bytes) {
         throw Refusal{RefusalReason::full,

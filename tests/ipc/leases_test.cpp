@@ -5,12 +5,14 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/detail/host/shared_object.hpp"
 #include "ipc/handlers.hpp"
+#include "support/descriptors_left.hpp"
 #include "support/held.hpp"
 
 namespace carillon::test {
@@ -126,6 +128,22 @@ TEST_F(LeasesTest, usersThatHaveGoneLockNobodyOutAndThereIsABoundToTheirMemory) 
         end(*lent);
     }
     EXPECT_EQ(leases().memories(), 4 * blocks);
+}
+
+TEST_F(LeasesTest, noMemoryIsKeptForUsersThatHaveGoneWhereDescriptorsAreFew) {
+    for (auto const& [limit, open] : {std::pair(128, 32), std::pair(128, 96)}) {
+        DescriptorsOpen const few(static_cast<rlim_t>(limit), open);
+        for (unsigned user = 0; user < 10; ++user) {
+            auto const lent = begin(user);
+            ASSERT_TRUE(lent) << user;
+            end(*lent);
+        }
+        EXPECT_EQ(leases().memories(), blocks);
+    }
+    DescriptorsLeft const none(::getpid(), 0);
+    auto const lent = begin(1000);
+    ASSERT_TRUE(lent);
+    end(*lent);
 }
 
 TEST_F(LeasesTest, memoryThatAClientHasIsNotFreedForOthers) {

@@ -16,6 +16,7 @@
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
+#include "support/descriptors_left.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
@@ -156,6 +157,14 @@ TEST_F(LimitsOfClientsTest, limitsOfAUsersBytesAndDescriptorsCountAllOfItsConnec
                           "descriptors_per_user is 2");
 }
 
+// Of those of the process, whatever has used them up.
+TEST_F(LimitsOfClientsTest, descriptorsAreKeptForConnectionsOfTheOwners) {
+    serve({});
+    DescriptorsOpen const most(128, 96);
+    EXPECT_TRUE(connect_many(a_user, 1).empty());
+    EXPECT_EQ(attach_to(connect(0))->call({1}, patience).twice, 2U);
+}
+
 class LimitsOfBuffersTest : public LimitsOfUsersTest {
    protected:
     static constexpr std::size_t bytes_of_one = 1U << 16U;
@@ -218,6 +227,23 @@ TEST_F(LimitsOfBuffersTest, smallBuffersLeaveDescriptorsForConnectionsAndForOthe
     EXPECT_NE(why.find("RLIMIT_NOFILE"), std::string::npos) << why;
     EXPECT_EQ(connect(0).list().size(), 64U);
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_F(LimitsOfBuffersTest, descriptorsAreKeptForBuffersOfTheStoresUserAndForConnections) {
+    serve({});
+    StoreConnection const strangers = connect(a_user);
+    StoreConnection const own = connect(0);
+    std::string why;
+    {
+        DescriptorsOpen const most(128, 96);
+        EXPECT_EQ(seal_many(strangers, why), 0U);
+        EXPECT_NE(why.find("kept for the store's user"), std::string::npos) << why;
+        (void)own.create("", 1).seal();
+    }
+    DescriptorsOpen const nearly_all(128, 112);
+    EXPECT_EQ(seal_many(own, why), 0U);
+    EXPECT_NE(why.find("kept for connections"), std::string::npos) << why;
+    EXPECT_EQ(connect(0).list().size(), 1U);
 }
 
 }  // namespace

@@ -57,9 +57,10 @@ class Leases {
 
     // Lends a place that nobody has to a client of `user`: memory that another user's client has
     // had is never lent, since it may be mapped there still. There is memory for each place from
-    // the beginning on, and more is allocated beside the kernel, for four users' clients a place.
-    // For further users memory that nobody uses is freed, the one first that was lent longest ago;
-    // on a GPU none can be freed beside a kernel, and a part is kept for the owner's user and root.
+    // the beginning on, and more is allocated beside the kernel, for four users' clients a place,
+    // while this process has few descriptors open (descriptor_room.hpp). For further users memory
+    // that nobody uses is freed, the one first that was lent longest ago; on a GPU none can be
+    // freed beside a kernel, and a part is kept for the owner's user and root.
     // Nothing if no place is free, the kernel takes no more requests, or no memory is to be had.
     // Throws what Device::allocate throws.
     struct Lent {

@@ -105,7 +105,7 @@ class SharedObject {
     [[nodiscard]] ObjectMemory const* begin_again(std::uint32_t user, ChannelSharing sharing);
     [[nodiscard]] ObjectMemory* memory_for(std::uint32_t user, ChannelSharing sharing);
     ObjectMemory& add_memory(ChannelSharing sharing);
-    // Frees the memory that was lent longest ago. False: it cannot be freed now.
+    // Frees the memory that was lent longest ago. False: there is none, or it cannot be freed now.
     bool free_oldest() noexcept;
     void lay_out(ObjectMemory& memory);
     [[nodiscard]] ChannelCounters count() const;

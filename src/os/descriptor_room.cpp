@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/descriptor_room.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+#include <vector>
+
+#include "carillon/memory.hpp"
+#include "os/own_user.hpp"
+
+namespace carillon::detail {
+
+std::size_t limit_of_descriptors() noexcept {
+    ::rlimit limit{};
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
+std::size_t descriptors_for(uid_t user) noexcept {
+    return limit_of_descriptors() / 8 * (is_kept_for(user) ? 7 : 6);
+}
+
+std::size_t descriptors_for_gone() noexcept { return limit_of_descriptors() / 4; }
+
+bool can_open(unsigned count, std::size_t end) {
+    std::vector<FileDescriptor> opened;
+    for (unsigned i = 0; i < count; ++i) {
+        opened.emplace_back(::eventfd(0, EFD_CLOEXEC));
+        int const number = opened.back().get();
+        if (number < 0 || static_cast<std::size_t>(number) >= end) return false;
+    }
+    return true;
+}
+
+}  // namespace carillon::detail
