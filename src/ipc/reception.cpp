@@ -125,7 +125,7 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
         if (refusal) return refusal;
         visitors_.push_back(&visitor);
     } catch (std::exception const& error) {  // or no memory
-        return Refusal{RefusalReason::other, error.what()};
+        return refusal_of(error);
     }
     return {};
 }

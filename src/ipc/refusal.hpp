@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "carillon/error.hpp"
@@ -12,5 +13,9 @@ struct Refusal {
     RefusalReason reason;
     std::string text;
 };
+
+// Of what an error keeps from being done: `full` where the system, or the device, has no room now,
+// which a client may wait for.
+[[nodiscard]] Refusal refusal_of(std::exception const& error);
 
 }  // namespace carillon::detail

@@ -171,7 +171,7 @@ bool ServerThread::lend(Session& session, Ask const& ask) {
         if (loan) session.leases[++last_lease_] = {&object, loan->place, Clock::now()};
     } catch (std::exception const& error) {
         if (loan) give_back({&object, loan->place, {}});
-        throw Refusal{RefusalReason::other, error.what()};
+        throw refusal_of(error);
     }
     if (!loan) {
         if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};

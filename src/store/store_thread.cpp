@@ -221,10 +221,8 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Create const
     try {
         lend(session, id,
              table_->create(session.who, create.name, create.bytes, create.host_memory));
-    } catch (OutOfMemoryError const& error) {
-        throw Refusal{RefusalReason::full, error.what()};
     } catch (Error const& error) {  // of the device, or the system
-        throw Refusal{RefusalReason::other, error.what()};
+        throw refusal_of(error);
     }
 }
 
@@ -233,7 +231,7 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Get const& g
     try {
         lend(session, id, table_->get(session.who, {get.buffer, get.name}));
     } catch (Error const& error) {  // no descriptor is left
-        throw Refusal{RefusalReason::other, error.what()};
+        throw refusal_of(error);
     }
 }
 
@@ -252,7 +250,7 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Show const& 
         reception_.lend(session, store::encode(id, store::Shown{memory->number()}),
                         std::array{shown.get()});
     } catch (Error const& error) {  // no descriptor is left
-        throw Refusal{RefusalReason::other, error.what()};
+        throw refusal_of(error);
     }
 }
 

@@ -92,7 +92,7 @@ TEST_F(DescriptorsTest, ownerHasNoneForANewClient) {
     ASSERT_TRUE(eventually([&] { return owner_holds() == held; }));
     {  // Enough for the socket, and not to learn of the process's end.
         DescriptorsLeft const one(owner(), 1);
-        CARILLON_EXPECT_ERROR(connect(), RefusedError, "Too many open files");
+        CARILLON_EXPECT_ERROR(connect(), RefusedError, "refused (full)");
     }
     auto second = connect().channel<Ask, Told>();
     EXPECT_EQ(second.call({2}, patience).twice, 4U);
@@ -114,7 +114,7 @@ TEST_F(DescriptorsTest, neitherSideOfAStoreHasOneForABuffer) {
     EXPECT_EQ(store.list().size(), 1U);  // P has closed what it sent by now
     {
         DescriptorsLeft const none(owner.pid(), 0);
-        CARILLON_EXPECT_ERROR((void)store.get("before"), RefusedError, "Too many open files");
+        CARILLON_EXPECT_ERROR((void)store.get("before"), RefusedError, "refused (full)");
         CARILLON_EXPECT_ERROR((void)store.create("", 100), RefusedError, "RLIMIT_NOFILE");
     }
     EXPECT_EQ(Held::now(), held);
@@ -130,7 +130,7 @@ TEST_F(DescriptorsTest, ownerHasNoneForAChannelsMemory) {
         DescriptorsLeft const few(owner(), left);
         for (unsigned i = 0; i < 4; ++i) {
             CARILLON_EXPECT_ERROR((connection.channel<Ask, Told>()), RefusedError,
-                                  "Too many open files");
+                                  "refused (full)");
         }
     }
     auto first = connection.channel<Ask, Told>();
