@@ -144,7 +144,7 @@ class CARILLON_LAYOUT BufferStore {
 struct StoreConnectOptions {
     // How the store calls this client: 1 to 63 characters. Empty: this program's name.
     std::string name{};
-    // How long the connection, and each answer of the store, may take.
+    // How long the connection, and each answer of the store, may take; list() ten times as long.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
     // For so long it is tried again to connect, as ConnectOptions::wait_for_owner says it.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);

@@ -34,7 +34,7 @@ class ClientSession;
 struct ConnectOptions {
     // How the owner calls this client: 1 to 63 characters. Empty: this program's name.
     std::string name{};
-    // How long the connection, each channel, and each answer of status() may take to be there.
+    // How long the connection, each channel, and status() may take.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
     // For a client that is started before its owner, or outlives it. For so long it is tried again
     // to connect while nobody listens at the path, whoever does has ended or does not answer, or

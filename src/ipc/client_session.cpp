@@ -171,8 +171,9 @@ void ClientSession::introduce(Deadline const& deadline) {
 OwnerStatus ClientSession::status() {
     constexpr char const* call = "Connection::status";
     OwnerStatus status;
+    Deadline const deadline(options_.timeout);
     auto const look = [&](std::uint32_t object, std::uint32_t place) {
-        Answer const answer = exchange(call, Look{object, place}, Deadline(options_.timeout));
+        Answer const answer = exchange(call, Look{object, place}, deadline);
         auto const* seen = std::get_if<Seen>(&answer.message);
         if (seen == nullptr) throw ProtocolError(call, "the owner says something else");
         return *seen;

@@ -42,6 +42,13 @@ void require_answer(char const* call, StoreAnswer const& answer) {
     }
 }
 
+// A long list takes more than one answer.
+Deadline end_of_list(std::chrono::nanoseconds timeout) {
+    Deadline end(timeout);
+    for (int i = 1; i < 10; ++i) end = end + timeout;
+    return end;
+}
+
 // A connection of its own, on which nothing else comes.
 class ToldSealed final : public SealedSource {
    public:
@@ -293,8 +300,15 @@ std::vector<BufferInfo> StoreSession::list() {
     constexpr char const* call = "StoreConnection::list";
     std::lock_guard const lock(mutex_);
     std::vector<BufferInfo> all;
+    Deadline const end = end_of_list(options_.timeout);
     for (std::uint64_t last = 0;;) {
-        StoreAnswer const answer = link_.ask(call, store::Next{last}, Deadline(options_.timeout));
+        if (end.passed()) {
+            throw TimeoutError(call, fmt::format("the store's list has no end: {} buffers came "
+                                                 "within ten times the timeout",
+                                                 all.size()));
+        }
+        StoreAnswer const answer =
+            link_.ask(call, store::Next{last}, Deadline(std::min(options_.timeout, end.left())));
         require_answer<store::Listed>(call, answer);
         auto const& listed = std::get<store::Listed>(answer.message);
         if (listed.buffer == 0) return all;

@@ -101,7 +101,17 @@ TEST_F(FalseStoreTest, ofAnotherVersionRefuses) {
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "StoreConnection: refused (version): the other");
 }
 
-// Each answer of a long list may take so long, not the list.
+TEST_F(FalseStoreTest, listWithoutAnEndIsATimeout) {
+    auto const owner = store([](auto& client, auto& asked) {
+        std::uint64_t const next = std::get<messages::Next>(asked.message).buffer + 1;
+        messages::Listed const listed{next, "", 1, 1, true, true, 0, 1, 1};
+        (void)client.send("test", messages::encode(asked.id, listed));  // or C has gone
+    });
+    CARILLON_EXPECT_ERROR((void)StoreConnection(path(), {.timeout = 20ms}).list(), TimeoutError,
+                          "StoreConnection::list");
+}
+
+// Each answer of a long list may take so long, and the list ten times as long.
 TEST_F(FalseStoreTest, listMayTakeLongerThanAnAnswer) {
     constexpr std::uint64_t buffers = 3;
     auto const owner = store([](auto& client, auto& asked) {

@@ -31,6 +31,25 @@ def run(*arguments):
                           check=False)
 
 
+class SilentOwner:
+    """Who listens at a path and takes up nobody's words; `came` is set once somebody has come."""
+
+    def __init__(self, path):
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(path)
+        self.listener.listen(8)
+        self.listener.settimeout(PATIENCE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def await_visit(self):
+        return self.listener.accept()[0]
+
+
 def ignoring(numbers):
     """What makes a child ignore these signals, as `nohup` and a shell's `&` do."""
     return lambda: [signal.signal(number, signal.SIG_IGN) for number in numbers]
@@ -192,6 +211,16 @@ class TopTest(SocketTest):
                 leave(top)
                 self.assert_leaves_as_it_was(top)
 
+    # Catches one that hears no signal while an owner does not answer.
+    def test_signals_and_keys_end_it_while_an_owner_does_not_answer(self):
+        with SilentOwner(self.path) as owner:
+            for leave in (lambda top: top.type(b"q"),
+                          lambda top: top.process.send_signal(signal.SIGTERM)):
+                with Terminal("top", self.path, "--timeout-ms", "60000") as top, \
+                        owner.await_visit():
+                    leave(top)
+                    self.assert_leaves_as_it_was(top)
+
     def test_blocks_of_a_kernel_are_shown_until_its_owner_ends(self):
         with Served(self.path, "--name", "desk", "--blocks", "2") as served, \
                 Terminal("top", self.path, "--interval", "0.05") as top:
@@ -330,6 +359,25 @@ class MetricsTest(SocketTest):
             self.assertEqual(process.returncode, 0)
             for other in others:
                 other.close()
+
+    # Catches one that hears no signal, and lets no other in, while an owner does not answer.
+    def test_owner_that_does_not_answer_delays_neither_other_visits_nor_the_end(self):
+        with SilentOwner(self.path) as owner, \
+                subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "127.0.0.1:0",
+                                  "--timeout-ms", "60000"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True) as process:
+            url = process.stdout.readline().split()[-1]
+            address = url.split("/")[2].split(":")
+            with socket.create_connection((address[0], int(address[1])), PATIENCE) as scraper:
+                scraper.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                with owner.await_visit():
+                    with self.assertRaises(urllib.error.HTTPError) as raised:
+                        urllib.request.urlopen(url + "/else", timeout=PATIENCE)
+                    self.assertEqual(raised.exception.code, 404)
+                    raised.exception.close()
+                    process.send_signal(signal.SIGTERM)
+                    process.wait(PATIENCE)
+                    self.assertEqual(process.returncode, 0)
 
     def test_bad_usage_exits_2(self):
         for where in ("9100", "127.0.0.1:", "[]:9100", "127.0.0.1:99999", "::1:9100", "a:b"):

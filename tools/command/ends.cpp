@@ -2,6 +2,7 @@
 #include "command/ends.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -10,6 +11,10 @@
 #include <carillon/error.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <future>
 
 namespace carillon::tool {
 namespace {
@@ -36,19 +41,21 @@ Ends::Ends() {
 }
 
 bool Ends::come_within(std::chrono::milliseconds time, bool keys) {
+    return come_before(-1, time, keys);
+}
+
+bool Ends::come_before(int done, std::chrono::milliseconds time, bool keys) {
     auto const end = std::chrono::steady_clock::now() + time;
     for (;;) {
         auto const left = std::chrono::ceil<std::chrono::milliseconds>(
             std::max(end - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0)));
-        std::array<::pollfd, 2> watched{
-            {{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
+        std::array<::pollfd, 3> watched{{{signals_.get(), POLLIN, 0},
+                                         {keys ? STDIN_FILENO : -1, POLLIN, 0},
+                                         {done, POLLIN, 0}}};
         (void)::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
         if (watched[0].revents != 0) return true;
-        if (watched[1].revents == 0) {
-            if (left.count() == 0) return false;
-            continue;
-        }
-        if (key_ends()) return true;
+        if (watched[1].revents != 0 && key_ends()) return true;
+        if (watched[2].revents != 0 || left.count() == 0) return false;
     }
 }
 
@@ -58,6 +65,29 @@ bool Ends::key_ends() {
     if (got <= 0) return true;  // nobody types any more
     return std::any_of(keys.begin(), keys.begin() + got,
                        [](char key) { return key == 'q' || key == 'Q' || key == control_c; });
+}
+
+void Ends::do_or_leave(std::function<void()> const& work, std::function<int()> const& leave,
+                       bool keys) {
+    FileDescriptor const done(::eventfd(0, EFD_CLOEXEC));
+    if (done.get() < 0) throw SystemError("eventfd", errno, "");
+    auto worked = std::async(std::launch::async, [&] {
+        std::exception_ptr failure;
+        try {
+            work();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        (void)::eventfd_write(done.get(), 1);
+        if (failure) std::rethrow_exception(failure);
+    });
+    if (come_before(done.get(), std::chrono::hours(24), keys)) leave_at_once(leave());
+    worked.get();
+}
+
+void Ends::leave_at_once(int status) {
+    std::fflush(stdout);
+    std::_Exit(status);
 }
 
 int Ends::await() {

@@ -4,6 +4,7 @@
 
 #include <carillon/memory.hpp>
 #include <chrono>
+#include <functional>
 
 namespace carillon::tool {
 
@@ -16,10 +17,17 @@ class Ends {
     // Waits, and says whether the program is to end: by a signal, or by q or Ctrl-C where `keys`
     // are looked at.
     [[nodiscard]] bool come_within(std::chrono::milliseconds time, bool keys = false);
-    // By a signal: which one.
+    // By a signal: which one, which counts no more.
     [[nodiscard]] int await();
+    // Does `work`, on a thread of its own. Where the program is to end first it ends at once: after
+    // `leave`, which says with which exit status, since nothing would end `work`.
+    void do_or_leave(std::function<void()> const& work, std::function<int()> const& leave,
+                     bool keys = false);
+    [[noreturn]] static void leave_at_once(int status);
 
    private:
+    // The same until `done` can be read.
+    [[nodiscard]] bool come_before(int done, std::chrono::milliseconds time, bool keys);
     [[nodiscard]] static bool key_ends();
 
     FileDescriptor signals_;

@@ -10,6 +10,7 @@
 #include "ls/list_store.hpp"
 #include "ls/ls.hpp"
 #include "report/environment.hpp"
+#include "report/owners.hpp"
 
 namespace carillon::tool {
 namespace {
@@ -21,7 +22,9 @@ class LsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
-        command_line.add_option("--timeout-ms", timeout_ms_, "how long each answer may take")
+        command_line
+            .add_option("--timeout-ms", timeout_ms_,
+                        "how long an owner may take to be reached, and to report")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
         owner_user_.add_to(command_line);
@@ -43,10 +46,10 @@ class LsCommand final : public Command {
     template <class Listed>
     void run(char const* listed, Listed (*list)(std::string const&, std::chrono::nanoseconds,
                                                 std::optional<std::uint32_t>)) {
-        std::vector<Listed> all;
-        for (std::string const& path : paths_) {
-            all.push_back(list(path, std::chrono::milliseconds(timeout_ms_), owner_user_.number()));
-        }
+        auto const user = owner_user_.number();
+        std::vector<Listed> const all = ask_each(paths_, [&](std::string const& path) {
+            return list(path, std::chrono::milliseconds(timeout_ms_), user);
+        });
         nlohmann::json json = nlohmann::json::array();
         for (Listed const& each : all) {
             json_.empty() ? fmt::print("{}", to_text(each)) : json.push_back(to_json(each));

@@ -20,7 +20,7 @@ struct ListedStore {
     std::vector<BufferInfo> buffers{};
 };
 
-// `timeout`: of each answer. `user`: as StoreConnectOptions::owner_user.
+// `timeout`: as StoreConnectOptions::timeout. `user`: as StoreConnectOptions::owner_user.
 [[nodiscard]] ListedStore list_store(std::string const& path, std::chrono::nanoseconds timeout,
                                      std::optional<std::uint32_t> user = {});
 

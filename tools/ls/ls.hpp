@@ -23,7 +23,7 @@ struct ListedOwner {
     OwnerStatus status{};
 };
 
-// `timeout`: of each answer. `user`: as ConnectOptions::owner_user.
+// `timeout`: for reaching the owner, and for its report. `user`: as ConnectOptions::owner_user.
 [[nodiscard]] ListedOwner list_owner(std::string const& path, std::chrono::nanoseconds timeout,
                                      std::optional<std::uint32_t> user = {});
 

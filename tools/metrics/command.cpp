@@ -22,7 +22,9 @@ class MetricsCommand final : public Command {
         command_line.add_option("--listen", listen_,
                                 "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; without "
                                 "HOST: at every address; port 0: any that is free");
-        command_line.add_option("--timeout-ms", timeout_ms_, "how long each answer may take")
+        command_line
+            .add_option("--timeout-ms", timeout_ms_,
+                        "how long an owner may take to be reached, and to report")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
         owner_user_.add_to(command_line);
@@ -40,6 +42,7 @@ class MetricsCommand final : public Command {
         fmt::print("metrics at {}\n", endpoint.address());
         flush_output();
         (void)ends.await();
+        Ends::leave_at_once(0);  // whatever is asked meanwhile
     }
 
    private:

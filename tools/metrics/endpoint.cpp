@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
@@ -17,6 +20,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "metrics/metrics.hpp"
 
@@ -83,8 +87,10 @@ tcp::acceptor listen_at(asio::io_context& context, std::string const& where) {
 // One connection: a request and its answer.
 class Visit : public std::enable_shared_from_this<Visit> {
    public:
-    Visit(tcp::socket socket, std::function<std::string()> const& text)
-        : stream_(std::move(socket)), text_(text) {
+    // `ask`: for the text, which is to be given.
+    using Ask = std::function<void(std::shared_ptr<Visit>)>;
+
+    Visit(tcp::socket socket, Ask const& ask) : stream_(std::move(socket)), ask_(ask) {
         request_.header_limit(longest_head);
     }
 
@@ -96,6 +102,10 @@ class Visit : public std::enable_shared_from_this<Visit> {
                                     self->answer(error);
                                 });
     }
+    void give(std::string const& text) {
+        answer_.body() = text;
+        send();
+    }
     void close() { stream_.close(); }
     [[nodiscard]] bool reads() const { return reads_; }
 
@@ -106,9 +116,12 @@ class Visit : public std::enable_shared_from_this<Visit> {
             answer_.result(http::status::request_header_fields_too_large);
         } else if (error) {
             return;  // it is no request, or none came in time
-        } else {
-            make_answer(request_.get());
+        } else if (make_answer(request_.get())) {
+            return ask_(shared_from_this());
         }
+        send();
+    }
+    void send() {
         answer_.keep_alive(false);
         answer_.prepare_payload();
         stream_.expires_after(longest_half);
@@ -116,7 +129,8 @@ class Visit : public std::enable_shared_from_this<Visit> {
             stream_, answer_,
             [self = shared_from_this()](error_code const&, std::size_t) { self->leave(); });
     }
-    void make_answer(http::request<http::empty_body> const& request) {
+    // Whether the text is to be in it.
+    bool make_answer(http::request<http::empty_body> const& request) {
         answer_.version(request.version());
         bool const head = request.method() == http::verb::head;
         auto const path = request.target().substr(0, request.target().find('?'));
@@ -127,8 +141,9 @@ class Visit : public std::enable_shared_from_this<Visit> {
             answer_.result(http::status::not_found);
         } else {
             answer_.set(http::field::content_type, metrics_type);
-            if (!head) answer_.body() = text_();
+            return !head;
         }
+        return false;
     }
     // Closing a connection with unread bytes resets it, and the client might lose the answer: the
     // client's own end is awaited.
@@ -143,7 +158,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
     }
 
     beast::tcp_stream stream_;
-    std::function<std::string()> const& text_;
+    Ask const& ask_;
     beast::flat_buffer buffer_;
     http::request_parser<http::empty_body> request_;
     http::response<http::string_body> answer_;
@@ -199,9 +214,24 @@ class MetricsEndpoint::Server {
     void let_in(tcp::socket socket) {
         visits_.remove_if([](std::weak_ptr<Visit> const& each) { return each.expired(); });
         if (visits_.size() == most_visits) make_room();
-        auto const visit = std::make_shared<Visit>(std::move(socket), text_);
+        auto const visit = std::make_shared<Visit>(std::move(socket), ask_);
         visits_.push_back(visit);
         visit->start();
+    }
+    // One call of text_() at a time, for all who wait.
+    void ask(std::shared_ptr<Visit> visit) {
+        waiting_.push_back(std::move(visit));
+        if (asks_.exchange(true)) return;
+        asio::post(asker_, [this] {
+            try {
+                asio::post(context_, [this, text = text_()] {
+                    asks_ = false;
+                    for (auto const& each : std::exchange(waiting_, {})) each->give(text);
+                });
+            } catch (std::exception const&) {  // out of memory: who asks next may have it
+                asks_ = false;
+            }
+        });
     }
     // Closes the oldest connection that has sent no whole request, or else the oldest one.
     void make_room() {
@@ -212,7 +242,10 @@ class MetricsEndpoint::Server {
             victim = each;
             break;
         }
-        if (auto const visit = victim->lock()) visit->close();
+        if (auto const visit = victim->lock()) {
+            visit->close();
+            std::erase(waiting_, visit);
+        }
         visits_.erase(victim);
     }
 
@@ -221,7 +254,11 @@ class MetricsEndpoint::Server {
     tcp::acceptor acceptor_;
     asio::steady_timer timer_{context_};
     std::list<std::weak_ptr<Visit>> visits_;  // the oldest first
+    std::vector<std::shared_ptr<Visit>> waiting_;
+    Visit::Ask ask_ = [this](std::shared_ptr<Visit> visit) { ask(std::move(visit)); };
     std::string address_;
+    std::atomic<bool> asks_ = false;
+    asio::thread_pool asker_{1};
     detail::Thread thread_;  // ends before anything that it uses
 };
 

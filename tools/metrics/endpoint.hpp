@@ -9,7 +9,7 @@
 namespace carillon::tool {
 
 // Serves the result of `text` at http://HOST:PORT/metrics until it is destroyed. One thread serves
-// all connections and calls `text`, which throws nothing.
+// all connections; another one calls `text`, once for all who wait for it meanwhile.
 class MetricsEndpoint {
    public:
     // `where`: HOST:PORT, with [HOST] for IPv6; without HOST: every address; port 0: any free one.
@@ -18,7 +18,7 @@ class MetricsEndpoint {
     MetricsEndpoint(std::string const& where, std::function<std::string()> text);
     MetricsEndpoint(MetricsEndpoint const&) = delete;
     MetricsEndpoint& operator=(MetricsEndpoint const&) = delete;
-    // Closes every connection.
+    // Closes every connection. Waits for a `text` that is under way.
     ~MetricsEndpoint();
 
     [[nodiscard]] std::string const& address() const;  // http://HOST:PORT/metrics

@@ -29,9 +29,7 @@ WatchedOwners::WatchedOwners(std::vector<std::string> const& paths, std::string 
 }
 
 std::vector<OwnerReport> WatchedOwners::ask() {
-    std::vector<OwnerReport> all;
-    for (Watched& each : watched_) all.push_back(ask(each));
-    return all;
+    return ask_each(watched_, [this](Watched& each) { return ask(each); });
 }
 
 OwnerReport WatchedOwners::ask(Watched& watched) const {
@@ -49,7 +47,8 @@ OwnerReport WatchedOwners::ask(Watched& watched) const {
         } catch (Error const& error) {
             watched.connection.reset();
             report.error = error.what();
-            if (is_new) return report;
+            bool const is_slow = dynamic_cast<TimeoutError const*>(&error) != nullptr;
+            if (is_new || is_slow) return report;
         }
     }
     return report;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -31,11 +32,24 @@ struct OwnerReport {
     std::chrono::steady_clock::time_point when{};
 };
 
+// What `ask` says of each of `all`, asked side by side: one that does not answer delays no other.
+template <class Each, class Ask>
+[[nodiscard]] auto ask_each(std::vector<Each>& all, Ask const& ask) {
+    using Answer = decltype(ask(all.front()));
+    std::vector<std::future<Answer>> asked;
+    for (Each& each : all) {
+        asked.push_back(std::async(std::launch::async, [&ask, &each] { return ask(each); }));
+    }
+    std::vector<Answer> answers;
+    for (auto& each : asked) answers.push_back(each.get());
+    return answers;
+}
+
 // Stays connected between two questions, and connects anew where an owner has been started again.
 class WatchedOwners {
    public:
-    // `name`: how its connections are called. `timeout`: of each answer. `user`: as
-    // ConnectOptions::owner_user.
+    // `name`: how its connections are called. `timeout`: for reaching an owner, and for its report.
+    // `user`: as ConnectOptions::owner_user.
     WatchedOwners(std::vector<std::string> const& paths, std::string name,
                   std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user = {});
     // One report of each path, in their order. An owner that has gone is a report too.

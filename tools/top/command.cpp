@@ -29,7 +29,9 @@ class TopCommand final : public Command {
                 ->check(CLI::Range(0, 1'000'000'000))
                 ->capture_default_str();
         command_line.add_flag("--once", once_, "looks once, without rates")->excludes(count);
-        command_line.add_option("--timeout-ms", timeout_ms_, "how long each answer may take")
+        command_line
+            .add_option("--timeout-ms", timeout_ms_,
+                        "how long an owner may take to be reached, and to report")
             ->check(CLI::Range(1, 60'000))
             ->capture_default_str();
         owner_user_.add_to(command_line);
@@ -46,7 +48,12 @@ class TopCommand final : public Command {
         int const looks = once_ ? 1 : count_;
         std::vector<OwnerReport> before;
         for (int i = 1;; ++i) {
-            std::vector<OwnerReport> now = owners.ask();
+            std::vector<OwnerReport> now;
+            auto const leave = [&] {
+                screen.reset();
+                return 0;
+            };
+            ends.do_or_leave([&] { now = owners.ask(); }, leave, draws);
             show(before, now, draws);
             before = std::move(now);
             if (i == looks || ends.come_within(period(), draws)) return;
