@@ -31,6 +31,16 @@ def run(*arguments):
                           check=False)
 
 
+def has_ipv6():
+    """Whether something can listen at this machine's own address of IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as listener:
+            listener.bind(("::1", 0))
+            return True
+    except OSError:
+        return False
+
+
 class SilentOwner:
     """Who listens at a path and takes up nobody's words; `came` is set once somebody has come."""
 
@@ -348,12 +358,15 @@ class MetricsTest(SocketTest):
         with subprocess.Popen([CARILLON, "metrics", self.path, "--listen", ":0"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             url = process.stdout.readline().split()[-1]
-            port = int(url.split(":")[2].split("/")[0])
+            port = int(url.rsplit(":", 1)[1].split("/")[0])
             others = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(100)]
             for other in others[-40:]:
                 other.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
-            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
-                self.assert_down(answer.read().decode())
+            # At every address, be it of IPv4 or of IPv6.
+            for host in ["127.0.0.1"] + (["[::1]"] if has_ipv6() else []):
+                with urllib.request.urlopen(f"http://{host}:{port}/metrics",
+                                            timeout=PATIENCE) as answer:
+                    self.assert_down(answer.read().decode())
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
             self.assertEqual(process.returncode, 0)
@@ -380,7 +393,7 @@ class MetricsTest(SocketTest):
                     self.assertEqual(process.returncode, 0)
 
     def test_bad_usage_exits_2(self):
-        for where in ("9100", "127.0.0.1:", "[]:9100", "127.0.0.1:99999", "::1:9100", "a:b"):
+        for where in ("", "9100", "127.0.0.1:", "[]:9100", "127.0.0.1:99999", "::1:9100", "a:b"):
             with self.subTest(where):
                 result = run("metrics", self.path, "--listen", where)
                 self.assertEqual(result.returncode, 2)

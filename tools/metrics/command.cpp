@@ -19,9 +19,10 @@ class MetricsCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line.add_option("paths", paths_, "sockets at which kernels are served")->required();
-        command_line.add_option("--listen", listen_,
-                                "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; without "
-                                "HOST: at every address; port 0: any that is free");
+        listens_ = command_line.add_option(
+            "--listen", listen_,
+            "answer GET /metrics at HOST:PORT until SIGINT or SIGTERM; of a name: at its first "
+            "address; without HOST: at every address; port 0: any that is free");
         command_line
             .add_option("--timeout-ms", timeout_ms_,
                         "how long an owner may take to be reached, and to report")
@@ -33,7 +34,7 @@ class MetricsCommand final : public Command {
     void run() override {
         WatchedOwners owners(each_once(), "carillon metrics",
                              std::chrono::milliseconds(timeout_ms_), owner_user_.number());
-        if (listen_.empty()) {
+        if (listens_->count() == 0) {
             fmt::print("{}", to_metrics(owners.ask()));
             return;
         }
@@ -57,6 +58,7 @@ class MetricsCommand final : public Command {
 
     std::vector<std::string> paths_;
     std::string listen_;
+    CLI::Option* listens_ = nullptr;
     int timeout_ms_ = 1000;
     OwnerUser owner_user_;
 };

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -13,6 +14,7 @@
 #include <boost/beast/version.hpp>
 #include <carillon/detail/host/start_thread.hpp>
 #include <carillon/error.hpp>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -64,9 +66,9 @@ Address parsed(std::string const& where) {
     return address;
 }
 
-tcp::endpoint resolved(asio::io_context& context, std::string const& where) {
-    Address const address = parsed(where);
-    if (address.host.empty()) return {tcp::v4(), address.port};
+tcp::endpoint resolved(asio::io_context& context, Address const& address,
+                       std::string const& where) {
+    if (address.host.empty()) return {tcp::v6(), address.port};
     error_code error;
     auto const found = tcp::resolver(context).resolve(address.host, std::to_string(address.port),
                                                       tcp::resolver::numeric_service, error);
@@ -75,10 +77,29 @@ tcp::endpoint resolved(asio::io_context& context, std::string const& where) {
 }
 
 // Not SO_REUSEPORT, by which a second process would have the same port.
+tcp::acceptor listening(asio::io_context& context, tcp::endpoint const& at) {
+    tcp::acceptor acceptor(context, at.protocol());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    if (at.address() == asio::ip::address_v6::any()) {
+        acceptor.set_option(asio::ip::v6_only(false));  // IPv4 too
+    }
+    acceptor.bind(at);
+    acceptor.listen();
+    return acceptor;
+}
+
 tcp::acceptor listen_at(asio::io_context& context, std::string const& where) {
-    tcp::endpoint const address = resolved(context, where);
+    Address const address = parsed(where);
+    tcp::endpoint const at = resolved(context, address, where);
     try {
-        return {context, address, true};
+        try {
+            return listening(context, at);
+        } catch (boost::system::system_error const& error) {
+            bool const no_v6 = error.code() == asio::error::address_family_not_supported ||
+                               error.code().value() == EADDRNOTAVAIL;
+            if (!address.host.empty() || !no_v6) throw;
+            return listening(context, {tcp::v4(), address.port});
+        }
     } catch (boost::system::system_error const& error) {
         throw SystemError("listen at " + where, error.code().value());
     }
@@ -172,7 +193,7 @@ class MetricsEndpoint::Server {
     Server(std::string const& where, std::function<std::string()> text)
         : text_(std::move(text)), acceptor_(listen_at(context_, where)) {
         std::string host = parsed(where).host;
-        if (host.empty()) host = "0.0.0.0";
+        if (host.empty()) host = acceptor_.local_endpoint().address().to_string();
         if (host.find(':') != std::string::npos) host = "[" + host + "]";
         address_ = fmt::format("http://{}:{}/metrics", host, acceptor_.local_endpoint().port());
         accept_next();

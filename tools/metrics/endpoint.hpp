@@ -12,7 +12,8 @@ namespace carillon::tool {
 // all connections; another one calls `text`, once for all who wait for it meanwhile.
 class MetricsEndpoint {
    public:
-    // `where`: HOST:PORT, with [HOST] for IPv6; without HOST: every address; port 0: any free one.
+    // `where`: HOST:PORT, with [HOST] for IPv6; of a name its first address; without HOST: every
+    // address, of IPv4 alone where there is no IPv6; port 0: any free one.
     // Throws UsageError for another form, SystemError if the address cannot be listened at, Error
     // if HOST has no address.
     MetricsEndpoint(std::string const& where, std::function<std::string()> text);
