@@ -104,13 +104,15 @@ TEST_F(ServeTest, onlyAPoolIsToldHowManyClients) {
 
 TEST_F(ServeTest, userWhoIsNotListedIsLetInWhereTheOwnersIs) {
     ServeRequest request = serve_request();
-    request.users = {user_number("65533")};
+    request.users = {user_number("--user", "65533")};
     RunningServed const served(*builtin_kernel("echo"), request);
     EXPECT_NO_THROW((void)Connection(request.path).status()) << "the owner's own user";
-    EXPECT_EQ(user_number("root"), 0U);
-    EXPECT_EQ(group_number("root"), 0U);
-    CARILLON_EXPECT_ERROR((void)user_number("nobody-is-so-called"), UsageError, "no user nobody-");
-    CARILLON_EXPECT_ERROR((void)group_number("99999999999"), UsageError, "no group 9999");
+    EXPECT_EQ(user_number("--user", "root"), 0U);
+    EXPECT_EQ(group_number("--group", "root"), 0U);
+    CARILLON_EXPECT_ERROR((void)user_number("--user", ""), UsageError,
+                          "--user: there is no user \"\"");
+    CARILLON_EXPECT_ERROR((void)group_number("--group", "99999999999"), UsageError,
+                          "--group: there is no group \"9999");
 }
 
 TEST_F(ServeTest, whatCannotBeIsSaidInTheKernelsOwnWords) {

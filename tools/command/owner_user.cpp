@@ -6,16 +6,22 @@
 #include "report/users.hpp"
 
 namespace carillon::tool {
+namespace {
+
+constexpr char const* name = "--owner-user";
+
+}  // namespace
 
 void OwnerUser::add_to(CLI::App& command_line) {
-    command_line.add_option("--owner-user", user_,
-                            "ask owners of this user alone, by name or number (default: this "
-                            "process's user, and root)");
+    option_ = command_line.add_option(
+        name, user_,
+        "ask owners of this user alone, by name or number (default: this process's user, and "
+        "root)");
 }
 
 std::optional<std::uint32_t> OwnerUser::number() const {
-    if (user_.empty()) return {};
-    return user_number(user_);
+    if (option_->count() == 0) return {};
+    return user_number(name, user_);
 }
 
 }  // namespace carillon::tool

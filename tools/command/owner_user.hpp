@@ -8,6 +8,10 @@
 
 #include "command/command.hpp"
 
+namespace CLI {
+class Option;
+}
+
 namespace carillon::tool {
 
 class OwnerUser {
@@ -18,6 +22,7 @@ class OwnerUser {
 
    private:
     std::string user_;
+    CLI::Option* option_ = nullptr;
 };
 
 }  // namespace carillon::tool

@@ -22,17 +22,17 @@ std::optional<std::uint32_t> number_of(std::string const& text) {
 
 }  // namespace
 
-std::uint32_t user_number(std::string const& name) {
+std::uint32_t user_number(std::string_view option, std::string const& name) {
     if (auto const number = number_of(name)) return *number;
     ::passwd const* const found = ::getpwnam(name.c_str());
-    if (found == nullptr) throw UsageError("option", fmt::format("there is no user {}", name));
+    if (found == nullptr) throw UsageError(option, fmt::format("there is no user \"{}\"", name));
     return found->pw_uid;
 }
 
-std::uint32_t group_number(std::string const& name) {
+std::uint32_t group_number(std::string_view option, std::string const& name) {
     if (auto const number = number_of(name)) return *number;
     ::group const* const found = ::getgrnam(name.c_str());
-    if (found == nullptr) throw UsageError("option", fmt::format("there is no group {}", name));
+    if (found == nullptr) throw UsageError(option, fmt::format("there is no group \"{}\"", name));
     return found->gr_gid;
 }
 

@@ -79,7 +79,14 @@ class ServeCommand final : public Command {
         while (!ends.come_within(look_at_kernel)) {
             if (!served.running()) throw Error("serve", "the kernel has ended by itself");
         }
-        served.drain(static_cast<std::uint64_t>(drain_ms_));
+        (void)ends.await();  // the one that has come; another ends the drain
+        ends.do_or_leave([&] { served.drain(static_cast<std::uint64_t>(drain_ms_)); },
+                         [] {
+                             fmt::print(stderr,
+                                        "carillon: serve: told twice to end: what was "
+                                        "accepted is not all answered\n");
+                             return 1;
+                         });
         fmt::print("ended: all that was accepted is answered\n");
     }
 
@@ -93,8 +100,8 @@ class ServeCommand final : public Command {
         }
         auto const idle = std::ranges::find(idle_policies, idle_);
         request_.idle = static_cast<std::uint32_t>(idle - idle_policies.begin());
-        std::ranges::transform(users_, std::back_inserter(request_.users), user_number);
-        std::ranges::transform(groups_, std::back_inserter(request_.groups), group_number);
+        for (auto const& each : users_) request_.users.push_back(user_number("--user", each));
+        for (auto const& each : groups_) request_.groups.push_back(group_number("--group", each));
         // What is built in has device code where the command has.
         if (library_.empty()) request_.device = open_usable(request_.device).device.info().selector;
     }
