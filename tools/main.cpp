@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <carillon/error.hpp>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <sstream>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -79,6 +82,17 @@ constexpr Entry entries[] = {
      make_verify_command},
 };
 
+// What CLI11 takes for a number, and what passes every comparison with a bound: nan.
+std::string why_not_finite(std::string const& text) {
+    return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no finite number";
+}
+
+void require_finite_numbers(CLI::App& command_line) {
+    for (CLI::Option* const each : command_line.get_options()) {
+        if (each->get_type_name().starts_with("FLOAT")) each->check(why_not_finite);
+    }
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Low-latency command of a running GPU kernel from the CPU.", "carillon");
     app.set_version_flag("--version", version);
@@ -87,6 +101,7 @@ int run(int argc, char** argv) {
     for (Entry const& each : entries) {
         CLI::App* const command_line = app.add_subcommand(each.name, each.what);
         commands.emplace_back(command_line, each.make()).second->add_options(*command_line);
+        require_finite_numbers(*command_line);
     }
     try {
         app.parse(argc, argv);

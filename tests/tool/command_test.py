@@ -582,7 +582,8 @@ class CommandTest(unittest.TestCase):
 
     def test_bad_usage_exits_2(self):
         for arguments in ([], ["ring"], ["rtt", "--iterations", "0"], ["rtt", "--loud"],
-                          ["rate", "--seconds", "0"], ["rate", "--rounds", "0"],
+                          ["rate", "--seconds", "0"], ["rate", "--seconds", "nan"],
+                          ["rate", "--rounds", "0"],
                           ["rate", "--device", "emulated", "--capacity", "1000"],
                           ["load", "--samples", "0"],
                           ["load", "--device", "emulated", "--capacity", "7"],

@@ -275,7 +275,8 @@ class TopTest(SocketTest):
                          [self.path])
 
     def test_bad_usage_exits_2(self):
-        for arguments in ([], ["--interval", "0"], ["--once", "--count", "2"], ["--count", "-1"]):
+        for arguments in ([], ["--interval", "0"], ["--once", "--count", "2"], ["--count", "-1"],
+                          ["--interval", "nan"], ["--owner-user", ""]):
             with self.subTest(arguments):
                 paths = [self.path] if arguments else []
                 self.assertEqual(run("top", *paths, *arguments).returncode, 2)
