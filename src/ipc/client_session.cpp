@@ -47,6 +47,8 @@ constexpr char const* call_of(ObjectKind kind) {
 // How often it is looked whether all is answered while the kernel drains; and a bound otherwise.
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
+// Of the owner, which may go on for ever; then it is looked at what else there is.
+constexpr unsigned messages_in_a_turn = 64;
 
 // A program may be called anything: what a name has no room for is left out.
 std::string name_of_program() {
@@ -419,8 +421,14 @@ void ClientSession::read_until_gone(std::stop_token const& stop) {
             std::lock_guard const lock(mutex_);
             flush();
         }
-        if (!receive_all()) return lose_owner("the owner of the kernel has closed the connection");
-        if (watched[2].revents != 0) return lose_owner("the owner of the kernel has ended");
+        Heard const heard = receive_all();
+        if (heard == Heard::end) {
+            return lose_owner("the owner of the kernel has closed the connection");
+        }
+        // What it had sent before is heard first.
+        if (heard == Heard::all && watched[2].revents != 0) {
+            return lose_owner("the owner of the kernel has ended");
+        }
         period = tell_drained() ? drain_period : quiet_period;
     }
 }
@@ -430,24 +438,25 @@ short ClientSession::events_of_socket() const {
     return untold_.empty() ? POLLIN : POLLIN | POLLOUT;
 }
 
-bool ClientSession::receive_all() {
-    for (;;) {
+ClientSession::Heard ClientSession::receive_all() {
+    for (unsigned i = 0; i < messages_in_a_turn; ++i) {
         try {
             Received received = socket_.receive(connect_call);
-            if (std::holds_alternative<NothingThere>(received)) return true;
-            if (std::holds_alternative<PeerClosed>(received)) return false;
+            if (std::holds_alternative<NothingThere>(received)) return Heard::all;
+            if (std::holds_alternative<PeerClosed>(received)) return Heard::end;
             handle(std::get<SocketMessage>(std::move(received)));
         } catch (VersionError const& error) {  // it refuses, in words of its own
             be_refused({RefusalReason::version, cause_of(error)});
-            return false;
+            return Heard::end;
         } catch (Error const& error) {
             lose_owner(fmt::format("the owner of the kernel talks nonsense: {}", error.what()));
-            return false;
+            return Heard::end;
         } catch (std::exception const&) {
             lose_owner(no_memory);
-            return false;
+            return Heard::end;
         }
     }
+    return Heard::much;
 }
 
 void ClientSession::handle(SocketMessage received) {

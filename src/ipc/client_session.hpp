@@ -105,8 +105,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     void read_until_gone(std::stop_token const& stop);
     // For poll().
     [[nodiscard]] short events_of_socket() const;
-    // False when the owner has gone.
-    [[nodiscard]] bool receive_all();
+    // What there is, or much of it.
+    enum class Heard : std::uint8_t { all, much, end };
+    [[nodiscard]] Heard receive_all();
     void handle(SocketMessage received);
     void be_refused(Refused refused);
     void lose_owner(std::string why) noexcept;
