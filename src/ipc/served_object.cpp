@@ -48,8 +48,10 @@ class ServedObjectEnd final : public ServedItem {
     std::string why_full() const override {
         if (object_->lent()) return fmt::format("the {} has a client", to_string(kind()));
         if (object_->ends()) {
-            return fmt::format("the kernel has not looked at the {} since its last client went",
-                               to_string(kind()));
+            return fmt::format(
+                "the kernel has not looked at the {} since its last client went, or has not yet "
+                "taken what that one left",
+                to_string(kind()));
         }
         return fmt::format(
             "clients of other users have had all the memory of the {} that there may be while a "
