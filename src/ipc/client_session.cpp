@@ -48,7 +48,7 @@ constexpr char const* call_of(ObjectKind kind) {
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
 // Of the owner, which may go on for ever; then it is looked at what else there is.
-constexpr unsigned messages_in_a_turn = 64;
+constexpr unsigned answers_in_a_turn = 64;
 
 // A program may be called anything: what a name has no room for is left out.
 std::string name_of_program() {
@@ -439,7 +439,7 @@ short ClientSession::events_of_socket() const {
 }
 
 ClientSession::Heard ClientSession::receive_all() {
-    for (unsigned i = 0; i < messages_in_a_turn; ++i) {
+    for (unsigned i = 0; i < answers_in_a_turn; ++i) {
         try {
             Received received = socket_.receive(connect_call);
             if (std::holds_alternative<NothingThere>(received)) return Heard::all;
