@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that watch kernels which are served, as their users run them: in a terminal and
 without one.
-Usage: watch_test.py PATH_OF_THE_COMMAND"""
+Usage: watch_test.py PATH_OF_THE_COMMAND LIBRARY_WHOSE_DRAIN_HAS_NO_END"""
 import fcntl
 import json
 import os
@@ -22,6 +22,7 @@ import urllib.error
 import urllib.request
 
 CARILLON = sys.argv.pop(1)
+ENDLESS = sys.argv.pop(1)
 PATIENCE = 60
 OTHER_SCREEN, FIRST_SCREEN = b"\x1b[?1049h", b"\x1b[?25h\x1b[?1049l"
 
@@ -161,6 +162,16 @@ class ServeTest(SocketTest):
                 for mask, is_in in (("SigIgn", 1), ("SigBlk", 0), ("SigPnd", 0), ("ShdPnd", 0)):
                     self.assertEqual(int(masks[mask], 16) >> (number - 1) & 1, is_in, mask)
                 self.assertEqual(served.end(signal.SIGTERM)[0], 0)
+
+    # Catches one that hears no signal while it drains.
+    def test_a_second_signal_ends_its_drain(self):
+        with Served(self.path, "--library", ENDLESS) as served:
+            self.assertIn("serving endless as ", served.said)
+            served.process.send_signal(signal.SIGTERM)
+            self.assertEqual(served.process.stdout.readline(), "drains\n")
+            status, said = served.end(signal.SIGTERM)
+            self.assertEqual(status, 1)
+            self.assertIn("told twice to end", said)
 
     def test_a_path_has_one_owner(self):
         with Served(self.path):
@@ -380,18 +391,21 @@ class MetricsTest(SocketTest):
                 subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "127.0.0.1:0",
                                   "--timeout-ms", "60000"], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True) as process:
-            url = process.stdout.readline().split()[-1]
-            address = url.split("/")[2].split(":")
-            with socket.create_connection((address[0], int(address[1])), PATIENCE) as scraper:
-                scraper.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-                with owner.await_visit():
-                    with self.assertRaises(urllib.error.HTTPError) as raised:
-                        urllib.request.urlopen(url + "/else", timeout=PATIENCE)
-                    self.assertEqual(raised.exception.code, 404)
-                    raised.exception.close()
-                    process.send_signal(signal.SIGTERM)
-                    process.wait(PATIENCE)
-                    self.assertEqual(process.returncode, 0)
+            try:
+                url = process.stdout.readline().split()[-1]
+                host, port = url.split("/")[2].split(":")
+                with socket.create_connection((host, int(port)), PATIENCE) as scraper:
+                    scraper.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+                    with owner.await_visit():
+                        with self.assertRaises(urllib.error.HTTPError) as raised:
+                            urllib.request.urlopen(url + "/else", timeout=PATIENCE)
+                        self.assertEqual(raised.exception.code, 404)
+                        raised.exception.close()
+                        process.send_signal(signal.SIGTERM)
+                        process.wait(PATIENCE)
+                        self.assertEqual(process.returncode, 0)
+            finally:
+                process.kill()
 
     def test_bad_usage_exits_2(self):
         for where in ("", "9100", "127.0.0.1:", "[]:9100", "127.0.0.1:99999", "::1:9100", "a:b"):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that `carillon serve` must not start: WRONG says what is wrong. What they would run
-// ends the program.
+// ends the program. But for the last one, whose drain has no end.
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "carillon/served_library.hpp"
@@ -49,6 +51,20 @@ carillon::ServedKernelLibrary const carillon_served_kernel =
 extern carillon::ServedKernelLibrary const carillon_served_kernel;
 carillon::ServedKernelLibrary const carillon_served_kernel =
     changed(good.magic, good.version, good.bytes - 8);
+#elif WRONG == 6  // which says on its standard output that it drains
+extern carillon::ServedKernelLibrary const carillon_served_kernel;
+carillon::ServedKernelLibrary const carillon_served_kernel{
+    carillon::served_kernel_magic,
+    carillon::served_kernel_version,
+    sizeof(carillon::ServedKernelLibrary),
+    "endless",
+    [](auto const*, auto* facts, auto*) -> void* { return facts; },
+    [](void*, auto*) { return 1; },
+    [](void*, std::uint64_t, auto*) -> std::int32_t {
+        (void)!::write(STDOUT_FILENO, "drains\n", 7);
+        for (;;) ::pause();
+    },
+    [](void*) {}};
 #else             // without a kernel
 extern carillon::ServedKernelLibrary const carillon_other_kernel;
 carillon::ServedKernelLibrary const carillon_other_kernel =
