@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "carillon/detail/wire/language.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon {
 

@@ -12,6 +12,14 @@
 #include "carillon/detail/wire/language.hpp"
 
 namespace carillon {
+namespace detail {
+
+// Of the library, and what each program refers to that includes this header: also one that has none
+// of the classes with another name.
+CARILLON_LAYOUT extern char const layout_of_library;
+CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layout_of_library;
+
+}  // namespace detail
 
 // what() is "<call>: <cause>".
 class Error : public std::runtime_error {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "carillon/detail/host/process_mark.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon {
 

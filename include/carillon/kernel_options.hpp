@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "carillon/error.hpp"
 #include "carillon/wait.hpp"
 
 namespace carillon {

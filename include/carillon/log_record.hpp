@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "carillon/detail/wire/language.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon {
 

@@ -9,6 +9,7 @@
 
 #include "carillon/detail/access/range_sync.hpp"
 #include "carillon/detail/wire/language.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon {
 namespace detail {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "carillon/detail/wire/language.hpp"
+#include "carillon/error.hpp"
 
 namespace carillon {
 namespace detail {

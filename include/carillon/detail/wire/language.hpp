@@ -33,14 +33,3 @@
 #else
 #define CARILLON_LAYOUT
 #endif
-
-#if !defined(__CUDACC_RTC__)
-namespace carillon::detail {
-
-// Of the library, and what each program refers to that includes any of its headers: also one that
-// has none of those classes.
-CARILLON_LAYOUT extern char const layout_of_library;
-CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layout_of_library;
-
-}  // namespace carillon::detail
-#endif
