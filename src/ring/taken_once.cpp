@@ -57,7 +57,7 @@ std::size_t count_word(void const* bytes, std::size_t size, std::uint64_t wanted
     each_word(bytes, size, [&](std::uint64_t word) { count += word == wanted ? 1 : 0; });
     return count;
 }
-std::uint64_t word_of(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
+std::uint64_t as_word(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 // What a block's bytes have of an end.
 struct FoundEnd {
@@ -73,8 +73,8 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
     if (ends.at.empty()) return;
-    std::uint64_t const lowest = word_of(ends.at.begin()->first);
-    std::uint64_t const highest = word_of(ends.at.rbegin()->first);
+    std::uint64_t const lowest = as_word(ends.at.begin()->first);
+    std::uint64_t const highest = as_word(ends.at.rbegin()->first);
     std::set<void const*> seen;
     each_word(bytes, size, [&](std::uint64_t word) {
         if (word < lowest || word > highest) return;
@@ -82,7 +82,7 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
         if (found == ends.at.end() || !seen.insert(found->first).second) return;
         GivenEnd& end = found->second;
         std::size_t const copies =
-            std::min(count_word(bytes, size, word), count_word(bytes, size, word_of(end.second)));
+            std::min(count_word(bytes, size, word), count_word(bytes, size, as_word(end.second)));
         if (copies == 0) return;
         use(FoundEnd{found->first, end, copies,
                      end.owner != 0 && count_word(bytes, size, end.owner) != 0});
@@ -145,7 +145,7 @@ void TakenOnce::take(std::string_view call, CodeLocation const& taker,
 
 void forget_ends_within(void const* memory, std::size_t size) {
     auto const is_within = [&](void const* address) {
-        return word_of(address) - word_of(memory) < size;
+        return as_word(address) - as_word(memory) < size;
     };
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
