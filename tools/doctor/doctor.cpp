@@ -2,6 +2,7 @@
 #include "doctor/doctor.hpp"
 
 #include <algorithm>
+#include <carillon/detail/host/start_thread.hpp>
 
 #include "doctor/checks.hpp"
 
@@ -12,7 +13,9 @@ std::size_t DoctorReport::count(Severity severity) const {
 }
 
 DoctorReport run_doctor(std::string const& selector) {
-    Facts const facts = read_facts(selector);
+    // The Vulkan loader needs more stack than `ulimit -s` may have left to this thread.
+    Facts const facts =
+        detail::on_own_thread("carillon-open", [&] { return read_facts(selector); });
     return {selector, facts.open.info, diagnose(facts)};
 }
 
