@@ -2,7 +2,6 @@
 #include "carillon/memory.hpp"
 
 #include "carillon/detail/access/host_mapped.hpp"
-#include "carillon/detail/host/taken_once.hpp"
 #include "carillon/error.hpp"
 #include "device/backend.hpp"
 #include "error/range.hpp"
@@ -11,9 +10,7 @@ namespace carillon {
 
 Memory::Memory(std::shared_ptr<detail::Backend> backend,
                std::unique_ptr<detail::Allocation> allocation)
-    : backend_(std::move(backend)), allocation_(std::move(allocation)) {
-    if (allocation_) detail::forget_ends_within(allocation_->device, allocation_->size);
-}
+    : backend_(std::move(backend)), allocation_(std::move(allocation)) {}
 
 Memory::Memory() noexcept = default;
 Memory::Memory(Memory&&) noexcept = default;

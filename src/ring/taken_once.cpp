@@ -20,7 +20,6 @@ struct GivenEnd {
     std::string call;
     CodeLocation taker;
     void const* second;       // its other address
-    bool gone = false;        // its object
     std::uint64_t owner = 0;  // what is beside the copy that a block owns
 
     [[nodiscard]] std::string what() const {
@@ -29,17 +28,14 @@ struct GivenEnd {
     [[nodiscard]] unsigned owning_block() const { return static_cast<unsigned>(owner); }
 };
 
-// Every end that was given out, by its first address: until its object has gone and the memory has
-// another user.
+// Every end that was given out, by its first address, while its object is there. One that has gone
+// is forgotten: bytes that nobody wrote may hold an end of before.
 struct GivenEnds {
     std::mutex mutex;
     std::map<void const*, GivenEnd> at;
     std::uint64_t owners = 0x6e0a11;  // no number that a program is likely to have beside an end
 };
 GivenEnds& given_ends() { return PerProcess<GivenEnds>::get(); }
-
-// Where so many are known, those that have gone are forgotten.
-constexpr std::size_t most_known = 4096;
 
 // Calls `use(word)` for each word that the bytes may have: packed members lie anywhere.
 template <class Use>
@@ -52,10 +48,10 @@ void each_word(void const* bytes, std::size_t size, Use&& use) {
     }
 }
 
-std::size_t count_word(void const* bytes, std::size_t size, std::uint64_t wanted) {
-    std::size_t count = 0;
-    each_word(bytes, size, [&](std::uint64_t word) { count += word == wanted ? 1 : 0; });
-    return count;
+bool has_word(void const* bytes, std::size_t size, std::uint64_t wanted) {
+    bool has = false;
+    each_word(bytes, size, [&](std::uint64_t word) { has |= word == wanted; });
+    return has;
 }
 std::uint64_t as_word(void const* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -63,8 +59,7 @@ std::uint64_t as_word(void const* address) { return reinterpret_cast<std::uintpt
 struct FoundEnd {
     void const* address;
     GivenEnd& end;
-    std::size_t copies;
-    bool owned;  // the one copy is its owner's
+    bool owned;  // it is its owner's copy
 };
 
 // Calls `use(found)` for each end in the bytes.
@@ -81,26 +76,13 @@ void each_end(void const* bytes, std::size_t size, Use&& use) {
         auto const found = ends.at.find(reinterpret_cast<void const*>(word));
         if (found == ends.at.end() || !seen.insert(found->first).second) return;
         GivenEnd& end = found->second;
-        std::size_t const copies =
-            std::min(count_word(bytes, size, word), count_word(bytes, size, as_word(end.second)));
-        if (copies == 0) return;
-        use(FoundEnd{found->first, end, copies,
-                     end.owner != 0 && count_word(bytes, size, end.owner) != 0});
+        if (!has_word(bytes, size, as_word(end.second))) return;
+        use(FoundEnd{found->first, end, end.owner != 0 && has_word(bytes, size, end.owner)});
     });
 }
 
 // Whatever the block is.
 void require_usable(std::string_view call, FoundEnd const& found, BlockNumbers numbers) {
-    if (found.end.gone) {
-        throw UsageError(call, fmt::format("the object of {} has gone: it has to be there for as "
-                                           "long as the kernel",
-                                           found.end.what()));
-    }
-    if (found.copies > 1) {
-        throw UsageError(call, fmt::format("a block has {} copies of {}, and messages would be "
-                                           "lost: keep one, and pass it on by reference",
-                                           found.copies, found.end.what()));
-    }
     if (found.owned && numbers == BlockNumbers::unknown) {
         throw UsageError(call, fmt::format("block {} owns {}, but here no block knows its number: "
                                            "OwnedByBlock is for a body of launch",
@@ -118,11 +100,8 @@ TakenOnce::~TakenOnce() {
     GivenEnds& ends = given_ends();
     std::lock_guard const lock(ends.mutex);
     for (void const* const address : addresses_) {
-        auto const found = ends.at.find(address);
-        if (found != ends.at.end()) found->second.gone = true;
+        ends.at.erase(address);
     }
-    if (ends.at.size() <= most_known) return;
-    std::erase_if(ends.at, [](auto const& each) { return each.second.gone; });
 }
 
 void TakenOnce::take(std::string_view call, CodeLocation const& taker,
@@ -141,18 +120,6 @@ void TakenOnce::take(std::string_view call, CodeLocation const& taker,
     }
     first_ = taker;
     addresses_ = {addresses.first, other.first};
-}
-
-void forget_ends_within(void const* memory, std::size_t size) {
-    auto const is_within = [&](void const* address) {
-        return as_word(address) - as_word(memory) < size;
-    };
-    GivenEnds& ends = given_ends();
-    std::lock_guard const lock(ends.mutex);
-    std::erase_if(ends.at, [&](auto const& each) {
-        auto const& [first, end] = each;
-        return end.gone && (is_within(first) || is_within(end.second));
-    });
 }
 
 void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {

@@ -34,8 +34,7 @@ struct BodyOfBlock {
 
 // Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
 // kernel lives no memory of its device is. Throws UsageError, in the name of `call`, for two blocks
-// with the same end and for a block that has two of it; what Device::allocate throws, and what
-// `make` throws.
+// with the same end; what Device::allocate throws, and what `make` throws.
 template <class Made, class Make>
 [[nodiscard]] Memory make_for_each_block(std::string_view call, Device const& device,
                                          unsigned blocks, Make& make, BlockNumbers numbers) {

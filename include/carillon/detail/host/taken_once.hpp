@@ -41,9 +41,6 @@ class TakenOnce {
     std::array<void const*, 2> addresses_{};
 };
 
-// The memory has a new user: an end that had something there before is none any more.
-void forget_ends_within(void const* memory, std::size_t size);
-
 // Whether blocks know their own numbers: then one of them can own an end.
 enum class BlockNumbers : bool { unknown, known };
 
@@ -53,8 +50,7 @@ class EndsOfBlocks {
     // Its errors have the name of `call`.
     EndsOfBlocks(std::string_view call, BlockNumbers numbers) : call_(call), numbers_(numbers) {}
     // What block number `block` gets, of at most `size` bytes. Throws UsageError for an end that
-    // another block has got, that another block owns, that is in there twice, or whose object has
-    // gone.
+    // another block has got, or that another block owns.
     void add(unsigned block, void const* bytes, std::size_t size);
 
    private:
@@ -64,8 +60,7 @@ class EndsOfBlocks {
 };
 
 // Throws UsageError, in the name of `call`, when there is such an end in what `blocks` blocks get a
-// copy of each, or, for 0, the lanes of one. Of one block, and of an end that one of the blocks
-// owns, only when it is in there twice or its object has gone.
+// copy of each, or, for 0, the lanes of one; not of an end that one of the blocks owns.
 void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers = BlockNumbers::unknown);
 // The program has said that `block` owns the ends that are in there. Returns what tells such a copy
