@@ -423,7 +423,7 @@ class CommandTest(unittest.TestCase):
                 result = subprocess.run(["sh", "-c", '"$@" >&-', "sh", CARILLON, *line],
                                         capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(result.returncode, 1, result.stderr)
-                self.assertIn("standard output: Bad file descriptor", result.stderr)
+                self.assertIn("standard output: EBADF (9): Bad file descriptor", result.stderr)
 
     def test_a_reader_that_goes_away_is_no_error(self):
         for line in (("info",), ("top", "--interval", "0.05", "/nonexistent")):
