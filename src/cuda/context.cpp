@@ -16,8 +16,8 @@ CUresult ask_for_id(CUcontext context, unsigned long long& id) noexcept {
 
 }  // namespace
 
-CudaContext::CudaContext(CUdevice device, CUcontext context)
-    : device_(device), context_(context), id_(0) {
+CudaContext::CudaContext(CUdevice device, CUcontext context, bool is_primary)
+    : device_(device), context_(context), id_(0), is_primary_(is_primary) {
     CudaDriver::get().check(ask_for_id(context, id_), "cuCtxGetId");
 }
 
@@ -32,7 +32,7 @@ std::shared_ptr<CudaContext> CudaContext::primary(CUdevice device) {
     auto const& cuda = CudaDriver::get();
     CUcontext context = nullptr;
     cuda.check(cuda.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
-    return std::make_shared<CudaContext>(device, context);
+    return std::make_shared<CudaContext>(device, context, true);
 }
 
 std::shared_ptr<CudaContext> CudaContext::current() {

@@ -15,12 +15,14 @@ class CudaContext {
     // again. Each time anew, since a cudaDeviceReset ends it for all.
     static std::shared_ptr<CudaContext> primary(CUdevice device);
     static std::shared_ptr<CudaContext> current();
-    CudaContext(CUdevice device, CUcontext context);
+    // `is_primary`: the device's, which the library retains.
+    CudaContext(CUdevice device, CUcontext context, bool is_primary = false);
     CudaContext(CudaContext const&) = delete;
     CudaContext& operator=(CudaContext const&) = delete;
 
     [[nodiscard]] CUdevice device() const { return device_; }
     [[nodiscard]] CUcontext get() const { return context_; }
+    [[nodiscard]] bool is_primary() const { return is_primary_; }
     // No other context of this process has had it or will have it; before CUDA 12 its handle.
     [[nodiscard]] unsigned long long id() const { return id_; }
     // Whether it has been destroyed. The driver must not be called with it then: some calls crash.
@@ -32,6 +34,7 @@ class CudaContext {
     CUdevice device_;
     CUcontext context_;
     unsigned long long id_;
+    bool is_primary_;
 };
 
 // Lets this thread ask the driver what a graph that another thread captures would forbid it: what

@@ -35,7 +35,9 @@ namespace carillon::detail {
     X(cuDestroyExternalMemory)           \
     X(cuMemAlloc)                        \
     X(cuMemFree)                         \
+    X(cuMemHostAlloc)                    \
     X(cuMemHostGetDevicePointer)         \
+    X(cuMemFreeHost)                     \
     X(cuMemHostRegister)                 \
     X(cuMemHostUnregister)               \
     X(cuPointerGetAttribute)             \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cstring>
 #include <string>
 
 #include "carillon/error.hpp"
@@ -36,6 +37,35 @@ class HostAllocation : public Allocation {
 
    private:
     ContextPtr context_;
+};
+
+class PageLockedAllocation final : public HostAllocation {
+   public:
+    PageLockedAllocation(ContextPtr in, std::size_t bytes, std::string_view call)
+        : HostAllocation(std::move(in)) {
+        auto const& cuda = CudaDriver::get();
+        ContextScope const scope(context());
+        CUresult const result =
+            cuda.cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            throw OutOfMemoryError(call,
+                                   fmt::format("{} bytes of page-locked memory: cuMemHostAlloc "
+                                               "says CUDA_ERROR_OUT_OF_MEMORY",
+                                               bytes));
+        }
+        cuda.check(result, "cuMemHostAlloc");
+        CUresult const mapped = map();
+        if (mapped != CUDA_SUCCESS) cuda.cuMemFreeHost(host);
+        cuda.check(mapped, "cuMemHostGetDevicePointer");
+        size = bytes;
+        std::memset(host, 0, bytes);
+    }
+
+    ~PageLockedAllocation() override {
+        free_in(context(), [this] { CudaDriver::get().cuMemFreeHost(host); });
+    }
+    PageLockedAllocation(PageLockedAllocation const&) = delete;
+    PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;
 };
 
 // Throws what `result`, a failure, says of the caller's bytes.
@@ -80,11 +110,12 @@ class RegisteredAllocation final : public HostAllocation {
     RegisteredAllocation& operator=(RegisteredAllocation const&) = delete;
 };
 
-// The process's own pages, so that they outlive the context: what CUDA allocates is unmapped when
-// its context is destroyed, and the CPU would fault where it looks at a kernel's words.
-class PageLockedAllocation final : public HostAllocation {
+// The process's own pages, so that they outlive a context of the program's: what CUDA allocates is
+// unmapped when its context is destroyed, and the CPU would fault where it looks at a kernel's
+// words. They are smaller than CUDA's, so that a GPU which walks over many is slower.
+class OwnPagesAllocation final : public HostAllocation {
    public:
-    PageLockedAllocation(ContextPtr current, std::size_t bytes, std::string_view call)
+    OwnPagesAllocation(ContextPtr current, std::size_t bytes, std::string_view call)
         : HostAllocation(std::move(current)), pages_(std::make_shared<SharedMapping>(bytes)) {
         host = pages_->get();
         size = bytes;
@@ -95,11 +126,11 @@ class PageLockedAllocation final : public HostAllocation {
     }
 
     // As those of SharedAllocation.
-    ~PageLockedAllocation() override {
+    ~OwnPagesAllocation() override {
         if (!unregister_bytes(context(), host)) keep_forever(std::move(pages_));
     }
-    PageLockedAllocation(PageLockedAllocation const&) = delete;
-    PageLockedAllocation& operator=(PageLockedAllocation const&) = delete;
+    OwnPagesAllocation(OwnPagesAllocation const&) = delete;
+    OwnPagesAllocation& operator=(OwnPagesAllocation const&) = delete;
 
    private:
     std::shared_ptr<SharedMapping> pages_;
@@ -156,8 +187,9 @@ class HostMapper final : public Mapper {
 std::unique_ptr<Allocation> allocate_page_locked(ContextPtr const& context, std::size_t size,
                                                  std::string_view call) {
     require_machine_memory(call, size);
+    if (context->is_primary()) return std::make_unique<PageLockedAllocation>(context, size, call);
     ContextScope const scope(*context);
-    return std::make_unique<PageLockedAllocation>(context, size, call);
+    return std::make_unique<OwnPagesAllocation>(context, size, call);
 }
 
 std::unique_ptr<Allocation> allocate_shared_page_locked(ContextPtr const& context,

@@ -164,6 +164,10 @@ void KernelSupervisor::keep_beating(std::stop_token const& stop) {
 void KernelSupervisor::beat_once(std::uint64_t beat, HostMapped const& far,
                                  std::chrono::nanoseconds longest_silence) {
     try {
+        // Of a kernel that has ended its context may go, and with it memory that CUDA allocated.
+        KernelState const known = state_;
+        bool const may_have_ended = known == KernelState::stopped || known == KernelState::failed;
+        if (may_have_ended && running_.finished()) return;
         bool silent = false;
         for (unsigned i = 0; i < blocks(); ++i) {
             std::uint64_t* const word = &leading_channel(i).control->host_beat;

@@ -239,10 +239,20 @@ CUresult cuMemFree(CUdeviceptr where) {
     free_memory(where);
     CARILLON_DO_BUT_FAIL_IF_DUE(cuMemFree);
 }
+CUresult cuMemHostAlloc(void** where, std::size_t size, unsigned) {
+    CARILLON_FAIL_IF_DUE(cuMemHostAlloc);
+    InStandIn const here;
+    *where = reinterpret_cast<void*>(new_memory(size));
+    return CUDA_SUCCESS;
+}
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* device, void* host, unsigned) {
     CARILLON_FAIL_IF_DUE(cuMemHostGetDevicePointer);
     *device = reinterpret_cast<CUdeviceptr>(host);
     return CUDA_SUCCESS;
+}
+CUresult cuMemFreeHost(void* where) {
+    free_memory(reinterpret_cast<CUdeviceptr>(where));
+    CARILLON_DO_BUT_FAIL_IF_DUE(cuMemFreeHost);
 }
 CUresult cuMemHostRegister(void* where, std::size_t, unsigned) {
     CARILLON_FAIL_IF_DUE(cuMemHostRegister);
