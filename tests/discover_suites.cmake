@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes ctest entries of a GoogleTest program, one for each of its suites. To be run by cmake -P:
-# PROGRAM, FILTER (of GoogleTest), LABEL, PROPERTIES (of each entry) and FILE, where they go.
+# PROGRAM, FILTER (of GoogleTest), LABEL, PROPERTIES (of each entry), FILE, where they go, and TRUST,
+# trust.txt: a suite with a test that a line of it finds carries the label `trust`, too.
 execute_process(COMMAND "${PROGRAM}" --gtest_list_tests "--gtest_filter=${FILTER}"
                 TIMEOUT 60 OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 
@@ -11,6 +12,13 @@ set(all_were_skipped [[\[  PASSED  \] 0 tests\.
 )+$]])
 set(entries "")
 set(tests "")
+
+file(STRINGS "${TRUST}" lines REGEX "^[^#]")
+set(expressions "")
+foreach(line ${lines})
+  string(REGEX REPLACE "^[^ ]+ +" "" expression "${line}")
+  list(APPEND expressions "${expression}")
+endforeach()
 
 # Adds the entry of `suite` with `tests`.
 macro(add_suite)
@@ -25,6 +33,14 @@ macro(add_suite)
       string(APPEND entries "  [==[${property}]==]")
     endforeach()
     string(APPEND entries ")\n")
+    foreach(expression ${expressions})
+      list(FILTER tests INCLUDE REGEX "${expression}")
+      if(tests)
+        string(APPEND entries "set_property(TEST [==[${LABEL}.${suite}]==] APPEND PROPERTY LABELS trust)\n")
+        break()
+      endif()
+      string(REPLACE ":" ";" tests "${names}")
+    endforeach()
   endif()
   set(tests "")
 endmacro()
