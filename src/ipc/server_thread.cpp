@@ -162,7 +162,7 @@ std::vector<::pollfd> ServerThread::watched() const {
 }
 
 void ServerThread::accept(UnixSocket socket) {
-    sessions_.push_back(std::make_unique<Session>(Session{{std::move(socket)}}));
+    sessions_.push_back(std::make_unique<Session>(std::move(socket)));
     Session& session = *sessions_.back();
     auto refusal = reception_.admit(session);
     if (!refusal) return;

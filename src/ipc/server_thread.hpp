@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "carillon/detail/host/process_mark.hpp"
@@ -63,6 +64,9 @@ class ServerThread {
         Clock::time_point since;
     };
     struct Session : Visitor {
+        // Not an aggregate's: where a member throws then, GCC 12 destroys the base twice.
+        explicit Session(UnixSocket connected) : Visitor{std::move(connected)} {}
+
         std::map<std::uint32_t, Held> leases{};
         std::deque<Ask> asks{};
     };

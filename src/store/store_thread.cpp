@@ -146,7 +146,7 @@ std::vector<::pollfd> StoreThread::watched() const {
 }
 
 void StoreThread::accept(UnixSocket socket) {
-    sessions_.push_back(std::make_unique<Session>(Session{{std::move(socket)}}));
+    sessions_.push_back(std::make_unique<Session>(std::move(socket)));
     Session& session = *sessions_.back();
     if (auto refusal = reception_.admit(session)) {
         refuse(session, 0, std::move(*refusal));

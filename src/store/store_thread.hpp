@@ -11,6 +11,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/buffer_store.hpp"
@@ -44,6 +45,8 @@ class StoreThread {
     using Clock = std::chrono::steady_clock;
 
     struct Session : Visitor {
+        explicit Session(UnixSocket connected) : Visitor{std::move(connected)} {}
+
         BufferUser who{};
         unsigned holds = 0;
         store::SealedNews news = store::SealedNews::none;
