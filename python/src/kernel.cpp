@@ -188,9 +188,20 @@ int clear(PyObject* self) noexcept {
     if (nb::inst_ready(self)) nb::inst_ptr<KernelEnd>(self)->close();
     return 0;
 }
+// Before the collector clears anything of what goes: until the kernel has ended, a block may call
+// the handler, whose parts have to be there.
+void finalize(PyObject* self) noexcept {
+    PyObject* type = nullptr;
+    PyObject* error = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &error, &trace);
+    (void)clear(self);
+    PyErr_Restore(type, error, trace);
+}
 PyType_Slot kernels_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_finalize, reinterpret_cast<void*>(finalize)},
     {0, nullptr},
 };
 
