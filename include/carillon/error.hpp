@@ -17,6 +17,7 @@ namespace detail {
 // Of the library, and what each program refers to that includes this header: also one that has none
 // of the classes with another name.
 CARILLON_LAYOUT extern char const layout_of_library;
+// NOLINTNEXTLINE(cppcoreguidelines-interfaces-global-init): of its address alone
 CARILLON_LAYOUT [[gnu::used]] inline char const* const layout_of_program = &layout_of_library;
 
 }  // namespace detail

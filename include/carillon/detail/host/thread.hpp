@@ -17,6 +17,7 @@ class Thread {
     // Runs `body`, with a std::stop_token if it takes one. Throws SystemError where the system
     // gives no thread.
     template <class Body>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): its constraint excludes a Thread
     requires(!std::is_same_v<std::remove_cvref_t<Body>, Thread>) explicit Thread(Body&& body)
         : stop_(std::stop_source()), joinable_(true) {
         using Stored = std::decay_t<Body>;
