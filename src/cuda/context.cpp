@@ -17,7 +17,7 @@ CUresult ask_for_id(CUcontext context, unsigned long long& id) noexcept {
 }  // namespace
 
 CudaContext::CudaContext(CUdevice device, CUcontext context, bool is_primary)
-    : device_(device), context_(context), id_(0), is_primary_(is_primary) {
+    : device_(device), context_(context), is_primary_(is_primary) {
     CudaDriver::get().check(ask_for_id(context, id_), "cuCtxGetId");
 }
 

@@ -33,7 +33,7 @@ class CudaContext {
    private:
     CUdevice device_;
     CUcontext context_;
-    unsigned long long id_;
+    unsigned long long id_ = 0;
     bool is_primary_;
 };
 

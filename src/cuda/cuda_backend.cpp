@@ -288,6 +288,7 @@ void CudaBackend::prepare_program(std::string_view call, ProgramCode& code, std:
 
 CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
     auto const function = [&program] {
+        // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): start() has seen that one is there
         return static_cast<CUfunction>(program.loaded != nullptr ? program.loaded
                                                                  : program.kernel->function()());
     };
@@ -313,7 +314,7 @@ std::unique_ptr<Execution> CudaBackend::start_now(Program const& program, unsign
     ContextScope const scope(*context_);
     ProgramCode& code = ProgramCode::of(*context_);
     ProgramCode::Turn const turn(code, start_call);
-    CUfunction const function = prepare(program, code);
+    auto* const function = prepare(program, code);
     int per_sm = 0;
     cuda.check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                    &per_sm, function, static_cast<int>(program.threads), 0),

@@ -35,8 +35,11 @@ class PendingStart {
             failure = std::current_exception();
         }
         std::lock_guard const lock(mutex_);
-        if (given_up_ && execution) residents.adopt(std::move(execution));
-        execution_ = std::move(execution);
+        if (given_up_ && execution) {
+            residents.adopt(std::move(execution));
+        } else {
+            execution_ = std::move(execution);
+        }
         failure_ = std::move(failure);
         done_ = true;
         changed_.notify_all();

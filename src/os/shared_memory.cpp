@@ -79,6 +79,7 @@ void require_shared_memory(std::string_view call, FileDescriptor const& file, st
 SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size, MapAccess access)
     : size_(size) {
     ForksLater const alone;  // a child that had it for a moment would have it for its life
+    // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): while nobody forks
     where_ = ::mmap(nullptr, size, access == MapAccess::read ? PROT_READ : PROT_READ | PROT_WRITE,
                     MAP_SHARED, file.get(), 0);
     if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
