@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes ctest entries of a GoogleTest program, one for each of its suites. To be run by cmake -P:
-# PROGRAM, FILTER (of GoogleTest), LABEL, PROPERTIES (of each entry), FILE, where they go, and TRUST,
-# trust.txt: a suite with a test that a line of it finds carries the label `trust`, too.
+# PROGRAM, FILTER (of GoogleTest), LABEL, PROPERTIES (of each entry) and FILE, where they go. A suite
+# with a test that a line of trust.txt finds carries the label `trust`, too.
 execute_process(COMMAND "${PROGRAM}" --gtest_list_tests "--gtest_filter=${FILTER}"
                 TIMEOUT 60 OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 
@@ -13,12 +13,7 @@ set(all_were_skipped [[\[  PASSED  \] 0 tests\.
 set(entries "")
 set(tests "")
 
-file(STRINGS "${TRUST}" lines REGEX "^[^#]")
-set(expressions "")
-foreach(line ${lines})
-  string(REGEX REPLACE "^[^ ]+ +" "" expression "${line}")
-  list(APPEND expressions "${expression}")
-endforeach()
+include("${CMAKE_CURRENT_LIST_DIR}/trust_expressions.cmake")
 
 # Adds the entry of `suite` with `tests`.
 macro(add_suite)

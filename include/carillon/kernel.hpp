@@ -207,8 +207,8 @@ class PersistentKernel {
     // that runs while the drain begins, has its reply, which can be taken afterwards too.
     // Throws TimeoutError if requests are unanswered after `timeout`, because a handler is still at
     // one or because replies that nobody takes leave no room: the kernel goes on draining then,
-    // drain again or stop(). Throws CudaError if the kernel died. One beside another drain may
-    // throw StoppedError: the other has ended the kernel.
+    // drain again or stop(). Throws CudaError if the kernel died. A drain beside another
+    // one may throw StoppedError: the other one has ended the kernel.
     void drain(std::chrono::nanoseconds timeout) {
         supervisor("PersistentKernel::drain")
             .drain([this] { return route_.all_answered(); }, timeout);

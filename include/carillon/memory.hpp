@@ -25,8 +25,9 @@ class CARILLON_LAYOUT Device;
 class FileDescriptor {
    public:
     FileDescriptor() = default;
-    // Takes it over; -1 for none. One of the numbers 0 to 2 gets another, close-on-exec: what the
-    // program prints would go to it. Where the system has none left, none, and errno says why.
+    // Takes it over; -1 for none. A descriptor 0, 1 or 2 is moved above 2, close-on-exec: what the
+    // program prints would go to it. Where no number is left it is closed, this has none, and errno
+    // says why.
     explicit FileDescriptor(int fd);
     FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
     FileDescriptor& operator=(FileDescriptor&& other) noexcept {

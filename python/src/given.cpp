@@ -34,10 +34,10 @@ std::filesystem::path Argument::path(nb::handle given) const {
         auto const held = nb::steal<nb::bytes>(bytes);
         return std::string(held.c_str(), held.size());
     }
-    bool const is_none = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
-    if (!is_none && PyErr_ExceptionMatches(PyExc_ValueError) == 0) throw nb::python_error();
+    bool const is_no_path = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
+    if (!is_no_path && PyErr_ExceptionMatches(PyExc_ValueError) == 0) throw nb::python_error();
     PyErr_Clear();
-    if (is_none) refuse_type(given, "a path");
+    if (is_no_path) refuse_type(given, "a path");
     refuse_value(given, "a path that the system can have");
 }
 

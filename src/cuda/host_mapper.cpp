@@ -112,7 +112,8 @@ class RegisteredAllocation final : public HostAllocation {
 
 // The process's own pages, so that they outlive a context of the program's: what CUDA allocates is
 // unmapped when its context is destroyed, and the CPU would fault where it looks at a kernel's
-// words. They are smaller than CUDA's, so that a GPU which walks over many is slower.
+// words. Not in the primary context: with these pages a GPU that walks over many rings took longer
+// (`call-64-rings`, bench/results/trust-rtt.json).
 class OwnPagesAllocation final : public HostAllocation {
    public:
     OwnPagesAllocation(ContextPtr current, std::size_t bytes, std::string_view call)

@@ -47,7 +47,7 @@ constexpr char const* call_of(ObjectKind kind) {
 // How often it is looked whether all is answered while the kernel drains; and a bound otherwise.
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
-// Of the owner, which may go on for ever; then it is looked at what else there is.
+// How many messages the thread takes before it looks at all else: an owner may send for ever.
 constexpr unsigned answers_in_a_turn = 64;
 
 // A program may be called anything: what a name has no room for is left out.
@@ -73,7 +73,7 @@ WireType wire_type(MessageType const& type) {
     return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
 }
 
-// Of which a line has told.
+// The types that a line has named.
 struct ToldTypes {
     std::mutex mutex;
     std::set<std::string> names;

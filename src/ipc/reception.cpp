@@ -157,10 +157,7 @@ std::optional<Refusal> Reception::require_descriptors(Visitor const& visitor) {
     auto const highest =
         static_cast<std::size_t>(std::max(visitor.socket.fd(), visitor.process.get()));
     if (highest < descriptors_for(visitor.peer.uid)) return {};
-    return Refusal{RefusalReason::full,
-                   fmt::format("this process has {} descriptors open and may have {} "
-                               "(RLIMIT_NOFILE): the others are kept for the owner's user",
-                               highest, limit_of_descriptors())};
+    return Refusal{RefusalReason::full, why_no_descriptor(visitor.peer.uid, "the owner's user")};
 }
 
 bool Reception::drop_stranger(uid_t user) {

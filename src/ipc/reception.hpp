@@ -43,6 +43,21 @@ struct Visitor {
     bool ended = false;  // its process has
 };
 
+// Lets go of a server that has a thread, in the process that made it. A function of the program's
+// that this thread calls may do so: the thread cannot wait for itself, and deletes the server when
+// it has ended its work.
+struct LetServerGo {
+    template <class Server>
+    void operator()(Server* server) const noexcept {
+        if (server->mark_.inherited()) return;
+        if (!server->thread_.is_current()) return delete server;
+        server->thread_.request_stop();
+        server->thread_.detach();
+        server->reception_.close();
+        server->deletes_itself_ = true;
+    }
+};
+
 // Of ServeOptions and StoreServeOptions.
 struct ReceptionRules {
     std::string_view options;  // the one of them, for errors

@@ -49,8 +49,8 @@ class ServedObjectEnd final : public ServedItem {
         if (object_->lent()) return fmt::format("the {} has a client", to_string(kind()));
         if (object_->ends()) {
             return fmt::format(
-                "the kernel has not looked at the {} since its last client went, or has not yet "
-                "taken what that one left",
+                "the kernel has not looked at the {} often enough since its last client went: it "
+                "takes what that one left, and lets go at a look after that",
                 to_string(kind()));
         }
         return fmt::format(

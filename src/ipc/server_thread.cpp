@@ -72,19 +72,7 @@ ServerThread::~ServerThread() {
 }
 
 std::shared_ptr<ServerThread> ServerThread::make(ServeOptions const& options) {
-    return {new ServerThread(options), &ServerThread::let_go};
-}
-
-void ServerThread::let_go(ServerThread* server) noexcept {
-    if (server->mark_.inherited()) return;
-    if (server->thread_.is_current()) {
-        server->thread_.request_stop();
-        server->thread_.detach();
-        server->reception_.close();
-        server->deletes_itself_ = true;
-    } else {
-        delete server;
-    }
+    return {new ServerThread(options), LetServerGo()};
 }
 
 void ServerThread::add(std::unique_ptr<ServedItem> object) {

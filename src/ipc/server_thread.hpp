@@ -71,10 +71,8 @@ class ServerThread {
         std::deque<Ask> asks{};
     };
 
+    friend struct LetServerGo;
     ~ServerThread();
-    // Not in a child that was forked. From a function of the program's that the thread calls: it
-    // cannot wait for itself, and is deleted when that has returned.
-    static void let_go(ServerThread* server) noexcept;
     void serve(std::stop_token const& stop);
     void take_turn(unsigned turn);
     [[nodiscard]] std::chrono::milliseconds period() const;

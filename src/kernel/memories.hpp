@@ -8,7 +8,6 @@
 #include "carillon/error.hpp"
 #include "os/descriptor_room.hpp"
 #include "os/own_user.hpp"
-#include "os/unix_socket.hpp"  // is_out_of_room
 
 namespace carillon::detail {
 
@@ -22,9 +21,9 @@ namespace carillon::detail {
     return (more ? 2 : 1) * of_a_place * places;
 }
 
-// One more memory of `descriptors` for a client of `user`, beside `there` for `places`. In the
-// place of the one that `free_oldest` frees, where there are too many memories or descriptors. What
-// `make` returns; nullptr where no memory may be made, and what `make` throws.
+// Makes one more memory, of `descriptors`, for a client of `user`, beside `there` memories for
+// `places`. Where there are too many memories or descriptors, `free_oldest` frees one before.
+// Returns what `make` returns, or nullptr where no memory may be made. Throws what `make` throws.
 template <class Make, class Free>
 [[nodiscard]] auto* make_memory(Device const& device, std::uint32_t user, std::size_t places,
                                 std::size_t there, unsigned descriptors, Make const& make,
@@ -39,7 +38,7 @@ template <class Make, class Free>
         try {
             return &make();
         } catch (SystemError const& error) {
-            if (!is_out_of_room(error.code()) || !free_oldest()) throw;
+            if (!none_left(error.code()) || !free_oldest()) throw;
         } catch (OutOfMemoryError const&) {
             if (!free_oldest()) throw;
         }

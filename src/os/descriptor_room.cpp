@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/descriptor_room.hpp"
 
+#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <vector>
 
 #include "carillon/memory.hpp"
@@ -32,5 +34,14 @@ bool can_open(unsigned count, std::size_t end) {
     }
     return true;
 }
+
+std::string why_no_descriptor(uid_t user, std::string_view whose) {
+    return fmt::format(
+        "this process has {} or more descriptors open and may have {} "
+        "(RLIMIT_NOFILE): the others are kept for {}",
+        descriptors_for(user), limit_of_descriptors(), whose);
+}
+
+bool none_left(int error) noexcept { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 }  // namespace carillon::detail

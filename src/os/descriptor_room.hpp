@@ -6,6 +6,8 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 namespace carillon::detail {
 
@@ -18,5 +20,9 @@ namespace carillon::detail {
 [[nodiscard]] std::size_t descriptors_for_gone() noexcept;
 // Whether `count` more can be opened, all with numbers below `end`.
 [[nodiscard]] bool can_open(unsigned count, std::size_t end);
+// Why `user` gets no more of them. `whose`: for whom the others are kept.
+[[nodiscard]] std::string why_no_descriptor(uid_t user, std::string_view whose);
+// Whether a system call failed because no descriptor, or no memory, is left.
+[[nodiscard]] bool none_left(int error) noexcept;
 
 }  // namespace carillon::detail

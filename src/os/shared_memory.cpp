@@ -33,6 +33,15 @@ FileDescriptor make_memfd(std::size_t size, int seals) {
     return file;
 }
 
+// A child that had it for a moment would have it for its life.
+void* mapped(int fd, std::size_t size, int access, int more_flags) {
+    ForksLater const alone;
+    void* const where = ::mmap(nullptr, size, access, MAP_SHARED | more_flags, fd, 0);
+    if (where == MAP_FAILED) throw SystemError("mmap", errno);
+    keep_mapping_from_children(where, size);
+    return where;
+}
+
 FileDescriptor checked(std::string_view call, FileDescriptor file, std::size_t announced) {
     require_shared_memory(call, file, announced);
     return file;
@@ -77,21 +86,12 @@ void require_shared_memory(std::string_view call, FileDescriptor const& file, st
 }
 
 SharedMapping::SharedMapping(FileDescriptor const& file, std::size_t size, MapAccess access)
-    : size_(size) {
-    ForksLater const alone;  // a child that had it for a moment would have it for its life
-    // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): while nobody forks
-    where_ = ::mmap(nullptr, size, access == MapAccess::read ? PROT_READ : PROT_READ | PROT_WRITE,
-                    MAP_SHARED, file.get(), 0);
-    if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
-    keep_mapping_from_children(where_, size);
-}
+    : size_(size),
+      where_(mapped(file.get(), size,
+                    access == MapAccess::read ? PROT_READ : PROT_READ | PROT_WRITE, 0)) {}
 
 SharedMapping::SharedMapping(std::size_t size)
-    : size_(size),
-      where_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (where_ == MAP_FAILED) throw SystemError("mmap", errno);
-    keep_mapping_from_children(where_, size);
-}
+    : size_(size), where_(mapped(-1, size, PROT_READ | PROT_WRITE, MAP_ANONYMOUS)) {}
 
 SharedMapping::~SharedMapping() { ::munmap(where_, size_); }
 

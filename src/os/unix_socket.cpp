@@ -19,6 +19,7 @@
 
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/error.hpp"
+#include "os/descriptor_room.hpp"
 #include "os/retried.hpp"
 
 namespace carillon::detail {
@@ -55,9 +56,6 @@ struct Control {
 bool says_closed(int error) {
     return error == EPIPE || error == ECONNRESET || error == ECONNREFUSED || error == ENOTCONN;
 }
-
-// No descriptor, or no memory for what it stands for.
-bool none_left(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 bool is_readable(int fd) {
     ::pollfd now{fd, POLLIN, 0};

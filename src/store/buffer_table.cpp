@@ -102,10 +102,7 @@ void BufferTable::require_room(BufferUser const& by, std::string const& name, st
     if (of_host && !can_open(1, descriptors_for(by.user))) {
         throw Refusal{
             RefusalReason::full,
-            fmt::format("this process has {} descriptors open and may have {} (RLIMIT_NOFILE): "
-                        "the others are kept for {}",
-                        descriptors_for(by.user), limit_of_descriptors(),
-                        is_kept_for(by.user) ? "connections" : "the store's user")};
+            why_no_descriptor(by.user, is_kept_for(by.user) ? "connections" : "the store's user")};
     }
     if (size > options_.bytes - taken_.bytes) {
         throw Refusal{RefusalReason::full,

@@ -69,19 +69,7 @@ StoreThread::~StoreThread() {
 std::shared_ptr<StoreThread> StoreThread::make(std::filesystem::path const& path,
                                                std::shared_ptr<BufferTable> table,
                                                StoreServeOptions const& options) {
-    return {new StoreThread(path, std::move(table), options), &StoreThread::let_go};
-}
-
-void StoreThread::let_go(StoreThread* store) noexcept {
-    if (store->mark_.inherited()) return;
-    if (store->thread_.is_current()) {
-        store->thread_.request_stop();
-        store->thread_.detach();
-        store->reception_.close();
-        store->deletes_itself_ = true;
-    } else {
-        delete store;
-    }
+    return {new StoreThread(path, std::move(table), options), LetServerGo()};
 }
 
 std::vector<StoreClient> StoreThread::clients() const {

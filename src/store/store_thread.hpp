@@ -55,8 +55,8 @@ class StoreThread {
         bool waits = false;             // until what it was sent is read, or there is room
     };
 
+    friend struct LetServerGo;
     ~StoreThread();
-    static void let_go(StoreThread* store) noexcept;  // as a ServerThread
     void serve(std::stop_token const& stop);
     void leave();
     void take_turn();

@@ -60,6 +60,13 @@ struct OfPadded {
     double last;
 };
 
+// Its padding is all ones.
+void fill(Padded& one) {
+    std::memset(&one, 0xff, sizeof(one));
+    one.tag = 1;
+    one.value = 2;
+    one.end = 3;
+}
 template <class T>
 auto count_of_ones(T const& object) {
     unsigned char bytes[sizeof(T)];
@@ -70,17 +77,10 @@ auto count_of_ones(T const& object) {
 // Others may read it, so it has no bytes of this process's stack.
 TEST(LineTest, paddingIsZeroInALineAndInLines) {
     Padded one;
-    std::memset(&one, 0xff, sizeof(one));
-    one.tag = 1;
-    one.value = 2;
-    one.end = 3;
+    fill(one);
     OfPadded several;
     std::memset(&several, 0xff, sizeof(several));
-    for (Padded& each : several.each) {
-        each.tag = 1;
-        each.value = 2;
-        each.end = 3;
-    }
+    for (Padded& each : several.each) fill(each);
     several.last = 0;
     unsigned char bytes[sizeof(OfPadded)];
     auto const ones = [&](auto const& message) {
@@ -100,10 +100,7 @@ TEST(LineTest, paddingIsZeroInALineAndInLines) {
 
 TEST(LineTest, paddingIsZeroInPacketsAndInWhatLanesShare) {
     Padded one;
-    std::memset(&one, 0xff, sizeof(one));
-    one.tag = 1;
-    one.value = 2;
-    one.end = 3;
+    fill(one);
     auto const packet = detail::make_packet<detail::Packet<sizeof(Padded)>>(1, one);
     EXPECT_EQ(count_of_ones(packet), 0);
     detail::SharedMessage<Sized<sizeof(Padded) + 1>> shared;

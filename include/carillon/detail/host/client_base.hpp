@@ -95,7 +95,10 @@ class ClientBase {
 
     // The same. Throws what ended the kernel where the reply cannot come any more.
     [[nodiscard]] bool take_now(std::string_view call, Sent const& sent, Packed<Reply>& reply) {
-        if (take_if_come(*this, sent, reply)) return true;
+        return take_if_come(*this, sent, reply) || take_at_end(call, sent, reply);
+    }
+    // What has come beside the end, where that is known.
+    [[nodiscard]] bool take_at_end(std::string_view call, Sent const& sent, Packed<Reply>& reply) {
         return !transport_.answers() && take_last(call, sent, reply);
     }
     [[gnu::noinline, gnu::cold]] bool take_last(std::string_view call, Sent const& sent,
@@ -173,8 +176,9 @@ class ClientBase {
         Packed<Reply> reply;
         while (taken < replies.size() && !tickets.empty()) {
             auto const sent = valid(call, tickets[0]);
-            if (!transport_.try_take(sent, reply)) {
-                if (taken != 0 || transport_.answers() || !take_last(call, sent, reply)) break;
+            if (!transport_.try_take(sent, reply) &&
+                (taken != 0 || !take_at_end(call, sent, reply))) {
+                break;
             }
             replies[taken++] = unpack<Reply>(reply);
             tickets = tickets.after(1);
