@@ -2,3 +2,5 @@
 # The class of Python's that errors.cpp derives a class of the same name from.
 _carillon.__prefix__:
     from builtins import TimeoutError as _PythonTimeoutError
+# What Python calls as it collects a kernel (tp_finalize) is no method of it.
+_carillon.BytesKernel.__del__:
