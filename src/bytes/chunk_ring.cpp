@@ -82,7 +82,7 @@ BytesChunkEnd BytesChunkRing::emulated_end() {
     if (gpu_) {
         throw UnsupportedError(call, "the device is a GPU: its kernels are C++, and have types");
     }
-    ring_->take(call, CodeLocation::current());
+    ring_->take(call, CodeLocation::elsewhere());
     return BytesChunkEnd(ring_);
 }
 

@@ -242,7 +242,7 @@ bool BytesMailbox::refresh(std::span<std::byte> value) {
 
 BytesMailboxEnd BytesMailbox::emulated_end() {
     constexpr std::string_view call = "BytesMailbox::emulated_end";
-    MailboxView const view = state(call).take_device_view(call, CodeLocation::current());
+    MailboxView const view = state(call).take_device_view(call, CodeLocation::elsewhere());
     return BytesMailboxEnd(std::make_unique<BytesMailboxEnd::Ends>(state_, view));
 }
 

@@ -272,7 +272,7 @@ void BytesRing::pop(std::span<std::byte> message, std::chrono::nanoseconds timeo
 BytesDeviceEnd BytesRing::emulated_end() {
     constexpr std::string_view call = "BytesRing::emulated_end";
     detail::BytesRingState& ring = state(call);
-    RingView const view = ring.take_device_view(call, CodeLocation::current());
+    RingView const view = ring.take_device_view(call, CodeLocation::elsewhere());
     return BytesDeviceEnd(std::make_unique<BytesDeviceEnd::Ends>(state_, view));
 }
 

@@ -106,7 +106,13 @@ TakenOnce::~TakenOnce() {
 
 void TakenOnce::take(std::string_view call, CodeLocation const& taker,
                      EndAddresses const& addresses, EndAddresses const& other) {
-    if (first_.file != nullptr) {
+    bool const taken = first_.file != nullptr;
+    if (taken && *taker.file == '\0') {
+        throw UsageError(call,
+                         "the device's end was given already: it is for one kernel, once; "
+                         "make an object for each");
+    }
+    if (taken) {
         throw UsageError(call, fmt::format("{}:{} takes an end that {}:{} has taken: it is for one "
                                            "kernel, once; for several make a ring for each, or a "
                                            "MpmcRing",

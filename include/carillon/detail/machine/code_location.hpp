@@ -12,6 +12,8 @@ struct CodeLocation {
     char const* file;
     int line;
 
+    // Of a call in another language.
+    [[nodiscard]] static constexpr CodeLocation elsewhere() { return {"", 0}; }
     // Of the call.
     [[nodiscard]] CARILLON_HD static constexpr CodeLocation current(
         char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
