@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>  // program_invocation_short_name
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -18,7 +17,6 @@
 #include "carillon/detail/host/start_thread.hpp"
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/error.hpp"
-#include "ipc/wire.hpp"
 #include "kernel/published_log.hpp"
 #include "os/process.hpp"
 
@@ -49,13 +47,6 @@ constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
 // How many messages the thread takes before it looks at all else: an owner may send for ever.
 constexpr unsigned answers_in_a_turn = 64;
-
-// A program may be called anything: what a name has no room for is left out.
-std::string name_of_program() {
-    std::string name = program_invocation_short_name;
-    WireWriter::clean(name);
-    return name.empty() ? "nameless" : name.substr(0, longest_name);
-}
 
 ConnectOptions checked(ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();

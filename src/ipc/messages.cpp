@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>  // program_invocation_short_name
 #include <limits>
 #include <string_view>
 
@@ -27,7 +28,7 @@ static_assert(most_lines * mailbox_bytes_per_line >= largest_mailbox_value);
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kinds{
     "Hello",  "Welcome", "Attach",  "Attached", "Mapped", "Refused",
     "Detach", "Notice",  "Drained", "Look",     "Seen",   "Ended"};
-constexpr Protocol handshake{"handshake", 0x4e4c5243, handshake_version, kinds};  // "CRLN"
+constexpr Protocol handshake{"handshake", kernels_magic, handshake_version, kinds};
 
 template <class Wire>
 void fields(Wire& wire, Hello& hello) {
@@ -170,9 +171,17 @@ void require_name(std::string_view call, std::string_view what, std::string_view
         throw UsageError(call, fmt::format("a name of {} characters for the {}: 1 to {} are",
                                            name.size(), what, longest_name));
     }
-    if (control_character(name) != std::string_view::npos) {
-        throw UsageError(call, fmt::format("a control character in the name of the {}", what));
+    if (unprintable(name) != std::string_view::npos) {
+        throw UsageError(call, fmt::format("a control character in the name of the {}, or bytes "
+                                           "that are no UTF-8",
+                                           what));
     }
+}
+
+std::string name_of_program() {
+    std::string name = std::string(program_invocation_short_name).substr(0, longest_name);
+    WireWriter::clean(name);
+    return name.empty() ? "nameless" : name;
 }
 
 std::string cause_of(Error const& error) {

@@ -154,6 +154,9 @@ using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, 
 
 // Throws UsageError, in the name of `call`, for what is no name; `what` is it the name of.
 void require_name(std::string_view call, std::string_view what, std::string_view name);
+// What a client is called that says no name: a program may be called anything, so that what no name
+// may have is a space, and what a name has no room for is left out.
+[[nodiscard]] std::string name_of_program();
 
 // What an error says, without the call that failed: for texts.
 [[nodiscard]] std::string cause_of(Error const& error);

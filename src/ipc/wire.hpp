@@ -81,8 +81,9 @@ class WireReader {
     std::span<std::byte const> rest_;
 };
 
-// The place of the first byte that no name or text may have, or npos.
-[[nodiscard]] std::size_t control_character(std::string_view text);
+// The place of the first byte, of those from `from` on, that no name or text may have, or npos: of
+// a control character, or of what is no UTF-8.
+[[nodiscard]] std::size_t unprintable(std::string_view text, std::size_t from = 0);
 
 template <class Wire, class T>
 void wire_number(Wire& wire, std::string_view field, T& value, std::type_identity_t<T> least,
@@ -121,16 +122,17 @@ template <class Wire>
 void wire_text(Wire& wire, std::string_view field, std::string& value, std::size_t longest) {
     wire.clean(value);
     wire.characters(field, value, longest + 1);
-    std::size_t const wrong = control_character(value);
+    std::size_t const wrong = unprintable(value);
     if (wrong == std::string::npos) return;
-    wire.fail(field, fmt::format("byte {} is the control character {:#04x}", wrong,
+    wire.fail(field, fmt::format("byte {}, {:#04x}, is of a control character, or no UTF-8", wrong,
                                  static_cast<unsigned char>(value[wrong])));
 }
 
 template <class Wire>
 void wire_name(Wire& wire, std::string_view field, std::string& value, std::size_t longest) {
-    std::size_t const wrong = control_character(value);
-    if (wrong != std::string::npos) wire.fail(field, "it has a control character");
+    if (unprintable(value) != std::string::npos) {
+        wire.fail(field, "it has a control character, or is no UTF-8");
+    }
     wire_text(wire, field, value, longest);
     if (value.empty()) wire.fail(field, "it is empty");
 }

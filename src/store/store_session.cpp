@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>  // program_invocation_short_name
 #include <utility>
 
 #include "carillon/error.hpp"
 #include "error/sizes.hpp"
-#include "ipc/wire.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -19,12 +17,7 @@ constexpr char const* create_call = "StoreConnection::create";
 constexpr std::size_t most_unused = 32;
 
 StoreConnectOptions checked_connect(StoreConnectOptions options) {
-    if (options.name.empty()) {
-        options.name = program_invocation_short_name;
-        WireWriter::clean(options.name);
-        options.name.resize(std::min(options.name.size(), longest_name));
-        if (options.name.empty()) options.name = "nameless";
-    }
+    if (options.name.empty()) options.name = name_of_program();
     require_name("StoreConnection", "client", options.name);
     if (options.timeout.count() <= 0) {
         throw UsageError("StoreConnection", "the timeout is over already");

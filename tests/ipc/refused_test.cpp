@@ -344,6 +344,7 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
                           "Connection: wait_for_owner is below 0");
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = "a\nb"}), UsageError,
                           "Connection: a control character");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.name = "m\xfcller"}), UsageError, "no UTF-8");
     Connection const owner = connect();
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("")), UsageError, "1 to 63");
     CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>("a\x7f")), UsageError,

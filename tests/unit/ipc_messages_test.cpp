@@ -196,18 +196,31 @@ TEST(IpcMessagesTest, badNamesAreRefused) {
     expect_refused(with(Hello{"x"}, header + 63, 'x'), "name: there are bytes behind its end");
     expect_refused(with(Hello{"x"}, header, '\0'), "Hello: name: it is empty");
     for (char const control : {'\x01', '\n', '\x1b', '\x7f'}) {
-        expect_refused(with(Hello{"xyz"}, header + 1, control), "name: byte 1 is the control char");
+        expect_refused(with(Hello{"xyz"}, header + 1, control), "name: byte 1, 0x");
+    }
+    std::string const csi = "\xc2\x9b";  // which a terminal obeys as ESC [
+    for (std::string const& bad :
+         {csi, std::string("\xfc"), std::string("\xe2\x82"), std::string("\xc0\xaf"),
+          std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80"), std::string("\x80")}) {
+        auto bytes = encode(1, Hello{"abcdef"});
+        std::memcpy(bytes.data() + header + 1, bad.data(), bad.size());
+        expect_refused(bytes, "name: byte 1, 0x");
+        CARILLON_EXPECT_ERROR(encode(1, Hello{"a" + bad}), UsageError, "is no UTF-8");
+    }
+    for (char const* good : {"\xc2\xa0", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x94\x94"}) {
+        expect_round_trip(Hello{good});
     }
     expect_round_trip(
         Hello{"gr\xc3\xb6\xc3\x9f"
               "e"});
-    expect_refused(with(an_attach(), header, '\n'), "Attach: object: byte 0 is the control");
+    expect_refused(with(an_attach(), header, '\n'),
+                   "Attach: object: byte 0, 0x0a, is of a control");
 }
 
 TEST(IpcMessagesTest, badTextsAreRefused) {
     expect_refused(with(Refused{}, header + 1 + 255, 'x'), "Refused: text: there are bytes behind");
     expect_refused(with(Notice{"x", KernelState::failed, "text"}, header + name + 1, '\n'),
-                   "Notice: text: byte 0 is the control character 0x0a");
+                   "Notice: text: byte 0, 0x0a, is of a control character");
     expect_refused(with(Mapped{1, true, ""}, header + 5, 'x'), "Mapped: text: it says why not");
 }
 
@@ -290,6 +303,9 @@ TEST(IpcMessagesTest, textsAreMadeFitToBeSent) {
         return std::get<Refused>(decoded.message).text;
     };
     EXPECT_EQ(sent("two\nlines\x1b[2J"), "two lines [2J");
+    EXPECT_EQ(sent("\xc2\x9b"
+                   "2J, m\xfcller, \xe2\x82\xac"),
+              "  2J, m ller, \xe2\x82\xac");
     EXPECT_EQ(sent(std::string(255, 'x')), std::string(255, 'x'));
     EXPECT_EQ(sent(std::string(256, 'x')), std::string(255, 'x'));
     EXPECT_EQ(sent(std::string(254, 'x') + "\xc3\xb6"), std::string(254, 'x'));  // not half of it

@@ -124,7 +124,7 @@ void add_counters(std::string& text, Reports const& reports) {
     });
 }
 
-// What is not UTF-8 replaced, lest one client's name make the whole answer worthless.
+// What is not UTF-8 replaced: a path with other bytes would make the whole answer worthless.
 std::string valid_utf8(std::string const& bytes) {
     using Json = nlohmann::json;
     return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace))

@@ -63,7 +63,7 @@ std::string headline(DeviceInfo const& info) {
 }
 
 void write_json(std::string const& path, json const& value) {
-    // A client of another process may call itself by bytes that are no UTF-8.
+    // A path may have bytes that are no UTF-8.
     std::string const text = value.dump(2, ' ', false, json::error_handler_t::replace);
     if (is_output(path)) {
         fmt::print("{}\n", text);
