@@ -170,8 +170,8 @@ struct StoreConnectOptions {
 class CARILLON_LAYOUT StoreConnection {
    public:
     // Throws SystemError where nobody listens at `path` (StoreConnectOptions::wait_for_owner) or it
-    // is not for this user, RefusedError for a store of another user
-    // (StoreConnectOptions::owner_user), UsageError for the options.
+    // is not for this user, ProtocolError where no BufferStore listens, RefusedError for a store of
+    // another user (StoreConnectOptions::owner_user), UsageError for the options.
     explicit StoreConnection(std::filesystem::path const& path,
                              StoreConnectOptions const& options = {});
     StoreConnection(StoreConnection&&) noexcept;

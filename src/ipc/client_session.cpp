@@ -368,15 +368,20 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
         return std::move(*answer);
     }
     if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
-    if (came) throw OwnerGoneError(call, gone_);
+    if (came) throw_gone(call);
     std::erase_if(untold_, [&](Untold const& each) { return each.id == id; });
     throw TimeoutError(call, fmt::format("the owner of the kernel has not answered within {}",
                                          duration_text(options_.timeout)));
 }
 
+void ClientSession::throw_gone(std::string_view call) const {
+    if (talks_nonsense_) throw ProtocolError(call, gone_);
+    throw OwnerGoneError(call, gone_);
+}
+
 void ClientSession::require_open(std::string_view call, std::string const& object) const {
     std::lock_guard const lock(mutex_);
-    if (!gone_.empty()) throw OwnerGoneError(call, gone_);
+    if (!gone_.empty()) throw_gone(call);
     auto const found = states_.find(object);
     if (found == states_.end()) return;
     std::string const& text = found->second.text;
@@ -439,8 +444,12 @@ ClientSession::Heard ClientSession::receive_all() {
         } catch (VersionError const& error) {  // it refuses, in words of its own
             be_refused({RefusalReason::version, cause_of(error)});
             return Heard::end;
+        } catch (ProtocolError const& error) {
+            lose_owner(fmt::format("whoever listens there talks nonsense: {}", cause_of(error)),
+                       true);
+            return Heard::end;
         } catch (Error const& error) {
-            lose_owner(fmt::format("the owner of the kernel talks nonsense: {}", error.what()));
+            lose_owner(fmt::format("what the owner sent was lost: {}", error.what()));
             return Heard::end;
         } catch (std::exception const&) {
             lose_owner(no_memory);
@@ -491,8 +500,9 @@ void ClientSession::be_refused(Refused refused) {
     answered_.notify_all();
 }
 
-void ClientSession::lose_owner(std::string why) noexcept {
+void ClientSession::lose_owner(std::string why, bool talks_nonsense) noexcept {
     std::lock_guard const lock(mutex_);
+    talks_nonsense_ |= talks_nonsense && gone_.empty() && !refused_;
     try {
         if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
     } catch (std::bad_alloc const&) {

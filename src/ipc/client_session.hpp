@@ -110,7 +110,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     [[nodiscard]] Heard receive_all();
     void handle(SocketMessage received);
     void be_refused(Refused refused);
-    void lose_owner(std::string why) noexcept;
+    void lose_owner(std::string why, bool talks_nonsense = false) noexcept;
+    // With the lock held.
+    [[noreturn]] void throw_gone(std::string_view call) const;
     [[nodiscard]] KernelState state_of(std::string const& object) const;  // with the lock
     // Whether a kernel drains: then it is told of the channels in which all is answered.
     bool tell_drained();
@@ -134,7 +136,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::deque<Untold> untold_;  // what waits for room in the socket
     // Of the connection, whatever is asked: that may come before anything was.
     std::optional<Refused> refused_;
-    std::string gone_;  // why the owner has; empty while it has not
+    std::string gone_;             // why the owner has; empty while it has not
+    bool talks_nonsense_ = false;  // that is why: who listens there is no owner, or a broken one
     std::string why_host_memory_;
     // Of each object that was asked for, and of no other, whatever the owner tells of.
     std::map<std::string, Notice> states_;

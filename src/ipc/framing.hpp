@@ -29,6 +29,15 @@ struct Protocol {
     std::span<std::string_view const> kinds;  // as the variant has them: kind 1 is the first
 };
 
+inline constexpr std::uint32_t kernels_magic = 0x4e4c5243;  // "CRLN"
+inline constexpr std::uint32_t stores_magic = 0x54535243;   // "CRST"
+// For people: what somebody speaks whose message has another magic number.
+[[nodiscard]] inline std::string_view but_what(std::uint32_t magic) {
+    if (magic == kernels_magic) return ", but what a Server and its clients speak (Connection)";
+    if (magic == stores_magic) return ", but what a BufferStore and its clients speak";
+    return "";
+}
+
 struct FrameHeader {
     std::uint16_t kind = 0;  // from 1 on
     std::uint32_t size = 0;
@@ -47,8 +56,8 @@ template <class Versions>
     wire.raw("magic", magic);
     wire.raw("version", version);
     if (magic != protocol.magic) {
-        wire.fail("magic", fmt::format("{:#010x} is not {:#010x}: that is not the {}", magic,
-                                       protocol.magic, protocol.name));
+        wire.fail("magic", fmt::format("{:#010x} is not {:#010x}: that is not the {}{}", magic,
+                                       protocol.magic, protocol.name, but_what(magic)));
     }
     if (version != protocol.version) {
         throw Versions("decode",

@@ -15,7 +15,7 @@ constexpr std::uint32_t most_processes = std::numeric_limits<std::int32_t>::max(
 constexpr std::array<std::string_view, std::variant_size_v<Message>> store_kinds{
     "Hello", "Welcome", "Create", "Get",   "Lent",   "Seal",    "Release", "Forget", "Remove",
     "Done",  "Next",    "Listed", "Watch", "Sealed", "Refused", "Show",    "Shown",  "Unmapped"};
-constexpr Protocol store_protocol{"store's messages", 0x54535243, store_version, store_kinds};
+constexpr Protocol store_protocol{"store's messages", stores_magic, store_version, store_kinds};
 
 template <class Wire>
 void fields(Wire& wire, Hello& hello) {

@@ -205,6 +205,9 @@ store::Decoded StoreLink::decode(std::string_view call, SocketMessage const& mes
     } catch (VersionError const& error) {
         gone_ = cause_of(error);
         throw RefusedError(call, RefusalReason::version, gone_);
+    } catch (ProtocolError const& error) {
+        throw ProtocolError(
+            call, fmt::format("whoever listens there talks nonsense: {}", cause_of(error)));
     }
 }
 

@@ -255,13 +255,13 @@ TEST_F(FalseOwnerTest, descriptorsTooManyOrTooFewAreNonsense) {
                 client.send("test", detail::encode(next_of(client).id, a_channel()), descriptors));
             (void)next_of(client);  // which is C's end
         });
-        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), OwnerGoneError,
+        CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
                               "descriptors: " + std::to_string(count) + " came with it, not 2");
     }
     EXPECT_EQ(Held::now(), before);
 }
 
-TEST_F(FalseOwnerTest, oneThatTalksNonsenseHasGone) {
+TEST_F(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         say_welcome(client);
         std::vector<std::byte> const nonsense(64);
@@ -272,7 +272,7 @@ TEST_F(FalseOwnerTest, oneThatTalksNonsenseHasGone) {
     EXPECT_TRUE(eventually([&] {
         try {
             auto const channel = connection.channel<Ask, Told>();
-        } catch (OwnerGoneError const& error) {
+        } catch (ProtocolError const& error) {
             return std::string(error.what()).find("nonsense") != std::string::npos;
         }
         return false;

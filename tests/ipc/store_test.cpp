@@ -359,7 +359,8 @@ TEST_F(StoreTest, badInput) {
 TEST_F(StoreTest, strangersAreToldAndDropped) {
     StoreServer const server = serve();
     StoreConnection const other = connect();
-    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = patience}), OwnerGoneError, "magic");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = patience, .wait_for_owner = patience}),
+                          ProtocolError, "a BufferStore and its clients");
     auto const says = [&](std::vector<std::byte> const& bytes) {
         detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
         EXPECT_TRUE(stranger.send("test", bytes));
