@@ -58,12 +58,17 @@ class [[nodiscard]] Tickets {
         std::size_t const gone = count < count_ ? count : count_;
         return {issuer_, first_ + gone, count_ - gone};
     }
-    // Adds those of requests that were sent right after these.
+    // Adds those of requests that were sent right after these. Throws UsageError for others.
     void append(Tickets const& more) {
-        if (count_ == 0)
+        if (more.count_ == 0) return;
+        if (count_ == 0) {
             *this = more;
-        else
-            count_ += more.count_;
+            return;
+        }
+        if (more.issuer_ != issuer_ || more.first_ != first_ + count_) {
+            throw UsageError("Tickets::append", "their requests were not sent right after these");
+        }
+        count_ += more.count_;
     }
     bool operator==(Tickets const&) const = default;
 
