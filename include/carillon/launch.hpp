@@ -3,10 +3,12 @@
 // SMs where it matters, and watches it without ever blocking on it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "carillon/detail/host/block_handlers.hpp"
@@ -101,11 +103,14 @@ class Pins {
     [[nodiscard]] unsigned blocks() const { return blocks_; }
     // The roles as the blocks see them.
     [[nodiscard]] PinTable device_view() const;
+    // For a launch, in which each role on an SM is taken once. Throws UsageError the second time.
+    void take(std::string_view call) const;
 
    private:
     unsigned roles_;
     unsigned blocks_;
     Memory memory_;  // may go while the kernel lives: the free waits for its end
+    mutable std::atomic<bool> taken_{false};
 };
 
 namespace detail {
@@ -121,6 +126,7 @@ template <class Body>
 template <class Body>
 [[nodiscard]] RunningKernel start_pinned(Device const& device, Pins const& pins, Body body,
                                          std::chrono::nanoseconds start_timeout) {
+    pins.take("launch_pinned");
     LaunchShape const shape{
         .blocks = pins.blocks(), .lasting = pins.roles(), .start_timeout = start_timeout};
     return start_kernel(device, shape, PinnedBody<Body>{pins.device_view(), body});
@@ -169,8 +175,8 @@ template <class Body>
     return launch(device, LaunchShape{blocks, threads}, body);
 }
 
-// Starts `body` in the roles of `pins`, which serve for one launch. A role is no block: where
-// several have work, `body` has no ends (launch), and no block owns one.
+// Starts `body` in the roles of `pins`, which serve for one launch (UsageError). A role is no
+// block: where several have work, `body` has no ends (launch), and no block owns one.
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(
     Device const& device, Pins const& pins, Body body,

@@ -23,6 +23,11 @@ Pins::Pins(Device const& device, std::span<std::uint32_t const> sms)
     memory_.flush(0, size);
 }
 
+void Pins::take(std::string_view call) const {
+    if (memory_.size() == 0 || !taken_.exchange(true)) return;
+    throw UsageError(call, "the roles of the Pins were given to a launch: make others");
+}
+
 PinTable Pins::device_view() const {
     if (memory_.size() == 0) return {};
     return {static_cast<std::uint64_t*>(memory_.device_ptr()), roles_};

@@ -73,8 +73,10 @@ TEST_P(PlacementTest, withoutPinsARoleIsABlock) {
 
 TEST_P(PlacementTest, everyRoleIsTakenByOneBlock) {
     std::vector<std::uint32_t> const anywhere(7, any_sm);
-    count(Pins(device(), anywhere));
+    Pins const pins(device(), anywhere);
+    count(pins);
     expect_each_taken_once(7);
+    CARILLON_EXPECT_ERROR(count(pins), UsageError, "were given to a launch");
 }
 
 TEST_P(PlacementTest, roleIsTakenOnTheSmThatItWants) {
