@@ -2,9 +2,12 @@
 // The memory of the rings of channels; detail/protocol/channel_view.hpp says what lies where in it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "carillon/counters.hpp"
@@ -42,12 +45,12 @@ class ChannelMemory {
     ChannelMemory& operator=(ChannelMemory const&) = delete;
 
     // Makes all rings empty again; with another number for the first message. No kernel may be
-    // using them. Throws UsageError for the number.
+    // using them. Throws UsageError for the number, and where a PersistentKernel does.
     void reset();
     void reset(Sequence first);
     // Lays channel i at locations[i], and the channels beyond those in what is left, for ends that
     // are made from now on; the rings are made empty. Throws UsageError for a part that is not
-    // there or is given twice.
+    // there or is given twice, and where a PersistentKernel uses them.
     void arrange(std::span<ChannelLocation const> locations);
 
     [[nodiscard]] unsigned channels() const { return channels_; }             // how many
@@ -64,8 +67,16 @@ class ChannelMemory {
     // What has gone through a channel that is there, since reset(); from any thread.
     [[nodiscard]] ChannelCounters counters(unsigned index) const;
 
+    // For one PersistentKernel at a time: `memory`, with rings that are made empty, until all
+    // copies of the result have gone. Throws UsageError, in the name of `call`.
+    [[nodiscard]] static std::shared_ptr<ChannelMemory> taken_by_kernel(
+        std::string_view call, std::shared_ptr<ChannelMemory> memory);
+    // Throws UsageError, in the name of `call`, where a PersistentKernel has it.
+    void require_no_kernel(std::string_view call) const;
+
    private:
     friend class detail::Leases;
+    void make_empty();
     // Of which no end is used any more.
     void free_at_once() noexcept {
         in_device_memory_.free_at_once();
@@ -81,6 +92,7 @@ class ChannelMemory {
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged
     Memory in_device_memory_;
     Memory in_host_memory_;
+    std::atomic<bool> has_kernel_{false};
 };
 
 }  // namespace carillon

@@ -240,7 +240,7 @@ class Client : private detail::ClientBase<Messages, Transport> {
         return transport_.capacity();
     }
     // The device's ends of a channel: pass them to a kernel that you write by value, once. Throws
-    // UsageError the second time.
+    // UsageError the second time, and for a PersistentKernel's client.
     [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
         requires(Transport::is_channel) {
         return transport_.device_handle("Client::device_handle", where);

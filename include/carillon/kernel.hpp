@@ -81,6 +81,8 @@ class PersistentKernel {
 
     // The same in memory that the caller has: as many of its channels as the blocks have;
     // options.capacity and the placement are not looked at. The rings in it are made empty first.
+    // It is this kernel's until that has been destroyed, with its clients: then another may have
+    // it. Throws UsageError where one has it.
     template <HandlerSource<Handler> Source = Handler>
     PersistentKernel(Device const& device, std::shared_ptr<ChannelMemory> memory,
                      KernelOptions const& options, Source handler = {}) requires(has_channels)

@@ -39,12 +39,11 @@ unsigned channels_of(WatchedChannels const& requests, KernelOptions const& optio
 std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
                                               std::shared_ptr<ChannelMemory> memory,
                                               unsigned channels, ChannelShape const& shape) {
-    auto checked = checked_memory(owner, device, std::move(memory), 0, shape);
+    auto checked = checked_memory(owner, device, std::move(memory), 0, shape, false);
     if (channels > checked->channels()) {
         throw UsageError(owner, "more blocks than the memory has channels for them");
     }
-    checked->reset();
-    return checked;
+    return ChannelMemory::taken_by_kernel(owner, std::move(checked));
 }
 
 std::shared_ptr<ChannelMemory> make_watched_memory(Device const& device,

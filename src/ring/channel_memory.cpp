@@ -88,7 +88,24 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelSha
       first_((detail::check_first("ChannelMemory", first), first)),
       in_device_memory_(allocate_polled(device, bytes_in_device_memory(channels, shape), sharing)),
       in_host_memory_(allocate_answered(device, bytes_in_host_memory(channels, shape), sharing)) {
-    reset();
+    make_empty();
+}
+
+std::shared_ptr<ChannelMemory> ChannelMemory::taken_by_kernel(
+    std::string_view call, std::shared_ptr<ChannelMemory> memory) {
+    memory->require_no_kernel(call);
+    memory->has_kernel_ = true;
+    ChannelMemory* const its = memory.get();
+    std::shared_ptr<ChannelMemory> taken(
+        its, [memory = std::move(memory)](ChannelMemory* all) { all->has_kernel_ = false; });
+    taken->make_empty();
+    return taken;
+}
+
+void ChannelMemory::require_no_kernel(std::string_view call) const {
+    if (!has_kernel_) return;
+    throw UsageError(call,
+                     "a PersistentKernel has the ChannelMemory: let it go first, with its clients");
 }
 
 void ChannelMemory::reset(Sequence first) {
@@ -98,6 +115,11 @@ void ChannelMemory::reset(Sequence first) {
 }
 
 void ChannelMemory::reset() {
+    require_no_kernel("ChannelMemory::reset");
+    make_empty();
+}
+
+void ChannelMemory::make_empty() {
     std::size_t const size = bytes_with_doorbells(channels_, shape_);
     auto* const locations = static_cast<std::byte*>(in_device_memory_.host_ptr()) + size;
     std::memset(in_device_memory_.host_ptr(), 0, size);
@@ -118,6 +140,7 @@ void ChannelMemory::reset() {
 }
 
 void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
+    require_no_kernel("ChannelMemory::arrange");
     std::vector<std::uint32_t> device;
     std::vector<std::uint32_t> host;
     for (ChannelLocation const& location : locations) {
@@ -128,7 +151,7 @@ void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
     host = all_parts(std::move(host), channels_);
     locations_.clear();
     for (unsigned i = 0; i < channels_; ++i) locations_.push_back({device[i], host[i]});
-    reset();
+    make_empty();
 }
 
 ChannelCounters ChannelMemory::counters(unsigned index) const {

@@ -44,7 +44,7 @@ void check_chunk_bytes(char const* call, std::size_t bytes) {
 
 std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
                                               std::shared_ptr<ChannelMemory> memory, unsigned index,
-                                              ChannelShape const& shape) {
+                                              ChannelShape const& shape, bool for_its_kernel) {
     if (memory == nullptr) throw UsageError(call, "the ChannelMemory is a null pointer");
     if (!device.owns(memory->device_memory())) {
         throw UsageError(call, "the ChannelMemory is another device's");
@@ -61,6 +61,7 @@ std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& de
                               has.request_lines, has.reply_lines, shape.request_lines,
                               shape.reply_lines));
     }
+    if (!for_its_kernel) memory->require_no_kernel(call);
     return memory;
 }
 

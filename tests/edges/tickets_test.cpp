@@ -51,6 +51,54 @@ TEST_P(TicketTest, ticketOfAKernelThatHasEndedIsNotTheNextOnes) {
     expect_refused(kernel.channel(), *old, "the ticket is another client's");
 }
 
+TEST_P(TicketTest, ticketsOfOtherRequestsAreNotAppended) {
+    PersistentKernel<GatedHandler> kernel(device(), {.blocks = 2}, GatedHandler{});
+    std::array<GatedRequest, 2> const requests{{{1, 0}, {2, 0}}};
+    Tickets first = kernel.channel(0).try_submit_n(requests);
+    Ticket const between = kernel.channel(0).submit({3, 0}, patience);
+    Tickets const later = kernel.channel(0).try_submit_n(requests);
+    Tickets const others = kernel.channel(1).try_submit_n(requests);
+    for (Tickets const& wrong : {later, others, first}) {
+        CARILLON_EXPECT_ERROR(first.append(wrong), UsageError, "right after these");
+    }
+    first.append(Tickets());
+    EXPECT_EQ(first.size(), 2U);
+    EXPECT_EQ(kernel.channel(0).wait(between, patience).value, 10U);
+    for (Tickets const& each : {first, later}) {
+        for (std::size_t i = 0; i < each.size(); ++i) {
+            EXPECT_EQ(kernel.channel(0).wait(each[i], patience).value, 3 * requests[i].value + 1);
+        }
+    }
+}
+
+// A second one would have the requests of the first, and so would another client's end.
+TEST_P(TicketTest, memoryOfChannelsServesOneKernelAtATime) {
+    auto const memory = std::make_shared<ChannelMemory>(device(), 1, ChannelShape{8});
+    std::optional<PersistentKernel<GatedHandler>> kernel(std::in_place, device(), memory,
+                                                         KernelOptions{}, GatedHandler{});
+    char const* const why = "a PersistentKernel has the ChannelMemory";
+    auto const second = [&] {
+        PersistentKernel<GatedHandler> const one(device(), memory, {}, GatedHandler{});
+    };
+    auto const client = [&] {
+        Channel<GatedRequest, CountedReply> const one(device(), memory, 0, HostWait());
+    };
+    CARILLON_EXPECT_ERROR(second(), UsageError, why);
+    CARILLON_EXPECT_ERROR(client(), UsageError, why);
+    CARILLON_EXPECT_ERROR(memory->reset(), UsageError, why);
+    CARILLON_EXPECT_ERROR(memory->arrange({}), UsageError, why);
+    CARILLON_EXPECT_ERROR((void)kernel->channel().device_handle(), UsageError,
+                          "a block of the PersistentKernel has this end");
+    EXPECT_EQ(kernel->channel().call({1, 0}, patience).value, 4U);
+    kernel->stop(patience);
+    CARILLON_EXPECT_ERROR(second(), UsageError, why);
+    kernel.reset();
+    EXPECT_NO_THROW(second());
+    EXPECT_NO_THROW(client());
+    kernel.emplace(device(), memory, KernelOptions{}, GatedHandler{});
+    EXPECT_EQ(kernel->channel().call({2, 0}, patience).value, 7U);
+}
+
 TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {}, GatedHandler{});
     auto one = kernel.client();

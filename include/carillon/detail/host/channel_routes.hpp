@@ -46,8 +46,8 @@ struct PlacedMemory {
 [[nodiscard]] PlacedMemory place_kernel(Device const& device, Channels const& requests,
                                         KernelOptions const& options, ChannelShape const& shape,
                                         unsigned threads, LaunchProbe launch);
-// The caller's memory, with room for so many channels, whose rings are made empty. Throws
-// UsageError.
+// The caller's memory, with room for so many channels, whose rings are made empty; no other kernel
+// gets it as long as this pointer or a copy of it is there. Throws UsageError.
 [[nodiscard]] std::shared_ptr<ChannelMemory> callers_memory(Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
                                                             unsigned channels,

@@ -48,7 +48,7 @@ class alignas(64) ChannelTransport {
           kernel_state_(peer ? &peer->state_word() : nullptr),
           ends_(make_ends(device,
                           *checked_memory("Channel", device, memory, index,
-                                          ChannelShape::of<Request, Reply>(0)),
+                                          ChannelShape::of<Request, Reply>(0), peer != nullptr),
                           index, doorbell)),
           memory_(std::move(memory)),
           index_(index),
@@ -89,6 +89,11 @@ class alignas(64) ChannelTransport {
     [[nodiscard]] DeviceChannel<Request, Reply> device_handle(std::string_view call,
                                                               CodeLocation const& where) const {
         if (memory_ == nullptr) throw UsageError(call, "the kernel is another process's");
+        if (peer_ != nullptr) {
+            throw UsageError(call,
+                             "a block of the PersistentKernel has this end: one of a Channel that "
+                             "you make is for a kernel that you write");
+        }
         ChannelView const device = memory_->device_view().channel(index_);
         taken_.take(call, where, {device.requests.base, device.requests.credit},
                     {device.replies.base, device.replies.credit});

@@ -30,11 +30,12 @@ void check_chunk_bytes(char const* call, std::size_t bytes);
 
 // `memory`. Throws UsageError, in the name of `call`, for none, for that of another device, and
 // where it has no channel `index` or no room for messages of `shape`, whose capacity is not looked
-// at.
+// at; and, unless it is `for_its_kernel`, for that of a PersistentKernel.
 [[nodiscard]] std::shared_ptr<ChannelMemory> checked_memory(char const* call, Device const& device,
                                                             std::shared_ptr<ChannelMemory> memory,
                                                             unsigned index,
-                                                            ChannelShape const& shape);
+                                                            ChannelShape const& shape,
+                                                            bool for_its_kernel);
 
 // Throws UsageError for messages at a null pointer, unless there are none.
 template <class T>
