@@ -56,6 +56,9 @@ struct Pinned {
     Hold held{};   // of Carillon's
     detail::ProcessMark mark{};
 
+    [[nodiscard]] std::size_t whole_pages() const {
+        return ((va + size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK) - (va & GPU_PAGE_MASK);
+    }
     // Whole pages are mapped, as gdrcopy does: its own pplat copies 8 bytes into a mapping of 4.
     [[nodiscard]] std::size_t reach() const {
         return std::min(size, (mapped + GPU_PAGE_OFFSET) & GPU_PAGE_MASK);

@@ -81,19 +81,19 @@ int returned(std::string_view name, Call&& call) noexcept {
     try {
         return call();
     } catch (UsageError const& error) {
-        return refused(EINVAL, error.what());
+        return refused(EINVAL, name, "{}", error.what());
     } catch (OutOfMemoryError const& error) {
-        return refused(ENOMEM, error.what());
+        return refused(ENOMEM, name, "{}", error.what());
     } catch (UnsupportedError const& error) {
-        return refused(ENOTSUP, error.what());
+        return refused(ENOTSUP, name, "{}", error.what());
     } catch (DeviceNotFoundError const& error) {
-        return refused(ENODEV, error.what());
+        return refused(ENODEV, name, "{}", error.what());
     } catch (SystemError const& error) {
-        return refused(error.code(), error.what());
+        return refused(error.code(), name, "{}", error.what());
     } catch (std::bad_alloc const&) {
         return refused(ENOMEM, name);
     } catch (std::exception const& error) {
-        return refused(EIO, error.what());
+        return refused(EIO, name, "{}", error.what());
     }
 }
 
@@ -214,7 +214,7 @@ void tell(Pinned const& pinned, Info* info) {
 }
 
 int map(std::string_view call, Pinned& pinned, void** va, std::size_t size, int flags) {
-    if (va == nullptr || size == 0 || size > pinned.size) {
+    if (va == nullptr || size == 0 || size > pinned.whole_pages()) {
         return refused(call, "{} bytes of {} that are pinned", size, pinned.size);
     }
     if (flags != GDR_MAP_FLAG_DEFAULT && flags != static_cast<int>(type_of(pinned))) {

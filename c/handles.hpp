@@ -142,6 +142,12 @@ template <class Struct>
     if (given->size < sizeof(given->size)) {
         throw UsageError(call, fmt::format("the {} have no size: set it to sizeof", what));
     }
+    // No struct of a newer carillon.h will be so large: it has no size, but bytes of before.
+    constexpr std::size_t largest = 4096;
+    if (given->size > largest) {
+        throw UsageError(call, fmt::format("the {} have a size of {} bytes: set it to sizeof", what,
+                                           given->size));
+    }
     auto const* const bytes = reinterpret_cast<unsigned char const*>(given);
     if (given->size > sizeof(all) && std::any_of(bytes + sizeof(all), bytes + given->size,
                                                  [](auto byte) { return byte != 0; })) {

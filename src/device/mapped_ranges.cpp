@@ -17,6 +17,8 @@
 namespace carillon::detail {
 namespace {
 
+constexpr std::uint64_t page = 64 << 10;  // of a GPU's memory, as gdrcopy has it
+
 class RangeList {
    public:
     // The process's: never deleted, since memory may be let go at any time.
@@ -56,11 +58,14 @@ class RangeList {
     }
     [[nodiscard]] bool find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
         std::lock_guard const lock(mutex_);
-        auto const after = ranges_.upper_bound(address);
-        if (after == ranges_.begin()) return false;
-        Entry const& entry = std::prev(after)->second;
-        std::uint64_t const offset = address - entry.range.device;
-        if (offset >= entry.range.size || size > entry.range.size - offset) return false;
+        auto const behind = ranges_.upper_bound(address);
+        auto at = behind == ranges_.begin() ? behind : std::prev(behind);
+        if (at == behind || address - at->first >= at->second.range.size) at = behind;
+        if (at == ranges_.end()) return false;
+        bool const begins_behind = at->first > address;
+        bool const in_same_page = at->first / page == address / page;
+        if (begins_behind && (!in_same_page || at->first - address >= size)) return false;
+        Entry const& entry = at->second;
         if (entry.freed.size() != 0) return false;
         found = entry.range;
         if (entry.mark.inherited()) found.host = nullptr;

@@ -311,6 +311,33 @@ static void* copy_often(void* context) {
     return NULL;
 }
 
+/* As programs do that round what they pin and map to whole pages: all of the memory is there, and
+ * no more. */
+static void expect_rounded_pins(gdr_t g, unsigned long from, size_t size, void const* host) {
+    size_t const offset = from & GPU_PAGE_OFFSET;
+    unsigned long const begin = from - offset;
+    size_t const whole = (offset + size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK;
+    struct {
+        unsigned long address;
+        size_t size;
+    } const ranges[] = {{from, GPU_PAGE_SIZE}, {begin, whole}, {begin, offset + 1}};
+    for (size_t i = 0; i < 3; ++i) {
+        gdr_mh_t handle;
+        gdr_info_t info;
+        void* where = NULL;
+        if (ranges[i].size == 0) continue;
+        EXPECT(gdr_pin_buffer(g, ranges[i].address, ranges[i].size, 0, 0, &handle) == 0);
+        EXPECT(gdr_get_info(g, handle, &info) == 0);
+        EXPECT(info.va == from && info.mapped_size == size);
+        EXPECT(gdr_map(g, handle, &where, whole + 1) == EINVAL);
+        EXPECT(gdr_map(g, handle, &where, whole) == 0);
+        EXPECT(where == host);
+        EXPECT(gdr_copy_to_mapping(handle, (char*)where + size, "x", 1) == EINVAL);
+        EXPECT(gdr_unmap(g, handle, where, whole) == 0);
+        EXPECT(gdr_unpin_buffer(g, handle) == 0);
+    }
+}
+
 /* Of another library of Carillon's, which has a copy of it of its own; while others copy. */
 static void memory_of_the_c_library(void) {
     struct stage const s = begin();
@@ -329,6 +356,7 @@ static void memory_of_the_c_library(void) {
     EXPECT(where == info.host);
     EXPECT(gdr_copy_to_mapping(handle, (char*)where + 995, "last", 5) == 0);
     EXPECT(strcmp((char*)info.device + 995, "last") == 0);
+    expect_rounded_pins(s.g, (unsigned long)info.device, 1000, where);
     carillon_memory_free(&memory);
     EXPECT(gdr_copy_to_mapping(handle, where, "held", 5) == 0);
     EXPECT(strcmp(where, "held") == 0);

@@ -79,9 +79,12 @@ TEST_F(EmulatedMemoryTest, mappingIsFoundByTheDevicesAddressUntilTheMemoryGoes) 
     EXPECT_EQ(found->write_combining, 0U);
     Memory const moved = std::move(memory);
     EXPECT_TRUE(detail::find_mapped(address, 5000).has_value());
-    EXPECT_FALSE(detail::find_mapped(address, 5001).has_value());
-    EXPECT_FALSE(detail::find_mapped(address + 1, 5000).has_value());
-    EXPECT_FALSE(detail::find_mapped(address, ~std::uint64_t{0}).has_value());
+    EXPECT_TRUE(detail::find_mapped(address, 5001).has_value());
+    EXPECT_FALSE(detail::find_mapped(address + 5000, 1).has_value());
+    EXPECT_FALSE(detail::find_mapped(address - 1, 1).has_value());
+    EXPECT_FALSE(detail::find_mapped((address & ~std::uint64_t{0xffff}) - 1, 1 << 20).has_value());
+    std::uint64_t const rounded = address & ~std::uint64_t{0xffff};
+    EXPECT_TRUE(detail::find_mapped(rounded, address - rounded + 1).has_value());
 }
 
 TEST_F(EmulatedMemoryTest, mappingOfMemoryThatHasGoneIsNotFound) {

@@ -23,9 +23,10 @@ struct MappedRange {
     bool (*hold)(std::uint64_t device, bool on);
 };
 
-// The memory in which `size` bytes from `device_address` on lie: of any copy of the library in this
-// process, each shared library that is made of it being one. Memory that is not coherent is not
-// found.
+// The memory in which the first of `size` bytes from `device_address` on lies; or that which begins
+// among them in the same page of 64 KiB, as where somebody has rounded its address. Of any copy of
+// the library in this process: each shared library that is made of it is one. Memory that is not
+// coherent is not found.
 [[nodiscard]] std::optional<MappedRange> find_mapped(std::uint64_t device_address,
                                                      std::uint64_t size);
 
