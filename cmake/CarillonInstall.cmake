@@ -42,6 +42,12 @@ write_basic_package_version_file("${generated}/carillonConfigVersion.cmake"
 # Relative to where it lies, so that the tree can be moved.
 file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+foreach(folder INCLUDEDIR LIBDIR)
+  set(pc_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
+    set(pc_${folder} "${CMAKE_INSTALL_${folder}}")
+  endif()
+endforeach()
 configure_file(cmake/carillon.pc.in "${generated}/carillon.pc" @ONLY)
 
 # Goes before the rules of a component: where a target of it has not been built, as after

@@ -229,7 +229,7 @@ typedef struct carillon_type {
 /* Kernels of this process on the emulated device. */
 
 /* Writes the reply to a request; its bytes are 0 before. Each block calls it in a thread of its
- * own. It returns: no exception, and no longjmp, leaves it. */
+ * own. It returns: no exception, no longjmp and no pthread_exit leaves it. */
 typedef void (*carillon_handler)(void* user, void const* request, void* reply);
 
 typedef int32_t carillon_idle;
