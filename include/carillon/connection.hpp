@@ -91,9 +91,9 @@ struct OwnerStatus {
 class CARILLON_LAYOUT Connection {
    public:
     // Throws SystemError where nobody listens at `path` (ConnectOptions::wait_for_owner) or it is
-    // not for this user, OwnerGoneError where whoever listens ends meanwhile, ProtocolError where that
-    // is no Server, RefusedError for what the owner says no to and for an owner of another user
-    // (ConnectOptions::owner_user), TimeoutError, UsageError for the options.
+    // not for this user, OwnerGoneError where whoever listens ends meanwhile, ProtocolError where
+    // that is no Server, RefusedError for what the owner says no to and for an owner of another
+    // user (ConnectOptions::owner_user), TimeoutError, UsageError for the options.
     explicit Connection(std::filesystem::path const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;
