@@ -8,6 +8,7 @@
 #include <span>
 
 #include "carillon/ring.hpp"
+#include "errors.hpp"
 
 namespace carillon::python {
 
@@ -20,10 +21,16 @@ class HeldBytes {
    public:
     enum class Use : bool { read, write };
 
-    // C-contiguous ones. Raises what the object does: BufferError, TypeError.
+    // C-contiguous ones. Raises what the object does: BufferError, TypeError; and UsageError for
+    // objects of Python's, whose bytes are addresses.
     HeldBytes(nanobind::handle object, Use use) {
         int const flags = PyBUF_C_CONTIGUOUS | (use == Use::write ? PyBUF_WRITABLE : 0);
-        if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nanobind::python_error();
+        bool const is_described =
+            PyObject_GetBuffer(object.ptr(), &view_, flags | PyBUF_FORMAT) == 0;
+        if (!is_described) get_undescribed(object, flags);
+        if (!(is_described ? has_objects(view_.format) : has_objects(object))) return;
+        PyBuffer_Release(&view_);
+        throw UsageError(no_call, "these are objects of Python's, and no bytes");
     }
     HeldBytes(HeldBytes const&) = delete;
     HeldBytes& operator=(HeldBytes const&) = delete;
@@ -35,6 +42,13 @@ class HeldBytes {
     }
 
    private:
+    // Of elements that no format describes, as NumPy's times.
+    void get_undescribed(nanobind::handle object, int flags);
+    // What `struct` calls them, with a member's name between colons.
+    [[nodiscard]] static bool has_objects(char const* format);
+    // By its dtype.
+    [[nodiscard]] static bool has_objects(nanobind::handle object);
+
     Py_buffer view_{};
 };
 

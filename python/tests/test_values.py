@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -341,3 +342,51 @@ def test_arrays_are_filled_in(
     device: carillon.Device, code: str, member: str, value: object
 ) -> None:
     assert filled(device, by_text(code))[member].tolist() == value
+
+
+RECORD_OF_OBJECTS = np.zeros(1, [("time", "M8[s]"), ("one", "O")])
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        np.array([None], object),
+        memoryview(np.array([None], object)),
+        np.zeros(1, [("one", "O"), ("OO", "u1", 8)]),
+        np.zeros(1, [("one", "O")])[0],
+        RECORD_OF_OBJECTS,
+        (ctypes.py_object * 1)(None),
+    ],
+)
+def test_objects_of_python_are_no_bytes(device: carillon.Device, objects: Any) -> None:
+    size = objects.nbytes if hasattr(objects, "nbytes") else ctypes.sizeof(objects)
+    memory = device.allocate(64)
+    kernel = carillon.PersistentKernel(device, bytes, request=size, reply=size)
+    chunk = carillon.ChunkRing(device, chunk_bytes=64).claim()
+    buffer = carillon.BufferStore(device, bytes=1 << 20).create(64)
+    answers = carillon.PersistentKernel(device, lambda _: objects, request=1, reply=size)
+    uses: list[Callable[[], Any]] = [
+        lambda: kernel.client().call(objects),
+        lambda: kernel.client().try_submit_many(objects),
+        lambda: carillon.copy_to_device(memory, objects),
+        lambda: chunk.fill(objects),
+        lambda: buffer.write(objects),
+        lambda: carillon.Mailbox(device, size, objects),
+        lambda: carillon.Ring(device, size).push(objects),
+        lambda: answers.client().call(b"1"),
+    ]
+    if not isinstance(objects, np.void):  # whose bytes nobody may write
+        uses.append(lambda: carillon.copy_from_device(objects, memory))
+    for use in uses:
+        with pytest.raises(carillon.UsageError, match="objects of Python's, and no bytes"):
+            use()
+
+
+def test_bytes_of_every_dtype_without_objects(device: carillon.Device) -> None:
+    memory = device.allocate(64)
+    named = np.array([(1, 2)], [("Open", "<u4"), ("O", "<u4")])
+    for sent in (named, np.array(["2026-11-25"], "M8[s]"), np.arange(2, dtype=">u4")):
+        carillon.copy_to_device(memory, sent)
+        found = np.zeros_like(sent)
+        carillon.copy_from_device(found, memory)
+        assert found.tobytes() == sent.tobytes()
