@@ -19,6 +19,7 @@ import dataclasses
 import operator
 import struct
 import typing
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,11 @@ from . import errors
 from ._carillon import BytesMessages, DataclassMessages, RecordMessages
 from .errors import ArgumentTypeError, UsageError, _made
 
+_MOST = 4096  # bytes of a mailbox's value
 _DOUBLE = struct.Struct("d")
+_LONG_DOUBLE = np.dtype(np.longdouble)
+_IN_LONG_DOUBLE = 10 if np.finfo(_LONG_DOUBLE).nmant == 63 else _LONG_DOUBLE.itemsize  # bytes
+Gaps = list[tuple[int, int]]  # where bytes that no member has begin, and how many they are
 _SCALARS: dict[object, str] = {int: "<i8", float: "<f8", bool: "?"}
 
 
@@ -51,7 +56,9 @@ class ArrayCodec(RecordMessages):
     """Messages of a NumPy dtype: scalars of it, a tuple or list of its members, or a number."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        super().__init__(dtype, _native(_members(dtype)))
+        self._gaps = gaps_of(dtype)
+        self._gaps_within = _within_members(dtype, self._gaps)
+        super().__init__(dtype, _native(_members(dtype)), self._gaps)
         self.dtype = dtype
 
     def __repr__(self) -> str:
@@ -66,11 +73,11 @@ class ArrayCodec(RecordMessages):
 
     def _to_bytes(self, value: Any) -> bytes:
         if not isinstance(value, (np.ndarray, np.generic)):
-            return packed(self.dtype, value)
+            return packed(self.dtype, self._gaps_within, value)
         self._check(value, "message")
         if value.size != 1:
             raise _made(UsageError, "message", f"an array of {value.size} messages, not of one")
-        return value.tobytes()
+        return cleared(value.tobytes(), self.size, self._gaps)
 
     def encode_many(self, values: Any, call: str = "message") -> Any:
         if not isinstance(values, np.ndarray):
@@ -78,6 +85,8 @@ class ArrayCodec(RecordMessages):
         self._check(values, call)
         if values.ndim != 1:
             raise _made(UsageError, call, f"an array of {values.ndim} dimensions, not of one")
+        if self._gaps:
+            return cleared(values.tobytes(), self.size, self._gaps)
         return np.ascontiguousarray(values).view(np.uint8) if len(values) else np.empty(0, np.uint8)
 
     def room(self, count: int) -> Any:
@@ -222,11 +231,61 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
     )
 
 
-def packed(dtype: np.dtype[Any], value: Any, where: str = "") -> bytes:
-    """The bytes of a value, with zeros between its members. Raises as checked()."""
+def packed(dtype: np.dtype[Any], gaps: Gaps, value: Any, where: str = "") -> bytes:
+    """The bytes of a value, with zeros in its gaps. Raises as checked().
+
+    `gaps`: those within members, which NumPy copies with the member.
+    """
     room = np.zeros((), dtype)
     room[()] = checked(dtype, value, where)
-    return room.tobytes()
+    return cleared(room.tobytes(), dtype.itemsize, gaps)
+
+
+def _leaves(dtype: np.dtype[Any], at: int = 0) -> Iterator[tuple[int, int]]:
+    """Where the bytes of its members begin and end, and those of members within members."""
+    if dtype.subdtype is not None:
+        base, _ = dtype.subdtype
+        for begin in range(at, at + dtype.itemsize, base.itemsize or 1):
+            yield from _leaves(base, begin)
+    elif dtype in (np.longdouble, np.clongdouble):
+        for begin in range(at, at + dtype.itemsize, _LONG_DOUBLE.itemsize):
+            yield begin, begin + _IN_LONG_DOUBLE
+    elif dtype.names is None:
+        yield at, at + dtype.itemsize
+    else:
+        for name in dtype.names:
+            member, offset = dtype.fields[name][:2]  # type: ignore[index]
+            yield from _leaves(member, at + offset)
+
+
+def gaps_of(dtype: np.dtype[Any]) -> Gaps:
+    if dtype.itemsize > _MOST:
+        return []  # no message has so many bytes
+    found, end = [], 0
+    for begin, next_end in [*sorted(_leaves(dtype)), (dtype.itemsize, dtype.itemsize)]:
+        if begin > end:
+            found.append((end, begin - end))
+        end = max(end, next_end)
+    return found
+
+
+def _within_members(dtype: np.dtype[Any], gaps: Gaps) -> Gaps:
+    members = [(dtype, 0)] if dtype.fields is None else [each[:2] for each in dtype.fields.values()]
+    return [
+        (begin, count)
+        for begin, count in gaps
+        if any(begin < at + each.itemsize and begin + count > at for each, at in members)
+    ]
+
+
+def cleared(messages: bytes, size: int, gaps: Gaps) -> bytes:
+    """Messages of `size` bytes, with zeros in the gaps of each."""
+    if not gaps or not messages:
+        return messages
+    rows = np.frombuffer(bytearray(messages), np.uint8).reshape(-1, size)
+    for begin, count in gaps:
+        rows[:, begin : begin + count] = 0
+    return rows.tobytes()
 
 
 def _members(dtype: np.dtype[Any]) -> list[tuple[int, str]]:
@@ -304,7 +363,7 @@ class DataclassCodec(DataclassMessages):
                 f"the message is a {name}, not a {self.owner.__name__}",
             )
         members = [getattr(value, name) for name in self.names]
-        return packed(self.dtype, members, self.owner.__name__)
+        return packed(self.dtype, [], members, self.owner.__name__)
 
     def _from_bytes(self, data: bytes) -> Any:
         return self.owner(*self._struct.unpack(data))

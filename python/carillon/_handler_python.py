@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._carillon import Device
-from ._codec import Codec, _refused, checked
+from ._codec import Codec, _refused, checked, cleared, gaps_of
 from .errors import CompileError, UnsupportedError, UsageError, _made
 
 _NAME = "carillon_python_handler"  # of the function, in LTO-IR
@@ -117,6 +117,7 @@ def fill_by_bytes(
     """Calls it with what comes, and returns what it has filled. Raises UsageError for the types."""
     asked, answered = record_dtype("Request", request), record_dtype("Reply", reply)
     function = getattr(handler, "py_func", handler)  # of one that Numba has compiled
+    gaps = gaps_of(answered)  # which a record that is put into the reply may have filled
 
     def fill(data: bytes) -> bytes:
         room = np.zeros(1, answered)
@@ -128,7 +129,7 @@ def fill_by_bytes(
                 said,
                 "a handler(request, reply) fills its reply, and returns nothing",
             )
-        return room.tobytes()
+        return cleared(room.tobytes(), answered.itemsize, gaps)
 
     return fill
 

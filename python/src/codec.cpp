@@ -246,10 +246,11 @@ nb::object BytesMessages::value_of(std::span<std::byte const> data) const {
 }
 int BytesMessages::traverse(visitproc /*visit*/, void* /*arg*/) const { return 0; }
 
-RecordMessages::RecordMessages(nb::object dtype, ListedMembers const& members)
+RecordMessages::RecordMessages(nb::object dtype, ListedMembers const& members, Gaps gaps)
     : Codec(nb::cast<std::size_t>(dtype.attr("itemsize"))),
       dtype_(std::move(dtype)),
-      members_(members_of(members)) {
+      members_(members_of(members)),
+      gaps_(std::move(gaps)) {
     if (!PyArray_DescrCheck(dtype_.ptr())) throw UsageError("message type", "it is no dtype");
     is_number_ = !PyDataType_HASFIELDS(reinterpret_cast<PyArray_Descr*>(dtype_.ptr()));
 }
@@ -260,7 +261,9 @@ void RecordMessages::encode(nb::handle value, Message& into) const {
         auto const* const scalar = reinterpret_cast<PyVoidScalarObject const*>(object);
         auto* const its = reinterpret_cast<PyObject*>(scalar->descr);
         if (its == dtype_.ptr() || dtype_.equal(nb::handle(its))) {
-            std::memcpy(into.room(size()), scalar->obval, size());
+            std::byte* const room = into.room(size());
+            std::memcpy(room, scalar->obval, size());
+            for (auto const& [begin, bytes] : gaps_) std::memset(room + begin, 0, bytes);
             return;
         }
     } else if (!is_number_ && (PyTuple_CheckExact(object) || PyList_CheckExact(object))) {
@@ -366,7 +369,8 @@ void bind_codec(nb::module_& module) {
     nb::class_<BytesMessages, Codec>(module, "BytesMessages", "Messages that stay bytes.")
         .def(nb::init<std::size_t>(), nb::arg("size"));
     nb::class_<RecordMessages, Codec>(module, "RecordMessages", "Messages of a NumPy dtype.")
-        .def(nb::init<nb::object, ListedMembers const&>(), nb::arg("dtype"), nb::arg("members"));
+        .def(nb::init<nb::object, ListedMembers const&, Gaps>(), nb::arg("dtype"),
+             nb::arg("members"), nb::arg("gaps"));
     nb::class_<DataclassMessages, Codec>(module, "DataclassMessages",
                                          "Messages that are instances of a dataclass.")
         .def(nb::init<std::size_t, nb::type_object, std::vector<nb::str>, ListedMembers const&>(),

@@ -45,6 +45,8 @@ struct Member {
 };
 // As Python lists them.
 using ListedMembers = std::vector<std::pair<std::size_t, std::string>>;
+// Where bytes of a message begin that no member has, and how many they are.
+using Gaps = std::vector<std::pair<std::size_t, std::size_t>>;
 
 // One message type. Its subclasses in Python have what is done to many messages at once, and
 // `_to_bytes(value)` and `_from_bytes(data)` for what is done in Python alone.
@@ -88,7 +90,7 @@ class BytesMessages final : public Codec {
 class RecordMessages final : public Codec {
    public:
     // `members`: where all of it is one number, or numbers side by side; else none.
-    RecordMessages(nb::object dtype, ListedMembers const& members);
+    RecordMessages(nb::object dtype, ListedMembers const& members, Gaps gaps);
     void encode(nb::handle value, Message& into) const override;
     int traverse(visitproc visit, void* arg) const override;
 
@@ -103,6 +105,7 @@ class RecordMessages final : public Codec {
     mutable nb::object array_;
     mutable std::span<std::byte> rows_;  // of it, that nobody has yet
     std::vector<Member> members_;
+    Gaps gaps_;
     bool is_number_ = false;  // and not a record of several
 };
 

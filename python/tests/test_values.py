@@ -390,3 +390,58 @@ def test_bytes_of_every_dtype_without_objects(device: carillon.Device) -> None:
         found = np.zeros_like(sent)
         carillon.copy_from_device(found, memory)
         assert found.tobytes() == sent.tobytes()
+
+
+ALIGNED = np.dtype([("a", "u1"), ("b", "<u8")], align=True)
+WITHIN = np.dtype([("one", ALIGNED), ("c", "u1")], align=True)
+SEVERAL = np.dtype([("two", ALIGNED, (2,)), ("c", "<u4", (3,))], align=True)
+AMIDST = np.dtype({"names": ["a"], "formats": ["<u4"], "offsets": [4], "itemsize": 12})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "gaps"),
+    [
+        (ALIGNED, [(1, 7)]),
+        (WITHIN, [(1, 7), (17, 7)]),
+        (SEVERAL, [(1, 7), (17, 7), (44, 4)]),
+        (AMIDST, [(0, 4), (8, 4)]),
+        (np.dtype([("a", "<u4"), ("b", AMIDST)], align=True), [(4, 4), (12, 4)]),
+        (np.dtype({"names": ["b"], "formats": [AMIDST], "offsets": [4]}), [(0, 8), (12, 4)]),
+        (np.dtype([("a", "<u4"), ("b", "<u4")]), []),
+    ],
+)
+def test_what_is_between_members_of_records_is_zeros(
+    device: carillon.Device, dtype: np.dtype[Any], gaps: list[tuple[int, int]]
+) -> None:
+    one = bytearray(b"\xff" * dtype.itemsize)
+    for begin, count in gaps:
+        one[begin : begin + count] = bytes(count)
+    records = np.frombuffer(b"\xff" * dtype.itemsize * 3, dtype)
+    made = codec(dtype)
+    members = [records[0][name] for name in dtype.names or ()]
+    for record in (records[0], records[:1], members, tuple(members)):
+        assert made.encode(record) == one
+    assert bytes(made.encode_many(records)) == one * 3
+    assert bytes(made.encode_many(list(records))) == one * 3
+    assert bytes(made.encode_many(records[:0])) == b""
+
+    def fill(_: Any, reply: Any) -> None:
+        for name in dtype.names or ():
+            reply[name] = records[0][name]
+
+    for handler in (lambda _: records[0], fill):
+        kernel = carillon.PersistentKernel(device, handler, request=TICK, reply=dtype)
+        assert kernel.client()._raw.call(bytes(16), 1.0) == one
+
+
+def test_a_long_double_sends_its_own_bytes_alone() -> None:
+    number = np.longdouble(1.5)
+    used = 10 if np.finfo(np.longdouble).nmant == 63 else number.nbytes
+    full = number.tobytes()[:used] + b"\xff" * (number.nbytes - used)
+    of_two = np.dtype([("one", np.longdouble, (2,))])
+    for dtype in (np.dtype(np.longdouble), np.dtype(np.clongdouble), of_two):
+        count = dtype.itemsize // number.nbytes
+        sent = np.frombuffer(full * count, dtype)
+        clear = number.tobytes()[:used] + bytes(number.nbytes - used)
+        for given in (sent, sent[0]) if dtype.names is None else (sent, sent[0], sent[0].item()):
+            assert codec(dtype).encode(given) == clear * count
