@@ -126,6 +126,12 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
     asks.encode(request, asked);
     std::array<std::byte, message_bytes> answered;
     auto const reply = within([&](BytesClient& client) {
+template <class Wait>
+void ClientEnd::wait_for(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
+                         Wait const& wait) {
+    wait_in_parts(timeout, given, wait, [this] { state_->drop_given_up(); });
+}
+
         auto const room = std::span<std::byte>(answered).first(client.reply_bytes());
         ask(client, asked.bytes(), room, bound);
         return room;
@@ -140,10 +146,10 @@ void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
     Deadline const deadline(timeout);
     try {
         if (!ticket) {
-            wait_in_parts(timeout, [&](auto part) { ticket = client.submit(request, part, sent); });
+            wait_for(timeout, timeout,
+                     [&](auto part) { ticket = client.submit(request, part, sent); });
         }
-        wait_in_parts(deadline.left(), timeout,
-                      [&](auto part) { client.wait(*ticket, reply, part); });
+        wait_for(deadline.left(), timeout, [&](auto part) { client.wait(*ticket, reply, part); });
     } catch (TimeoutError const& error) {
         if (ticket) state_->drop(*ticket);
         throw TimeoutError(no_call, error.cause(), ticket.has_value());
@@ -173,7 +179,7 @@ void ClientEnd::exchange(BytesClient& client, HeldBytes const& requests, HeldByt
                          Tickets& outstanding, std::chrono::nanoseconds timeout) {
     Row row(client, requests.bytes(), replies.writable(), outstanding);
     HostWait const wait(WaitStyle::pause);
-    wait_in_parts(timeout, [&](auto part) {
+    wait_for(timeout, timeout, [&](auto part) {
         if (wait.until([&] { return row.advance(); }, part)) return;
         throw TimeoutError(no_call, std::to_string(row.left()) + " replies have not come", true);
     });
@@ -184,7 +190,8 @@ OneTicket ClientEnd::submit(nb::handle request, double timeout) {
     HeldBytes const from(request, HeldBytes::Use::read);
     return within([&](BytesClient& client) {
         std::optional<Ticket> ticket;
-        wait_in_parts(bound, [&](auto part) { ticket = client.submit(from.bytes(), part, sent); });
+        wait_for(bound, bound,
+                 [&](auto part) { ticket = client.submit(from.bytes(), part, sent); });
         return OneTicket(*ticket, state_);
     });
 }
@@ -210,7 +217,7 @@ nb::bytes ClientEnd::wait(OneTicket& ticket, double timeout) {
     return within([&](BytesClient& client) {
         nb::bytes reply = new_bytes(client.reply_bytes());
         auto const room = bytes_of(reply);
-        wait_in_parts(bound, [&](auto part) { client.wait(ticket.ticket(), room, part); });
+        wait_for(bound, bound, [&](auto part) { client.wait(ticket.ticket(), room, part); });
         ticket.done();
         return reply;
     });

@@ -119,6 +119,10 @@ class ClientEnd {
    private:
     template <class Use>
     auto within(Use const& use);
+    // As wait_in_parts(): what other threads give up meanwhile has its slot free again.
+    template <class Wait>
+    void wait_for(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
+                  Wait const& wait);
     void ask(BytesClient& client, std::span<std::byte const> request, std::span<std::byte> reply,
              std::chrono::nanoseconds timeout);
     void exchange(BytesClient& client, HeldBytes const& requests, HeldBytes const& replies,

@@ -29,10 +29,11 @@ inline void raise_signals() {
 }
 
 // Calls `wait(part)` with parts of `timeout` until it ends otherwise than by a TimeoutError, or the
-// time is over. `given`: the caller's timeout, of which `timeout` is what is left.
-template <class Wait>
+// time is over; `between()` between two of them, with the GIL. `given`: the caller's timeout, of
+// which `timeout` is what is left.
+template <class Wait, class Between>
 void wait_in_parts(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
-                   Wait const& wait) {
+                   Wait const& wait, Between const& between) {
     Deadline const deadline(timeout);
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
@@ -43,11 +44,12 @@ void wait_in_parts(std::chrono::nanoseconds timeout, std::chrono::nanoseconds gi
             if (left <= longest_part) throw error.of_whole(given);
         }
         raise_signals();
+        between();
     }
 }
 template <class Wait>
 void wait_in_parts(std::chrono::nanoseconds timeout, Wait const& wait) {
-    wait_in_parts(timeout, timeout, wait);
+    wait_in_parts(timeout, timeout, wait, [] {});
 }
 
 }  // namespace carillon::python

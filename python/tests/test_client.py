@@ -675,3 +675,30 @@ def test_a_forked_child_gets_an_error(kernel: carillon.PersistentKernel) -> None
 
 def test_signals_are_pythons_again() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.call(bytes(8), 5.0),
+        lambda client: client.submit(bytes(8), 5.0),
+        lambda client: client.call_many(bytes(24), 5.0),
+    ],
+)
+def test_a_ticket_that_another_thread_drops_makes_room_for_a_call_that_waits(
+    device: carillon.Device, call: Callable[[carillon.Client], Any]
+) -> None:
+    kernel = carillon.PersistentKernel(device, bytes, request=8, reply=8, capacity=2)
+    client = kernel.client()
+    held = [client.submit(bytes(8)), client.submit(bytes(8))]
+
+    def drop() -> None:
+        while client.counters.stalls == 0:
+            pass
+        held.clear()
+
+    thread = threading.Thread(target=drop)
+    thread.start()
+    call(client)
+    thread.join()
+    assert not held
