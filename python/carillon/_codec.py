@@ -16,6 +16,7 @@ members; and what Python raises for an object that is no buffer.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import operator
 import struct
 import typing
@@ -325,7 +326,7 @@ def _member(call: str, owner: type, name: str, hint: Any) -> str:
         hint = typing.get_args(hint)[1]
     try:
         dtype = np.dtype(_SCALARS.get(hint, hint))
-    except TypeError:
+    except (TypeError, ValueError):
         dtype = np.dtype(object)
     if not dtype.isnative or dtype.str[1:] not in _STRUCT_CODES:
         raise _made(
@@ -338,12 +339,34 @@ def _member(call: str, owner: type, name: str, hint: Any) -> str:
     return str(dtype.str)
 
 
+def _hints(owner: type, call: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(owner, include_extras=True)
+    except Exception as error:  # whatever the text of an annotation raises
+        cause = f"the types of {owner.__name__}'s members are not known here: {error}"
+        raise _made(UsageError, call, cause) from error
+
+
+def _require_made_of(owner: type, names: list[str], call: str) -> None:
+    """Its members, in their order, are all that its constructor needs."""
+    signature = inspect.signature(owner)
+    try:
+        given = signature.bind(*names).arguments
+    except TypeError:
+        given = {}
+    if given != {name: name for name in names}:
+        members = ", ".join(names)
+        cause = f"{owner.__name__}{signature} does not take its members ({members}) in their order"
+        raise _made(UsageError, call, cause)
+
+
 class DataclassCodec(DataclassMessages):
     """Messages that are instances of a dataclass."""
 
     def __init__(self, owner: type, call: str) -> None:
-        hints = typing.get_type_hints(owner, include_extras=True)
+        hints = _hints(owner, call)
         self.names = [field.name for field in dataclasses.fields(owner)]
+        _require_made_of(owner, self.names, call)
         members = [(name, _member(call, owner, name, hints[name])) for name in self.names]
         self.owner = owner
         self.dtype = np.dtype(members, align=True)

@@ -184,3 +184,95 @@ def test_a_codec_goes_with_its_dataclass() -> None:
     del owner
     gc.collect()
     assert gone() is None
+
+
+@dataclasses.dataclass
+class TakesInitVar:
+    scale: dataclasses.InitVar[int] = 1
+    size: int = 0
+
+
+@dataclasses.dataclass
+class NeedsInitVar:
+    size: int
+    scale: dataclasses.InitVar[int]
+
+
+@dataclasses.dataclass
+class Swapped:
+    a: int
+    b: int
+
+    def __init__(self, b: int, a: int) -> None:
+        self.a, self.b = a, b
+
+
+@dataclasses.dataclass
+class AnyArguments:
+    a: int
+
+    def __init__(self, *args: int) -> None:
+        self.a = sum(args)
+
+
+@dataclasses.dataclass
+class NotInInit:
+    a: int
+    b: int = dataclasses.field(default=3, init=False)
+
+
+@dataclasses.dataclass(init=False)
+class WithoutInit:
+    a: int
+
+
+@dataclasses.dataclass(kw_only=True)
+class ByName:
+    a: int
+
+
+@pytest.mark.parametrize(
+    "owner", [TakesInitVar, NeedsInitVar, Swapped, AnyArguments, NotInInit, WithoutInit, ByName]
+)
+def test_a_dataclass_that_is_not_made_of_its_members_in_their_order(
+    device: carillon.Device, owner: type
+) -> None:
+    with pytest.raises(carillon.UsageError, match=f"^Ring: {owner.__name__}.*in their order"):
+        carillon.Ring(device, owner)
+
+
+@dataclasses.dataclass(frozen=True)
+class MayTakeMore:
+    a: int
+    b: int = 5
+    scale: dataclasses.InitVar[int] = 1
+
+
+@dataclasses.dataclass
+class OwnInit:
+    a: int
+    b: int
+
+    def __init__(self, a: int, b: int, text: str = "", **others: int) -> None:
+        self.a, self.b = a, b
+
+
+@pytest.mark.parametrize("owner", [MayTakeMore, OwnInit])
+def test_a_dataclass_that_may_take_more_than_its_members(owner: Any) -> None:
+    kind = codec(owner)
+    decoded = kind.decode(kind.encode(owner(1, 2)))
+    assert (decoded.a, decoded.b) == (1, 2)
+
+
+@pytest.mark.parametrize("hint", ["NoSuchName", "no name", "carillon.nothing"])
+def test_a_members_type_that_nobody_can_tell(device: carillon.Device, hint: str) -> None:
+    owner = type("Owner", (), {"__annotations__": {"a": hint}, "__module__": __name__})
+    with pytest.raises(carillon.UsageError, match="^Ring: the types of Owner's members"):
+        carillon.Ring(device, dataclasses.dataclass(owner))
+
+
+@pytest.mark.parametrize("hint", ["nonsense", "f4,"])
+def test_a_members_dtype_that_is_none(hint: Any) -> None:
+    owner = dataclasses.make_dataclass("Owner", [("a", Annotated[int, hint])])
+    with pytest.raises(carillon.UsageError, match="Owner.a is of"):
+        codec(owner)
