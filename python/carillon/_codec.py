@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import operator
+import re
 import struct
 import typing
 from collections.abc import Iterator
@@ -34,6 +35,9 @@ _DOUBLE = struct.Struct("d")
 _LONG_DOUBLE = np.dtype(np.longdouble)
 _IN_LONG_DOUBLE = 10 if np.finfo(_LONG_DOUBLE).nmant == 63 else _LONG_DOUBLE.itemsize  # bytes
 Gaps = list[tuple[int, int]]  # where bytes that no member has begin, and how many they are
+_ISO_8601 = re.compile(
+    "NaT|[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,18})?)?)?)?)?)?"
+)
 _SCALARS: dict[object, str] = {int: "<i8", float: "<f8", bool: "?"}
 
 
@@ -69,16 +73,22 @@ class ArrayCodec(RecordMessages):
         if isinstance(given, np.ma.MaskedArray):
             raise _made(UsageError, call, "the message is masked: what is masked is no value")
         if given.dtype != self.dtype:
-            cause = f"the message is of dtype {given.dtype}, not {_shown(self.dtype)}"
+            same_names = given.dtype.names == self.dtype.names
+            wanted = str(self.dtype) if same_names else _shown(self.dtype)
+            cause = f"the message is of dtype {given.dtype}, not {wanted}"
             raise _made(UsageError, call, cause)
 
     def _to_bytes(self, value: Any) -> bytes:
-        if not isinstance(value, (np.ndarray, np.generic)):
+        if not isinstance(value, (np.ndarray, np.generic)) or self._is_number(value):
             return packed(self.dtype, self._gaps_within, value)
         self._check(value, "message")
         if value.size != 1:
             raise _made(UsageError, "message", f"an array of {value.size} messages, not of one")
         return cleared(value.tobytes(), self.size, self._gaps)
+
+    def _is_number(self, value: np.ndarray | np.generic) -> bool:
+        """Whether it is a number or text of another dtype, which this one may be able to hold."""
+        return self.dtype.names is None and value.ndim == 0 and value.dtype != self.dtype
 
     def encode_many(self, values: Any, call: str = "message") -> Any:
         if not isinstance(values, np.ndarray):
@@ -175,6 +185,8 @@ def _complex(dtype: np.dtype[Any], value: Any, where: str) -> Any:
 def _time(dtype: np.dtype[Any], value: Any, where: str) -> Any:
     """A point in time may be written as ISO 8601 has it; a duration may be a whole number."""
     is_text = isinstance(value, str) and dtype.kind == "M"
+    if is_text and not _ISO_8601.fullmatch(value):  # NumPy takes "" and "today", and drops zones
+        raise _refused(UsageError, where, value, f"a {dtype}: YYYY-MM-DDThh:mm:ss, or a part of it")
     try:
         found = np.asarray(np.datetime64(value) if is_text else value)
         known = found.dtype.kind in "mMi" and np.can_cast(found.dtype, dtype, "same_kind")

@@ -52,8 +52,12 @@ bool is_real(PyObject* value) {
     if (PyArray_IsScalar(value, Integer)) return !PyArray_IsScalar(value, Timedelta);
     return !PyArray_IsScalar(value, Generic) && !PyArray_Check(value);
 }
+// What a mask hides is no value: Python's part looks for one.
+bool may_be_masked(PyObject* value) { return PyArray_Check(value) && !PyArray_CheckExact(value); }
+
 
 template <class Float>
+    if (!PyLong_CheckExact(value) && may_be_masked(value)) return false;
 bool put_float(PyObject* value, std::byte* at) {
     if (!is_real(value)) return false;
     double const number = PyFloat_AsDouble(value);

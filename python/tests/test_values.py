@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
@@ -208,9 +209,8 @@ def test_members_within_members(value: object, what: str) -> None:
 )
 def test_numbers_and_texts_by_themselves(dtype: str, value: object) -> None:
     member = np.dtype([("one", dtype)])
-    if not isinstance(value, (np.generic, np.ndarray)):  # of which the dtype is looked at
-        with pytest.raises(carillon.UsageError, match="^message: the message is"):
-            codec(dtype).encode(value)
+    with pytest.raises(carillon.UsageError, match="^message: the message is"):
+        codec(dtype).encode(value)
     with pytest.raises(carillon.UsageError, match="^message: one is"):
         codec(member).encode((value,))
     with pytest.raises(carillon.UsageError, match="^message: the message is"):
@@ -445,3 +445,73 @@ def test_a_long_double_sends_its_own_bytes_alone() -> None:
         clear = number.tobytes()[:used] + bytes(number.nbytes - used)
         for given in (sent, sent[0]) if dtype.names is None else (sent, sent[0], sent[0].item()):
             assert codec(dtype).encode(given) == clear * count
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "back"),
+    [
+        ("S3", b"AB", b"AB"),
+        ("S3", np.bytes_(b"AB"), b"AB"),
+        ("U3", "AB", "AB"),
+        (">f8", 1.5, 1.5),
+        (">u4", 7, 7),
+        (">M8[s]", "2026-11-25", np.datetime64("2026-11-25")),
+        ("<f4", np.float64(1.5), 1.5),
+        ("<f8", np.int64(5), 5.0),
+        ("<f8", np.array(5), 5.0),
+        ("<u4", np.int64(5), 5),
+        ("?", np.bool_(True), True),
+    ],
+)
+def test_a_handler_answers_with_what_it_received(
+    device: carillon.Device, dtype: str, value: Any, back: Any
+) -> None:
+    kernel = carillon.PersistentKernel(device, lambda one: one, request=dtype, reply=dtype)
+    client = kernel.client()
+    assert client.call(client.call(value)) == back
+    mailbox = carillon.Mailbox(device, dtype, value)
+    end = mailbox.emulated_end()
+    mailbox.set(end.refresh())
+    assert end.refresh() == back
+
+
+def test_another_dtype_of_the_same_names_is_shown() -> None:
+    short = np.zeros(1, [("bid", "<f4"), ("ask", "<f4")])
+    for send in (codec(TICK).encode, codec(TICK).encode_many):
+        with pytest.raises(carillon.UsageError, match=r"<f4.*, not \[\('bid', '<f8'\)"):
+            send(short)
+
+
+@pytest.mark.parametrize("masked", [np.ma.array(5, mask=True), np.ma.array(5)])
+def test_a_masked_number_is_no_member(masked: Any) -> None:
+    for dtype in ([("size", "<u4")], [("size", "<u4"), ("side", "S1")]):
+        with pytest.raises(carillon.UsageError, match="(?s)size is .*without a mask"):
+            codec(dtype).encode((masked, b"B")[: len(dtype)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "today",
+        "2026-11-25T10:00:00Z",
+        "2026-11-25T10:00:00+01:00",
+        "20261125",
+        "-2026",
+        "2026-11-25T10:00:00.",
+        "2026-13-25",
+    ],
+)
+def test_a_time_that_is_not_written_as_iso_8601_has_it(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(carillon.UsageError, match="^message: the message is"):
+            codec("<M8[s]").encode(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["2026", "2026-11", "2026-11-25", "2026-11-25 10:00", "2026-11-25T10:00:00.0"]
+)
+def test_a_time_that_is_written_as_iso_8601_has_it(text: str) -> None:
+    assert codec("<M8[s]").encode(text) == np.datetime64(text, "s").tobytes()
