@@ -272,7 +272,9 @@ void RecordMessages::encode(nb::handle value, Message& into) const {
         }
     } else if (!is_number_ && (PyTuple_CheckExact(object) || PyList_CheckExact(object))) {
         auto const item = [&](std::size_t i) {
-            return nb::steal(PySequence_GetItem(object, static_cast<Py_ssize_t>(i)));
+            nb::object found = nb::steal(PySequence_GetItem(object, static_cast<Py_ssize_t>(i)));
+            if (!found.is_valid()) throw nb::python_error();  // a member has shortened the list
+            return found;
         };
         if (PySequence_Size(object) == static_cast<Py_ssize_t>(members_.size()) &&
             put_members(members_, into.room(size()), size(), item)) {

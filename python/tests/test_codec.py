@@ -186,6 +186,17 @@ def test_a_codec_goes_with_its_dataclass() -> None:
     assert gone() is None
 
 
+def test_a_list_that_its_own_members_shorten() -> None:
+    class Clears:
+        def __float__(self) -> float:
+            values.clear()
+            return 1.0
+
+    values: list[Any] = [Clears(), 2]
+    with pytest.raises(IndexError):
+        codec(PAIR).encode(values)
+
+
 @dataclasses.dataclass
 class TakesInitVar:
     scale: dataclasses.InitVar[int] = 1
