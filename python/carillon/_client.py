@@ -100,23 +100,26 @@ class Client:
         """
         data = self._request.encode(request, "Client.call_async")
         deadline = asyncio.get_running_loop().time() + _seconds("Client.call_async", timeout)
-        ticket = await self._look(lambda: self._raw._submit_async(data), deadline, sent=False)
+        ticket = await self._look(lambda: self._raw._submit_async(data), deadline)
+        if ticket is None:
+            ticket = self._raw._submit_async_or_raise(data, 0.0)  # the error says what has the room
         try:
-            reply = await self._look(lambda: self._raw._take_async(ticket), deadline, sent=True)
+            reply = await self._look(lambda: self._raw._take_async(ticket), deadline)
+            if reply is None:
+                raise _made(TimeoutError, "Client.call_async", "no reply came", sent=True)
         except BaseException:  # GeneratorExit too: of a coroutine that is closed
             self._raw._give_up(ticket)
             raise
         return self._reply.decode(reply)
 
     @staticmethod
-    async def _look(poll: Callable[[], Any], deadline: float, *, sent: bool) -> Any:
-        """What `poll` returns that is not None. Raises TimeoutError."""
+    async def _look(poll: Callable[[], Any], deadline: float) -> Any:
+        """What `poll` returns that is not None; None when the time is over."""
         loop = asyncio.get_running_loop()
         polls = 0
         while (found := poll()) is None:
             if loop.time() >= deadline:
-                cause = "no reply came" if sent else "there was no room"
-                raise _made(TimeoutError, "Client.call_async", cause, sent=sent)
+                return None
             polls += 1
             await asyncio.sleep(0 if polls < _POLLS_AT_ONCE else _LONGEST_SLEEP)
         return found

@@ -49,22 +49,39 @@ class Row {
 
     // Sends what there is room for, and takes what has come. True when all has been taken.
     bool advance() {
-        Tickets const now = client_.try_submit_n(requests_, sent);
-        requests_ = requests_.subspan(now.size() * client_.request_bytes());
-        outstanding_.append(now);
+        add(client_.try_submit_n(requests_, sent));
         if (!outstanding_.empty()) {
             std::size_t const taken = client_.try_take_n(outstanding_, replies_);
             replies_ = replies_.subspan(taken * client_.reply_bytes());
         }
         return replies_.empty();
     }
+    // Throws TimeoutError where no request has gone: it says what has the room.
+    void require_begun() {
+        if (is_begun_) return;
+        Tickets now;
+        try {
+            client_.submit_n(requests_, now, std::chrono::nanoseconds(0), sent);
+        } catch (TimeoutError const&) {
+            add(now);
+            throw;
+        }
+        add(now);
+    }
     [[nodiscard]] std::size_t left() const { return replies_.size() / client_.reply_bytes(); }
 
    private:
+    void add(Tickets const& now) {
+        requests_ = requests_.subspan(now.size() * client_.request_bytes());
+        outstanding_.append(now);
+        is_begun_ = is_begun_ || !now.empty();
+    }
+
     BytesClient& client_;
     std::span<std::byte const> requests_;
     std::span<std::byte> replies_;
     Tickets& outstanding_;
+    bool is_begun_ = false;
 };
 
 }  // namespace
@@ -109,6 +126,12 @@ auto ClientEnd::within(Use const& use) {
     return use(state_->client());
 }
 
+template <class Wait>
+void ClientEnd::wait_for(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
+                         Wait const& wait) {
+    wait_in_parts(timeout, given, wait, [this] { state_->drop_given_up(); });
+}
+
 nb::bytes ClientEnd::call(nb::handle request, double timeout) {
     auto const bound = duration(timeout);
     HeldBytes const from(request, HeldBytes::Use::read);
@@ -126,12 +149,6 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
     asks.encode(request, asked);
     std::array<std::byte, message_bytes> answered;
     auto const reply = within([&](BytesClient& client) {
-template <class Wait>
-void ClientEnd::wait_for(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
-                         Wait const& wait) {
-    wait_in_parts(timeout, given, wait, [this] { state_->drop_given_up(); });
-}
-
         auto const room = std::span<std::byte>(answered).first(client.reply_bytes());
         ask(client, asked.bytes(), room, bound);
         return room;
@@ -181,6 +198,7 @@ void ClientEnd::exchange(BytesClient& client, HeldBytes const& requests, HeldByt
     HostWait const wait(WaitStyle::pause);
     wait_for(timeout, timeout, [&](auto part) {
         if (wait.until([&] { return row.advance(); }, part)) return;
+        row.require_begun();
         throw TimeoutError(no_call, std::to_string(row.left()) + " replies have not come", true);
     });
 }
@@ -353,6 +371,8 @@ void bind_client(nb::module_& module) {
         .def("submit", &ClientEnd::submit, nb::arg("request"), nb::arg("timeout"))
         .def("try_submit", &ClientEnd::try_submit, nb::arg("request"))
         .def_as("call_async", "_submit_async", &ClientEnd::try_submit, nb::arg("request"))
+        .def_as("call_async", "_submit_async_or_raise", &ClientEnd::submit, nb::arg("request"),
+                nb::arg("timeout"))
         .def_as("call_async", "_take_async", &ClientEnd::try_take, nb::arg("ticket"),
                 nb::sig("def _take_async(self, ticket: Ticket) -> bytes | None"))
         .def_as("try_submit_many", "try_submit_n", &ClientEnd::try_submit_n, nb::arg("requests"))

@@ -338,7 +338,7 @@ def test_asyncio_timeouts_and_cancelling(device: carillon.Device, gate: Gate) ->
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
             await cancelled
-        with pytest.raises(carillon.TimeoutError, match="no room") as full:
+        with pytest.raises(carillon.TimeoutError, match="no slot came free") as full:
             await client.call_async(bytes(8), 0.01)
         assert not full.value.sent
         gate.opened.set()
@@ -702,3 +702,29 @@ def test_a_ticket_that_another_thread_drops_makes_room_for_a_call_that_waits(
     call(client)
     thread.join()
     assert not held
+
+
+@pytest.mark.parametrize("timeout", [0.01, 0.12])
+def test_calls_that_sent_nothing_say_what_has_the_room(
+    device: carillon.Device, timeout: float
+) -> None:
+    kernel = carillon.PersistentKernel(device, bytes, request=8, reply=8, capacity=2)
+    client = kernel.client()
+    held = [client.submit(bytes(8)), client.submit(bytes(8))]
+    calls: list[Callable[[], Any]] = [
+        lambda: client.call(bytes(8), timeout),
+        lambda: client.submit(bytes(8), timeout),
+        lambda: client.call_many(bytes(24), timeout),
+        lambda: asyncio.run(client.call_async(bytes(8), timeout)),
+    ]
+    while not client.all_answered:
+        pass
+    for call in calls:
+        with pytest.raises(carillon.TimeoutError, match="holds the reply to request") as error:
+            call()
+        assert not error.value.sent
+    assert client.counters.submitted == len(held)
+    assert client.wait(held.pop(0)) == bytes(8)
+    with pytest.raises(carillon.TimeoutError, match="replies have not come") as sent:
+        client.call_many(bytes(24), timeout)
+    assert sent.value.sent
