@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "bindings.hpp"
 #include "door.hpp"
+
+namespace {
+
+// What the classes of the library's errors are, and the threads that call handlers, are of one
+// interpreter. Throws what Python makes an ImportError of.
+void require_first_load() {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        throw std::runtime_error("carillon works in the main interpreter, and not in another one");
+    }
+    static bool loaded = false;
+    if (std::exchange(loaded, true)) {
+        throw std::runtime_error("carillon cannot be loaded a second time in a process");
+    }
+}
+
+}  // namespace
 
 NB_MODULE(_carillon, module) {
 #ifdef NDEBUG
     // A thread that Python ends with the program leaves what it has: nothing is wrong then.
     nanobind::set_leak_warnings(false);
 #endif
+    require_first_load();
     module.doc() = "What carillon's Python package has of the C++ library.";
     module.attr("_version") = CARILLON_VERSION;
     // The stub is made of the module by itself, outside of the package.

@@ -728,3 +728,54 @@ def test_calls_that_sent_nothing_say_what_has_the_room(
     with pytest.raises(carillon.TimeoutError, match="replies have not come") as sent:
         client.call_many(bytes(24), timeout)
     assert sent.value.sent
+
+
+LOADED_AGAIN = """
+import sys
+import carillon
+for name in [name for name in sys.modules if name.startswith("carillon")]:
+    del sys.modules[name]
+try:
+    import carillon as again
+except ImportError as error:
+    print(error)
+try:
+    carillon.connect("/nowhere/kernel.sock")
+except carillon.SystemError:
+    print("caught")
+"""
+LOADED_ELSEWHERE = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+if sys.version_info >= (3, 13):
+    other = interpreters.create("legacy")
+else:
+    other = interpreters.create(isolated=False)
+interpreters.run_string(other, '''
+import warnings
+warnings.simplefilter("ignore")
+try:
+    import carillon
+except ImportError as error:
+    print(error, flush=True)
+''')
+import carillon
+try:
+    carillon.connect("/nowhere/kernel.sock")
+except carillon.SystemError:
+    print("caught")
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [(LOADED_AGAIN, "a second time in a process"), (LOADED_ELSEWHERE, "interpreter")],
+)
+def test_the_extension_is_loaded_once(program: str, text: str) -> None:
+    done = run_to_its_end(program)
+    refused, caught = done.stdout.split("\n")[:2]
+    assert text in refused and caught == "caught", done.stderr
+    assert done.returncode == 0, done.stderr
