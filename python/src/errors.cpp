@@ -107,6 +107,8 @@ void set_members(nb::object const& made, Error const& given) {
 #undef CARILLON_MEMBER
     if (auto const* system = dynamic_cast<SystemError const*>(&given)) {
         made.attr("errno") = system->code();
+        // pickle and copy leave the members of OSError itself, and set all that __dict__ has.
+        made.attr("__dict__")["errno"] = system->code();
     }
 }
 

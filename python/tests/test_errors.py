@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import copy
+import errno
 import gc
 import inspect
 import math
 import os
+import pickle
 import time
 import traceback
 import weakref
@@ -516,3 +519,19 @@ def test_print_shows_what_it_is(device: carillon.Device, kernel: carillon.Persis
         assert "object at 0x" not in repr(each) and repr(each).startswith("<carillon."), each
     assert "name='prices'" in repr(store.list()[0]) and "sealed" in repr(buffer)
     assert "(bid" not in repr(kernel) and "4 bytes to 4 bytes, running" in repr(kernel)
+
+
+def copies_of(error: carillon.Error) -> list[Any]:
+    return [copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))]
+
+
+def test_a_copy_of_an_error_is_the_same() -> None:
+    with pytest.raises(carillon.SystemError) as missing:
+        carillon.connect("/nowhere/kernel.sock")
+    for each in copies_of(missing.value):
+        assert type(each) is carillon.SystemError and str(each) == str(missing.value)
+        assert each.errno == each.code == errno.ENOENT and each.code_name == "ENOENT"
+        assert each.call == missing.value.call and each.ended_kernel == missing.value.ended_kernel
+    late = carillon.TimeoutError("late")
+    late.sent = True
+    assert all(each.sent for each in copies_of(late))
