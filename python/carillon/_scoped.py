@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .errors import Error
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -26,4 +28,15 @@ class Scoped:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._end()
+        if error is None:
+            self._end()
+        else:
+            self._end_after(error)
+
+    def _end_after(self, error: BaseException) -> None:
+        """`error` is what the program hears of; what goes wrong here is told beside it."""
+        try:
+            self._end()
+        except Error as also:
+            if hasattr(error, "add_note"):  # from Python 3.11 on
+                error.add_note(f"at the end of `with`: {also}")

@@ -730,6 +730,29 @@ def test_calls_that_sent_nothing_say_what_has_the_room(
     assert sent.value.sent
 
 
+def fails(data: bytes) -> bytes:
+    raise ValueError("the handler's")
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), SystemExit(4), KeyboardInterrupt()])
+def test_a_with_ends_by_the_error_of_its_body(
+    device: carillon.Device, error: BaseException
+) -> None:
+    def failed() -> carillon.PersistentKernel:
+        kernel = carillon.PersistentKernel(device, fails, request=1, reply=1)
+        with pytest.raises(carillon.Error):
+            kernel.client().call(b"a")
+        return kernel
+
+    with pytest.raises(type(error)) as raised, failed():
+        raise error
+    assert raised.value is error
+    if sys.version_info >= (3, 11):
+        assert "the handler raised ValueError" in raised.value.__notes__[0]
+    with pytest.raises(carillon.Error, match="the handler raised ValueError"), failed():
+        pass
+
+
 LOADED_AGAIN = """
 import sys
 import carillon
