@@ -37,7 +37,7 @@ std::string text_of(PyObject* object) {
     PyObject* const bytes =
         shown == nullptr ? nullptr : PyUnicode_AsEncodedString(shown, "utf-8", "backslashreplace");
     char const* const chars = bytes == nullptr ? nullptr : PyBytes_AsString(bytes);
-    if (chars != nullptr) text = chars;
+    if (chars != nullptr) text.assign(chars, static_cast<std::size_t>(PyBytes_Size(bytes)));
     Py_XDECREF(bytes);
     Py_XDECREF(shown);
     PyErr_Clear();

@@ -535,3 +535,15 @@ def test_a_copy_of_an_error_is_the_same() -> None:
     late = carillon.TimeoutError("late")
     late.sent = True
     assert all(each.sent for each in copies_of(late))
+
+
+def test_no_text_ends_at_a_byte_0(device: carillon.Device) -> None:
+    with pytest.raises(carillon.Error, match=r"emu\\0lated.*"):
+        carillon.Device("emu\0lated")
+
+    def fail(data: bytes) -> bytes:
+        raise ValueError("before\0behind")
+
+    kernel = carillon.PersistentKernel(device, fail, request=4, reply=4)
+    with pytest.raises(carillon.Error, match=r"ValueError: before\\0behind"):
+        kernel.client().call(b"1234")

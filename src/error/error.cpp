@@ -17,8 +17,19 @@ namespace carillon {
 
 char const detail::layout_of_library = 0;
 
+namespace {
+
+// what() would end at a byte 0.
+std::string with_zeros_shown(std::string_view text) {
+    std::string shown;
+    for (char const each : text) shown += each == '\0' ? "\\0" : std::string(1, each);
+    return shown;
+}
+
+}  // namespace
+
 Error::Error(std::string_view call, std::string_view cause)
-    : std::runtime_error(fmt::format("{}: {}", call, cause)), call_(call) {}
+    : std::runtime_error(fmt::format("{}: {}", call, with_zeros_shown(cause))), call_(call) {}
 
 std::string_view Error::cause() const { return std::string_view(what()).substr(call_.size() + 2); }
 

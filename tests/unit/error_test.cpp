@@ -82,6 +82,12 @@ TEST(TimeoutErrorTest, tellsTheTimeOfTheWholeWaitWhereItsLastPartIsOver) {
     EXPECT_TRUE(timeless.of_whole(3s).sent());
 }
 
+TEST(ErrorTest, aByteZeroDoesNotEndTheText) {
+    Error const error("Call", std::string_view("before\0behind", 13));
+    EXPECT_STREQ(error.what(), "Call: before\\0behind");
+    EXPECT_EQ(error.cause(), "before\\0behind");
+}
+
 TEST(ErrorTest, causeIsTheTextWithoutTheCall) {
     UsageError const error("Some::call", "a cause: with a colon");
     EXPECT_EQ(error.cause(), "a cause: with a colon");
