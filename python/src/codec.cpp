@@ -21,17 +21,6 @@
 namespace carillon::python {
 namespace {
 
-// Python has said no to a value, as a number of another kind or size is said no to: what it raised
-// is cleared. Raises anything else, as what Ctrl-C raises in code of the user's.
-bool refused() {
-    for (PyObject* const kind : {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError}) {
-        if (PyErr_ExceptionMatches(kind) == 0) continue;
-        PyErr_Clear();
-        return false;
-    }
-    throw nb::python_error();
-}
-
 template <class T>
 bool put(T number, std::byte* at) {
     std::memcpy(at, &number, sizeof(number));
@@ -52,32 +41,32 @@ bool is_real(PyObject* value) {
     if (PyArray_IsScalar(value, Integer)) return !PyArray_IsScalar(value, Timedelta);
     return !PyArray_IsScalar(value, Generic) && !PyArray_Check(value);
 }
-// What a mask hides is no value: Python's part looks for one.
-bool may_be_masked(PyObject* value) { return PyArray_Check(value) && !PyArray_CheckExact(value); }
-
 
 template <class Float>
-    if (!PyLong_CheckExact(value) && may_be_masked(value)) return false;
 bool put_float(PyObject* value, std::byte* at) {
     if (!is_real(value)) return false;
     double const number = PyFloat_AsDouble(value);
-    if (number == -1.0 && PyErr_Occurred() != nullptr) return refused();
+    if (number == -1.0 && PyErr_Occurred() != nullptr) return cleared_refusal();
     auto const as_it_is = static_cast<Float>(number);
     if (std::isinf(as_it_is) && !std::isinf(number)) return false;
     return put(as_it_is, at);
 }
 
+// What a mask hides is no value: Python's part looks for one.
+bool may_be_masked(PyObject* value) { return PyArray_Check(value) && !PyArray_CheckExact(value); }
+
 template <class Integer>
 bool put_integer(PyObject* value, std::byte* at) {
+    if (!PyLong_CheckExact(value) && may_be_masked(value)) return false;
     nb::object const whole = nb::steal(PyNumber_Index(value));
-    if (!whole.is_valid()) return refused();
+    if (!whole.is_valid()) return cleared_refusal();
     if constexpr (std::is_signed_v<Integer>) {
         long long const number = PyLong_AsLongLong(whole.ptr());
-        if (number == -1 && PyErr_Occurred() != nullptr) return refused();
+        if (number == -1 && PyErr_Occurred() != nullptr) return cleared_refusal();
         return std::in_range<Integer>(number) && put(static_cast<Integer>(number), at);
     } else {
         unsigned long long const number = PyLong_AsUnsignedLongLong(whole.ptr());
-        if (number == ~0ULL && PyErr_Occurred() != nullptr) return refused();
+        if (number == ~0ULL && PyErr_Occurred() != nullptr) return cleared_refusal();
         return std::in_range<Integer>(number) && put(static_cast<Integer>(number), at);
     }
 }

@@ -14,6 +14,15 @@ std::string shown(nb::handle given) {
 
 }  // namespace
 
+bool cleared_refusal() {
+    for (PyObject* const kind : {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError}) {
+        if (PyErr_ExceptionMatches(kind) == 0) continue;
+        PyErr_Clear();
+        return false;
+    }
+    throw nb::python_error();
+}
+
 void Argument::refuse_type(nb::handle given, std::string const& wanted) const {
     throw ArgumentTypeError(call, std::string(name) + " is " + shown(given) + ": " + wanted);
 }

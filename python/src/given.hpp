@@ -40,12 +40,16 @@ struct Argument {
     [[nodiscard]] nb::iterator elements(nb::handle given) const;
 };
 
+// Python has said no to a value, as a number of another kind or size is said no to: what it raised
+// is cleared, and this is false. Raises anything else, as what Ctrl-C raises in code of the user's.
+bool cleared_refusal();
+
 // Those below throw ArgumentTypeError and UsageError in the name of `at()`, an Argument.
 template <class At>
 [[nodiscard]] double seconds_of(nb::handle given, At const& at) {
     double const seconds = PyFloat_AsDouble(given.ptr());
     if (seconds == -1.0 && PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
+        cleared_refusal();
         at().refuse_type(given, "seconds, or math.inf");
     }
     if (!(seconds >= 0)) at().refuse_value(given, "seconds from 0 on, or math.inf");
@@ -56,7 +60,7 @@ template <std::integral Number, class At>
 [[nodiscard]] Number number_of(nb::handle given, At const& at) {
     nb::object const whole = nb::steal(PyNumber_Index(given.ptr()));
     if (!whole.is_valid()) {
-        PyErr_Clear();
+        cleared_refusal();
         at().refuse_type(given, "a whole number");
     }
     Number number = 0;

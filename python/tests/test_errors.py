@@ -547,3 +547,38 @@ def test_no_text_ends_at_a_byte_0(device: carillon.Device) -> None:
     kernel = carillon.PersistentKernel(device, fail, request=4, reply=4)
     with pytest.raises(carillon.Error, match=r"ValueError: before\\0behind"):
         kernel.client().call(b"1234")
+
+
+class Interrupted:
+    """A number that Ctrl-C meets."""
+
+    def __float__(self) -> float:
+        raise KeyboardInterrupt
+
+    __index__ = __float__  # type: ignore[assignment]
+
+
+class Broken:
+    def __float__(self) -> float:
+        raise KeyError("its own")
+
+    __index__ = __float__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(Interrupted(), KeyboardInterrupt), (Broken(), KeyError)]
+)
+def test_what_an_argument_raises_is_not_lost(
+    device: carillon.Device,
+    kernel: carillon.PersistentKernel,
+    number: Any,
+    raised: type[BaseException],
+) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: kernel.client().call(b"1234", number),
+        lambda: device.allocate(number),
+        lambda: carillon.BufferStore(device, bytes=1 << 20).get(number),
+    ]
+    for call in calls:
+        with pytest.raises(raised):
+            call()
