@@ -16,7 +16,7 @@ from ._codec import Codec, codec
 from ._handler_python import fill_by_bytes, fills_reply
 from ._handler_text import CompiledHandler, compile_handler
 from ._scoped import Scoped
-from .errors import Error, UsageError, _made, _require
+from .errors import Error, ForkError, UsageError, _made, _require
 
 
 def _by_bytes(
@@ -96,7 +96,11 @@ class PersistentKernel(Scoped):
 
     def __repr__(self) -> str:
         of = f"{self._request} to {self._reply}"
-        return f"<carillon.PersistentKernel of {of}, {self.state}>"
+        try:
+            state = self.state
+        except ForkError:
+            state = "of the process that forked this one"
+        return f"<carillon.PersistentKernel of {of}, {state}>"
 
     def client(self, block: int = 0) -> Client:
         """The client of a block; every one of the same block shares its channel."""

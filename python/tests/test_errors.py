@@ -582,3 +582,13 @@ def test_what_an_argument_raises_is_not_lost(
     for call in calls:
         with pytest.raises(raised):
             call()
+
+
+def test_a_kernel_is_shown_in_a_child_that_was_forked(kernel: carillon.PersistentKernel) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(7 if "of the process that forked" in repr(kernel) else 1)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
