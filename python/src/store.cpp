@@ -151,11 +151,22 @@ template <class End, class Key>
 void remove(End const& self, Key const& key) {
     asked(self, [key](auto const& store) { store.remove(key); });
 }
-// A key that is neither a number nor a name.
+// What is neither a number nor a name of Python's own: a number of NumPy's, or no key.
+std::uint64_t number_of_key(nb::handle id, nb::handle name) {
+    char const* const given = name.is_none() ? "id" : "name";
+    auto const at = [given] { return Argument{no_call, given}; };
+    if (name.is_none() && PyLong_Check(id.ptr()) == 0 && PyIndex_Check(id.ptr()) != 0) {
+        return number_of<std::uint64_t>(id, at);
+    }
+    at().refuse_type(name.is_none() ? id : name, "a number or a name of a buffer");
+}
 template <class End>
-void refuse_key(End const& /*self*/, nb::handle id, nb::handle name) {
-    Argument const at{no_call, name.is_none() ? "id" : "name"};
-    at.refuse_type(name.is_none() ? id : name, "a number or a name of a buffer");
+SealedBufferEnd get_other(End const& self, nb::handle id, nb::handle name) {
+    return get(self, number_of_key(id, name));
+}
+template <class End>
+void remove_other(End const& self, nb::handle id, nb::handle name) {
+    remove(self, number_of_key(id, name));
 }
 template <class End>
 std::vector<BufferInfo> list(End const& self) {
@@ -246,12 +257,12 @@ void bind_calls(nb::class_<End>& store, char const* name, char const* store_name
         .def_overload("get", get<End, std::uint64_t>, nb::arg("id"),
                       "A sealed buffer, by number or name. Raises RefusedError.")
         .def_overload("get", get<End, std::string>, nb::arg("name"))
-        .def_last_overload("get", refuse_key<End>, nb::arg("id") = nb::none(),
+        .def_last_overload("get", get_other<End>, nb::arg("id") = nb::none(),
                            nb::arg("name") = nb::none())
         .def_overload("remove", remove<End, std::uint64_t>, nb::arg("id"),
                       "From now on nobody gets it; its memory stays until nobody holds it.")
         .def_overload("remove", remove<End, std::string>, nb::arg("name"))
-        .def_last_overload("remove", refuse_key<End>, nb::arg("id") = nb::none(),
+        .def_last_overload("remove", remove_other<End>, nb::arg("id") = nb::none(),
                            nb::arg("name") = nb::none())
         .def("list", list<End>, "All buffers that were not removed, by number.")
         .def("sealed_events", sealed_events<End>,

@@ -537,18 +537,6 @@ def test_a_copy_of_an_error_is_the_same() -> None:
     assert all(each.sent for each in copies_of(late))
 
 
-def test_no_text_ends_at_a_byte_0(device: carillon.Device) -> None:
-    with pytest.raises(carillon.Error, match=r"emu\\0lated.*"):
-        carillon.Device("emu\0lated")
-
-    def fail(data: bytes) -> bytes:
-        raise ValueError("before\0behind")
-
-    kernel = carillon.PersistentKernel(device, fail, request=4, reply=4)
-    with pytest.raises(carillon.Error, match=r"ValueError: before\\0behind"):
-        kernel.client().call(b"1234")
-
-
 class Interrupted:
     """A number that Ctrl-C meets."""
 
@@ -584,6 +572,18 @@ def test_what_an_argument_raises_is_not_lost(
             call()
 
 
+def test_no_text_ends_at_a_byte_0(device: carillon.Device) -> None:
+    with pytest.raises(carillon.Error, match=r"emu\\0lated.*"):
+        carillon.Device("emu\0lated")
+
+    def fail(data: bytes) -> bytes:
+        raise ValueError("before\0behind")
+
+    kernel = carillon.PersistentKernel(device, fail, request=4, reply=4)
+    with pytest.raises(carillon.Error, match=r"ValueError: before\\0behind"):
+        kernel.client().call(b"1234")
+
+
 def test_a_kernel_is_shown_in_a_child_that_was_forked(kernel: carillon.PersistentKernel) -> None:
     child = os.fork()
     if child == 0:
@@ -592,3 +592,16 @@ def test_a_kernel_is_shown_in_a_child_that_was_forked(kernel: carillon.Persisten
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_numbers_of_numpy_name_a_buffer(device: carillon.Device) -> None:
+    store = carillon.BufferStore(device, bytes=1 << 20)
+    buffer = store.create(8, "there").seal()
+    numbers: list[Any] = [np.int64(buffer.id), np.uint8(buffer.id), np.array(buffer.id)]
+    for number in numbers:
+        assert store.get(number).name == "there"
+    below: Any = np.int64(-1)
+    with pytest.raises(carillon.UsageError, match="^BufferStore.get: id is"):
+        store.get(below)
+    store.remove(numbers[0])
+    assert store.list() == []
