@@ -20,6 +20,8 @@ namespace carillon::tool {
 namespace {
 
 constexpr char control_c = 3;
+// Signals within so long are one request to end.
+constexpr std::chrono::milliseconds one_request{500};
 
 // `nohup` and a shell's `&` make a command ignore a signal: it does not end by that one.
 bool is_ignored(int signal) {
@@ -53,7 +55,7 @@ bool Ends::come_before(int done, std::chrono::milliseconds time, bool keys) {
                                          {keys ? STDIN_FILENO : -1, POLLIN, 0},
                                          {done, POLLIN, 0}}};
         (void)::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
-        if (watched[0].revents != 0) return true;
+        if (watched[0].revents != 0 && signal_ends()) return true;
         if (watched[1].revents != 0 && key_ends()) return true;
         if (watched[2].revents != 0 || left.count() == 0) return false;
     }
@@ -93,10 +95,23 @@ void Ends::leave_at_once(int status) {
 int Ends::await() {
     for (;;) {
         (void)come_within(std::chrono::hours(1));
-        ::signalfd_siginfo signal{};
-        if (::read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal))
-            return static_cast<int>(signal.ssi_signo);
+        auto const signal = take_signal();
+        if (!signal) continue;
+        same_until_ = std::chrono::steady_clock::now() + one_request;
+        return *signal;
     }
+}
+
+std::optional<int> Ends::take_signal() {
+    ::signalfd_siginfo signal{};
+    if (::read(signals_.get(), &signal, sizeof(signal)) != sizeof(signal)) return {};
+    return static_cast<int>(signal.ssi_signo);
+}
+
+bool Ends::signal_ends() {
+    if (std::chrono::steady_clock::now() >= same_until_) return true;
+    (void)take_signal();
+    return false;
 }
 
 }  // namespace carillon::tool

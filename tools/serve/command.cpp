@@ -79,12 +79,12 @@ class ServeCommand final : public Command {
         while (!ends.come_within(look_at_kernel)) {
             if (!served.running()) throw Error("serve", "the kernel has ended by itself");
         }
-        (void)ends.await();  // the one that has come; another ends the drain
+        (void)ends.await();  // the one that has come; a later one ends the drain
         ends.do_or_leave([&] { served.drain(static_cast<std::uint64_t>(drain_ms_)); },
                          [] {
                              fmt::print(stderr,
-                                        "carillon: serve: told twice to end: what was "
-                                        "accepted is not all answered\n");
+                                        "carillon: serve: told twice to end: the drain is cut "
+                                        "short, and requests may be unanswered\n");
                              return 1;
                          });
         fmt::print("ended: all that was accepted is answered\n");
