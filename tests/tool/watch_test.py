@@ -42,6 +42,36 @@ def has_ipv6():
         return False
 
 
+def await_true(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def started_without_reader(*arguments):
+    """The command, whose standard output nobody reads from the start."""
+    near, far = os.pipe()
+    os.close(near)
+    try:
+        return subprocess.Popen([CARILLON, *arguments], stdout=far, stderr=subprocess.PIPE,
+                                text=True)
+    finally:
+        os.close(far)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def can_connect(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE):
+            return True
+    except ConnectionError:
+        return False
+
+
 class SilentOwner:
     """Who listens at a path and takes up nobody's words; `came` is set once somebody has come."""
 
@@ -185,6 +215,15 @@ class ServeTest(SocketTest):
                 served.process.send_signal(number)
             self.assertEqual(served.end(signal.SIGCONT),
                              (0, "ended: all that was accepted is answered\n"))
+
+    def test_serves_on_where_the_reader_of_its_first_line_has_gone(self):
+        with started_without_reader("serve", self.path, "--device", "emulated") as process:
+            await_true(lambda: run("ls", self.path).returncode == 0)
+            self.assertEqual(run("ls", self.path).returncode, 0)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(PATIENCE), 0)
+            self.assertEqual(process.stderr.read(), "")
+            self.assertFalse(os.path.exists(self.path))
 
     def test_a_path_has_one_owner(self):
         with Served(self.path):
@@ -376,6 +415,18 @@ class MetricsTest(SocketTest):
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
             self.assertEqual(process.returncode, 0)
+            self.assertEqual(process.stderr.read(), "")
+
+    def test_endpoint_answers_where_the_reader_of_its_first_line_has_gone(self):
+        port = free_port()
+        with started_without_reader("metrics", self.path, "--listen",
+                                    f"127.0.0.1:{port}") as process:
+            await_true(lambda: can_connect(port))
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                        timeout=PATIENCE) as answer:
+                self.assert_down(answer.read().decode())
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(PATIENCE), 0)
             self.assertEqual(process.stderr.read(), "")
 
     # Catches an endpoint that waits for what a connection has not sent yet.

@@ -41,7 +41,7 @@ class MetricsCommand final : public Command {
         Ends ends;
         MetricsEndpoint const endpoint(listen_, [&] { return to_metrics(owners.ask()); });
         fmt::print("metrics at {}\n", endpoint.address());
-        flush_output();
+        flush_output_if_read();
         (void)ends.await();
         Ends::leave_at_once(0);  // whatever is asked meanwhile
     }

@@ -29,6 +29,15 @@ void flush_output() {
     if (failed || std::ferror(stdout) != 0) throw SystemError(output_name, errno, "");
 }
 
+void flush_output_if_read() {
+    try {
+        flush_output();
+    } catch (SystemError const& error) {
+        if (error.code() != EPIPE) throw;
+        std::clearerr(stdout);
+    }
+}
+
 bool is_output(std::string const& path) {
     if (path == "-") return true;
     struct stat named {};

@@ -112,7 +112,7 @@ class ServeCommand final : public Command {
         fmt::print("serving {} as {} at {}: {} block{}{} on {}{}\n", library.handler, request_.name,
                    request_.path, facts.blocks, facts.blocks == 1 ? "" : "s", clients, facts.device,
                    facts.emulated != 0 ? ", the EMULATED device" : "");
-        flush_output();
+        flush_output_if_read();
     }
 
     ServeRequest request_;
