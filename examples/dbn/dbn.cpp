@@ -77,6 +77,7 @@ class Parser {
     [[nodiscard]] std::optional<Found> next() {
         if (left() < longest_record) load_more();
         if (left() == 0) return {};
+        require_no_other_file();
         std::size_t const size = unit * value_at<std::uint8_t>(block_.data(), begin_);
         if (size < record_header_size) {
             fail(fmt::format("a record of {} bytes, shorter than its header,", size), offset());
@@ -128,6 +129,19 @@ class Parser {
                                  size),
                      input_.offset());
             }
+        }
+    }
+
+    // Files that were put behind one another: the beginning of the second is no record. No type of
+    // record is the second byte of either.
+    void require_no_other_file() const {
+        if (left() < sizeof(std::uint32_t)) return;
+        auto const* const begin = block_.data() + begin_;
+        if (std::memcmp(begin, "DBN", 3) == 0 && value_at<std::uint8_t>(begin, 3) != 0) {
+            fail("another DBN file begins", offset());
+        }
+        if (is_of_zstd(value_at<std::uint32_t>(begin, 0))) {
+            fail("a zstd-compressed file begins", offset());
         }
     }
 

@@ -22,10 +22,6 @@ namespace {
 constexpr std::uint32_t frame_magic = 0xfd2fb528;
 constexpr std::uint32_t skippable_magic = 0x184d2a50;  // to ...5f; pzstd's files begin so
 
-[[nodiscard]] bool is_of_zstd(std::uint32_t magic) {
-    return magic == frame_magic || (magic & ~0xfU) == skippable_magic;
-}
-
 carillon::FileDescriptor open(std::filesystem::path const& path, std::string const& call) {
     carillon::FileDescriptor file(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                               : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -34,6 +30,10 @@ carillon::FileDescriptor open(std::filesystem::path const& path, std::string con
 }
 
 }  // namespace
+
+bool is_of_zstd(std::uint32_t begin) {
+    return begin == frame_magic || (begin & ~0xfU) == skippable_magic;
+}
 
 #if defined(DBN_ZSTD)
 

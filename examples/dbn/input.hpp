@@ -13,6 +13,9 @@
 
 namespace dbn {
 
+// Whether what begins with these four bytes, little endian, is compressed by zstd.
+[[nodiscard]] bool is_of_zstd(std::uint32_t begin);
+
 class Input {
    public:
     // Opens `path`, or standard input if it is "-". Throws carillon::SystemError, and

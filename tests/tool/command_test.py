@@ -572,6 +572,13 @@ class CommandTest(unittest.TestCase):
             path.write_bytes(feed(3)[:-5])
             self.assert_fails(run("replay", str(path), "--device", "emulated"), 1, "truncated")
 
+    def test_two_feeds_in_one_file_fail(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "feed.dbn"
+            path.write_bytes(feed(3) + feed(3))
+            self.assert_fails(run("replay", str(path), "--device", "emulated"), 1,
+                              f"another DBN file begins at byte {len(feed(3))}")
+
     def test_a_missing_file_fails(self):
         self.assert_fails(run("replay", "/nowhere/feed.dbn"), 1, "No such file")
 

@@ -199,6 +199,21 @@ TEST_F(DbnFileTest, aMarketByOrderRecordOfAnotherLengthIsRefused) {
                    "a market-by-order record of 60 bytes, not 56 or, with ts_out, 64, at byte 164");
 }
 
+// Catches one that takes the second file's beginning for a record to be skipped, and a record of it
+// too.
+TEST_F(DbnFileTest, twoFilesBehindOneAnotherAreRefused) {
+    DbnBytes const first = DbnBytes().header().record(sample_record(0));
+    for (unsigned const version : {1U, 2U, 3U}) {
+        expect_refused(DbnBytes(first).header(version).record(sample_record(1)),
+                       "another DBN file begins at byte 164");
+    }
+    expect_refused(DbnBytes(first).header(1, 0), "another DBN file begins at byte 164");
+    for (std::string const begin : {"\x28\xb5\x2f\xfd", "\x50\x2a\x4d\x18"}) {
+        expect_refused(DbnBytes(first).raw(begin).raw(std::string(400, '\0')),
+                       "a zstd-compressed file begins at byte 164");
+    }
+}
+
 TEST_F(DbnFileTest, aRecordShorterThanItsHeaderIsRefused) {
     for (unsigned const size : {0U, 4U, 12U}) {
         expect_refused(
@@ -267,6 +282,11 @@ TEST_F(DbnFileTest, aTruncatedRecordOfACompressedFileIsRefused) {
     expect_refused(whole.compressed(20),
                    "truncated record (1 of 56 bytes; zstd -dc FILE | head -c 164 gives the "
                    "records before it) at byte 164");
+}
+
+TEST_F(DbnFileTest, twoCompressedFilesBehindOneAnotherAreRefused) {
+    DbnBytes const one = DbnBytes().header().record(sample_record(0)).compressed(20);
+    expect_refused(DbnBytes(one).raw(one.bytes()), "another DBN file begins at byte 164");
 }
 
 TEST_F(DbnFileTest, aDamagedOrTruncatedCompressedFileIsRefused) {
