@@ -40,9 +40,10 @@ void require_user(std::string_view call, std::filesystem::path const& path,
 FileDescriptor end_of_owner(std::string_view call, UnixSocket const& socket) {
     auto process = socket.peer_process(call);
     if (process.ended) {
-        throw OwnerGoneError(call,
-                             "the process that listened there has ended, and another has its "
-                             "socket still");
+        throw OwnerGoneError(call, socket.is_closed()
+                                       ? "the process that listened there has ended"
+                                       : "the process that listened there has ended, and another "
+                                         "has its socket still");
     }
     return std::move(process.end);
 }

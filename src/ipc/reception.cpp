@@ -116,10 +116,11 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
         if (refusal && drop_stranger(visitor.peer.uid)) refusal = require_place(visitor.peer.uid);
         if (refusal) return refusal;
         auto process = visitor.socket.peer_process(call_);
-        if (process.ended) {
+        if (process.ended && !visitor.socket.is_closed()) {
             return Refusal{RefusalReason::other,
                            "the process that connected has ended, and another has its socket"};
         }
+        visitor.over = process.ended;  // it has gone before it was heard
         visitor.process = std::move(process.end);
         refusal = require_descriptors(visitor);
         if (refusal) return refusal;

@@ -185,6 +185,11 @@ bool UnixSocket::send(std::string_view call, std::span<std::byte const> bytes,
                 errno == EAGAIN ? "the other process does not read its messages" : "");
 }
 
+bool UnixSocket::is_closed() const noexcept {
+    ::pollfd now{fd_.get(), 0, 0};
+    return ::poll(&now, 1, 0) == 1 && (now.revents & POLLHUP) != 0;
+}
+
 bool UnixSocket::has_unread() const noexcept {
     int bytes = 0;
     return ::ioctl(fd_.get(), SIOCOUTQ, &bytes) == 0 && bytes != 0;

@@ -52,6 +52,9 @@ class UnixSocket {
     [[nodiscard]] bool send(std::string_view call, std::span<std::byte const> bytes,
                             std::span<int const> descriptors = {}) const;
 
+    // Whether nobody has the other end any more.
+    [[nodiscard]] bool is_closed() const noexcept;
+
     // Whether the other end has messages of this one's that it has not read, whose descriptors are
     // still on the account of this process's user then.
     [[nodiscard]] bool has_unread() const noexcept;

@@ -225,6 +225,16 @@ class ServeTest(SocketTest):
             self.assertEqual(process.stderr.read(), "")
             self.assertFalse(os.path.exists(self.path))
 
+    def test_an_owner_that_was_slow_says_nothing_of_those_who_have_gone(self):
+        with Served(self.path) as served:
+            served.process.send_signal(signal.SIGSTOP)
+            for _ in range(3):
+                self.assertEqual(run("ls", "--timeout-ms", "50", self.path).returncode, 1)
+            served.process.send_signal(signal.SIGCONT)
+            self.assertEqual(run("ls", self.path).returncode, 0)
+            self.assertEqual(served.end(signal.SIGTERM),
+                             (0, "ended: all that was accepted is answered\n"))
+
     def test_a_path_has_one_owner(self):
         with Served(self.path):
             second = run("serve", self.path, "--device", "emulated")
