@@ -4,6 +4,7 @@
 without one.
 Usage: watch_test.py PATH_OF_THE_COMMAND LIBRARY_WHOSE_DRAIN_HAS_NO_END"""
 import fcntl
+import http.client
 import json
 import os
 import pty
@@ -418,6 +419,15 @@ class MetricsTest(SocketTest):
                 urllib.request.urlopen(url + "/else", timeout=PATIENCE)
             self.assertEqual(raised.exception.code, 404)
             raised.exception.close()
+            # A target in its absolute form, as a proxy sends it.
+            for target, status in (("http://else/metrics", 200), ("HTTP://else:80/metrics?x", 200),
+                                   ("http://else", 404), ("http://metrics", 404),
+                                   ("http://else/metrics/", 404), ("else/metrics", 404)):
+                with self.subTest(target):
+                    connection = http.client.HTTPConnection(url.split("/")[2], timeout=PATIENCE)
+                    connection.request("GET", target)
+                    self.assertEqual(connection.getresponse().status, status)
+                    connection.close()
             # The port is this process's alone.
             second = run("metrics", self.path, "--listen", url.split("/")[2])
             self.assertEqual(second.returncode, 1)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -105,6 +106,16 @@ tcp::acceptor listen_at(asio::io_context& context, std::string const& where) {
     }
 }
 
+// The path of a request's target, in whose absolute form the scheme and the host come first.
+beast::string_view path_of(beast::string_view target) {
+    beast::string_view const scheme("http://");
+    if (beast::iequals(target.substr(0, scheme.size()), scheme)) {
+        target.remove_prefix(scheme.size());
+        target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
+    }
+    return target.substr(0, target.find('?'));
+}
+
 // One connection: a request and its answer.
 class Visit : public std::enable_shared_from_this<Visit> {
    public:
@@ -154,11 +165,10 @@ class Visit : public std::enable_shared_from_this<Visit> {
     bool make_answer(http::request<http::empty_body> const& request) {
         answer_.version(request.version());
         bool const head = request.method() == http::verb::head;
-        auto const path = request.target().substr(0, request.target().find('?'));
         if (!head && request.method() != http::verb::get) {
             answer_.result(http::status::method_not_allowed);
             answer_.set(http::field::allow, "GET, HEAD");
-        } else if (path != "/metrics") {
+        } else if (path_of(request.target()) != "/metrics") {
             answer_.result(http::status::not_found);
         } else {
             answer_.set(http::field::content_type, metrics_type);
