@@ -93,6 +93,14 @@ void require_finite_numbers(CLI::App& command_line) {
     }
 }
 
+// What is wrong with a command line, in CLI11's words. They do not name a first word that is no
+// command.
+std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
+    auto const words = app.remaining();
+    if (words.empty() || !app.get_subcommands().empty()) return error.what();
+    return fmt::format("there is no command or option \"{}\": --help lists them", words.front());
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Low-latency command of a running GPU kernel from the CPU.", "carillon");
     app.set_version_flag("--version", version);
@@ -112,7 +120,7 @@ int run(int argc, char** argv) {
             fmt::print("{}", text.str());
             return 0;
         }
-        fmt::print(stderr, "carillon: {}\n", error.what());
+        fmt::print(stderr, "carillon: {}\n", why_not_parsed(app, error));
         return bad_usage;
     }
     for (auto const& [command_line, command] : commands) {

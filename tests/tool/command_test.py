@@ -606,6 +606,14 @@ class CommandTest(unittest.TestCase):
             with self.subTest(arguments):
                 self.assert_fails(run(*arguments), 2, "")
 
+    def test_a_command_that_there_is_not_is_named(self):
+        for words in (["nosuch"], ["--nosuch"], ["nosuch", "--device", "emulated"]):
+            with self.subTest(words):
+                self.assert_fails(run(*words), 2,
+                                  f'there is no command or option "{words[0]}"')
+        self.assert_fails(run("nosuch", "info"), 2, "nosuch")
+        self.assert_fails(run(), 2, "A subcommand is required")
+
     def test_an_absent_device_fails(self):
         result = run("rtt", "--device", "cuda:4096")
         self.assertEqual(result.returncode, 1)
