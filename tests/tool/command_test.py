@@ -306,6 +306,11 @@ class CommandTest(unittest.TestCase):
             time.sleep(0.01)
         self.assertEqual([pid for pid in started if is_running(pid)], [])
 
+    def test_a_folder_that_is_not_there_is_named_with_its_variable(self):
+        self.assert_fails(run("ipc", "--device", "emulated", "--calls", "10",
+                              env=dict(os.environ, TMPDIR="/nonexistent")), 1,
+                          "make a folder in /nonexistent (TMPDIR): ENOENT (2): No such file")
+
     def test_load_counts_from_when_a_call_was_due(self):
         result = run("load", "--device", "emulated", "--samples", "200", "--rounds", "2",
                      "--json", "-")

@@ -142,8 +142,12 @@ std::vector<std::string> arguments_of(Peer const& peer) {
 }
 
 SocketFolder::SocketFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "carillon-ipc-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw SystemError("mkdtemp " + name, errno);
+    char const* const given = std::getenv("TMPDIR");
+    std::string const where = given != nullptr && *given != '\0' ? given : "/tmp";
+    std::string name = where + "/carillon-ipc-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) {
+        throw SystemError("ipc: make a folder in " + where + " (TMPDIR)", errno);
+    }
     folder_ = name;
 }
 
