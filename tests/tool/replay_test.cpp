@@ -66,6 +66,8 @@ TEST(ReplayTest, theKernelEndsByItselfAfterItsLifetime) {
                  StoppedError);
 }
 
+TEST(ReplayTest, theKernelLastsAsLongAsTheFile) { EXPECT_EQ(ReplayOptions().lifetime.count(), 0); }
+
 // The counts are those that the feed's publishers test for (data/README.md); the checksum was
 // computed by another program.
 TEST(ReplayTest, aRealFeedHasItsKnownTally) {

@@ -96,7 +96,7 @@ class ReaderCopy final : public CopyMeasure {
 
     void run(std::size_t bytes, Samples& samples) override {
         using namespace std::chrono_literals;
-        DeviceReader reader(stage_.device, {.largest = bytes, .lifetime = 60s});
+        DeviceReader reader(stage_.device, {.largest = bytes});
         time_copies(samples, [&] { (void)reader.read(stage_.there, 0, bytes, 10s); });
         reader.stop(10s);
     }
@@ -113,7 +113,7 @@ class WriterCopy final : public CopyMeasure {
 
     void run(std::size_t bytes, Samples& samples) override {
         using namespace std::chrono_literals;
-        DeviceWriter writer(stage_.device, {.lifetime = 60s});
+        DeviceWriter writer(stage_.device);
         time_copies(samples, [&] { writer.write(stage_.there, 0, from_, 0, bytes, 10s); });
         writer.stop(10s);
     }
@@ -131,7 +131,7 @@ class StagedWriterCopy final : public CopyMeasure {
 
     void run(std::size_t bytes, Samples& samples) override {
         using namespace std::chrono_literals;
-        DeviceWriter writer(stage_.device, {.lifetime = 60s});
+        DeviceWriter writer(stage_.device);
         std::span<std::byte const> const from(stage_.host_bytes(), bytes);
         time_copies(samples, [&] { writer.write(stage_.there, 0, from, 10s); });
         writer.stop(10s);

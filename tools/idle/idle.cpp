@@ -54,8 +54,7 @@ LatencySummary time_after(std::string name, std::uint32_t first, std::uint32_t c
     return summarize(std::move(name), samples);
 }
 
-constexpr std::chrono::nanoseconds lifetime = 10min;  // of a kernel, whatever happens
-constexpr std::uint32_t busy_share = 10;              // as many times as after a pause
+constexpr std::uint32_t busy_share = 10;  // as many times as after a pause
 
 void time_calls(IdleOptions const& options, Channel<Tick, Quote>& channel, IdleResult& result) {
     std::chrono::microseconds const pause(options.pause_us);
@@ -83,7 +82,6 @@ IdleResult measure_policy(Device const& device, IdleOptions const& options, unsi
     KernelOptions kernel_options;
     kernel_options.blocks = blocks;
     kernel_options.idle = named.policy;
-    kernel_options.lifetime = lifetime;
     PersistentKernel<Reprice> kernel(device, kernel_options);
     IdleResult result{named.name, named.policy, {}, {}, {}, {}};
     time_calls(options, kernel.channel(), result);
@@ -97,7 +95,8 @@ IdleLine measure_line(Device const& device, IdleOptions const& options) {
     std::uint32_t const calls = options.calls;
     std::uint32_t const busy = busy_share * calls;
     std::uint32_t next = 0;
-    LineRig rig(device, calls + busy + 2 * calls, {}, static_cast<std::uint64_t>(lifetime.count()));
+    // A thread may sleep for longer than it is told.
+    LineRig rig(device, calls + busy + 2 * calls, {}, 2 * (2 * calls * pause));
     auto const time = [&](char const* name, std::uint32_t count, auto&& pause_once) {
         next += count;
         return time_after(name, next - count, count, pause_once,

@@ -165,7 +165,7 @@ void run_store(Peer const& peer, Talk& orders) {
     BufferStore const store(Device::open(peer.device));
     StoreServer const server = store.serve(peer.path);
     orders.say("serving");
-    (void)orders.line(std::chrono::hours(1));
+    (void)orders.line(until_told);
 }
 
 void run_store_reader(Peer const& peer, Talk& orders) {
@@ -173,7 +173,7 @@ void run_store_reader(Peer const& peer, Talk& orders) {
         peer.path, {.timeout = patience, .spin = talk_spin, .device = Device::open(peer.device)});
     SealedBuffers buffers = store.sealed_buffers();
     orders.say("ready");
-    while (auto buffer = buffers.next(std::chrono::hours(1))) {
+    while (auto buffer = buffers.next(until_told)) {
         if (buffer->name() == last_buffer) return;
         (void)buffer->device_ptr();
         GotBuffer got{.at = time_now()};

@@ -13,12 +13,6 @@
 namespace carillon::tool {
 namespace {
 
-KernelOptions limited() {
-    KernelOptions options;
-    options.lifetime = std::chrono::minutes(10);  // whatever happens
-    return options;
-}
-
 // A client in another process.
 class Caller {
    public:
@@ -29,8 +23,10 @@ class Caller {
 
     void begin(std::string const& name, std::uint32_t count) {
         child_.talk().say("calls " + name + " " + std::to_string(count));
+        begun_ = count;
     }
-    void await() { child_.expect("done"); }
+    // For so many calls, each of which has a limit of its own.
+    void await() { child_.expect("done", patience + begun_ * std::chrono::milliseconds(1)); }
     void add_samples(std::string const& name, Samples& to) {
         child_.talk().say("samples " + name);
         std::size_t const before = to.size();
@@ -44,6 +40,7 @@ class Caller {
 
    private:
     Child child_;
+    std::uint32_t begun_ = 0;
 };
 
 void warm_up(Caller& caller, std::uint32_t calls) {
@@ -89,7 +86,7 @@ std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions cons
     // As many clients, and blocks, each: what a block does, and how a client waits, may depend on
     // that.
     constexpr unsigned clients = 2;
-    KernelOptions kernel_options = limited();
+    KernelOptions kernel_options;
     SharedKernel const shared(device, kernel_options, options.blocks, clients);
     if (options.blocks == Blocks::shared) {
         PersistentKernel<IpcHandler, Pool> const own(device, Pool{}, kernel_options);
@@ -103,7 +100,7 @@ std::vector<LatencySummary> time_ipc_calls(Device const& device, IpcOptions cons
 
 std::vector<LatencySummary> time_ipc_clients(Device const& device, IpcOptions const& options,
                                              Progress const& progress) {
-    SharedKernel const kernel(device, limited(), options.blocks, options.clients);
+    SharedKernel const kernel(device, {}, options.blocks, options.clients);
     SocketFolder const folder;
     Server const server = kernel.serve(folder.socket());
     std::vector<Caller> callers;

@@ -61,8 +61,8 @@ Child::~Child() {
     }
 }
 
-void Child::expect(std::string_view line) {
-    std::string const said = talk_.line();
+void Child::expect(std::string_view line, std::chrono::nanoseconds timeout) {
+    std::string const said = talk_.line(timeout);
     if (said == line) return;
     throw Error("ipc",
                 "another process says \"" + said + "\" instead of \"" + std::string(line) + "\"");

@@ -29,8 +29,8 @@ class Child {
     ~Child();
 
     [[nodiscard]] Talk& talk() { return talk_; }
-    // Its next line. Throws Error for another one than `line`.
-    void expect(std::string_view line);
+    // Its next line. Throws TimeoutError, and Error for another one than `line`.
+    void expect(std::string_view line, std::chrono::nanoseconds timeout = patience);
 
     // Throws Error where it does not end by itself, with 0.
     void await_end();

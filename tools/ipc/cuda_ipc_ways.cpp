@@ -6,8 +6,6 @@
 namespace carillon::tool {
 namespace {
 
-constexpr std::chrono::hours until_told{1};
-
 // Opens a buffer, and says when it had it.
 void get_by_handle(CudaIpc const& cuda, std::string const& handle, Talk const& orders) {
     GotBuffer got;

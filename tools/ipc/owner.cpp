@@ -13,7 +13,7 @@ void run_owner(Peer const& peer, Talk& orders) {
     SharedKernel const kernel(device, options, peer.blocks, static_cast<unsigned>(peer.number));
     Server const server = kernel.serve(peer.path);
     orders.say("serving");
-    (void)orders.line(std::chrono::hours(1));
+    (void)orders.line(until_told);
 }
 
 }  // namespace carillon::tool

@@ -20,8 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An order is awaited for so long: whoever gives them may have others to wait for.
-constexpr std::chrono::minutes longest_idle{10};
 constexpr unsigned burst = 4;
 constexpr unsigned bursts_between_orders = 16;
 
@@ -37,7 +35,7 @@ void run_caller(Peer const& peer, Talk& orders) {
     orders.say("attached");
     std::map<std::string, Samples> samples;
     for (;;) {
-        std::istringstream order(orders.line(longest_idle));
+        std::istringstream order(orders.line(until_told));
         std::string what;
         std::string name;
         std::uint32_t count = 0;
@@ -55,18 +53,18 @@ void run_caller(Peer const& peer, Talk& orders) {
 
 void run_visit(Peer const& peer, Talk& orders) {
     orders.say("ready");
-    (void)orders.line(longest_idle);
+    (void)orders.line(until_told);
     Connection const owner = attach_to(peer);
     auto channel = owner.channel<IpcHandler>();
     (void)CheckedClient(channel, peer.number, peer.blocks).call();
     orders.say("attached");
-    (void)orders.line(longest_idle);
+    (void)orders.line(until_told);
 }
 
 // When it is told to; then "report": says how much it has had answered. "end".
 void run_client(Peer const& peer, Talk& orders) {
     orders.say("ready");
-    (void)orders.line(longest_idle);
+    (void)orders.line(until_told);
     Connection const owner = attach_to(peer);
     auto channel = owner.channel<IpcHandler>();
     CheckedClient client(channel, peer.number, peer.blocks);

@@ -13,6 +13,8 @@ namespace carillon::tool {
 
 // No wait for another process is longer.
 constexpr std::chrono::seconds patience{30};
+// But one: an order is awaited until whoever gives them ends, who may have others to wait for.
+constexpr std::chrono::hours until_told{24};
 // So long a process looks before it sleeps: a thread that has to be woken answers later.
 constexpr std::chrono::microseconds talk_spin{500};
 

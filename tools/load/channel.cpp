@@ -46,7 +46,6 @@ class ChannelTarget final : public LoadTarget {
     static KernelOptions options(std::uint32_t capacity) {
         KernelOptions options;
         options.capacity = capacity;
-        options.lifetime = std::chrono::minutes(10);
         return options;
     }
 

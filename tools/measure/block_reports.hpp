@@ -14,8 +14,15 @@ namespace carillon::tool {
 inline constexpr std::chrono::seconds kernel_limit{5};
 // No single round trip may take longer.
 inline constexpr std::chrono::seconds round_trip_limit{1};
-// A kernel of one round ends by itself after so long, whatever happens to the CPU side.
-inline constexpr std::uint64_t kernel_limit_ns = 60'000'000'000;
+// A kernel of one round ends by itself after so long, whatever happens to the CPU side: enough for
+// so many trips, and for pauses of so long in all between them.
+[[nodiscard]] constexpr std::uint64_t kernel_limit_ns(std::uint64_t trips,
+                                                      std::chrono::nanoseconds pauses = {}) {
+    constexpr std::chrono::nanoseconds slow_trip = std::chrono::milliseconds(1);
+    constexpr std::chrono::nanoseconds all_else = std::chrono::seconds(60);
+    return static_cast<std::uint64_t>((all_else + pauses).count()) +
+           trips * static_cast<std::uint64_t>(slow_trip.count());
+}
 
 class BlockReports {
    public:

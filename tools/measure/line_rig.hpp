@@ -14,12 +14,12 @@ namespace carillon::tool {
 
 class LineRig {
    public:
-    // A block that answers `count` lines, and ends by itself after `limit_ns`; it runs on return.
-    // Throws TimeoutError.
+    // A block that answers `count` lines, with pauses of so long in all between them; it runs on
+    // return. Throws TimeoutError.
     LineRig(Device const& device, std::uint32_t count, RingOptions const& options = {},
-            std::uint64_t limit_ns = kernel_limit_ns)
+            std::chrono::nanoseconds pauses = {})
         : requests_(device, options), replies_(device, options), reports_(device) {
-        Bound const bound{limit_ns, device.oversubscribed(1)};
+        Bound const bound{kernel_limit_ns(count, pauses), device.oversubscribed(1)};
         kernel_ = launch(device, 1,
                          LineEcho{requests_.device_handle(), replies_.device_handle(),
                                   reports_.device_view(), count, bound});

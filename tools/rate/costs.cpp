@@ -64,7 +64,7 @@ class PushMeasure final : public RateMeasure {
         // What Ring::try_push calls.
         HostProducer<Payload> ring(view, stage_.device.access(memory_->device_memory()),
                                    HostCached());
-        RateKernel kernel(stage_.device, {});
+        RateKernel kernel(stage_.device, {}, duration);
         kernel.order(Order::report);
         kernel.start(Drain{memory_->device_view().channel(0).requests, kernel.ledger()});
         Source source(1);

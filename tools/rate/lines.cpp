@@ -71,7 +71,7 @@ class LinesMeasure final : public RateMeasure {
         options.capacity = stage_.options.capacity;
         options.stripe = setup_.stripe;
         for (unsigned i = 0; i < setup_.rings; ++i) rings.emplace_back(stage_.device, options);
-        RateKernel kernel(stage_.device, setup_.shape());
+        RateKernel kernel(stage_.device, setup_.shape(), duration);
         if (setup_.sums) {
             kernel.start(taker<true>(rings, kernel.ledger()));
         } else {

@@ -25,9 +25,11 @@ class PinnedMeasure final : public RateMeasure {
         std::uint32_t const capacity = stage_.options.capacity;
         std::size_t const slots = capacity * sizeof(Line);
         Memory const memory = stage_.device.allocate_host(slots + warps_ * sizeof(Line));
-        RateKernel kernel(stage_.device, stage_.device.traits().one_thread_a_block
-                                             ? LaunchShape{warps_, 1}
-                                             : LaunchShape{1, stage_.threads_of(warps_)});
+        RateKernel kernel(stage_.device,
+                          stage_.device.traits().one_thread_a_block
+                              ? LaunchShape{warps_, 1}
+                              : LaunchShape{1, stage_.threads_of(warps_)},
+                          duration);
         auto const ring = [&](void* start) {
             auto* const lines = static_cast<Line*>(start);
             return PinnedRing{lines, reinterpret_cast<std::uint64_t*>(lines + capacity), capacity,

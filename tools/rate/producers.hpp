@@ -122,18 +122,19 @@ RateClock::time_point on_producers(unsigned count, bool pinned, Body const& body
 // A kernel of one run, its orders and what its threads tell.
 class RateKernel {
    public:
-    RateKernel(Device const& device, LaunchShape shape)
+    // It ends by itself once it has run for much longer than `duration`.
+    RateKernel(Device const& device, LaunchShape shape, std::chrono::nanoseconds duration)
         : device_(device),
           shape_(shape),
+          bound_{static_cast<std::uint64_t>((duration + std::chrono::seconds(60)).count()),
+                 device.oversubscribed(shape.blocks + 1)},
           order_(device.allocate(sizeof(Line))),
           tallies_(device.allocate_host(std::size_t{shape.blocks} * shape.threads * sizeof(Line))) {
     }
 
     [[nodiscard]] Ledger ledger() const {
-        constexpr std::uint64_t bound_ns = 60'000'000'000;
         return {static_cast<std::uint64_t const*>(order_.device_ptr()),
-                static_cast<Line*>(tallies_.device_ptr()),
-                {bound_ns, device_.oversubscribed(shape_.blocks + 1)}};
+                static_cast<Line*>(tallies_.device_ptr()), bound_};
     }
 
     template <class Body>
@@ -181,6 +182,7 @@ class RateKernel {
 
     Device device_;
     LaunchShape shape_;
+    Bound bound_;
     Memory order_;
     Memory tallies_;
     RunningKernel kernel_;

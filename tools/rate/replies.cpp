@@ -25,7 +25,7 @@ class RepliesMeasure final : public RateMeasure {
     double run(std::chrono::nanoseconds duration) override {
         MpmcRing<Payload, Direction::to_host> const ring(stage_.device, options());
         auto consumer = ring.consumer();
-        RateKernel kernel(stage_.device, shape_);
+        RateKernel kernel(stage_.device, shape_, duration);
         kernel.start(SendMpmc{ring.device_handle(), kernel.ledger()});
         Tally taken;
         auto const take = [&] {

@@ -22,8 +22,8 @@ namespace carillon::tool {
 
 struct ReplayOptions {
     std::chrono::nanoseconds call_timeout = std::chrono::seconds(5);
-    // The kernel ends by itself after so long.
-    std::chrono::nanoseconds lifetime = std::chrono::seconds(120);
+    // The kernel ends by itself after so long; 0: it lasts as long as the file.
+    std::chrono::nanoseconds lifetime{0};
 };
 
 struct ReplayResult {

@@ -48,14 +48,14 @@ class FlagRig {
         if (!layout.replies) own_replies_ = device.allocate_host(replies_size());
     }
 
-    // Starts blocks that answer `count` trips each, and end by themselves after `limit_ns`; they
-    // run on return. Throws TimeoutError.
-    void start(std::uint32_t count, std::uint64_t limit_ns = kernel_limit_ns) {
+    // Starts blocks that answer `count` trips each, with pauses of so long in all between them;
+    // they run on return. Throws TimeoutError.
+    void start(std::uint32_t count, std::chrono::nanoseconds pauses = {}) {
         reports_.clear();
         std::memset(requests_.host_ptr(), 0, requests_.size());
         requests_.flush(0, requests_.size());
         std::memset(host_view().replies, 0, replies_size());
-        Bound const bound{limit_ns, device_.oversubscribed(layout_.blocks)};
+        Bound const bound{kernel_limit_ns(count, pauses), device_.oversubscribed(layout_.blocks)};
         kernel_ = launch(device_, layout_.blocks, PlacedFlagEcho{device_view(), count, bound});
         reports_.await_started(kernel_);
     }

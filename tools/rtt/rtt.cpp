@@ -11,10 +11,10 @@ namespace {
 
 RttStage make_stage(Device const& device, RttOptions const& options) {
     std::uint32_t const per_round = options.iterations / options.rounds;
+    std::uint32_t const warm_up = std::min<std::uint32_t>(1000, per_round / 10 + 1);
     return {device, std::make_shared<ChannelMemory>(device, 1, options.capacity),
             HostWait::for_kernel(device.traits(), 1, options.wait),
-            Bound{kernel_limit_ns, device.oversubscribed(1)},
-            std::min<std::uint32_t>(1000, per_round / 10 + 1)};
+            Bound{kernel_limit_ns(warm_up + per_round), device.oversubscribed(1)}, warm_up};
 }
 
 struct NamedMeasure {

@@ -29,10 +29,9 @@ class PausedMeasure : public UsersMeasure {
 
    protected:
     [[nodiscard]] std::uint32_t trips() const { return stage_.warm_up + stage_.pauses; }
-    // A kernel of one round waits as often as this thread.
-    [[nodiscard]] std::uint64_t limit_ns() const {
-        return kernel_limit_ns +
-               std::uint64_t{2} * stage_.pauses * static_cast<std::uint64_t>(stage_.pause.count());
+    // A kernel of one round waits as often as this thread, which may sleep for too long.
+    [[nodiscard]] std::chrono::nanoseconds pauses() const {
+        return 2 * stage_.pauses * stage_.pause;
     }
 
     UsersStage stage_;
@@ -58,7 +57,7 @@ class PausedLine final : public PausedMeasure {
     using PausedMeasure::PausedMeasure;
 
     void run(std::uint32_t /*count*/, UsersFigures& figures) override {
-        LineRig rig(stage_.device, trips(), {}, limit_ns());
+        LineRig rig(stage_.device, trips(), {}, pauses());
         time_after(
             stage_, pause_, figures, [] {}, [&](std::uint32_t i) { rig.trip(i); });
         rig.await_end();
@@ -71,7 +70,7 @@ class PausedFlag final : public PausedMeasure {
         : PausedMeasure(stage, pause), rig_(stage.device, {}) {}
 
     void run(std::uint32_t /*count*/, UsersFigures& figures) override {
-        rig_.start(trips(), limit_ns());
+        rig_.start(trips(), pauses());
         time_after(
             stage_, pause_, figures, [] {}, rig_.trips());
         rig_.await_end();
