@@ -83,7 +83,7 @@ OwnDescriptor socket_for(std::string_view call, std::filesystem::path const& pat
 // wider for a moment. No other system promises that, and nobody can connect before listen().
 SocketFile::SocketFile(std::string_view call, int socket, std::filesystem::path const& path,
                        mode_t mode)
-    : SocketFile(path) {
+    : SocketFile(call, path) {
     auto const address = unix_address(call, path);
     if (::fchmod(socket, mode) != 0) fail_listening(call, "fchmod", path);
     if (::bind(socket, reinterpret_cast<::sockaddr const*>(&address), sizeof(address)) != 0) {
@@ -92,8 +92,8 @@ SocketFile::SocketFile(std::string_view call, int socket, std::filesystem::path 
     finish(call, mode);
 }
 
-SocketFile::SocketFile(std::filesystem::path const& path)
-    : path_(std::filesystem::absolute(path)) {}
+SocketFile::SocketFile(std::string_view call, std::filesystem::path const& path)
+    : path_(absolute_path(call, path)) {}
 
 // Which file it is, and what the umask has taken from its mode. By a descriptor: no link that is
 // put in its place is followed.
@@ -121,7 +121,7 @@ bool SocketFile::is_there() const {
 
 UnixListener::UnixListener(std::string_view call, std::filesystem::path const& path, mode_t mode)
     : call_(call),
-      lock_path_(std::filesystem::absolute(lock_path(path))),
+      lock_path_(absolute_path(call, lock_path(path))),
       lock_(lock_for(call, path)),
       socket_(socket_for(call, path, mode)),
       file_(call, socket_.get(), path, mode) {

@@ -29,7 +29,7 @@ class SocketFile {
     [[nodiscard]] bool is_there() const;
 
    private:
-    explicit SocketFile(std::filesystem::path const& path);  // none yet
+    SocketFile(std::string_view call, std::filesystem::path const& path);  // none yet
     void finish(std::string_view call, mode_t mode);
 
     std::filesystem::path path_;  // absolute: the process may go elsewhere

@@ -314,6 +314,15 @@ OwnDescriptor new_unix_socket(std::string_view call) {
     return address;
 }
 
+std::filesystem::path absolute_path(std::string_view call, std::filesystem::path const& path) {
+    if (path.empty()) return path;
+    std::error_code error;
+    std::filesystem::path absolute = std::filesystem::absolute(path, error);
+    if (!error) return absolute;
+    throw SystemError(fmt::format("{}: find the folder of {}", call, path.string()), error.value(),
+                      "the path is relative, and the current folder may have been removed");
+}
+
 int connect_once(int fd, ::sockaddr_un const& address) {
     return ::connect(fd, reinterpret_cast<::sockaddr const*>(&address), sizeof(address));
 }

@@ -98,6 +98,10 @@ class UnixSocket {
 
 // A new socket, neither bound nor connected.
 [[nodiscard]] OwnDescriptor new_unix_socket(std::string_view call);
+// The same file when the process has gone elsewhere. Throws SystemError where the current folder
+// has been removed. An empty path stays empty.
+[[nodiscard]] std::filesystem::path absolute_path(std::string_view call,
+                                                  std::filesystem::path const& path);
 // Throws UsageError for a path that none can have.
 [[nodiscard]] ::sockaddr_un unix_address(std::string_view call, std::filesystem::path const& path);
 // connect(2), as it returns: -1 and errno.

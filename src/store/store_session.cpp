@@ -96,7 +96,7 @@ class LentSealed final : public LentSource {
 }  // namespace
 
 StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
-    : path_(std::filesystem::absolute(path)),
+    : path_(absolute_path("StoreConnection", path)),
       options_(checked_connect(options)),
       link_(StoreLink::connect(path, options_)),
       team_(CopyTeam::make(options_.copy_threads)) {}

@@ -20,6 +20,7 @@
 #include "ipc/messages.hpp"
 #include "ipc/process.hpp"
 #include "support/expect_error.hpp"
+#include "support/in_child.hpp"
 
 namespace carillon::test {
 namespace {
@@ -116,6 +117,35 @@ TEST_F(ReachingOwnersTest, serverWhosePathIsTakenCanBeOpenedAtAnother) {
     CARILLON_EXPECT_ERROR(second.open(path()), UsageError, "is taken");
     second.open(path() + "2");
     EXPECT_EQ(Connection(path() + "2").owner().name, "kernel");
+}
+
+template <class Call>
+bool finds_no_folder(Call&& call) {
+    try {
+        (void)call();
+    } catch (SystemError const& error) {
+        return error.code() == ENOENT;
+    }
+    return false;
+}
+
+// In a child, which may go where it likes.
+TEST_F(ReachingOwnersTest, relativePathIsASystemErrorWhereTheFolderWasRemoved) {
+    std::filesystem::path const folder = socket().folder() / "gone";
+    std::filesystem::create_directory(folder);
+    EXPECT_EQ(in_child([&] {
+                  std::filesystem::current_path(folder);
+                  std::filesystem::remove(folder);
+                  BufferStore const store(Device::open("emulated"));
+                  return finds_no_folder([] { return Server("a.sock"); }) &&
+                                 finds_no_folder([&] { return store.serve("a.sock"); }) &&
+                                 finds_no_folder([] { return Connection("a.sock"); }) &&
+                                 finds_no_folder([] { return StoreConnection("a.sock"); })
+                             ? 0
+                             : 1;
+              }),
+              0);
+    CARILLON_EXPECT_ERROR(StoreConnection(""), UsageError, "is empty");
 }
 
 TEST_F(ReachingOwnersTest, serverThatWasNeverOpenedLeavesNothing) {

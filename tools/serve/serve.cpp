@@ -38,7 +38,9 @@ std::size_t data_bytes(void const* address) {
 
 ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
     // With a slash in it: another is looked for where the system's libraries are.
-    std::filesystem::path const absolute = std::filesystem::absolute(file);
+    std::error_code error;
+    std::filesystem::path const absolute = std::filesystem::absolute(file, error);
+    if (error) refuse(file, fmt::format("the current folder: {}", error.message()));
     void* const library = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         std::string const why = ::dlerror();
