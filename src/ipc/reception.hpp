@@ -81,6 +81,11 @@ class Reception {
     }
     // Listens at the path. Throws as UnixListener does.
     void open(std::filesystem::path const& path);
+    // As before it. The path is free; who has connected finds the owner gone.
+    void undo_open() noexcept {
+        listener_.reset();
+        path_.clear();
+    }
 
     [[nodiscard]] std::filesystem::path const& path() const { return path_; }  // empty: not open
     [[nodiscard]] std::uint64_t instance() const { return instance_; }         // another for each

@@ -59,7 +59,13 @@ void ServerThread::open(std::filesystem::path const& path) {
                          fmt::format("it is open already, at {}", reception_.path().string()));
     }
     reception_.open(path);
-    thread_ = start_thread("carillon-server", [this](std::stop_token const& stop) { serve(stop); });
+    try {
+        thread_ =
+            start_thread("carillon-server", [this](std::stop_token const& stop) { serve(stop); });
+    } catch (...) {  // nobody would ever answer who connects
+        reception_.undo_open();
+        throw;
+    }
 }
 
 ServerThread::~ServerThread() {

@@ -226,6 +226,25 @@ void owner_and_client() {
     require(end.try_pop(found) && found == 4, "a wrong message from another process");
 }
 
+void server_that_opens_again() {
+    OwnFolder const folder;
+    auto const path = std::filesystem::path(folder.path()) / "owner.sock";
+    SharedMailbox<int> const limit(emulated());
+    Server server;
+    server.share("limit", limit);
+    std::exception_ptr failed;
+    try {
+        server.open(path);
+    } catch (SystemError const&) {
+        failed = std::current_exception();
+        require(server.path().empty() && !std::filesystem::exists(path), "a path without a server");
+        server.open(path);
+    }
+    Connection const owner(path, {.timeout = 2s});
+    require(owner.status().objects.size() == 1, "another number of objects");
+    if (failed) std::rethrow_exception(failed);
+}
+
 // Room for two buffers exactly.
 constexpr std::size_t half_a_store = 65536;
 
@@ -313,6 +332,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"launch", &echo, all}, Scenario{"reader", &reader, all},
                     Scenario{"writer", &writer, all}, Scenario{"shared", &shared_memory, all},
                     Scenario{"processes", &owner_and_client, but_system_calls, 7},
+                    Scenario{"reopen", &server_that_opens_again, {FaultKind::thread}},
                     Scenario{"store", &own_store, all},
                     Scenario{"stores", &store_and_client, but_system_calls},
                     Scenario{"tune", &tuning, all, 193},
