@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/buffer_access.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
-#include "error/sizes.hpp"
 #include "ipc/messages.hpp"
+#include "store/messages.hpp"
 
 namespace carillon::detail {
 
@@ -24,7 +26,9 @@ BufferKey key_of(char const* call, std::uint64_t id) {
 void require_buffer(char const* call, std::string_view name, std::size_t bytes) {
     if (!name.empty()) require_name(call, "buffer", name);
     if (bytes == 0) throw UsageError(call, "a buffer of 0 bytes was asked for");
-    require_addressable(call, bytes);
+    if (bytes <= store::largest_buffer) return;
+    throw OutOfMemoryError(call, fmt::format("{} bytes asked for, of {} that a buffer can have",
+                                             bytes, store::largest_buffer));
 }
 
 int poll_period(Deadline const& deadline) {

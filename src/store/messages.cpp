@@ -9,7 +9,6 @@ namespace carillon::detail::store {
 namespace {
 
 constexpr std::uint64_t most_numbers = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 constexpr std::uint32_t most_processes = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> store_kinds{

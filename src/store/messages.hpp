@@ -20,6 +20,7 @@
 namespace carillon::detail::store {
 
 inline constexpr std::uint16_t store_version = 3;
+inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 
 struct Hello {  // client: the first
     std::string name;

@@ -336,7 +336,12 @@ TEST_F(StoreTest, badInput) {
     CARILLON_EXPECT_ERROR((void)client.create("a\nb", 1), UsageError, "control character");
     CARILLON_EXPECT_ERROR((void)client.get(""), UsageError, "1 to 63");
     CARILLON_EXPECT_ERROR((void)client.get(0), UsageError, "number 0");
-    CARILLON_EXPECT_ERROR((void)store().create("", SIZE_MAX), OutOfMemoryError, "");
+    for (std::size_t const bytes : {(std::size_t{1} << 40) + 1, SIZE_MAX}) {
+        CARILLON_EXPECT_ERROR((void)store().create("", bytes), OutOfMemoryError,
+                              "BufferStore::create: ");
+        CARILLON_EXPECT_ERROR((void)client.create("", bytes), OutOfMemoryError,
+                              "StoreConnection::create: ");
+    }
     CARILLON_EXPECT_ERROR((void)serve(), UsageError, "taken");
     CARILLON_EXPECT_ERROR((void)serve({.name = ""}), UsageError, "0 characters");
     CARILLON_EXPECT_ERROR((void)serve({.mode = 01777}), UsageError, "1777");
