@@ -136,13 +136,14 @@ class HostMirror {
     [[nodiscard]] std::span<std::byte> data() { return bytes_; }
     [[nodiscard]] std::span<std::byte const> data() const { return bytes_; }
     // Now and not again, at the end either. Throws UsageError where there is nothing to write back
-    // to, or the buffer has gone.
+    // to, it has been written back, or the buffer has gone.
     void write_back();
 
    private:
     std::vector<std::byte> bytes_;
     std::weak_ptr<detail::BufferHold> to_;
     bool writes_back_ = false;
+    bool wrote_back_ = false;
 };
 
 // A buffer that has been sealed.

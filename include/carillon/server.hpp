@@ -50,7 +50,7 @@ struct ServeOptions {
     std::size_t bytes_per_user = 0;
     unsigned descriptors_per_user = 0;
     // Called from the server's thread with a line for people: whom it refused or dropped, and why;
-    // of one user so many a second, and how many more. It may call the server, but not end it. All
+    // of one user so many a second, and how many more. It may call the server, and let it go. All
     // clients wait until it returns, so it should not wait. What it throws is dropped. None:
     // another thread writes the line to stderr, and nobody waits for whoever reads that.
     std::function<void(std::string const& line)> log{};

@@ -106,14 +106,13 @@ HostMirror::~HostMirror() {
 
 void HostMirror::write_back() {
     constexpr char const* call = "HostMirror::write_back";
+    if (wrote_back_) throw UsageError(call, "it was called before: a mirror writes back once");
+    if (!writes_back_) throw UsageError(call, "there is no buffer to write back to");
     auto const to = to_.lock();
-    if (!writes_back_ || to == nullptr) {
-        throw UsageError(call, writes_back_ ? "the buffer has gone"
-                                            : "there is no buffer to write "
-                                              "back to");
-    }
+    if (to == nullptr) throw UsageError(call, "the buffer has gone");
     to->require_own(call);
     writes_back_ = false;
+    wrote_back_ = true;
     to->forget_mirror();
     (void)to->host(call);
     to->write(0, bytes_);

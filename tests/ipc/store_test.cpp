@@ -687,6 +687,7 @@ TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
     std::ranges::copy(pattern(100, 8), mirror.data().begin());
     CARILLON_EXPECT_ERROR(made.seal(), UsageError, "HostMirror");
     another.write_back();
+    CARILLON_EXPECT_ERROR(another.write_back(), UsageError, "writes back once");
     CARILLON_EXPECT_ERROR(made.seal(), UsageError, "HostMirror");
     mirror.write_back();
     EXPECT_TRUE(std::ranges::equal(HostMirror(made.seal()).data(), pattern(100, 8)));
