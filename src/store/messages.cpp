@@ -119,6 +119,7 @@ void fields(Wire& wire, Listed& listed) {
 template <class Wire>
 void fields(Wire& wire, Watch& watch) {
     wire_enumerator(wire, "news", watch.news, SealedNews::none, SealedNews::buffers);
+    wire.raw("came", watch.came);
 }
 
 template <class Wire>

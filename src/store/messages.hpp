@@ -19,7 +19,7 @@
 
 namespace carillon::detail::store {
 
-inline constexpr std::uint16_t store_version = 3;
+inline constexpr std::uint16_t store_version = 4;
 inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 
 struct Hello {  // client: the first
@@ -99,6 +99,8 @@ struct Listed {                // store: to Next
 enum class SealedNews : std::uint8_t { none, words, buffers };
 struct Watch {  // client: wants to hear of each buffer that is sealed, or to get it, or neither
     SealedNews news = SealedNews::words;
+    // So many buffers have come that it had not asked for: those on their way are the store's.
+    std::uint64_t came = 0;
     bool operator==(Watch const&) const = default;
 };
 struct Sealed {  // store: after Watch for words

@@ -189,6 +189,7 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
     auto decoded = decode(call, *message);
     answer.message = std::move(decoded.message);
     if (!message->descriptors.empty()) answer.descriptor = std::move(message->descriptors[0]);
+    if (decoded.id == 0 && std::holds_alternative<store::Lent>(answer.message)) ++came_unasked_;
     auto const* refused = std::get_if<store::Refused>(&answer.message);
     if (refused != nullptr && decoded.id == 0) {
         gone_ = refused->text;

@@ -38,6 +38,8 @@ class StoreLink {
 
     [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
     [[nodiscard]] int fd() const { return socket_.fd(); }
+    // How many buffers it has lent unasked, of which this has heard.
+    [[nodiscard]] std::uint64_t came_unasked() const { return came_unasked_; }
     // Whether the store has, or has closed the connection.
     [[nodiscard]] bool gone() const { return !gone_.empty(); }
     // For whoever polls before receive(): readable when there is something to receive, or room for
@@ -100,6 +102,7 @@ class StoreLink {
     std::uint32_t last_id_ = 0;
     std::deque<std::vector<std::byte>> untold_;
     std::deque<StoreAnswer> kept_;
+    std::uint64_t came_unasked_ = 0;
     FileDescriptor watched_;  // of descriptor(): an epoll of the socket
     bool watches_room_ = false;
     std::string gone_;  // why the store has; empty while it has not

@@ -71,17 +71,13 @@ class LentSealed final : public LentSource {
    public:
     LentSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
         : session_(StoreSession::connect(path, options)) {
-        session_->watch("StoreConnection::sealed_buffers", store::SealedNews::buffers);
+        session_->watch("StoreConnection::sealed_buffers");
     }
     LentSealed(LentSealed const&) = delete;
     LentSealed& operator=(LentSealed const&) = delete;
     // Buffers that it has returned keep the connection; no others are to come by it then.
     ~LentSealed() override {
-        if (inherited() || session_.use_count() == 1) return;
-        try {
-            session_->watch("SealedBuffers", store::SealedNews::none);
-        } catch (std::exception const&) {  // the store has gone
-        }
+        if (!inherited() && session_.use_count() != 1) session_->unwatch();
     }
 
     [[nodiscard]] int descriptor() const override { return session_->descriptor(); }
@@ -107,13 +103,13 @@ std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const&
 }
 
 std::string StoreSession::why_host_memory() const {
-    std::lock_guard const lock(mutex_);
+    std::lock_guard const lock(brief_);
     return why_host_memory_;
 }
 
 // In memory of the host's where the GPU's cannot be mapped here.
 std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     Deadline const deadline(options_.timeout);
     store::Create create{name, bytes, options_.host_memory || never_mapped_};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
@@ -129,12 +125,13 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
     if (create.host_memory) throw UnsupportedError(create_call, why);
     create.host_memory = true;
     auto hold = ask_for(create_call, create, deadline);
-    why_host_memory_ = why;
+    std::lock_guard const lock(brief_);
+    why_host_memory_.swap(why);
     return hold;
 }
 
 std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     return ask_for("StoreConnection::get", store::Get{key.id, key.name},
                    Deadline(options_.timeout));
 }
@@ -256,7 +253,7 @@ void StoreSession::unmap_unused() noexcept {
 
 void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
     constexpr char const* call = "MutableBuffer::seal";
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     try {
         require_answer<store::Done>(
             call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
@@ -266,15 +263,43 @@ void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile
     }
 }
 
+// Another thread may have the link while it waits for an answer: it tells the store then.
 void StoreSession::release(std::uint64_t id) noexcept {
-    std::lock_guard const lock(mutex_);
-    link_.tell(store::Release{id});
-    unmap_unused();
+    try {
+        std::lock_guard const lock(brief_);
+        released_.push_back(id);
+    } catch (std::bad_alloc const&) {  // the store sees the connection close, in the end
+    }
+    tell_released_unless_used();
+}
+
+void StoreSession::tell_released() noexcept {
+    std::vector<std::uint64_t> released;
+    {
+        std::lock_guard const lock(brief_);
+        released.swap(released_);
+    }
+    for (std::uint64_t const id : released) link_.tell(store::Release{id});
+    if (!released.empty()) unmap_unused();
+}
+
+// Whoever has the mutex looks for more when it has unlocked it: nothing stays untold.
+void StoreSession::tell_released_unless_used() noexcept {
+    while (any_released()) {
+        std::unique_lock const lock(mutex_, std::try_to_lock);
+        if (!lock) return;
+        tell_released();
+    }
+}
+
+bool StoreSession::any_released() const noexcept {
+    std::lock_guard const lock(brief_);
+    return !released_.empty();
 }
 
 void StoreSession::remove(BufferKey const& key) {
     constexpr char const* call = "StoreConnection::remove";
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     StoreAnswer const answer =
         link_.ask(call, store::Remove{key.id, key.name}, Deadline(options_.timeout));
     require_answer<store::Done>(call, answer);
@@ -291,7 +316,7 @@ void StoreSession::make_ready(std::uint64_t spare) {
 
 std::vector<BufferInfo> StoreSession::list() {
     constexpr char const* call = "StoreConnection::list";
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     std::vector<BufferInfo> all;
     Deadline const end = end_of_list(options_.timeout);
     for (std::uint64_t last = 0;;) {
@@ -321,15 +346,21 @@ std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
     return std::make_unique<LentSealed>(path_, options_);
 }
 
-void StoreSession::watch(char const* call, store::SealedNews news) {
-    std::lock_guard const lock(mutex_);
-    require_answer<store::Done>(call,
-                                link_.ask(call, store::Watch{news}, Deadline(options_.timeout)));
-    if (news == store::SealedNews::none) link_.give_back_kept();
+void StoreSession::watch(char const* call) {
+    Alone const alone(*this);
+    require_answer<store::Done>(call, link_.ask(call, store::Watch{store::SealedNews::buffers},
+                                                Deadline(options_.timeout)));
+}
+
+// The store may read nothing for long: it is told, and takes back what is on its way by then.
+void StoreSession::unwatch() noexcept {
+    Alone const alone(*this);
+    link_.give_back_kept();
+    link_.tell(store::Watch{store::SealedNews::none, link_.came_unasked()});
 }
 
 int StoreSession::descriptor() {
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     return link_.descriptor();
 }
 
@@ -337,11 +368,11 @@ int StoreSession::descriptor() {
 std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline const& deadline,
                                                     std::uint64_t& missed) {
     auto came = link_.receive(call, deadline, [&](auto const& there) {
-        std::lock_guard const alone(mutex_);
+        Alone const alone(*this);
         return there();
     });
     if (!came) return {};
-    std::lock_guard const alone(mutex_);
+    Alone const alone(*this);
     if (auto const* lent = std::get_if<store::Lent>(&came->second.message)) missed += lent->missed;
     try {
         return hold_of(call, came->second, true);

@@ -35,8 +35,10 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] std::vector<BufferInfo> list() override;
     [[nodiscard]] std::unique_ptr<SealedSource> sealed_events() override;
     [[nodiscard]] std::unique_ptr<LentSource> sealed_buffers() override;
-    // Of a connection that has nothing else to do: what next_lent() is to find from now on.
-    void watch(char const* call, store::SealedNews news);
+    // Of a connection that has nothing else to do: next_lent() finds what is sealed from now on.
+    void watch(char const* call);
+    // It finds nothing any more, and what it has not found yet is given back.
+    void unwatch() noexcept;
     [[nodiscard]] int descriptor();
     // What it lends next, if it comes in time; `missed` becomes larger by what it did not.
     [[nodiscard]] std::shared_ptr<BufferHold> next_lent(char const* call, Deadline const& deadline,
@@ -53,9 +55,33 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         std::shared_ptr<BufferView> view;
     };
 
+    // Has the mutex. The store hears first what was let go before, and afterwards what was
+    // meanwhile.
+    class Alone {
+       public:
+        explicit Alone(StoreSession& session) : session_(session), lock_(session.mutex_) {
+            session.tell_released();
+        }
+        ~Alone() {
+            lock_.unlock();
+            session_.tell_released_unless_used();
+        }
+        Alone(Alone const&) = delete;
+        Alone& operator=(Alone const&) = delete;
+
+       private:
+        StoreSession& session_;
+        std::unique_lock<std::mutex> lock_;
+    };
+
     StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options);
 
+    // Does nothing while another thread has the mutex.
+    void tell_released_unless_used() noexcept;
+    [[nodiscard]] bool any_released() const noexcept;
+
     // All with the mutex held.
+    void tell_released() noexcept;
     [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call,
                                                       store::Message const& question,
                                                       Deadline const& deadline);
@@ -76,10 +102,12 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     ProcessMark mark_;
     std::filesystem::path path_;
     StoreConnectOptions options_;
-    mutable std::mutex mutex_;
-    StoreLink link_;
-    std::list<Mapped> mapped_;  // goes before the link: others may make buffers there then
+    std::mutex mutex_;                     // its holder may wait for the store
+    mutable std::mutex brief_;             // of the next two; its holder waits for nothing
+    std::vector<std::uint64_t> released_;  // the store has not been told yet
     std::string why_host_memory_;
+    StoreLink link_;
+    std::list<Mapped> mapped_;   // goes before the link: others may make buffers there then
     bool never_mapped_ = false;  // the GPU's memory, here: it need not be asked for again
     bool across_a_bus_ = false;  // the last memory that was lent
     std::shared_ptr<CopyTeam> team_;

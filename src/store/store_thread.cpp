@@ -171,11 +171,10 @@ void StoreThread::handle(Session& session, std::uint32_t id, store::Message cons
             // First, since they wait for the buffer, and its maker for nothing.
             for (auto const& each : sessions_) tell_sealed(*each);
             send(session, id, store::Done{});
-        } else if (auto const* release = std::get_if<store::Release>(&message)) {
-            if (table_->release(session.who.number, release->buffer)) --session.holds;
+        } else if (auto const* released = std::get_if<store::Release>(&message)) {
+            (void)release(session, released->buffer);
         } else if (auto const* unmapped = std::get_if<store::Unmapped>(&message)) {
-            if (!table_->release(session.who.number, unmapped->buffer)) return;
-            --session.holds;
+            if (!release(session, unmapped->buffer)) return;
             reception_.log(session, fmt::format("could not map the buffer number {}: {}",
                                                 unmapped->buffer, unmapped->text));
         } else if (auto const* forget = std::get_if<store::Forget>(&message)) {
@@ -226,6 +225,7 @@ void StoreThread::answer(Session& session, std::uint32_t id, store::Get const& g
 void StoreThread::answer(Session& session, std::uint32_t id, store::Watch const& watch) {
     session.news = watch.news;
     session.next_sealed = table_->sealed_so_far();
+    take_back_unread(session, watch.came);
     send(session, id, store::Done{});
 }
 
@@ -284,8 +284,23 @@ StoreThread::Lending StoreThread::lending_of(Session& session, LentBuffer const&
 
 void StoreThread::take_back(Session& session, store::Lent const& lent) noexcept {
     if (lent.descriptor) table_->forget(session.who.number, lent.memory);
-    (void)table_->release(session.who.number, lent.buffer);
+    (void)release(session, lent.buffer);
+}
+
+bool StoreThread::release(Session& session, std::uint64_t buffer) noexcept {
+    if (!table_->release(session.who.number, buffer)) return false;
     --session.holds;
+    session.unasked.erase(buffer);
+    return true;
+}
+
+void StoreThread::take_back_unread(Session& session, std::uint64_t came) noexcept {
+    for (auto each = session.unasked.begin(); each != session.unasked.end();) {
+        auto const [buffer, unasked] = *each++;
+        if (unasked.number <= came) continue;
+        if (unasked.descriptor) table_->forget(session.who.number, unasked.memory);
+        (void)release(session, buffer);
+    }
 }
 
 void StoreThread::answer(Session& session, std::uint32_t id, store::Next const& next) {
@@ -352,8 +367,10 @@ bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
         return true;
     }
     lending.message.missed = missed;
+    store::Lent const& lent = lending.message;
     try {
-        reception_.lend(session, store::encode(0, lending.message), lending.descriptors);
+        session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory, lent.descriptor};
+        reception_.lend(session, store::encode(0, lent), lending.descriptors);
     } catch (Refusal const&) {
         take_back(session, lending.message);
         return false;
@@ -361,6 +378,7 @@ bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {
         take_back(session, lending.message);
         throw;
     }
+    ++session.lent_unasked;
     session.missed = 0;
     return true;
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -44,6 +45,12 @@ class StoreThread {
    private:
     using Clock = std::chrono::steady_clock;
 
+    // A buffer that a session holds, and has not asked for.
+    struct Unasked {
+        std::uint64_t number;  // from 1 on
+        std::uint64_t memory;
+        bool descriptor;  // as Lent
+    };
     struct Session : Visitor {
         explicit Session(UnixSocket connected) : Visitor{std::move(connected)} {}
 
@@ -52,7 +59,9 @@ class StoreThread {
         store::SealedNews news = store::SealedNews::none;
         std::uint64_t next_sealed = 0;  // the number of the next buffer of which it has news
         std::uint64_t missed = 0;       // since the last one that it was lent
-        bool waits = false;             // until what it was sent is read, or there is room
+        std::uint64_t lent_unasked = 0;
+        std::map<std::uint64_t, Unasked> unasked;  // by the buffer
+        bool waits = false;  // until what it was sent is read, or there is room
     };
 
     friend struct LetServerGo;
@@ -80,6 +89,10 @@ class StoreThread {
     };
     [[nodiscard]] Lending lending_of(Session& session, LentBuffer const& lent);
     void take_back(Session& session, store::Lent const& lent) noexcept;
+    // False: the session does not hold it.
+    bool release(Session& session, std::uint64_t buffer) noexcept;
+    // What the client has not read yet, of what it had not asked for.
+    void take_back_unread(Session& session, std::uint64_t came) noexcept;
     // Both throw Refusal.
     void require_hold(Session& session) const;
     void require_read(Session& session) const;

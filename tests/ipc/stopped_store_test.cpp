@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -144,6 +146,59 @@ TEST_P(StoppedStoreTest, memoryThatIsForgottenAsItsNextBufferComesIsShownAgain) 
     ASSERT_TRUE(next);
     EXPECT_EQ(last_byte(*next), std::byte{2});
     EXPECT_EQ(there.missed(), 0U);
+}
+
+// 1. P stops, and a thread of C's asks for a buffer. 2. Another lets go of what it has: it waits
+// for neither. 3. P goes on: it answers, and hears of what was let go.
+TEST_P(StoppedStoreTest, buffersAreLetGoWhileAnotherThreadWaitsForAnAnswer) {
+    start();
+    StoreConnection const other = connect();
+    StoreConnection const client = connect();
+    std::optional<Buffer> held = client.get(put(client, std::byte{1}));
+    std::optional<MutableBuffer> open = client.create("open", some_bytes);
+    stop();
+    {
+        std::jthread const asks(
+            [&] { CARILLON_EXPECT_ERROR((void)client.get("none"), RefusedError, "no buffer"); });
+        std::this_thread::sleep_for(50ms);  // until it has most likely asked
+        held.reset();
+        open.reset();
+        (void)client.why_host_memory();
+        go_on();
+    }
+    EXPECT_TRUE(eventually([&] {
+        auto const all = other.list();
+        return all.size() == 1 && all.front().holders == 0;
+    }));
+}
+
+// 1. P lends C two buffers, of which C takes one, and stops. 2. C waits for no more, and not for P
+// either. 3. P goes on: nobody holds what C has not taken.
+TEST_P(StoppedStoreTest, sealedBuffersEndWithoutAnAnswer) {
+    start();
+    StoreConnection const maker = connect();
+    std::optional<SealedBuffers> there = connect().sealed_buffers();
+    for (unsigned i = 0; i < 2; ++i) (void)put(maker, std::byte{1});
+    auto const held = there->next(patience);
+    ASSERT_TRUE(held);
+    stop();
+    std::promise<void> ended;
+    {
+        std::jthread const goes_on([&] {
+            EXPECT_EQ(ended.get_future().wait_for(patience / 3), std::future_status::ready);
+            go_on();
+        });
+        there.reset();
+        ended.set_value();
+    }
+    (void)put(maker, std::byte{2});
+    EXPECT_TRUE(eventually([&] {
+        auto const all = maker.list();
+        return std::accumulate(
+                   all.begin(), all.end(), 0U,
+                   [](unsigned sum, BufferInfo const& each) { return sum + each.holders; }) == 1;
+    }));
+    EXPECT_EQ(last_byte(*held), std::byte{1});
 }
 
 // 1. P stops, and C hears nothing of its seal(). 2. Nothing is written any more that may be sealed.

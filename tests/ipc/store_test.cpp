@@ -730,6 +730,24 @@ TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
     EXPECT_TRUE(client.list().empty());
 }
 
+// Whoever has the connection as another lets go tells the store of it: nobody asks for anything
+// afterwards.
+TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
+    StoreServer const server = serve();
+    StoreConnection const client = connect();
+    std::uint64_t const id = client.create("a", 100).seal().id();
+    for (unsigned round = 0; round < 20; ++round) {
+        std::vector<std::jthread> threads;
+        for (unsigned t = 0; t < 4; ++t) {
+            threads.emplace_back([&] {
+                for (unsigned i = 0; i < 20; ++i) (void)client.get(id);
+            });
+        }
+        threads.clear();
+        ASSERT_TRUE(eventually([&] { return server.clients().at(0).holds == 0; })) << round;
+    }
+}
+
 TEST_F(StoreTest, childThatIsForkedMayUseNothingAndTheParentGoesOn) {
     StoreServer const server = serve();
     StoreConnection const client = connect();

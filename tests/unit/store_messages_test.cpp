@@ -73,6 +73,7 @@ std::vector<Message> all_messages() {
             Watch{},
             Watch{SealedNews::none},
             Watch{SealedNews::buffers},
+            Watch{SealedNews::none, 7},
             Sealed{7, "prices", 1000, 2},
             Refused{RefusalReason::name_taken, "there is one"},
             Show{7},
@@ -105,8 +106,8 @@ TEST(StoreMessagesTest, noneIsShorterOrLonger) {
 TEST(StoreMessagesTest, ofAnotherProgramOrVersion) {
     Bytes const hello = encode(1, Hello{"a"});
     expect_refused(with(Hello{"a"}, 0, std::uint32_t{0x4e4c5243}), "magic");
-    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{4}), 0), VersionError,
-                          "version 4");
+    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{5}), 0), VersionError,
+                          "version 5");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{0}), "kind");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{19}), "kind");
     expect_refused(hello, "descriptors: 1", 1);
