@@ -3,6 +3,7 @@
 // by claims of 1 and of 16 lines? The rival is the same ring with one end behind a mutex.
 // An iteration is a push; a kernel drains the ring. Device: CARILLON_DEVICE, default best.
 
+#include <chrono>
 #include <mutex>
 #include <optional>
 
@@ -21,7 +22,7 @@ class Drained {
    public:
     explicit Drained(Device const& device)
         : ring_(device, options()),
-          kernel_(device, {1, device.traits().one_thread_a_block ? 1 : 8U * 32U}) {
+          kernel_(device, {1, device.traits().one_thread_a_block ? 1 : 8U * 32U}, longest_run) {
         auto const end = ring_.device_handle();
         kernel_.start(
             TakeMpmc<true>{{end, end, end, end, end, end, end, end}, 1, kernel_.ledger()});
@@ -43,6 +44,8 @@ class Drained {
     }
 
    private:
+    static constexpr std::chrono::minutes longest_run{10};  // of a benchmark, whatever it is told
+
     static MpmcRingOptions options() {
         MpmcRingOptions options;
         options.capacity = 16384;

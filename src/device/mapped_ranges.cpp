@@ -17,7 +17,7 @@
 namespace carillon::detail {
 namespace {
 
-constexpr std::uint64_t page = 64 << 10;  // of a GPU's memory, as gdrcopy has it
+constexpr std::uint64_t gpu_page = 64 << 10;  // of a GPU's memory, as gdrcopy has it
 
 class RangeList {
    public:
@@ -63,7 +63,7 @@ class RangeList {
         if (at == behind || address - at->first >= at->second.range.size) at = behind;
         if (at == ranges_.end()) return false;
         bool const begins_behind = at->first > address;
-        bool const in_same_page = at->first / page == address / page;
+        bool const in_same_page = at->first / gpu_page == address / gpu_page;
         if (begins_behind && (!in_same_page || at->first - address >= size)) return false;
         Entry const& entry = at->second;
         if (entry.freed.size() != 0) return false;
