@@ -175,8 +175,9 @@ template <class Body>
     return launch(device, LaunchShape{blocks, threads}, body);
 }
 
-// Starts `body` in the roles of `pins`, which serve for one launch (UsageError). A role is no
-// block: where several have work, `body` has no ends (launch), and no block owns one.
+// Starts `body` in the roles of `pins`. A role is no block: where several have work, `body` has no
+// ends (launch), and no block owns one. Throws as launch(), and UsageError for roles on SMs that a
+// launch has had.
 template <class Body>
 [[nodiscard]] RunningKernel launch_pinned(
     Device const& device, Pins const& pins, Body body,

@@ -82,7 +82,7 @@ class Server {
 
     // Lets clients in at the path, who find all that was added before. Throws UsageError the second
     // time, and for a path that no socket can have, at which there is something else, or at which
-    // somebody listens; SystemError. A call that fails is none: another may succeed.
+    // somebody listens; SystemError. After a call that failed another one may succeed.
     void open(std::filesystem::path const& path);
 
     // Lets clients in to a kernel with SharedChannels, too; they ask for `name`, which has 1 to 63

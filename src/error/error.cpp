@@ -22,7 +22,10 @@ namespace {
 // what() would end at a byte 0.
 std::string with_zeros_shown(std::string_view text) {
     std::string shown;
-    for (char const each : text) shown += each == '\0' ? "\\0" : std::string(1, each);
+    for (char const each : text) {
+        if (each == '\0') shown += '\\';
+        shown += each == '\0' ? '0' : each;
+    }
     return shown;
 }
 

@@ -34,7 +34,8 @@ inline constexpr std::uint32_t stores_magic = 0x54535243;   // "CRST"
 // For people: what somebody speaks whose message has another magic number.
 [[nodiscard]] inline std::string_view but_what(std::uint32_t magic) {
     if (magic == kernels_magic) return ", but what a Server and its clients speak (Connection)";
-    if (magic == stores_magic) return ", but what a BufferStore and its clients speak";
+    if (magic == stores_magic)
+        return ", but what a BufferStore and its clients speak (StoreConnection)";
     return "";
 }
 

@@ -75,6 +75,11 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
     return given;
 }
 
+[[noreturn]] void throw_has_kernel(std::string_view call) {
+    throw UsageError(call,
+                     "a PersistentKernel has the ChannelMemory: let it go first, with its clients");
+}
+
 }  // namespace
 
 ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
@@ -93,8 +98,7 @@ ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelSha
 
 std::shared_ptr<ChannelMemory> ChannelMemory::taken_by_kernel(
     std::string_view call, std::shared_ptr<ChannelMemory> memory) {
-    memory->require_no_kernel(call);
-    memory->has_kernel_ = true;
+    if (memory->has_kernel_.exchange(true)) throw_has_kernel(call);
     ChannelMemory* const its = memory.get();
     std::shared_ptr<ChannelMemory> taken(
         its, [memory = std::move(memory)](ChannelMemory* all) { all->has_kernel_ = false; });
@@ -103,15 +107,14 @@ std::shared_ptr<ChannelMemory> ChannelMemory::taken_by_kernel(
 }
 
 void ChannelMemory::require_no_kernel(std::string_view call) const {
-    if (!has_kernel_) return;
-    throw UsageError(call,
-                     "a PersistentKernel has the ChannelMemory: let it go first, with its clients");
+    if (has_kernel_) throw_has_kernel(call);
 }
 
 void ChannelMemory::reset(Sequence first) {
     detail::check_first("ChannelMemory::reset", first);
+    require_no_kernel("ChannelMemory::reset");
     first_ = first;
-    reset();
+    make_empty();
 }
 
 void ChannelMemory::reset() {

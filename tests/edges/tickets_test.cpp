@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tickets that are used twice, or at the wrong place.
 #include <array>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -86,6 +87,7 @@ TEST_P(TicketTest, memoryOfChannelsServesOneKernelAtATime) {
     CARILLON_EXPECT_ERROR(second(), UsageError, why);
     CARILLON_EXPECT_ERROR(client(), UsageError, why);
     CARILLON_EXPECT_ERROR(memory->reset(), UsageError, why);
+    CARILLON_EXPECT_ERROR(memory->reset(100), UsageError, why);
     CARILLON_EXPECT_ERROR(memory->arrange({}), UsageError, why);
     CARILLON_EXPECT_ERROR((void)kernel->channel().device_handle(), UsageError,
                           "a block of the PersistentKernel has this end");
@@ -96,7 +98,9 @@ TEST_P(TicketTest, memoryOfChannelsServesOneKernelAtATime) {
     EXPECT_NO_THROW(second());
     EXPECT_NO_THROW(client());
     kernel.emplace(device(), memory, KernelOptions{}, GatedHandler{});
-    EXPECT_EQ(kernel->channel().call({2, 0}, patience).value, 7U);
+    Ticket const first = kernel->channel().submit({2, 0}, patience);
+    EXPECT_EQ(first.number(), 1U);  // no reset(100) was half done
+    EXPECT_EQ(kernel->channel().wait(first, patience).value, 7U);
 }
 
 TEST_P(TicketTest, ticketOfAnotherClientIsAUsageError) {
