@@ -11,7 +11,9 @@ bool is_from(unsigned char byte, unsigned least, unsigned most) {
 // The bytes of the UTF-8 character at the beginning of `text`; 0 where none is, and for a control
 // character: a terminal obeys it, U+0080 to U+009F too.
 std::size_t character_at(std::string_view text) {
-    auto const byte = [&](std::size_t i) -> unsigned char { return i < text.size() ? text[i] : 0; };
+    auto const byte = [&](std::size_t i) {
+        return static_cast<unsigned char>(i < text.size() ? text[i] : '\0');
+    };
     unsigned char const first = byte(0);
     if (first < 0x80) return is_from(first, 0x20, 0x7e) ? 1 : 0;
     if (first == 0xc2) return is_from(byte(1), 0xa0, 0xbf) ? 2 : 0;
