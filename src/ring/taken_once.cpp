@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "os/process.hpp"
 
@@ -21,6 +22,7 @@ struct GivenEnd {
     CodeLocation taker;
     void const* second;       // its other address
     std::uint64_t owner = 0;  // what is beside the copy that a block owns
+    unsigned launches = 0;    // that had it
 
     [[nodiscard]] std::string what() const {
         return fmt::format("the end that {} gave at {}:{}", call, taker.file, taker.line);
@@ -61,6 +63,16 @@ struct FoundEnd {
     GivenEnd& end;
     bool owned;  // it is its owner's copy
 };
+
+// A launch gets the end. Of the second one says so, once: it is no error, since bytes that nobody
+// wrote look the same.
+void count_launch(std::string_view call, GivenEnd& end) {
+    if (++end.launches != 2) return;
+    say_line(
+        fmt::format("carillon: {}: {}: an earlier launch has had it, and where both kernels "
+                    "use it messages are lost: make an object for each",
+                    call, end.what()));
+}
 
 // Calls `use(found)` for each end in the bytes.
 template <class Use>
@@ -136,6 +148,7 @@ void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {
                                                 found.end.what(), found.end.owning_block()));
         }
         auto const [had, is_new] = block_of_.try_emplace(found.address, block);
+        if (is_new) count_launch(call_, found.end);
         if (had->second == block) return;
         throw UsageError(call_, fmt::format("blocks {} and {} have {}: two copies of it would lose "
                                             "messages; make an object for each block",
@@ -146,14 +159,17 @@ void EndsOfBlocks::add(unsigned block, void const* bytes, std::size_t size) {
 void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers) {
     each_end(bytes, size, [&](FoundEnd const& found) {
-        GivenEnd const& end = found.end;
+        GivenEnd& end = found.end;
         require_usable(call, found, numbers);
         if (found.owned && end.owning_block() >= blocks) {
             throw UsageError(call, fmt::format("block {} owns {}, but there are {} blocks: nobody "
                                                "would use it",
                                                end.owning_block(), end.what(), blocks));
         }
-        if (blocks == 1 || found.owned) return;
+        if (blocks == 1 || found.owned) {
+            count_launch(call, end);
+            return;
+        }
         if (blocks == 0) {
             throw UsageError(call, fmt::format("each lane of a warp would have a copy of {}, and "
                                                "messages would be lost: only a handler that one "

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 
 #include "carillon/error.hpp"
+#include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 namespace {
@@ -58,6 +60,31 @@ TEST(TakenOnceTest, endWhoseObjectHasGoneIsNone) {
         end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
     }
     refuse_words({&of.first, &of.second, nullptr}, 2);
+}
+
+// No error, since bytes that nobody wrote may hold one: a line, once.
+TEST(TakenOnceTest, endThatAnEarlierLaunchHasHadIsToldOf) {
+    EndWords const of;
+    TakenOnce end;
+    end.take("Ring::device_handle", CodeLocation::current(), {&of.first, &of.second});
+    auto const told = [&](auto&& look) {
+        testing::internal::CaptureStderr();
+        look();
+        return captured_stderr();
+    };
+    auto const launch = [&] { refuse_words({&of.first, &of.second, nullptr}, 1); };
+    EXPECT_EQ(told(launch), "");
+    std::string const line = told([&] {
+        detail::EndsOfBlocks ends("PersistentKernel", detail::BlockNumbers::unknown);
+        WordsOfHandler const words{&of.first, &of.second, nullptr};
+        ends.add(0, words.data(), sizeof(words));
+        ends.add(0, words.data(), sizeof(words));
+    });
+    EXPECT_NE(line.find("carillon: PersistentKernel: the end that Ring::device_handle gave at "),
+              std::string::npos)
+        << line;
+    EXPECT_NE(line.find("an earlier launch has had it"), std::string::npos) << line;
+    EXPECT_EQ(told(launch), "");
 }
 
 TEST(TakenOnceTest, endIsFoundWhereverAPackedHandlerHasIt) {

@@ -44,7 +44,8 @@ class TakenOnce {
 // Whether blocks know their own numbers: then one of them can own an end.
 enum class BlockNumbers : bool { unknown, known };
 
-// Looks for such ends in what the blocks of a kernel get. One thread at a time.
+// Looks for such ends in what the blocks of a kernel get. A line on stderr says so of one that an
+// earlier launch has had. One thread at a time.
 class EndsOfBlocks {
    public:
     // Its errors have the name of `call`.
@@ -59,8 +60,8 @@ class EndsOfBlocks {
     std::map<void const*, unsigned> block_of_;
 };
 
-// Throws UsageError, in the name of `call`, when there is such an end in what `blocks` blocks get a
-// copy of each, or, for 0, the lanes of one; not of an end that one of the blocks owns.
+// The same of what `blocks` blocks get a copy of each, or, for 0, the lanes of one. Throws
+// UsageError, in the name of `call`, for such an end that none of the blocks owns.
 void refuse_copied_ends(std::string_view call, void const* bytes, std::size_t size, unsigned blocks,
                         BlockNumbers numbers = BlockNumbers::unknown);
 // The program has said that `block` owns the ends that are in there. Returns what tells such a copy
