@@ -69,12 +69,21 @@ def _reached(value: Any) -> Any:
     return value.view(Members) if isinstance(value, np.ndarray) else value
 
 
+def _elements(array: np.ndarray) -> Any:
+    """Its elements as values. tolist() has times without their units, and records without names."""
+    if array.dtype.kind not in "mM" and array.dtype.names is None:
+        return array.tolist()
+    return list(array) if array.ndim else array[()]
+
+
 def _each_checked(dtype: np.dtype[Any], value: Any) -> Any:
     """The same value, each element of which `dtype` can hold as it is. Raises UsageError."""
     if isinstance(value, Record):
         value = value._scalar
+    if isinstance(value, np.ma.MaskedArray):
+        return checked(dtype, value, "an element")  # which refuses it
     if isinstance(value, np.ndarray) and value.dtype != dtype:
-        value = value.tolist()
+        value = _elements(value)
     if isinstance(value, list) or (isinstance(value, tuple) and dtype.names is None):
         return [_each_checked(dtype, each) for each in value]
     return value if isinstance(value, np.ndarray) else checked(dtype, value, "an element")

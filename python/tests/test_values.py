@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import dataclasses
+import datetime
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -282,12 +283,22 @@ def test_a_reply_that_is_filled_in_place_holds_its_values_as_they_are(
         kernel.client().call((1.5, 2.0))
 
 
-LEVELS = np.dtype([("sizes", "<u4", (3,)), ("prices", "<f4", (3,)), ("ticks", TICK, (2,))])
+SECOND, DAY = datetime.timedelta(seconds=1), datetime.datetime(2026, 11, 25)
+LEVELS = np.dtype(
+    [
+        ("sizes", "<u4", (3,)),
+        ("prices", "<f4", (3,)),
+        ("ticks", TICK, (2,)),
+        ("waits", "<m8[us]", (2,)),
+        ("days", "<M8[us]", (2,)),
+    ]
+)
 
 
 def filled(device: carillon.Device, fill: Callable[[Any, Any], Any]) -> Any:
     kernel = carillon.PersistentKernel(device, fill, request=LEVELS, reply=LEVELS)
-    return kernel.client().call(([1, 2, 3], [0.5, 1, 2], [(1, 2), (3, 4)]))
+    times = ([1, 2], ["2026-11-25", "2026-11-26"])
+    return kernel.client().call(([1, 2, 3], [0.5, 1, 2], [(1, 2), (3, 4)], *times))
 
 
 def by_text(code: str) -> Callable[[Any, Any], Any]:
@@ -313,6 +324,11 @@ def by_text(code: str) -> Callable[[Any, Any], Any]:
         "r.ticks[0]['bid'] = '1'",
         "r.ticks['bid'][0] = '1'",
         "r.ticks[0] = 5",
+        "r.ticks[:] = np.zeros(2, [('ask', '<f8'), ('bid', '<f8')])",
+        "r.sizes[:] = np.ma.array([1, 2, 3], 'u4', mask=[0, 1, 0])",
+        "r.waits[:] = np.array([1500, 2000], 'm8[ns]')",
+        "r.waits[:] = np.array([2, 3], 'm8[Y]')",
+        "r.waits[...] = np.array(1500, 'm8[ns]')",
         "return r.sizes",
         "return (9.0, 9.0)",
     ],
@@ -335,6 +351,10 @@ def test_arrays_that_are_filled_in_hold_their_values_as_they_are(
         ("r.prices[0] = q.prices.sum() + max(q.prices)", "prices", [5.5, 0, 0]),
         ("r.ticks[0] = q.ticks[1]; r.ticks[1].bid = 7", "ticks", [(3, 4), (7, 0)]),
         ("r.ticks[:] = [(1, 2), q.ticks[0]]", "ticks", [(1, 2), (1, 2)]),
+        ("r.waits[:] = np.array([2, 3], 'm8[s]')", "waits", [2 * SECOND, 3 * SECOND]),
+        ("r.waits[...] = np.array(2000, 'm8[ns]')", "waits", [2 * SECOND / 10**6] * 2),
+        ("r.days[:] = np.array(['2026-11-25'], 'M8[D]')", "days", [DAY, DAY]),
+        ("r.days[:] = np.array(['2026-11-25'], 'M8[ns]')", "days", [DAY, DAY]),
         ("wide = q.sizes > 1; wide[0] = True; r.sizes[wide] = 1", "sizes", [1, 1, 1]),
     ],
 )
