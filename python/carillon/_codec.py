@@ -214,6 +214,14 @@ _LEAVES = {
 }
 
 
+def _require_order(names: tuple[str, ...], value: Any, where: str) -> None:
+    """A tuple whose values have these names has them in this order."""
+    given = tuple(getattr(value, "_fields", ()))
+    if given != names and sorted(given) == sorted(names):
+        order = f"({', '.join(given)}), and the members' order is ({', '.join(names)})"
+        raise _made(UsageError, "message", f"the order of {where or 'the message'} is {order}")
+
+
 def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
     """What NumPy makes the same value of `dtype` of. `where`: the member's name, for the error.
 
@@ -237,6 +245,7 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
     count = f"a tuple or list of {len(dtype.names)} values"
     wanted = f"{count} {_shown(dtype)}, a record, or an array of that dtype"
     items = _items(value, len(dtype.names), where, wanted)
+    _require_order(dtype.names, value, where)
     prefix = f"{where}." if where else ""
     return tuple(
         checked(dtype.fields[name][0], item, prefix + name)  # type: ignore[index]

@@ -9,7 +9,7 @@ import dataclasses
 import datetime
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -94,6 +94,32 @@ def test_records_in_every_form(client: carillon.Client) -> None:
     for array in (np.zeros(2, TICK), np.array([1.0, 2.0]), np.float64(7)):
         with pytest.raises(carillon.UsageError, match=f"2 messages|not {NAMES}"):
             client.call(array)
+
+
+class AskAndBid(NamedTuple):
+    ask: float
+    bid: float
+
+
+class BidAndAsk(NamedTuple):
+    bid: float
+    ask: float
+
+
+def test_a_named_tuple_of_another_order_is_no_record(device: carillon.Device) -> None:
+    swapped, right = AskAndBid(ask=2.0, bid=1.0), BidAndAsk(bid=1.0, ask=2.0)
+    what = r"is \(ask, bid\), and the members' order is \(bid, ask\)"
+    for encode in (codec(TICK).encode, lambda one: codec(TICK).encode_many([one])):
+        with pytest.raises(carillon.UsageError, match=f"^message: the order of the message {what}"):
+            encode(swapped)
+        assert bytes(encode(right)) == np.array((1.0, 2.0), TICK).tobytes()
+    with pytest.raises(carillon.UsageError, match=f"the order of tick {what}"):
+        codec(NESTED).encode((swapped, [1, 2, 3], True))
+    kernel = carillon.PersistentKernel(device, lambda _: swapped, request=TICK, reply=TICK)
+    with pytest.raises(carillon.UsageError, match=f"the handler raised .*{what}"):
+        kernel.client().call(right)
+    with pytest.raises(carillon.UsageError, match=f"the handler raised .*{what}"):
+        filled(device, lambda _, reply: reply.ticks.__setitem__(0, swapped))
 
 
 @pytest.mark.parametrize(
