@@ -57,6 +57,13 @@ class BytesCodec(BytesMessages):
         return bytes(room)
 
 
+class OfScalar:
+    """What has a scalar of NumPy's, and is taken for it."""
+
+    __slots__ = ("_scalar",)
+    _scalar: Any
+
+
 class ArrayCodec(RecordMessages):
     """Messages of a NumPy dtype: scalars of it, a tuple or list of its members, or a number."""
 
@@ -79,6 +86,8 @@ class ArrayCodec(RecordMessages):
             raise _made(UsageError, call, cause)
 
     def _to_bytes(self, value: Any) -> bytes:
+        if isinstance(value, OfScalar):
+            value = value._scalar
         if not isinstance(value, (np.ndarray, np.generic)) or self._is_number(value):
             return packed(self.dtype, self._gaps_within, value)
         self._check(value, "message")
@@ -227,6 +236,8 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
 
     Raises UsageError for a value that the dtype cannot hold as it is.
     """
+    if isinstance(value, OfScalar):
+        value = value._scalar
     if isinstance(value, np.ma.MaskedArray):
         raise _refused(UsageError, where, value, "values without a mask")
     if (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._carillon import Device
-from ._codec import Codec, _refused, checked, cleared, gaps_of
+from ._codec import Codec, OfScalar, _refused, checked, cleared, gaps_of
 from .errors import CompileError, UnsupportedError, UsageError, _made
 
 _NAME = "carillon_python_handler"  # of the function, in LTO-IR
@@ -56,6 +56,9 @@ class Members(np.ndarray):
         return _reached(super().__getitem__(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, str):  # that member of each
+            self[index][...] = value
+            return
         super().__setitem__(index, _each_checked(self.dtype, value))
 
     def fill(self, value: Any) -> None:
@@ -78,8 +81,6 @@ def _elements(array: np.ndarray) -> Any:
 
 def _each_checked(dtype: np.dtype[Any], value: Any) -> Any:
     """The same value, each element of which `dtype` can hold as it is. Raises UsageError."""
-    if isinstance(value, Record):
-        value = value._scalar
     if isinstance(value, np.ma.MaskedArray):
         return checked(dtype, value, "an element")  # which refuses it
     if isinstance(value, np.ndarray) and value.dtype != dtype:
@@ -89,23 +90,33 @@ def _each_checked(dtype: np.dtype[Any], value: Any) -> Any:
     return value if isinstance(value, np.ndarray) else checked(dtype, value, "an element")
 
 
-class Record:
+class Record(OfScalar):
     """A scalar of NumPy's as Numba has it: what its members are called are attributes, also where
     NumPy's scalars have one of that name."""
 
-    __slots__ = ("_scalar",)
-    _scalar: Any
+    __slots__ = ()
 
     def __init__(self, scalar: Any) -> None:
         object.__setattr__(self, "_scalar", scalar)
+
+    def __reduce__(self) -> Any:  # for copy and pickle
+        return _record_of, (np.array([self._scalar], self._scalar.dtype),)
+
+    def __eq__(self, other: object) -> bool:
+        given = other._scalar if isinstance(other, Record) else other
+        if not isinstance(given, np.void) or given.dtype != self._scalar.dtype:
+            return NotImplemented
+        return bool(self._scalar == given)
+
+    def __repr__(self) -> str:
+        return repr(self._scalar)
 
     def __getitem__(self, member: str) -> Any:
         return _reached(self._scalar[member])
 
     def __setitem__(self, member: str, value: Any) -> None:
         dtype = self._scalar.dtype.fields[member][0]
-        given = value._scalar if isinstance(value, Record) else value
-        self._scalar[member] = checked(dtype, given, member)
+        self._scalar[member] = checked(dtype, value, member)
 
     def __getattr__(self, member: str) -> Any:
         self._require(member)
@@ -118,6 +129,11 @@ class Record:
     def _require(self, member: str) -> None:
         if member not in self._scalar.dtype.names:
             raise AttributeError(f"a message of {self._scalar.dtype} has no member {member!r}")
+
+
+def _record_of(array: np.ndarray) -> Record:
+    """That of an array of one: a scalar with bytes of its own takes no assignments."""
+    return Record(array[0])
 
 
 def fill_by_bytes(

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pathlib
+import pickle
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -49,6 +51,52 @@ def test_members_within_members(device: carillon.Device) -> None:
         reply = kernel.client().call(((3, (5, 6)), 40))
         assert reply["data"]["of"].tolist() == [5, 5]
         assert reply["data"]["at"] == 4 and reply["sum"] == 44
+
+
+def kept_records(asked: Any, answer: Any) -> None:
+    for kept in (copy.copy(asked), copy.deepcopy(asked), pickle.loads(pickle.dumps(asked))):
+        assert kept == asked and asked == kept and kept.data == asked.data
+        kept.sum += 1
+        kept.data.of[0] += 1  # of its own bytes
+        assert kept != asked and kept.data != asked.data
+    assert asked != answer and asked != asked.data and asked != 5
+    answer.sum = asked.sum
+    last.append(copy.copy(asked))
+
+
+last: list[Any] = []
+
+
+def test_a_record_is_copied_and_compared_by_its_values(device: carillon.Device) -> None:
+    last.clear()
+    with carillon.PersistentKernel(device, kept_records, request=OUTER, reply=OUTER) as kernel:
+        client = kernel.client()
+        for number in (40, 41):
+            assert client.call(((3, (5, 6)), number))["sum"] == number
+        assert [kept.sum for kept in last] == [40, 41] and last[0] != last[1]
+        assert repr(last[0]) == repr(np.array(((3, (5, 6)), 40), OUTER)[()])
+        assert client.call(last[0])["sum"] == 40  # a message as it is
+
+
+ROWS = np.dtype([("row", INNER, (2,))], align=True)
+
+
+def test_rows_of_records_are_made_of_records(device: carillon.Device) -> None:
+    def swapped(asked: Any, answer: Any) -> None:
+        answer.row = [asked.row[1], asked.row[0]]
+        answer.row["of"] = [[1, 2], [3, 4]]  # of each
+
+    with carillon.PersistentKernel(device, swapped, request=ROWS, reply=ROWS) as kernel:
+        reply = kernel.client().call(([(3, (5, 6)), (7, (8, 9))],))
+        assert reply["row"]["at"].tolist() == [7, 3]
+        assert reply["row"]["of"].tolist() == [[1, 2], [3, 4]]
+
+    def wrong(asked: Any, answer: Any) -> None:
+        answer.row["at"] = [1, 1.9]
+
+    kernel = carillon.PersistentKernel(device, wrong, request=ROWS, reply=ROWS)
+    with pytest.raises(carillon.UsageError, match="an element is 1.9: a whole number from 0 to 42"):
+        kernel.client().call(([(3, (5, 6)), (7, (8, 9))],))
 
 
 class Compiled:
