@@ -32,13 +32,13 @@ def fills_reply(handler: Any) -> bool:
     return len(needed) == 2
 
 
-def record_dtype(name: str, message: Codec) -> np.dtype[Any]:
+def record_dtype(call: str, name: str, message: Codec) -> np.dtype[Any]:
     """The dtype with the message's members. Raises UsageError for a message type that has none."""
     dtype: np.dtype[Any] | None = getattr(message, "dtype", None)
     if dtype is None or dtype.names is None:
         raise _made(
             UsageError,
-            _CALL,
+            call,
             f"{name} has no members: what a handler(request, reply) gets and fills is of a "
             "structured dtype or a dataclass",
         )
@@ -140,7 +140,8 @@ def fill_by_bytes(
     handler: Callable[[Any, Any], None], request: Codec, reply: Codec
 ) -> Callable[[bytes], bytes]:
     """Calls it with what comes, and returns what it has filled. Raises UsageError for the types."""
-    asked, answered = record_dtype("Request", request), record_dtype("Reply", reply)
+    asked = record_dtype("PersistentKernel", "Request", request)
+    answered = record_dtype("PersistentKernel", "Reply", reply)
     function = getattr(handler, "py_func", handler)  # of one that Numba has compiled
     gaps = gaps_of(answered)  # which a record that is put into the reply may have filled
 
@@ -163,7 +164,7 @@ def _numba_type(name: str, message: Codec) -> Any:
     """Numba's, aligned as C has it where the members lie so."""
     from numba import from_dtype
 
-    dtype = record_dtype(name, message)
+    dtype = record_dtype(_CALL, name, message)
     members: dict[str, Any] = dict(dtype.fields or {})
     layout: Any = {
         "names": list(members),

@@ -132,9 +132,10 @@ def test_members_that_are_not_there(device: carillon.Device) -> None:
 
 @pytest.mark.parametrize(("request_type", "reply"), [(16, QUOTE), (TICK, "<i4")])
 def test_messages_without_members(device: carillon.Device, request_type: Any, reply: Any) -> None:
-    with pytest.raises(carillon.UsageError, match="has no members"):
+    with pytest.raises(carillon.UsageError, match="has no members") as caught:
         carillon.PersistentKernel(device, reprice, request=request_type, reply=reply)
-    with pytest.raises(carillon.UsageError, match="has no members"):
+    assert caught.value.call == "PersistentKernel"
+    with pytest.raises(carillon.UsageError, match="^compile_handler: .* has no members"):
         numba_or_skip()
         carillon.compile_handler(90, reprice, request=request_type, reply=reply)
 
