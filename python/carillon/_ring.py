@@ -78,7 +78,8 @@ class Ring:
 
     def try_pop_many(self, count: int) -> Any:
         """The next messages, as many as have arrived, up to `count`."""
-        room = self._message.room(_number("Ring.try_pop_many", "count", count))
+        most = _number("Ring.try_pop_many", "count", count)
+        room = self._message.room(min(most, self.capacity))
         taken = self._raw.try_pop_n(room)
         return self._message.decode_many(room[: taken * self._message.size])
 

@@ -39,6 +39,17 @@ def test_to_the_host(device: carillon.Device) -> None:
     assert ring.try_pop_many(10)["x"].tolist() == [2, 3, 4]
 
 
+def test_as_many_as_there_are_takes_no_more_room_than_the_ring_has(
+    device: carillon.Device,
+) -> None:
+    ring = carillon.Ring(device, 8, "to_host", capacity=2)
+    far = ring.emulated_end()
+    assert far.try_push(b"12345678") and far.try_push(b"abcdefgh")
+    assert ring.try_pop_many((1 << 64) - 1) == b"12345678abcdefgh"
+    points = carillon.Ring(device, POINT, "to_host", capacity=2)
+    assert len(points.try_pop_many(1 << 40)) == 0
+
+
 def test_refusals(device: carillon.Device) -> None:
     ring = carillon.Ring(device, 8)
     with pytest.raises(carillon.UsageError):
