@@ -28,6 +28,11 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
 }
 
+std::shared_ptr<OneTicket> ticket_at(TicketRow& row, std::size_t index) {
+    if (index >= row.left().size()) throw nb::index_error("there are not so many");
+    return row.at(index);
+}
+
 // Both are whole messages, and as many. Throws UsageError.
 void check_many(BytesClient const& client, std::size_t requests, std::size_t replies) {
     std::size_t const count = requests / client.request_bytes();
@@ -106,16 +111,23 @@ void ClientState::give_up(Ticket const& ticket) {
 TicketRow::~TicketRow() {
     auto const client = client_.lock();
     for (std::size_t i = 0; client && i < left_.size(); ++i) {
-        if (!done_.contains(left_[i].number())) client->give_up(left_[i]);
+        if (!named_.contains(left_[i].number())) client->give_up(left_[i]);
     }
+}
+std::shared_ptr<OneTicket> TicketRow::at(std::size_t index) {
+    Ticket const ticket = left_[index];
+    auto& named = named_[ticket.number()];
+    if (!named) named = std::make_shared<OneTicket>(ticket, client_);
+    return named;
+}
+void TicketRow::forget_taken() {
+    auto const end = left_.empty() ? named_.end() : named_.lower_bound(left_[0].number());
+    for (auto each = named_.begin(); each != end; ++each) each->second->done();
+    named_.erase(named_.begin(), end);
 }
 
 OneTicket::~OneTicket() {
     if (auto const client = client_.lock()) client->give_up(ticket_);
-}
-void OneTicket::done() {
-    client_.reset();
-    if (row_) row_->done(ticket_);
 }
 
 // What `use` makes of the client, while no other thread is in a call of it.
@@ -253,8 +265,9 @@ nb::object ClientEnd::try_take(OneTicket& ticket) {
 
 std::size_t ClientEnd::try_take_n(TicketRow& tickets, nb::handle replies) {
     HeldBytes const to(replies, HeldBytes::Use::write);
-    return within(
-        [&](BytesClient& client) { return client.try_take_n(tickets.left(), to.writable()); });
+    return within([&](BytesClient& client) {
+        return tickets.take([&](Tickets& left) { return client.try_take_n(left, to.writable()); });
+    });
 }
 
 void ClientEnd::abandon(OneTicket& ticket) {
@@ -328,16 +341,12 @@ void bind_client(nb::module_& module) {
             return "<carillon.Ticket " + std::to_string(one.ticket().number()) + ">";
         });
     nb::class_<TicketRow>(module, "Tickets",
-                          "Names requests that were sent one after the other. Of those that go "
-                          "with it the\n"
-                          "replies are given up.")
-        .def("__len__", [](TicketRow& row) { return row.left().size(); })
-        .def("__getitem__",
-             [](std::shared_ptr<TicketRow> const& row, std::size_t index) {
-                 if (index >= row->left().size()) throw nb::index_error("there are not so many");
-                 return OneTicket(row->left()[index], row);
-             })
-        .def("__repr__", [](TicketRow& row) {
+                          "Names requests that were sent one after the other. When it goes, the "
+                          "replies are\n"
+                          "given up, but for those whose ticket somebody has.")
+        .def("__len__", [](TicketRow const& row) { return row.left().size(); })
+        .def("__getitem__", ticket_at)
+        .def("__repr__", [](TicketRow const& row) {
             return "<carillon.Tickets: " + std::to_string(row.left().size()) + ">";
         });
     nb::class_<ChannelCounters> counters(module, "ChannelCounters",

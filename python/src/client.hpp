@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 #include "bindings.hpp"
@@ -46,8 +46,29 @@ class ClientState {
     Busy busy_;
 };
 
+// A ticket, as Python has it. The reply that nobody has taken when it goes is given up: its slot is
+// free again.
+class OneTicket {
+   public:
+    OneTicket(Ticket const& ticket, std::weak_ptr<ClientState> client)
+        : ticket_(ticket), client_(std::move(client)) {}
+    OneTicket(OneTicket&&) noexcept = default;  // nobody waits for what it was moved from
+    OneTicket& operator=(OneTicket&&) = delete;
+    OneTicket(OneTicket const&) = delete;
+    OneTicket& operator=(OneTicket const&) = delete;
+    ~OneTicket();
+
+    [[nodiscard]] Ticket const& ticket() const { return ticket_; }
+    // Its reply was taken, or given up.
+    void done() { client_.reset(); }
+
+   private:
+    Ticket ticket_;
+    std::weak_ptr<ClientState> client_;
+};
+
 // Tickets of one row, as Python has them. The replies that nobody has taken when they go are given
-// up: their slots are free again.
+// up, but for those whose ticket somebody has by itself.
 class TicketRow {
    public:
     TicketRow(Tickets const& tickets, std::weak_ptr<ClientState> client)
@@ -56,36 +77,23 @@ class TicketRow {
     TicketRow& operator=(TicketRow const&) = delete;
     ~TicketRow();
 
-    [[nodiscard]] Tickets& left() { return left_; }
-    // Its reply was taken, or given up, by itself.
-    void done(Ticket const& ticket) { done_.insert(ticket.number()); }
+    [[nodiscard]] Tickets const& left() const { return left_; }
+    // One of those that are left. Throws UsageError for one that is not.
+    [[nodiscard]] std::shared_ptr<OneTicket> at(std::size_t index);
+    // `take` takes replies, and their tickets out of those that are left. Returns what it returns.
+    template <class Take>
+    std::size_t take(Take const& take) {
+        std::size_t const taken = take(left_);
+        forget_taken();
+        return taken;
+    }
 
    private:
+    void forget_taken();
+
     Tickets left_;
-    std::unordered_set<std::uint64_t> done_;
+    std::map<std::uint64_t, std::shared_ptr<OneTicket>> named_;  // by themselves, by number
     std::weak_ptr<ClientState> client_;
-};
-
-// A ticket, as Python has it: by itself, or one of a row.
-class OneTicket {
-   public:
-    OneTicket(Ticket const& ticket, std::weak_ptr<ClientState> client)
-        : ticket_(ticket), client_(std::move(client)) {}
-    OneTicket(Ticket const& ticket, std::shared_ptr<TicketRow> row)
-        : ticket_(ticket), row_(std::move(row)) {}
-    OneTicket(OneTicket&&) noexcept = default;  // nobody waits for what it was moved from
-    OneTicket& operator=(OneTicket&&) = delete;
-    OneTicket(OneTicket const&) = delete;
-    OneTicket& operator=(OneTicket const&) = delete;
-    ~OneTicket();
-
-    [[nodiscard]] Ticket const& ticket() const { return ticket_; }
-    void done();
-
-   private:
-    Ticket ticket_;
-    std::weak_ptr<ClientState> client_;
-    std::shared_ptr<TicketRow> row_;
 };
 
 // Timeouts are in seconds.

@@ -487,6 +487,50 @@ def test_tickets_that_stay_keep_their_replies(kernel: carillon.PersistentKernel)
     assert client.call(b"1234") == b"1234"
 
 
+def test_a_ticket_of_a_row_keeps_its_own_reply_alone(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, echo, request=4, reply=4, capacity=8)
+    client = kernel.client()
+    tickets = client.try_submit_many(b"abcdefghijklmnopqrst")
+    last, again = tickets[4], tickets[4]
+    assert last == again
+    del tickets, again
+    gc.collect()
+    assert client.wait(last) == b"qrst"
+    for _ in range(3 * client.capacity):  # every slot, with `last` still there
+        assert client.call(b"1234") == b"1234"
+    assert client.counters.dropped == 4
+
+
+def test_the_last_ticket_of_a_row_that_goes_frees_its_slot(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, echo, request=4, reply=4, capacity=8)
+    client = kernel.client()
+    tickets = client.try_submit_many(b"abcdefgh")
+    first = tickets[0]
+    assert client.wait(tickets[1]) == b"efgh"  # of which nobody keeps the ticket
+    del tickets, first
+    gc.collect()
+    for _ in range(3 * client.capacity):
+        assert client.call(b"1234") == b"1234"
+    assert client.counters.dropped == 1
+
+
+def test_a_row_whose_replies_were_taken_has_nothing_to_give_up(device: carillon.Device) -> None:
+    kernel = carillon.PersistentKernel(device, echo, request=4, reply=4, capacity=8)
+    client = kernel.client()
+    tickets = client.try_submit_many(b"abcdefgh")
+    first = tickets[0]
+    taken = b""
+    while len(tickets):
+        taken += client.try_take_many(tickets)
+    assert taken == b"abcdefgh"
+    del tickets
+    with pytest.raises(carillon.UsageError, match="^Client.wait: "):
+        client.wait(first)
+    del first
+    gc.collect()
+    assert client.call(b"1234") == b"1234" and client.counters.dropped == 0
+
+
 def test_a_ticket_that_outlives_its_client(device: carillon.Device) -> None:
     kernel = carillon.PersistentKernel(device, echo, request=4, reply=4)
     ticket = kernel.client().submit(b"1234")
