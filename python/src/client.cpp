@@ -28,9 +28,17 @@ std::span<std::byte> bytes_of(nb::bytes const& bytes) {
     return {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), bytes.size()};
 }
 
-std::shared_ptr<OneTicket> ticket_at(TicketRow& row, std::size_t index) {
-    if (index >= row.left().size()) throw nb::index_error("there are not so many");
-    return row.at(index);
+// From the end on where it is below 0, as Python's sequences have it.
+std::shared_ptr<OneTicket> ticket_at(TicketRow& row, nb::handle given) {
+    if (PyIndex_Check(given.ptr()) == 0) {
+        Argument{no_call, "index"}.refuse_type(given, "a whole number");
+    }
+    Py_ssize_t index = PyNumber_AsSsize_t(given.ptr(), nullptr);  // the nearest that there is
+    if (index == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    auto const count = static_cast<Py_ssize_t>(row.left().size());
+    if (index < 0) index += count;
+    if (index < 0 || index >= count) throw nb::index_error("there are not so many");
+    return row.at(static_cast<std::size_t>(index));
 }
 
 // Both are whole messages, and as many. Throws UsageError.
@@ -340,12 +348,17 @@ void bind_client(nb::module_& module) {
         .def("__repr__", [](OneTicket const& one) {
             return "<carillon.Ticket " + std::to_string(one.ticket().number()) + ">";
         });
-    nb::class_<TicketRow>(module, "Tickets",
-                          "Names requests that were sent one after the other. When it goes, the "
-                          "replies are\n"
-                          "given up, but for those whose ticket somebody has.")
-        .def("__len__", [](TicketRow const& row) { return row.left().size(); })
-        .def("__getitem__", ticket_at)
+    nb::class_<TicketRow> tickets(module, "Tickets",
+                                  "Names requests that were sent one after the other. When it "
+                                  "goes, the replies are\n"
+                                  "given up, but for those whose ticket somebody has.");
+    Doors(tickets, "Tickets.")
+        .def("__getitem__", ticket_at, nb::arg("index"),
+             nb::sig("def __getitem__(self, index: typing.SupportsIndex, /) -> Ticket"));
+    tickets.def("__len__", [](TicketRow const& row) { return row.left().size(); })
+        .def(
+            "__iter__", [](nb::handle row) { return nb::steal(PySeqIter_New(row.ptr())); },
+            nb::sig("def __iter__(self) -> collections.abc.Iterator[Ticket]"))
         .def("__repr__", [](TicketRow const& row) {
             return "<carillon.Tickets: " + std::to_string(row.left().size()) + ">";
         });

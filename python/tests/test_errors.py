@@ -514,6 +514,20 @@ def test_the_last_ticket_of_a_row_that_goes_frees_its_slot(device: carillon.Devi
     assert client.counters.dropped == 1
 
 
+def test_a_row_is_indexed_as_a_sequence(kernel: carillon.PersistentKernel) -> None:
+    client = kernel.client()
+    tickets = client.try_submit_many(b"abcdefghijkl")
+    assert [ticket.number for ticket in tickets] == [tickets[i].number for i in range(3)]
+    assert tickets[-1] == tickets[np.int64(2)] and tickets[-3] == tickets[0]
+    for index in (3, -4, 1 << 64, -1 << 64):
+        with pytest.raises(IndexError, match="^there are not so many$"):
+            tickets[index]
+    for other in (slice(0, 2), "0", 1.0, None):
+        with pytest.raises(carillon.ArgumentTypeError, match="^Tickets.__getitem__: index is "):
+            tickets[other]  # type: ignore[index]
+    assert client.wait(tickets[-1]) == b"ijkl"
+
+
 def test_a_row_whose_replies_were_taken_has_nothing_to_give_up(device: carillon.Device) -> None:
     kernel = carillon.PersistentKernel(device, echo, request=4, reply=4, capacity=8)
     client = kernel.client()
