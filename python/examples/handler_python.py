@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A handler in Python: numba-cuda compiles it for a GPU, the emulated device calls it."""
 
+from typing import Any
+
 import numpy as np
 
 import carillon
@@ -9,7 +11,7 @@ TICK = np.dtype([("bid", "<f8"), ("ask", "<f8")])
 QUOTE = np.dtype([("price", "<f8"), ("spread", "<f8")])
 
 
-def reprice(tick, quote):
+def reprice(tick: Any, quote: Any) -> None:
     quote.price = (tick.bid + tick.ask) / 2
     quote.spread = tick.ask - tick.bid
 

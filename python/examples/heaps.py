@@ -27,7 +27,8 @@ def stream(owner: carillon.Connection) -> None:
         chunk = heaps.claim(timeout=10.0)
         chunk.array("<u2")[:] = samples + number  # in place: no copy
         chunk.commit(meta=number)
-        print(log.next(timeout=10.0).text)
+        message = log.next(timeout=10.0)
+        print(message.text if message else "the kernel said nothing")
     now = None
     while now is None or now["chunks"] < 3:
         time.sleep(0.001)

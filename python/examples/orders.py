@@ -19,11 +19,11 @@ class Fill:
     cost: float
 
 
-def fill(order):
+def fill(order: Order) -> Fill:
     return Fill(order.price * order.size)
 
 
-async def main(client):
+async def main(client: carillon.Client) -> None:
     fills = await asyncio.gather(*[client.call_async(Order(2.5, size)) for size in range(100)])
     print(f"{len(fills)} fills, {sum(fill.cost for fill in fills)} in all")
 

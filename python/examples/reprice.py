@@ -12,7 +12,7 @@ device = carillon.Device("emulated")
 print(f"on the {device.info.name}")
 
 
-def reprice(tick):
+def reprice(tick: np.void) -> tuple[float]:
     return ((tick["bid"] + tick["ask"]) / 2,)
 
 

@@ -214,7 +214,10 @@ void bind_interfaces(nb::class_<SharedMemory>& memory) {
                      nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"))
         .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream").none() = nb::none(),
              nb::arg("max_version").none() = nb::none(), nb::arg("dl_device").none() = nb::none(),
-             nb::arg("copy").none() = nb::none())
+             nb::arg("copy").none() = nb::none(),
+             nb::sig("def __dlpack__(self, *, stream: object | None = None, max_version: object | "
+                     "None = None, dl_device: object | None = None, copy: object | None = None) -> "
+                     "typing.Any"))
         .def("__dlpack_device__", dlpack_device,
              nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
 }
@@ -260,6 +263,9 @@ void bind_memory(nb::module_& module) {
     Doors(memory, "Memory.")
         .def("array", array, nb::arg("dtype") = "u1", nb::arg("shape").none() = nb::none(),
              nb::arg("offset") = 0,
+             nb::sig("def array(self, dtype: numpy.typing.DTypeLike = 'u1', shape: "
+                     "collections.abc.Sequence[int] | int | None = None, offset: int = 0) -> "
+                     "numpy.typing.NDArray[typing.Any]"),
              "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
              "without a shape. Raises UsageError for freed memory, ValueError for what does not "
              "fit.")

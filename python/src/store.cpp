@@ -255,11 +255,13 @@ void bind_calls(nb::class_<End>& store, char const* name, char const* store_name
              "A new buffer, to be written and sealed. Raises UsageError, OutOfMemoryError,\n"
              "RefusedError for a name that is taken or where there is no room.")
         .def_overload("get", get<End, std::uint64_t>, nb::arg("id"),
+                      nb::sig("def get(self, id: typing.SupportsIndex) -> Buffer"),
                       "A sealed buffer, by number or name. Raises RefusedError.")
         .def_overload("get", get<End, std::string>, nb::arg("name"))
         .def_last_overload("get", get_other<End>, nb::arg("id") = nb::none(),
                            nb::arg("name") = nb::none())
         .def_overload("remove", remove<End, std::uint64_t>, nb::arg("id"),
+                      nb::sig("def remove(self, id: typing.SupportsIndex) -> None"),
                       "From now on nobody gets it; its memory stays until nobody holds it.")
         .def_overload("remove", remove<End, std::string>, nb::arg("name"))
         .def_last_overload("remove", remove_other<End>, nb::arg("id") = nb::none(),
