@@ -191,6 +191,13 @@ def _complex(dtype: np.dtype[Any], value: Any, where: str) -> Any:
     return found[()]
 
 
+def _duration(dtype: np.dtype[Any], number: int, where: str) -> int:
+    """Of 64 bits, of which the lowest number is NumPy's for no time at all."""
+    if not -(1 << 63) < number < 1 << 63:
+        raise _refused(UsageError, where, number, f"a time that a {dtype} can hold")
+    return number
+
+
 def _time(dtype: np.dtype[Any], value: Any, where: str) -> Any:
     """A point in time may be written as ISO 8601 has it; a duration may be a whole number."""
     is_text = isinstance(value, str) and dtype.kind == "M"
@@ -198,6 +205,8 @@ def _time(dtype: np.dtype[Any], value: Any, where: str) -> Any:
         raise _refused(UsageError, where, value, f"a {dtype}: YYYY-MM-DDThh:mm:ss, or a part of it")
     try:
         found = np.asarray(np.datetime64(value) if is_text else value)
+        if found.dtype.kind in "iu" and not found.ndim:
+            found = np.array(_duration(dtype, int(found), where))
         known = found.dtype.kind in "mMi" and np.can_cast(found.dtype, dtype, "same_kind")
         made = found.astype(dtype)[()] if known and not found.ndim else None
     except (ValueError, OverflowError):
