@@ -258,7 +258,12 @@ def checked(dtype: np.dtype[Any], value: Any, where: str = "") -> Any:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         inner = np.dtype((base, shape[1:])) if len(shape) > 1 else base
-        items = _items(value, shape[0], where, f"a tuple, list or array of {shape[0]} values")
+        wanted = f"a tuple, list or array of {shape[0]} values"
+        if isinstance(value, np.ndarray):
+            is_of = f"an array of {value.dtype} and shape {value.shape}"
+            cause = f"{where} is {is_of}: {wanted}, of {base} and shape {shape}"
+            raise _made(ArgumentTypeError, "message", cause)
+        items = _items(value, shape[0], where, wanted)
         return [checked(inner, item, f"{where}[{i}]") for i, item in enumerate(items)]
     if dtype.names is None:
         return _LEAVES[dtype.kind](dtype, value, where)

@@ -186,6 +186,10 @@ def test_times_and_complex_numbers_that_members_hold(dtype: str, value: Any) -> 
     [
         (((1.0, 2.0), 5.0, True), r"levels is 5.0: a tuple, list or array of 3 values"),
         (((1.0, 2.0), [1, 2], True), "levels is .*3 values"),
+        (
+            ((1.0, 2.0), np.zeros(3), True),
+            r"levels is an array of float64 and shape \(3,\): .*of float32 and shape \(3,\)$",
+        ),
         (((1.0, 2.0), [1, "2", 3], True), r"levels\[1\] is '2': a number"),
         ((4.0, [1, 2, 3], True), f"tick is 4.0: .*{NAMES}"),
         (((1.0, None), [1, 2, 3], True), "tick.ask is None: a number"),
