@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._carillon import BytesChunkEnd, BytesChunkRing, Device, RawChunk
-from ._codec import Codec, codec, elements
+from ._codec import Codec, array_over, codec
 from .errors import UsageError, _made, _require
 
 
@@ -33,11 +33,7 @@ class Chunk:
 
         The mapping of a GPU's memory is write-combining: write whole lines, and do not read.
         """
-        buffer: Any = self._raw
-        dtype = elements("Chunk.array", dtype)
-        if shape is None:
-            return np.frombuffer(buffer, dtype)
-        return np.frombuffer(buffer, dtype, int(np.prod(shape, dtype="i8"))).reshape(shape)
+        return array_over("Chunk.array", self._raw, dtype, shape)
 
     def fill(self, data: Any, offset: int = 0) -> None:
         """Copies a buffer's bytes to byte `offset` on, by whole lines. Raises UsageError."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import operator
 import re
 import struct
@@ -464,11 +465,39 @@ _STRUCT_CODES = {
 
 
 def elements(call: str, dtype: Any) -> np.dtype[Any]:
-    """The dtype of an array. Raises ArgumentTypeError for None, which NumPy takes for float64."""
-    if dtype is None:
-        raise errors._refused(ArgumentTypeError, call, "dtype", dtype, "a dtype")
-    found: np.dtype[Any] = np.dtype(dtype)
+    """The dtype of an array. Raises ArgumentTypeError for None, too, NumPy's float64."""
+    try:
+        if dtype is None:
+            raise TypeError
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise errors._refused(ArgumentTypeError, call, "dtype", dtype, "a dtype") from None
     return found
+
+
+def extents(call: str, shape: Any) -> tuple[int, ...]:
+    """The dimensions of an array. Raises UsageError."""
+    try:
+        found = tuple(map(operator.index, shape if hasattr(shape, "__iter__") else (shape,)))
+    except TypeError:
+        wanted = "a whole number, or several"
+        raise errors._refused(ArgumentTypeError, call, "shape", shape, wanted) from None
+    if min(found, default=0) < 0:  # which NumPy takes for as many as there are
+        raise _made(UsageError, call, "no dimension of the shape is below 0")
+    return found
+
+
+def array_over(call: str, memory: Any, dtype: Any, shape: Any, offset: int = 0) -> np.ndarray:
+    """An array over a buffer, of all that is there without a shape. Raises UsageError, and
+    ValueError for what does not fit."""
+    kind = elements(call, dtype)
+    if shape is None:
+        return np.frombuffer(memory, kind, -1, offset)
+    found = extents(call, shape)
+    size = math.prod(found) * kind.itemsize
+    if offset + size > memoryview(memory).nbytes:
+        raise _made(UsageError, call, f"{found} of {kind} do not fit from byte {offset} on")
+    return np.frombuffer(memory, kind, math.prod(found), offset).reshape(found)
 
 
 Codec = BytesCodec | ArrayCodec | DataclassCodec

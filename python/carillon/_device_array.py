@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._carillon import Memory, _dlpack, _MemoryView, _number
-from ._codec import elements
-from .errors import ArgumentTypeError, UsageError, _made, _refused
+from ._codec import elements, extents
+from .errors import UsageError, _made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,18 +47,11 @@ class DeviceArray:
 
     def _shape(self, shape: Sequence[int] | int | None) -> tuple[int, ...]:
         if shape is None:
-            return ((self._memory.size - self.offset) // self.dtype.itemsize,)
-        try:
-            given: Any = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-            return tuple(map(operator.index, given))
-        except TypeError:
-            wanted = "a whole number, or several"
-            raise _refused(ArgumentTypeError, "DeviceArray", "shape", shape, wanted) from None
+            return (max(self._memory.size - self.offset, 0) // self.dtype.itemsize,)
+        return extents("DeviceArray", shape)
 
     def _check_range(self) -> None:
         size = math.prod(self.shape) * self.dtype.itemsize
-        if min(self.shape, default=0) < 0:
-            raise _made(UsageError, "DeviceArray", "no dimension of the shape is below 0")
         if self.offset + size > self._memory.size:
             raise _made(
                 UsageError,

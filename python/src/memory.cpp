@@ -131,13 +131,8 @@ void invalidate(SharedMemory const& self, std::size_t offset, nb::object const& 
 // An array of NumPy's over the mapped memory.
 nb::object array(SharedMemory const& self, nb::object const& dtype, nb::object const& shape,
                  std::size_t offset) {
-    if (dtype.is_none()) Argument{"Memory.array", "dtype"}.refuse_type(dtype, "a dtype");
-    nb::object const view = nb::cast(counted_view(self));
-    nb::module_ const numpy = nb::module_::import_("numpy");
-    nb::object const type = numpy.attr("dtype")(dtype);
-    if (shape.is_none()) return numpy.attr("frombuffer")(view, type, -1, offset);
-    nb::object const count = numpy.attr("prod")(shape, nb::arg("dtype") = "i8");
-    return numpy.attr("frombuffer")(view, type, count, offset).attr("reshape")(shape);
+    auto const codec = nb::module_::import_("carillon._codec");
+    return codec.attr("array_over")("Memory.array", counted_view(self), dtype, shape, offset);
 }
 
 std::string memory_shown(SharedMemory const& self) {
@@ -267,8 +262,8 @@ void bind_memory(nb::module_& module) {
                      "collections.abc.Sequence[int] | int | None = None, offset: int = 0) -> "
                      "numpy.typing.NDArray[typing.Any]"),
              "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
-             "without a shape. Raises UsageError for freed memory, ValueError for what does not "
-             "fit.")
+             "without a shape. Raises UsageError for freed memory and for what is no shape,\n"
+             "ValueError for what does not fit.")
         .def_prop_ro("_lent_device_ptr", lent_device_address)
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Pushes what the CPU wrote to these bytes out to the device.\n\n"
