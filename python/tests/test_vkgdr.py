@@ -41,6 +41,17 @@ def test_open_failures() -> None:
     assert issubclass(vkgdr.VkgdrError, RuntimeError)
 
 
+@pytest.mark.parametrize("flags", ["x", None, 1.5])
+def test_flags_that_are_no_whole_number(opened: vkgdr.Vkgdr, flags: Any) -> None:
+    for call in (
+        lambda: vkgdr.Vkgdr("emulated", flags),
+        lambda: vkgdr.Vkgdr.open_current_context(flags),
+        lambda: vkgdr.RawMemory(opened, 64, flags),
+    ):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            call()
+
+
 def test_no_current_context() -> None:
     program = "from carillon import vkgdr; vkgdr.Vkgdr.open_current_context()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

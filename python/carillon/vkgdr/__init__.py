@@ -54,6 +54,7 @@ class Vkgdr:
     """
 
     def __init__(self, device: int | str, flags: int = 0) -> None:
+        flags = operator.index(flags)
         if flags & ~sum(OpenFlags):
             raise VkgdrError(f"Vkgdr: {flags:#x} has bits that are no flags")
         how = {
@@ -80,7 +81,7 @@ class Vkgdr:
     @classmethod
     def open_current_context(cls: type[_V], flags: int = 0) -> _V:  # noqa: PYI019
         """The GPU of the calling thread's current CUDA context."""
-        return cls(0, flags | OpenFlags.CURRENT_CONTEXT_BIT)
+        return cls(0, operator.index(flags) | OpenFlags.CURRENT_CONTEXT_BIT)
 
 
 class RawMemory:
@@ -92,7 +93,7 @@ class RawMemory:
     """
 
     def __init__(self, owner: Vkgdr, size: int, flags: int = 0) -> None:
-        if flags:
+        if operator.index(flags):
             raise VkgdrError(f"RawMemory: there are no flags of memory, {flags:#x} among them")
         try:
             _require(Vkgdr, "RawMemory", "owner", owner)
