@@ -202,6 +202,9 @@ def compile_handler(
     lto_ir: list[bytes] = []
     if isinstance(handler, str):
         text = handler
+    elif not callable(handler):
+        wanted = "text, or a function of a request and a reply"
+        raise _refused(ArgumentTypeError, _CALL, "handler", handler, wanted)
     else:
         text, lto_ir = around_python(device, handler, asks, answers)
         if nvjitlink == "":

@@ -106,8 +106,8 @@ def test_arguments_of_other_types(
     def connect_store(**options: Any) -> Any:
         return carillon.connect_store("/nowhere", **options)
 
-    def compiled(at: Any = 90, **options: Any) -> Any:
-        return carillon.compile_handler(at, "the text", request=4, reply=4, **options)
+    def compiled(at: Any = 90, handler: Any = "the text", **options: Any) -> Any:
+        return carillon.compile_handler(at, handler, request=4, reply=4, **options)
 
     def array(dtype: Any = "f4", **options: Any) -> Any:
         return carillon.DeviceArray(memory, dtype, **options)
@@ -149,6 +149,8 @@ def test_arguments_of_other_types(
         (lambda: store.remove(other), "BufferStore.remove: id is None: a number or a name"),
         (lambda: store.remove(name=other), "BufferStore.remove: id is None: a number or a name"),
         (lambda: compiled(other), "compile_handler: device is None: a Device, or a compute"),
+        (lambda: compiled(90, b"text"), "compile_handler: handler is b'text': text, or a func"),
+        (lambda: compiled(90, 5), "compile_handler: handler is 5: text, or a function"),
         (lambda: compiled(1 << 40), "compile_handler: device is 1099511627776: a whole number"),
         (lambda: compiled(keep=other), "compile_handler: keep is None: True or False"),
         (lambda: compiled(before=other), "compile_handler: before is None: a str"),
