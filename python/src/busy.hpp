@@ -11,12 +11,17 @@ struct Busy {
     bool busy = false;
 };
 
-// A thread is in a call. Throws UsageError where another one is: waits let other threads run, and
-// what two do at the same time would be lost. Made and destroyed with the GIL.
+// A thread is in a call. Throws UsageError where one is already: waits let other threads run, and
+// handlers of signals, and what two do at the same time would be lost. Made and destroyed with the
+// GIL.
 class InCall {
    public:
     explicit InCall(Busy& busy) : busy_(busy) {
-        if (busy.busy) throw UsageError(no_call, "another thread is in a call of this object");
+        if (busy.busy) {
+            throw UsageError(no_call,
+                             "another thread is in a call of this object, or a signal has "
+                             "interrupted one");
+        }
         busy.busy = true;
     }
     InCall(InCall const&) = delete;

@@ -127,6 +127,31 @@ def test_rows(kernel: carillon.PersistentKernel) -> None:
     assert len(client.call_many(ticks[:0])) == 0
 
 
+def test_a_signals_handler_has_no_call_within_a_call(device: carillon.Device) -> None:
+    seen, said = threading.Event(), list[str]()
+
+    def calls(*_: Any) -> None:
+        with pytest.raises(carillon.UsageError) as caught:
+            client.call(b"1234")
+        said.append(str(caught.value))
+        seen.set()
+
+    def interrupts(data: bytes) -> bytes:
+        os.kill(os.getpid(), signal.SIGALRM)
+        assert seen.wait(10)
+        return data
+
+    client = carillon.PersistentKernel(device, interrupts, request=4, reply=4).client()
+    before = signal.signal(signal.SIGALRM, calls)
+    try:
+        assert client.call(b"abcd", timeout=30) == b"abcd"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert said == [
+        "Client.call: another thread is in a call of this object, or a signal has interrupted one"
+    ]
+
+
 def test_errors_name_the_call(device: carillon.Device) -> None:
     kernel = carillon.PersistentKernel(device, bytes.upper, request=4, reply=4)
     client = kernel.client()
