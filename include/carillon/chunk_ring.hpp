@@ -99,7 +99,7 @@ class Chunk : public ClaimedChunk {
    public:
     // Hands the chunk's first `used` bytes to the kernel, and the chunk is no more. Throws
     // UsageError when it does not have so many (it can be committed still) or is no more already;
-    // OwnerGoneError where another process has lent the ring and has ended: nobody has it then;
+    // OwnerGoneError and StoppedError as try_claim(): nobody has the chunk then;
     // VulkanError (non-coherent memory only): it can be committed still, unless only its line is
     // left to be flushed. Then it is no more, and the line leaves with the next flush.
     void commit(std::size_t used, Meta const& meta = Meta()) {
@@ -176,7 +176,8 @@ class ChunkRing {
     }
 
     // The next chunk, or nothing when the kernel has not released one. Several can be had at once.
-    // Throws OwnerGoneError where another process has lent the ring and has ended.
+    // Where another process has lent the ring throws OwnerGoneError if that one has ended, and
+    // StoppedError if it has destroyed the ring.
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::try_claim");
         state_->mark().require_own("ChunkRing::try_claim");

@@ -122,8 +122,9 @@ class CARILLON_LAYOUT Connection {
     // The host's end of an object that the owner shares by that name (Server::share). It is this
     // client's alone until it goes, and empty: what a client before it has left is not there. A
     // mailbox to the host is read by others too, and has the kernel's last value. What it does
-    // throws OwnerGoneError when the owner has ended. Each of these throws RefusedError when there
-    // is no such object, it has a client, or its type is another; TimeoutError; OwnerGoneError.
+    // throws OwnerGoneError when the owner has ended, StoppedError when the owner has destroyed the
+    // object. Each of these throws RefusedError when there is no such object, it was destroyed, it
+    // has a client, or its type is another; TimeoutError; OwnerGoneError.
     template <class T, Direction direction = Direction::to_device>
     [[nodiscard]] Mailbox<T, direction> mailbox(std::string_view object) const {
         check_mailbox<T>();

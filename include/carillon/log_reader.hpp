@@ -29,7 +29,8 @@ class LogReader {
     ~LogReader();
 
     // The next message, for which it waits so long, asleep; 0: not at all. Nothing where none has
-    // come. Throws OwnerGoneError when the owner has ended and all that it had written is read.
+    // come. When all that the owner had written is read, throws OwnerGoneError if the owner has
+    // ended, and StoppedError if it has destroyed the log.
     [[nodiscard]] std::optional<LogRecord> next(std::chrono::nanoseconds timeout);
     // How many messages were written over before they were read, from the first that this one
     // found.

@@ -79,8 +79,9 @@ class Mailbox {
         return BlockEnd(view_at(memory_.device_ptr()));
     }
 
-    // `data` says that the value refers to device memory that the caller has written. Throws
-    // OwnerGoneError where another process has lent the mailbox and has ended.
+    // `data` says that the value refers to device memory that the caller has written. Where another
+    // process has lent the mailbox throws OwnerGoneError if that one has ended, and StoppedError if
+    // it has destroyed the mailbox.
     void set(T const& value, OutOfLine data = OutOfLine::none) requires to_device {
         detail::OneThreadCall<> const call(this, "Mailbox::set");
         mark_.require_own("Mailbox::set");
@@ -88,8 +89,7 @@ class Mailbox {
         host_.set(value, data);
     }
 
-    // MailboxReader::refresh, for one thread. Throws OwnerGoneError where another process has lent
-    // the mailbox, has ended, and has left nothing new.
+    // MailboxReader::refresh, for one thread. Throws as set() does where nothing new was left.
     [[nodiscard]] bool refresh(T& value) requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Mailbox::refresh");
         mark_.require_own("Mailbox::refresh");

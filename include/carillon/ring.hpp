@@ -47,7 +47,8 @@ class Ring {
 
     // Throws UsageError for the capacity, and what Device::allocate throws. Of a ring that another
     // process lends (Connection::ring) all that it can do but for device_handle() throws
-    // OwnerGoneError when that one has ended; messages that had come are there to be taken still.
+    // OwnerGoneError when that one has ended, and StoppedError when it has destroyed the ring;
+    // messages that had come are there to be taken still.
     explicit Ring(Device const& device, RingOptions const& options = {})
         : memory_(std::in_place, device, 1, ChannelShape::of<T, T>(options.capacity),
                   options.for_tests.first),

@@ -93,9 +93,10 @@ class Server {
         kernel.serve(*this, name);
     }
 
-    // The same for a SharedMailbox, SharedRing or SharedChunkRing, which may end before the server,
-    // too. One client at a time has it; a SharedMailbox from the device, and a LogService, are read
-    // by as many at once as ask.
+    // The same for a SharedMailbox, SharedRing or SharedChunkRing. One client at a time has it; a
+    // SharedMailbox from the device, and a LogService, are read by as many at once as ask. Where
+    // the owner destroys one while the server goes on, its clients are told: their calls throw
+    // StoppedError, and new ones are refused (RefusalReason::stopping). Its name stays taken.
     template <class Object>
     void share(std::string_view name, Object const& object) {
         object.serve(*this, name);

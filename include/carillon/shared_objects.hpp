@@ -63,6 +63,7 @@ class SharedMailbox<T, Direction::to_device> {
     explicit SharedMailbox(Device const& device, SharedMailboxOptions const& options = {});
     SharedMailbox(SharedMailbox const&) = delete;
     SharedMailbox& operator=(SharedMailbox const&) = delete;
+    ~SharedMailbox() { object_->close(); }
 
     // An end of the device's, to be passed to a kernel by value. Throws UsageError for one that was
     // given out before, or is not.
@@ -115,6 +116,7 @@ class SharedMailbox<T, Direction::to_host> {
                            MailboxOptions const& options = {});
     SharedMailbox(SharedMailbox const&) = delete;
     SharedMailbox& operator=(SharedMailbox const&) = delete;
+    ~SharedMailbox() { object_->close(); }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
@@ -153,6 +155,7 @@ class SharedRing {
     explicit SharedRing(Device const& device, SharedRingOptions const& options = {});
     SharedRing(SharedRing const&) = delete;
     SharedRing& operator=(SharedRing const&) = delete;
+    ~SharedRing() { object_->close(); }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
@@ -183,6 +186,7 @@ class SharedChunkRing {
     explicit SharedChunkRing(Device const& device, ChunkRingOptions const& options = {});
     SharedChunkRing(SharedChunkRing const&) = delete;
     SharedChunkRing& operator=(SharedChunkRing const&) = delete;
+    ~SharedChunkRing() { object_->close(); }
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(

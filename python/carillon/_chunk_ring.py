@@ -129,7 +129,7 @@ class ChunkRing:
         return f"<carillon.ChunkRing of {self.chunks} chunks of {self.chunk_bytes} bytes>"
 
     def claim(self, timeout: float = 1.0) -> Chunk:
-        """The next chunk, to be filled. Raises TimeoutError, OwnerGoneError."""
+        """The next chunk, to be filled. Raises TimeoutError, StoppedError."""
         return Chunk(self._raw.claim(timeout), self._meta)
 
     def try_claim(self) -> Chunk | None:

@@ -72,11 +72,11 @@ class Mailbox:
         return data
 
     def set(self, value: Any) -> None:
-        """The value from now on. Raises OwnerGoneError where another process owns the mailbox."""
+        """The value from now on. Raises StoppedError where another process owned the mailbox."""
         self._raw.set(self._value.encode(value, "Mailbox.set"))
 
     def refresh(self) -> Any:
-        """The newest value, or None where it was read before. Raises OwnerGoneError."""
+        """The newest value, or None where it was read before. Raises StoppedError."""
         room = bytearray(self._value.size)
         return self._value.decode(room) if self._raw.refresh(room) else None
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/served.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace carillon {
@@ -30,6 +32,14 @@ WireCounters to_wire(ChannelCounters const& counters) {
 void ServedItem::show(LeasedCounters const& counters, Seen& seen) {
     seen.counters = to_wire(counters.now);
     seen.gone = to_wire(counters.gone);
+}
+
+KernelState ServedItem::state_of(ClosedByOwner const& object) {
+    return object.closed() ? KernelState::stopped : KernelState::running;
+}
+
+std::string ServedItem::why_destroyed() const {
+    return fmt::format("the owner has destroyed the {}", to_string(kind_));
 }
 
 std::optional<std::string> ServedItem::closed() const {

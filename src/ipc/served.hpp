@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "carillon/detail/host/closed_by_owner.hpp"
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/published_object.hpp"
@@ -86,6 +87,9 @@ class ServedItem {
 
    protected:
     static void show(LeasedCounters const& counters, Seen& seen);
+    // Of what is no kernel: it runs until its owner destroys it.
+    [[nodiscard]] static KernelState state_of(ClosedByOwner const& object);
+    [[nodiscard]] std::string why_destroyed() const;
 
    private:
     // Why it takes no more requests.

@@ -8,7 +8,7 @@
 namespace carillon::detail {
 namespace {
 
-// It has no end of its own: what reads it may look again at any time.
+// It ends when its owner destroys it: what reads it on the device may look again until then.
 class ServedObjectEnd final : public ServedItem {
    public:
     ServedObjectEnd(std::string name, std::shared_ptr<SharedObject> object)
@@ -16,8 +16,9 @@ class ServedObjectEnd final : public ServedItem {
           object_(std::move(object)) {}
 
     unsigned places() const override { return 1; }
-    KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
+    KernelState state(bool /*ask_device*/) const override { return state_of(*object_); }
     BlockActivity activity(unsigned /*place*/) const override {
+        if (object_->closed()) return BlockActivity::ended;
         return object_->counters().now.depth != 0 ? BlockActivity::busy : BlockActivity::idle;
     }
     bool emulated() const override { return object_->device().info().emulated; }
@@ -60,7 +61,7 @@ class ServedObjectEnd final : public ServedItem {
     }
 
    private:
-    std::string why_closed(KernelState /*state*/) const override { return {}; }
+    std::string why_closed(KernelState /*state*/) const override { return why_destroyed(); }
 
     std::shared_ptr<SharedObject> object_;
 };

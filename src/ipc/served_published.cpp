@@ -20,8 +20,10 @@ class ServedPublished final : public ServedItem {
     // Those that there were at once, at most: whoever goes through them finds none gone meanwhile.
     unsigned places() const override { return static_cast<unsigned>(lent_.size()); }
     unsigned most_places() const override { return most_readers; }
-    KernelState state(bool /*ask_device*/) const override { return KernelState::running; }
-    BlockActivity activity(unsigned /*place*/) const override { return BlockActivity::idle; }
+    KernelState state(bool /*ask_device*/) const override { return state_of(*object_); }
+    BlockActivity activity(unsigned /*place*/) const override {
+        return object_->closed() ? BlockActivity::ended : BlockActivity::idle;
+    }
     bool emulated() const override { return object_->device().info().emulated; }
     // What its owner has published is counted once, whoever reads it.
     void count(unsigned place, Seen& seen) const override {
@@ -50,7 +52,7 @@ class ServedPublished final : public ServedItem {
    private:
     static constexpr unsigned most_readers = 1U << 15;  // fewer than a message can say
 
-    std::string why_closed(KernelState /*state*/) const override { return {}; }
+    std::string why_closed(KernelState /*state*/) const override { return why_destroyed(); }
 
     std::shared_ptr<PublishedObject> object_;
     std::vector<bool> lent_ = std::vector<bool>(1);

@@ -32,6 +32,10 @@ PublishedLog::PublishedLog(Device const& device, std::uint32_t capacity)
                     most_shared_messages));
 }
 
+PublishedLog::~PublishedLog() {
+    if (object_ != nullptr) object_->close();
+}
+
 std::shared_ptr<PublishedObject> PublishedLog::object() {
     std::lock_guard const lock(mutex_);
     if (object_ == nullptr) {

@@ -32,6 +32,9 @@ class PublishedLog {
    public:
     // Throws UsageError for the capacity.
     PublishedLog(Device const& device, std::uint32_t capacity);
+    PublishedLog(PublishedLog const&) = delete;
+    PublishedLog& operator=(PublishedLog const&) = delete;
+    ~PublishedLog();
 
     [[nodiscard]] static MessageType type() {
         return message_type<PublishedMessage>(mailbox_lines<PublishedMessage>);

@@ -43,8 +43,8 @@ class LentBy {
     explicit LentBy(std::shared_ptr<ChannelLease> lease) : lease_(std::move(lease)) {}
 
     [[nodiscard]] bool another() const { return lease_ != nullptr; }
-    // Throws OwnerGoneError where it was lent and its owner has ended. One look at a word of this
-    // process.
+    // Where it was lent throws OwnerGoneError if the owner has ended, and StoppedError if the owner
+    // has destroyed it. One look at a word of this process.
     void require_there(std::string_view call) const {
         if (lease_ == nullptr || lease_->state_word() == KernelState::running) [[likely]]
             return;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "carillon/detail/host/closed_by_owner.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/detail/protocol/object_view.hpp"
@@ -18,7 +19,7 @@ namespace carillon::detail {
 class PublishedMemory;
 
 // From any thread. Its memory lies as a mailbox does (MailboxLayout).
-class PublishedObject {
+class PublishedObject : public ClosedByOwner {
    public:
     // `by_device`: whether the device writes it, too. Throws UnsupportedError (Linux before 5.1),
     // SystemError, and what Device::register_host throws.

@@ -13,6 +13,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/closed_by_owner.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/read_counters.hpp"
 #include "carillon/detail/host/taken_once.hpp"
@@ -58,7 +59,7 @@ struct ObjectMemory {
 };
 
 // From any thread.
-class SharedObject {
+class SharedObject : public ClosedByOwner {
    public:
     // `readers`: how many ends the device has, each of which has to leave a client's memory. Throws
     // what Device::allocate throws.
