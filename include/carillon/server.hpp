@@ -86,8 +86,10 @@ class Server {
     void open(std::filesystem::path const& path);
 
     // Lets clients in to a kernel with SharedChannels, too; they ask for `name`, which has 1 to 63
-    // characters. Either may outlive the other. Throws UsageError for a name that is taken, or is
-    // none.
+    // characters. Either may outlive the other. Another one may get the name of a kernel that has
+    // ended, or of an object that was destroyed. Clients that still have the former one lose it
+    // then; its memory is freed by a later add() or share(), or with the server. Throws UsageError
+    // for a name that is taken, or is none.
     template <class Kernel>
     void add(std::string_view name, Kernel const& kernel) {
         kernel.serve(*this, name);
@@ -96,7 +98,7 @@ class Server {
     // The same for a SharedMailbox, SharedRing or SharedChunkRing. One client at a time has it; a
     // SharedMailbox from the device, and a LogService, are read by as many at once as ask. Where
     // the owner destroys one while the server goes on, its clients are told: their calls throw
-    // StoppedError, and new ones are refused (RefusalReason::stopping). Its name stays taken.
+    // StoppedError, and new ones are refused (RefusalReason::stopping).
     template <class Object>
     void share(std::string_view name, Object const& object) {
         object.serve(*this, name);

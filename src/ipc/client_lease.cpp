@@ -21,11 +21,14 @@ ClientLease::~ClientLease() { session_->detach(*this); }
 
 void ClientLease::require_open(std::string_view call) const {
     if (state_word() == KernelState::running) return;
-    {
-        std::lock_guard const lock(mutex_);
-        if (!ended_.empty()) throw StoppedError(call, ended_);
-    }
+    require_lent(call);
     session_->require_open(call, object_);
+    require_lent(call);  // the name may be another object's by now, which runs
+}
+
+void ClientLease::require_lent(std::string_view call) const {
+    std::lock_guard const lock(mutex_);
+    if (!ended_.empty()) throw StoppedError(call, ended_);
 }
 
 void ClientLease::require_alive(std::string_view call) {

@@ -479,7 +479,7 @@ void ClientSession::handle(SocketMessage received) {
     if (auto const* ended = std::get_if<Ended>(&decoded.message)) {
         auto const found = leases_.find(ended->lease);
         if (found == leases_.end()) return;
-        found->second->end(fmt::format("the owner has ended the channel: {}", ended->text));
+        found->second->end(fmt::format("the owner has ended the lease: {}", ended->text));
         leases_.erase(found);
         return;
     }

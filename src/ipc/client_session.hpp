@@ -170,6 +170,9 @@ class ClientLease final : public ChannelLease {
     void end(std::string why);
 
    private:
+    // Throws StoppedError where the owner has taken it back.
+    void require_lent(std::string_view call) const;
+
     std::shared_ptr<ClientSession> session_;
     std::string object_;
     std::uint32_t number_;

@@ -83,7 +83,7 @@ struct Attached {  // owner: lends it; with the descriptors of its device memory
     bool shares_processors = false;
     bool operator==(Attached const&) const = default;
 };
-struct Mapped {  // client: whether it could map that; if not, it has no lease
+struct Mapped {  // client: whether it could map that; if not, it has no lease. Ended, if it is over
     std::uint32_t lease = 0;
     bool mapped = false;
     std::string text;  // why not

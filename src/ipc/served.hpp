@@ -48,6 +48,8 @@ class ServedItem {
     // end is seen only where the device is asked.
     [[nodiscard]] bool look(bool ask_device);
     void all_heard() { news_ = false; }
+    // Another one of the name has ended before: that this one runs is news.
+    void follow() { news_ = true; }
     // Since when that is so.
     [[nodiscard]] std::chrono::steady_clock::time_point told_at() const { return told_at_; }
 

@@ -198,6 +198,30 @@ void ServerThread::end_lease(Session& session, std::uint32_t lease) {
     give_back(held);
 }
 
+void ServerThread::take_back_former() {
+    while (!former_.empty()) {
+        take_back_all(*former_.back());
+        unused_.push_back(std::move(former_.back()));
+        former_.pop_back();
+    }
+}
+
+void ServerThread::take_back_all(ServedItem const& object) {
+    for (auto const& session : sessions_) {
+        std::erase_if(session->asks, [&](Ask const& ask) {
+            if (ask.object != &object) return false;
+            refuse(*session, ask.id, {RefusalReason::stopping, object.told_text()});
+            return true;
+        });
+        for (auto each = session->leases.begin(); each != session->leases.end();) {
+            auto const& [lease, held] = *each++;
+            if (held.object != &object) continue;
+            send(*session, 0, Ended{lease, object.told_text()});
+            end_lease(*session, lease);
+        }
+    }
+}
+
 void ServerThread::give_back(Held const& held) noexcept {
     try {
         held.object->take_back(held.place);

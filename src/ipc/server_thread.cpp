@@ -83,13 +83,21 @@ std::shared_ptr<ServerThread> ServerThread::make(ServeOptions const& options) {
 
 void ServerThread::add(std::unique_ptr<ServedItem> object) {
     require_name(call, "object", object->name());
+    std::vector<std::unique_ptr<ServedItem>> unused;  // goes when the lock has been released
     std::lock_guard const lock(mutex_);
-    for (auto const& each : objects_) {
-        if (each->name() != object->name()) continue;
+    unused.swap(unused_);
+    auto const same = std::ranges::find_if(
+        objects_, [&](auto const& each) { return each->name() == object->name(); });
+    if (same == objects_.end()) return objects_.push_back(std::move(object));
+    (void)(*same)->look(true);
+    if (!(*same)->ended()) {
         throw UsageError(call, fmt::format(R"(there is a {} of the name "{}" already)",
-                                           to_string(each->kind()), each->name()));
+                                           to_string((*same)->kind()), (*same)->name()));
     }
-    objects_.push_back(std::move(object));
+    object->follow();
+    former_.push_back(std::move(object));
+    std::swap(former_.back(), *same);
+    wakeup_.wake();
 }
 
 std::vector<ConnectedClient> ServerThread::clients() const {
@@ -141,6 +149,7 @@ void ServerThread::take_turn(unsigned turn) {
     auto rest = std::span<::pollfd const>(descriptors).subspan(2);
     for (auto const& session : sessions_) reception_.heed(*session, rest);
     reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
+    take_back_former();
     for (auto const& session : sessions_) receive_from(*session);
     tell_state(turn % turns_before_asking == 0);
     count_as_drained();
@@ -223,7 +232,7 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
         } else if (auto const* look = std::get_if<Look>(&message)) {
             answer(session, id, *look);
         } else if (auto const* mapped = std::get_if<Mapped>(&message)) {
-            if (!mapped->mapped) end_unmapped(session, *mapped);
+            hear(session, *mapped);
         } else if (auto const* detach = std::get_if<Detach>(&message)) {
             end_lease(session, detach->lease);
         } else if (auto const* drained = std::get_if<Drained>(&message)) {
@@ -237,9 +246,14 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
     }
 }
 
-void ServerThread::end_unmapped(Session& session, Mapped const& mapped) {
+void ServerThread::hear(Session& session, Mapped const& mapped) {
     auto const found = session.leases.find(mapped.lease);
-    if (found == session.leases.end()) return;
+    if (found == session.leases.end()) {
+        // A client that had not mapped it yet did not know the lease by which it was told.
+        if (mapped.mapped) send(session, 0, Ended{mapped.lease, "another object has its name"});
+        return;
+    }
+    if (mapped.mapped) return;
     reception_.log(session, fmt::format("could not map \"{}\": {}", found->second.object->name(),
                                         mapped.text));
     end_lease(session, mapped.lease);

@@ -41,7 +41,7 @@ class ServerThread {
     // As Server::open().
     void open(std::filesystem::path const& path);
 
-    // Throws UsageError for the name, and where it is taken.
+    // Throws UsageError for the name, and where another object has it that has not ended.
     void add(std::unique_ptr<ServedItem> object);
 
     void require_own(char const* call) const { mark_.require_own(call); }
@@ -82,6 +82,9 @@ class ServerThread {
     void drop_over();
     void lend_to(Session& session);
     void tell_state(bool ask_device);
+    // Ends the leases of objects whose names others have now, before those are told of and lent.
+    void take_back_former();
+    void take_back_all(ServedItem const& object);
     // Of a kernel that drains: clients that cannot say that all is answered, and have it.
     void count_as_drained() const;
     // Whose words no client of the library's writes has its lease no more.
@@ -112,8 +115,8 @@ class ServerThread {
     void require_share(Session const& session, ServedItem const& object) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
-    // What it was lent is of no use to it.
-    void end_unmapped(Session& session, Mapped const& mapped);
+    // Ends what it was lent and cannot map; says so where the lease has ended before.
+    void hear(Session& session, Mapped const& mapped);
     static void give_back(Held const& held) noexcept;
 
     ProcessMark mark_;
@@ -122,6 +125,10 @@ class ServerThread {
     Wakeup wakeup_;
     mutable std::mutex mutex_;  // of sessions_ and what is in them, and of the objects
     std::vector<std::unique_ptr<ServedItem>> objects_;  // never fewer
+    // Objects whose names others have: with leases perhaps, and without any. The driver may wait
+    // for a kernel where memory is freed: this thread, for which all clients wait, frees none.
+    std::vector<std::unique_ptr<ServedItem>> former_;
+    std::vector<std::unique_ptr<ServedItem>> unused_;
     std::vector<std::unique_ptr<Session>> sessions_;
     std::uint32_t last_lease_ = 0;
     Clock::time_point looked_at_counters_{};

@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// An owner destroys what it shares while its server goes on. P: the owner, C: its clients; all in
-// this process.
+// An owner destroys what it shares while its server goes on, and may share another of the name. P:
+// the owner, C: its clients; all in this process.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "ipc/stranger.hpp"
 #include "support/expect_error.hpp"
+#include "support/held.hpp"
 
 namespace carillon::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 using ToDevice = SharedRing<Ask, Direction::to_device>;
 using ToHost = SharedRing<Ask, Direction::to_host>;
@@ -24,7 +33,9 @@ using Kernel = PersistentKernel<CountingHandler, SharedChannels>;
 class DestroyedTest : public testing::Test {
    protected:
     [[nodiscard]] std::string path() const { return path_.get(); }
-    [[nodiscard]] Connection connect() const { return Connection(path(), {.timeout = patience}); }
+    [[nodiscard]] Connection connect(std::chrono::nanoseconds wait_for_owner = 0ns) const {
+        return Connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
+    }
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] Server& server() { return server_; }
 
@@ -137,6 +148,153 @@ TEST_F(DestroyedTest, reportsSaySoAndNobodyNewGetsIt) {
                           "refused (stopping): the owner has destroyed the mailbox");
     CARILLON_EXPECT_ERROR(((void)connect().mailbox<Ask, Direction::to_host>("status")),
                           RefusedError, "the owner has destroyed the mailbox to the host");
+}
+
+// Catches ends of the former that come to life again with the name.
+TEST_F(DestroyedTest, anotherMayHaveTheName) {
+    auto mailbox = share<SharedMailbox<Ask>>("limits");
+    CARILLON_EXPECT_ERROR(share<SharedMailbox<Ask>>("limits"), UsageError,
+                          R"(there is a mailbox of the name "limits" already)");
+    Connection const owner = connect();
+    using Limits = Mailbox<Ask, Direction::to_device>;
+    std::vector<std::unique_ptr<Limits>> all;
+    for (std::uint64_t round = 1; round <= 20; ++round) {
+        all.emplace_back(new Limits(owner.mailbox<Ask>("limits")));
+        auto end = mailbox->device_handle();
+        all.back()->set({round});
+        Ask found{};
+        EXPECT_TRUE(eventually([&] { return end.refresh(found); }));
+        EXPECT_EQ(found.value, round);
+        mailbox.reset();
+        mailbox = share<SharedMailbox<Ask>>("limits");
+        (void)stopped([&] {
+            all.back()->set({round});
+            return true;
+        });
+        if (round < 20) (void)owner.mailbox<Ask>("limits");
+        for (auto const& each : all) EXPECT_THROW(each->set({0}), StoppedError);
+    }
+    EXPECT_EQ(owner.status().objects.size(), 1U);
+    EXPECT_EQ(owner.status().objects.at(0).state, KernelState::running);
+    // Of another kind, too.
+    mailbox.reset();
+    auto const ring = share<ToDevice>("limits");
+    auto orders = owner.ring<Ask, Direction::to_device>("limits");
+    EXPECT_TRUE(orders.try_push({1}));
+}
+
+TEST_F(DestroyedTest, formersLeaveNothingBehind) {
+    Connection const owner = connect();
+    auto status = share<Status>("status", Ask{1});
+    auto const replace = [&] {
+        auto const reader = owner.mailbox<Ask, Direction::to_host>("status");
+        status.reset();
+        status = share<Status>("status", Ask{2});
+    };
+    auto const held_after_some = [&] {
+        for (unsigned i = 0; i < 3; ++i) replace();
+        return Held::now().descriptors;
+    };
+    long const before = held_after_some();
+    EXPECT_TRUE(eventually([&] { return held_after_some() <= before; }));
+}
+
+TEST_F(DestroyedTest, kernelThatHasEndedIsReplacedBesideItsClients) {
+    auto kernel = add("quotes");
+    auto const risk = add("risk");
+    Connection const owner = connect();
+    auto quotes = owner.channel<Ask, Told>("quotes");
+    auto to_risk = owner.channel<Ask, Told>("risk");
+    EXPECT_EQ(quotes.call({1}, patience).served, 0U);
+    kernel->stop(patience);
+    kernel = add("quotes");
+    (void)stopped([&] { return quotes.call({1}, patience); });
+    auto next = owner.channel<Ask, Told>("quotes");
+    EXPECT_EQ(next.call({2}, patience).served, 0U);
+    EXPECT_THROW((void)quotes.call({1}, patience), StoppedError);
+    EXPECT_EQ(to_risk.call({3}, patience).twice, 6U);
+}
+
+TEST_F(DestroyedTest, clientThatWaitsGetsTheNextOfTheName) {
+    auto mailbox = share<SharedMailbox<Ask>>("limits");
+    mailbox.reset();
+    auto waits = std::async(std::launch::async, [&] {
+        auto limits = connect(patience).mailbox<Ask>("limits");
+        limits.set({7});
+    });
+    EXPECT_TRUE(eventually([&] { return server().clients().size() == 1; }));
+    mailbox = share<SharedMailbox<Ask>>("limits");
+    EXPECT_NO_THROW(waits.get());
+    auto end = mailbox->device_handle();
+    Ask found{};
+    EXPECT_TRUE(eventually([&] { return end.refresh(found); }));
+    EXPECT_EQ(found.value, 7U);
+}
+
+// Answers to a stranger, each with the number of what was asked, until `wanted` of them have come.
+std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::size_t wanted) {
+    std::vector<detail::Decoded> all;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = stranger.receive("test");
+        auto const* message = std::get_if<detail::SocketMessage>(&received);
+        if (message == nullptr) return false;
+        all.push_back(detail::decode(message->bytes, message->descriptors.size()));
+        return all.size() == wanted;
+    }));
+    return all;
+}
+detail::Attach attach_to(std::string const& name) {
+    detail::WireType const type = wire_type(detail::message_type<Ask>());
+    return {name, ObjectKind::ring_to_device, type, type, false};
+}
+
+// C has not mapped its lease when it ends: it knows it by no number yet, and says so then.
+TEST_F(DestroyedTest, whoIsLentItAtThatMomentIsToldAgain) {
+    auto ring = share<ToDevice>("orders");
+    detail::UnixSocket const stranger = stranger_at(path());
+    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    EXPECT_TRUE(say(stranger, attach_to("orders")));
+    auto const attached = std::get<detail::Attached>(answers(stranger, 2).at(1).message);
+    ring.reset();
+    ring = share<ToDevice>("orders");
+    // The former may have been told of before.
+    std::optional<detail::Ended> ended;
+    std::optional<detail::Notice> notice;
+    while (!ended || !notice || notice->state != KernelState::running) {
+        auto const next = answers(stranger, 1);
+        ASSERT_EQ(next.size(), 1U);
+        if (auto const* said = std::get_if<detail::Ended>(&next[0].message)) ended = *said;
+        if (auto const* said = std::get_if<detail::Notice>(&next[0].message)) notice = *said;
+        ASSERT_TRUE(ended || (notice && notice->state == KernelState::stopped));
+    }
+    EXPECT_EQ(ended->lease, attached.lease);
+    EXPECT_EQ(ended->text, "the owner has destroyed the ring to the device");
+    EXPECT_TRUE(say(stranger, detail::Mapped{attached.lease, true, ""}));
+    auto const again = answers(stranger, 1);
+    EXPECT_EQ(std::get<detail::Ended>(again.at(0).message).lease, attached.lease);
+}
+
+// C waits for a place that the last client has left, and no device has.
+TEST_F(DestroyedTest, whoWaitsForAPlaceOfItIsRefused) {
+    auto ring = share<ToDevice>("orders");
+    (void)connect().ring<Ask, Direction::to_device>("orders");
+    EXPECT_TRUE(eventually([&] { return server().clients().empty(); }));
+    detail::UnixSocket const stranger = stranger_at(path());
+    EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
+    EXPECT_TRUE(say(stranger, attach_to("orders"), 2));
+    EXPECT_TRUE(say(stranger, detail::Look{0, 0}, 3));
+    EXPECT_EQ(answers(stranger, 2).at(1).id, 3U);
+    ring.reset();
+    ring = share<ToDevice>("orders");
+    std::optional<detail::Refused> refused;
+    while (!refused) {
+        auto const next = answers(stranger, 1);
+        ASSERT_EQ(next.size(), 1U);
+        if (auto const* said = std::get_if<detail::Refused>(&next[0].message)) refused = *said;
+        EXPECT_EQ(next[0].id, refused ? 2U : 0U);
+    }
+    EXPECT_EQ(refused->reason, RefusalReason::stopping);
+    EXPECT_EQ(refused->text, "the owner has destroyed the ring to the device");
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ class NonsenseTest : public testing::Test {
         EXPECT_TRUE(
             eventually([&] { return leased.lease->state_word().load() != KernelState::running; }));
         CARILLON_EXPECT_ERROR((void)channel.call({3}, patience), StoppedError, why);
-        CARILLON_EXPECT_ERROR((void)channel.try_submit({3}), StoppedError, "ended the channel");
+        CARILLON_EXPECT_ERROR((void)channel.try_submit({3}), StoppedError, "ended the lease");
         Channel<Ask, Told> next(attach(*connect("the next")));
         EXPECT_EQ(next.call({4}, patience).twice, 8U);
         // Its connection stands.
