@@ -133,6 +133,9 @@ template <class T>
 // Of several. Throws UsageError for more bytes than can be, and for another size of each.
 [[nodiscard]] std::size_t bytes_of_all(std::string_view call, std::size_t bytes, std::size_t count);
 
+// No struct of a newer carillon.h will be so large: a larger `size` is bytes of before.
+constexpr std::size_t largest_struct = 4096;
+
 // A struct of the caller's, who may know fewer members or more: what he does not know is 0. Throws
 // UsageError without a size, UnsupportedError for a member that is set and not known here.
 template <class Struct>
@@ -142,9 +145,7 @@ template <class Struct>
     if (given->size < sizeof(given->size)) {
         throw UsageError(call, fmt::format("the {} have no size: set it to sizeof", what));
     }
-    // No struct of a newer carillon.h will be so large: it has no size, but bytes of before.
-    constexpr std::size_t largest = 4096;
-    if (given->size > largest) {
+    if (given->size > largest_struct) {
         throw UsageError(call, fmt::format("the {} have a size of {} bytes: set it to sizeof", what,
                                            given->size));
     }
@@ -171,9 +172,9 @@ template <class All, class Make, class Struct>
 [[nodiscard]] std::size_t tell_all(std::string_view call, All const& all, Make&& of, Struct* to,
                                    std::size_t room) {
     std::size_t const stride = room == 0 ? 0 : to->size;
-    if (stride % alignof(Struct) != 0) {
+    if (stride % alignof(Struct) != 0 || stride > largest_struct) {
         throw UsageError(
-            call, fmt::format("the first struct has a size of {}: set it to sizeof", stride));
+            call, fmt::format("the first struct has a size of {} bytes: set it to sizeof", stride));
     }
     auto* at = reinterpret_cast<std::byte*>(to);
     std::size_t count = 0;

@@ -364,8 +364,11 @@ static void others_are_served(carillon_device* device) {
                  CARILLON_REFUSED, "there is no \"kernel\" here");
     EXPECT(last_details().reason == CARILLON_REFUSAL_UNKNOWN_OBJECT);
     EXPECT_OK(carillon_connection_client(connection, "twice", type, reply, &client));
-    carillon_object objects[2] = {{.size = sizeof(objects[0])}};
+    carillon_object objects[2] = {{.size = SIZE_MAX / 16 * 8}}; /* bytes of before */
     size_t count = 0;
+    EXPECT_ERROR(carillon_connection_objects(connection, objects, 2, &count), CARILLON_USAGE,
+                 "set it to sizeof");
+    objects[0].size = sizeof(objects[0]);
     EXPECT_OK(carillon_connection_objects(connection, objects, 2, &count));
     EXPECT(count == 1 && strcmp(objects[0].name, "twice") == 0);
     carillon_client* second = NULL;

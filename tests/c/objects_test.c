@@ -178,6 +178,8 @@ static void buffers_are_made_and_read(carillon_store* store) {
     size_t count = 0;
     list[0].size += 4;
     EXPECT_ERROR(carillon_store_list(store, list, 2, &count), CARILLON_USAGE, "set it to sizeof");
+    list[0].size = SIZE_MAX / 16 * 8; /* bytes of before */
+    EXPECT_ERROR(carillon_store_list(store, list, 2, &count), CARILLON_USAGE, "set it to sizeof");
     list[0].size = sizeof(list[0]);
     EXPECT_OK(carillon_store_list(store, list, 2, &count));
     EXPECT(count == 1 && list[0].id == info.id && list[0].sealed == 1);
