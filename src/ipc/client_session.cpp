@@ -61,7 +61,8 @@ ConnectOptions checked(ConnectOptions options) {
 }
 
 WireType wire_type(MessageType const& type) {
-    return {type.bytes, type.alignment, type.layout, type.members, type.slot_lines, type.name};
+    return {type.bytes,   type.alignment,  type.layout,
+            type.members, type.slot_lines, sent_name(type.name)};
 }
 
 // The types that a line has named.

@@ -9,6 +9,7 @@
 
 #include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/detail/wire/line.hpp"
+#include "carillon/members.hpp"
 #include "ipc/framing.hpp"
 
 namespace carillon::detail {
@@ -178,9 +179,18 @@ void require_name(std::string_view call, std::string_view what, std::string_view
     }
 }
 
+std::string sent_name(std::string_view type_name) {
+    std::string name(type_name);
+    if (name.size() <= longest_name) return name;
+    std::string const hash = fmt::format("~{:016x}", hash_of(name, 0));
+    cut(name, longest_name - hash.size());
+    return name + hash;
+}
+
 std::string name_of_program() {
-    std::string name = std::string(program_invocation_short_name).substr(0, longest_name);
+    std::string name = program_invocation_short_name;
     WireWriter::clean(name);
+    cut(name, longest_name);
     return name.empty() ? "nameless" : name;
 }
 

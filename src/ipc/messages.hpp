@@ -54,7 +54,7 @@ struct WireType {
     std::uint64_t layout = 0;
     std::uint64_t members = 0;     // 0: not known
     std::uint32_t slot_lines = 1;  // of a slot that has one
-    std::string name;              // for people
+    std::string name;              // sent_name() of its type
     bool operator==(WireType const&) const = default;
 };
 struct Attach {  // client: wants a channel, or an object's end: both types are its values' then
@@ -154,6 +154,9 @@ using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, 
 
 // Throws UsageError, in the name of `call`, for what is no name; `what` is it the name of.
 void require_name(std::string_view call, std::string_view what, std::string_view name);
+// The name of a type, as processes send, compare and print it. A name that is too long is cut at a
+// whole character, and "~" and a hash of the whole name follow: two long names stay two names.
+[[nodiscard]] std::string sent_name(std::string_view type_name);
 // What a client is called that says no name: a program may be called anything, so that what no name
 // may have is a space, and what a name has no room for is left out.
 [[nodiscard]] std::string name_of_program();

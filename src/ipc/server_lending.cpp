@@ -26,7 +26,7 @@ bool alike(MessageType const& ours, WireType const& theirs) {
     if (ours.bytes != theirs.bytes) return false;
     if (ours.layout != 0 && theirs.layout != 0)
         return ours.alignment == theirs.alignment && ours.layout == theirs.layout;
-    return ours.name.substr(0, longest_name) == theirs.name || ours.name == name_of_bytes ||
+    return sent_name(ours.name) == theirs.name || ours.name == name_of_bytes ||
            theirs.name == name_of_bytes;
 }
 
@@ -35,11 +35,11 @@ std::string difference(ObjectKind kind, MessageType const& ours, WireType const&
     // What goes beside a chunk begins behind 8 bytes of the line, or where its alignment says.
     if (kind == ObjectKind::chunk_ring && theirs.layout == 0 && ours.alignment > 8) {
         return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
-                           ours.name, ours.alignment);
+                           sent_name(ours.name), ours.alignment);
     }
     if (!alike(ours, theirs)) {
-        return fmt::format("is {} of {} bytes, the client's {} of {}", ours.name, ours.bytes,
-                           theirs.name, theirs.bytes);
+        return fmt::format("is {} of {} bytes, the client's {} of {}", sent_name(ours.name),
+                           ours.bytes, theirs.name, theirs.bytes);
     }
     if (ours.slot_lines != theirs.slot_lines) {
         return fmt::format("takes {} lines, the client's {}", ours.slot_lines, theirs.slot_lines);
@@ -47,7 +47,7 @@ std::string difference(ObjectKind kind, MessageType const& ours, WireType const&
     // Where one of them does not say what its members are, the other cannot be held against it.
     if (ours.members != 0 && theirs.members != 0 && ours.members != theirs.members) {
         return fmt::format("is {} with other members than the client's (CARILLON_MEMBERS)",
-                           ours.name);
+                           sent_name(ours.name));
     }
     return {};
 }

@@ -29,14 +29,13 @@ std::size_t character_at(std::string_view text) {
     return tail && is_from(byte(1), least, first == 0xf4 ? 0x8f : 0xbf) ? 4 : 0;
 }
 
-// No character of several bytes (UTF-8) is cut in two.
+}  // namespace
+
 void cut(std::string& text, std::size_t longest) {
     if (text.size() <= longest) return;
     while (longest != 0 && (static_cast<unsigned char>(text[longest]) & 0xc0) == 0x80) --longest;
     text.resize(longest);
 }
-
-}  // namespace
 
 void WireWriter::clean(std::string& text) {
     for (std::size_t at = unprintable(text); at != std::string::npos; at = unprintable(text, at)) {

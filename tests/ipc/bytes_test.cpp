@@ -299,6 +299,52 @@ TEST_F(BytesOfOthersTest, namesAreComparedOnlyWhereBothGiveOne) {
                           "the kernel's request is Ask of 8 bytes");
 }
 
+namespace a_desk_whose_name_is_long::and_a_book_whose_name_is_longer_than_that {
+struct Tick {
+    std::uint64_t value;
+};
+}  // namespace a_desk_whose_name_is_long::and_a_book_whose_name_is_longer_than_that
+namespace long_names = a_desk_whose_name_is_long::and_a_book_whose_name_is_longer_than_that;
+
+TEST_F(BytesOfOthersTest, namesThatDifferBehind63BytesAreNamesOfTwoTypes) {
+    std::uint64_t served = 0;
+    std::string const before =
+        "carillon::test::(anonymous namespace)::a_desk_whose_name_is_long::"
+        "and_a_book_whose_name_is_longer_than_that::";
+    BytesKernel const kernel(device(), {8, before + "Tick"}, {sizeof(Told)}, doubles, &served,
+                             parked, BytesClients::of_others);
+    Server const server = kernel.serve(path());
+    Connection const owner = connection();
+    EXPECT_NO_THROW(BytesClient(owner, {8, before + "Tick"}, {sizeof(Told)}));
+    EXPECT_NO_THROW((void)(owner.channel<long_names::Tick, Told>()));
+    CARILLON_EXPECT_ERROR(BytesClient(owner, {8, before + "Quote"}, {sizeof(Told)}), RefusedError,
+                          "the client's " + before.substr(0, 46) + "~");
+    CARILLON_EXPECT_ERROR(BytesClient(owner, {8, before.substr(0, 63)}, {sizeof(Told)}),
+                          RefusedError, "of 8 bytes, the client's " + before.substr(0, 63));
+}
+
+TEST_F(BytesOfOthersTest, nameThatIsTooLongByHalfACharacterIsTheSameOnBothSides) {
+    std::uint64_t served = 0;
+    std::string const name = std::string(62, 'x') + "\xc3\xa9";
+    BytesKernel const kernel(device(), {sizeof(Ask), name}, {sizeof(Told)}, doubles, &served,
+                             parked, BytesClients::of_others);
+    Server const server = kernel.serve(path());
+    EXPECT_NO_THROW(BytesClient(connection(), {sizeof(Ask), name}, {sizeof(Told)}));
+}
+
+TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
+    std::uint64_t served = 0;
+    BytesKernel const kernel(device(), {sizeof(Ask), std::string(1 << 20, 'x')}, {sizeof(Told)},
+                             doubles, &served, parked, BytesClients::of_others);
+    std::atomic<std::size_t> shown = 0;
+    Server const server =
+        kernel.serve(path(), {.log = [&](std::string const& line) { shown = line.size(); }});
+    CARILLON_EXPECT_ERROR(BytesClient(connection(), {sizeof(Ask), "Tick"}, {sizeof(Told)}),
+                          RefusedError, " of 8 bytes, the client's Tick of 8");
+    EXPECT_TRUE(eventually([&] { return shown != 0; }));
+    EXPECT_LT(shown, 400U);
+}
+
 void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {
     while (!static_cast<std::atomic<bool>*>(gate)->load()) std::this_thread::sleep_for(1ms);
 }

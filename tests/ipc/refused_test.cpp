@@ -358,6 +358,9 @@ TEST_F(RefusedTest, programOfAnyNameMayConnect) {
         program_invocation_short_name = name.data();
         EXPECT_NO_THROW((void)connect()) << name;
     }
+    std::string cut = std::string(62, 'x') + "\xc3\xa9";
+    program_invocation_short_name = cut.data();
+    EXPECT_EQ(detail::name_of_program(), std::string(62, 'x'));
     program_invocation_short_name = before;
 }
 

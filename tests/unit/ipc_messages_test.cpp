@@ -313,5 +313,25 @@ TEST(IpcMessagesTest, textsAreMadeFitToBeSent) {
     EXPECT_EQ(cut.name, std::string(63, 'n'));
 }
 
+TEST(IpcMessagesTest, namesOfTypesThatDifferAnywhereAreSentAsTwo) {
+    EXPECT_EQ(sent_name("desk::Tick"), "desk::Tick");
+    EXPECT_EQ(sent_name(std::string(63, 'n')), std::string(63, 'n'));
+    std::string const tick = sent_name(std::string(63, 'n') + "Tick");
+    EXPECT_EQ(tick.size(), 63U);
+    EXPECT_EQ(tick.substr(0, 47), std::string(46, 'n') + "~");
+    EXPECT_EQ(tick, sent_name(std::string(63, 'n') + "Tick"));
+    EXPECT_NE(tick, sent_name(std::string(63, 'n') + "Quote"));
+    EXPECT_NE(tick, sent_name(std::string(64, 'n') + "Tick"));
+}
+
+TEST(IpcMessagesTest, nameOfATypeIsCutBeforeACharacterThatItHasNoRoomFor) {
+    std::string const cut = sent_name(std::string(45, 'n') + "\xc3\xa9" + std::string(40, 'n'));
+    EXPECT_EQ(cut.substr(0, 46), std::string(45, 'n') + "~");
+    EXPECT_EQ(cut.size(), 62U);
+    Attach attach = an_attach();
+    attach.request.name = cut;
+    EXPECT_EQ(std::get<Attach>(decode(encode(1, attach), 0).message), attach);
+}
+
 }  // namespace
 }  // namespace carillon::detail
