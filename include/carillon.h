@@ -220,7 +220,7 @@ carillon_status carillon_connection_owner_user(carillon_connection const* connec
 
 /* Messages by bytes: 1 to 1024; of a mailbox 1 to 4096, beside a chunk 0 to 40. The size is
  * compared with the owner's type, and the name where both sides give one: as C++ writes it,
- * "desk::Tick". */
+ * "desk::Tick". The name is UTF-8 without control characters. */
 typedef struct carillon_type {
     uint32_t bytes;
     char const* name; /* NULL: not given */

@@ -82,6 +82,24 @@ def test_refusals(path: pathlib.Path, owner: subprocess.Popen[bytes]) -> None:
         assert [client.call(b"abcdefgh", 10.0) for client in kept] == [b"ABCDEFGH"] * 2
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_names_of_types_that_cannot_be_printed(device: carillon.Device, shared: bool) -> None:
+    with pytest.raises(carillon.UsageError, match="a control character in the name of the reply"):
+        carillon.PersistentKernel(
+            device, bytes.upper, request=8, reply=8, shared=shared, reply_name="\x1b[31m"
+        )
+
+
+def test_a_client_whose_type_has_a_name_that_cannot_be_printed(
+    path: pathlib.Path, owner: subprocess.Popen[bytes]
+) -> None:
+    with carillon.connect(path, wait_for_owner=60.0, timeout=60.0) as connection:
+        with pytest.raises(carillon.UsageError) as error:
+            connection.client(8, 8, "words", request_name="a\nb")
+        assert error.value.call == "Connection.client"
+        assert "a control character in the name of the request" in str(error.value)
+
+
 def test_nobody_listens(path: pathlib.Path) -> None:
     with pytest.raises(carillon.SystemError) as error:
         carillon.connect(path)

@@ -29,11 +29,13 @@ void require_bytes(std::string_view call, std::string_view what, std::size_t byt
 // The same for a size that no message has.
 [[nodiscard]] ByteShape checked_shape(std::string_view call, std::string_view what,
                                       std::size_t bytes);
-// The type, as another process compares it. Throws the same.
+// The type, as another process compares it. Throws the same, and UsageError for a name that has a
+// control character or is no UTF-8.
 [[nodiscard]] MessageType message_type(std::string_view call, std::string_view what,
                                        BytesType const& type);
-// A type of which size and name are known, in slots of so many lines.
-[[nodiscard]] MessageType type_of_bytes(BytesType const& type, std::uint32_t slot_lines);
+// The same of a type of any size, in slots of so many lines.
+[[nodiscard]] MessageType type_of_bytes(std::string_view call, std::string_view what,
+                                        BytesType const& type, std::uint32_t slot_lines);
 // Throws UsageError, in the name of `call`, unless `bytes` are one message, or several messages.
 void require_one(std::string_view call, std::string_view what, std::size_t bytes, ByteShape shape);
 [[nodiscard]] std::size_t require_whole(std::string_view call, std::string_view what,

@@ -21,7 +21,8 @@ std::size_t checked_meta(std::size_t bytes) {
 std::shared_ptr<detail::ChunkRingState> attach_chunk_ring(Connection const& connection,
                                                           std::string_view object, BytesType meta) {
     meta.bytes = std::max<std::uint32_t>(static_cast<std::uint32_t>(checked_meta(meta.bytes)), 1);
-    return detail::BytesAttach::chunk_ring(connection, object, detail::type_of_bytes(meta, 1));
+    return detail::BytesAttach::chunk_ring(
+        connection, object, detail::type_of_bytes(call_of_bytes_chunk_ring, "meta", meta, 1));
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ std::filesystem::path cache_folder(HandlerOptions const& options) {
 std::shared_ptr<HandlerCode> compiled(int compute_capability, std::string_view text,
                                       BytesType const& request, BytesType const& reply,
                                       HandlerOptions const& options) {
-    (void)checked_shape(call_of_compiler, "request", request.bytes);
-    (void)checked_shape(call_of_compiler, "reply", reply.bytes);
+    (void)message_type(call_of_compiler, "request", request);
+    (void)message_type(call_of_compiler, "reply", reply);
     require_texts(text, options);
     Nvrtc const nvrtc(options.nvrtc);
     auto const headers = find_headers(call_of_compiler, options.headers);

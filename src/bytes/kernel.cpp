@@ -102,14 +102,13 @@ class BytesKernelState {
         : request_shape_(checked_shape(call_of_bytes_kernel, "request", request.bytes)),
           reply_shape_(checked_shape(call_of_bytes_kernel, "reply", reply.bytes)),
           wait_(wait_of_clients(device, options)) {
+        MessageTypes const types{message_type(call_of_bytes_kernel, "request", request),
+                                 message_type(call_of_bytes_kernel, "reply", reply)};
         ChannelShape const shape{options.capacity, request_shape_.slot_lines(),
                                  reply_shape_.slot_lines()};
         LeaseTable table{};
         if (clients == BytesClients::of_others) {
-            leases_ = std::make_shared<Leases>(
-                device, options, shape,
-                MessageTypes{message_type(call_of_bytes_kernel, "request", request),
-                             message_type(call_of_bytes_kernel, "reply", reply)});
+            leases_ = std::make_shared<Leases>(device, options, shape, types);
             memory_ = leases_->blocks();
             table = leases_->device_view();
         } else {

@@ -27,9 +27,10 @@ ValueShape checked_value(std::size_t bytes) {
 }
 LeasedEnd<MailboxView> attach_mailbox(Connection const& connection, std::string_view object,
                                       BytesType const& type, Direction direction) {
-    return BytesAttach::mailbox(connection, object,
-                                type_of_bytes(type, checked_value(type.bytes).lines()),
-                                direction == Direction::to_device);
+    return BytesAttach::mailbox(
+        connection, object,
+        type_of_bytes(call_of_bytes_mailbox, "value", type, checked_value(type.bytes).lines()),
+        direction == Direction::to_device);
 }
 void require_value(std::string_view call, std::size_t bytes, ValueShape shape) {
     require_one(call, "value", bytes, {shape.bytes});

@@ -3,6 +3,7 @@
 
 #include "bytes/bytes_channel.hpp"
 #include "carillon/error.hpp"
+#include "ipc/messages.hpp"
 
 namespace carillon::detail {
 
@@ -18,13 +19,15 @@ ByteShape checked_shape(std::string_view call, std::string_view what, std::size_
     return {bytes};
 }
 
-MessageType type_of_bytes(BytesType const& type, std::uint32_t slot_lines) {
+MessageType type_of_bytes(std::string_view call, std::string_view what, BytesType const& type,
+                          std::uint32_t slot_lines) {
+    require_printable(call, what, type.name);
     return {type.bytes, 1,          0,
-            0,          slot_lines, type.name.empty() ? std::string(name_of_bytes) : type.name};
+            0,          slot_lines, sent_name(type.name.empty() ? name_of_bytes : type.name)};
 }
 
 MessageType message_type(std::string_view call, std::string_view what, BytesType const& type) {
-    return type_of_bytes(type, checked_shape(call, what, type.bytes).slot_lines());
+    return type_of_bytes(call, what, type, checked_shape(call, what, type.bytes).slot_lines());
 }
 
 void require_one(std::string_view call, std::string_view what, std::size_t bytes, ByteShape shape) {

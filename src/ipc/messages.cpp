@@ -172,6 +172,10 @@ void require_name(std::string_view call, std::string_view what, std::string_view
         throw UsageError(call, fmt::format("a name of {} characters for the {}: 1 to {} are",
                                            name.size(), what, longest_name));
     }
+    require_printable(call, what, name);
+}
+
+void require_printable(std::string_view call, std::string_view what, std::string_view name) {
     if (unprintable(name) != std::string_view::npos) {
         throw UsageError(call, fmt::format("a control character in the name of the {}, or bytes "
                                            "that are no UTF-8",

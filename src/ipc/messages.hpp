@@ -154,6 +154,8 @@ using Message = std::variant<Hello, Welcome, Attach, Attached, Mapped, Refused, 
 
 // Throws UsageError, in the name of `call`, for what is no name; `what` is it the name of.
 void require_name(std::string_view call, std::string_view what, std::string_view name);
+// The same for a control character, and for bytes that are no UTF-8.
+void require_printable(std::string_view call, std::string_view what, std::string_view name);
 // The name of a type, as processes send, compare and print it. A name that is too long is cut at a
 // whole character, and "~" and a hash of the whole name follow: two long names stay two names.
 [[nodiscard]] std::string sent_name(std::string_view type_name);

@@ -212,6 +212,10 @@ static void options_that_make_no_sense(carillon_device* device) {
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE,
                  "a reply of 1025 bytes");
     options = options_of(&served);
+    options.request.name = "a\nb";
+    EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE,
+                 "a control character in the name of the request");
+    options = options_of(&served);
     options.capacity = 9;
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "9");
     options = options_of(&served);

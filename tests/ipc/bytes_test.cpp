@@ -345,6 +345,29 @@ TEST_F(BytesOfOthersTest, refusalShowsNoMoreOfANameThanIsSent) {
     EXPECT_LT(shown, 400U);
 }
 
+TEST_F(BytesOfOthersTest, namesThatCannotBePrintedAreErrorsOfTheCallsThatGetThem) {
+    BytesType const red{8, "\x1b[31mred\nowner: all is well"};
+    BytesType const half{8, "desk::\xc3"};
+    BytesType const plain{8};
+    for (auto const clients : {BytesClients::of_this_process, BytesClients::of_others}) {
+        CARILLON_EXPECT_ERROR(BytesKernel(device(), red, plain, doubles, nullptr, parked, clients),
+                              UsageError,
+                              "BytesKernel: a control character in the name of the request");
+        CARILLON_EXPECT_ERROR(BytesKernel(device(), plain, half, doubles, nullptr, parked, clients),
+                              UsageError, "in the name of the reply, or bytes that are no UTF-8");
+    }
+    Server const server(path());
+    Connection const owner = connection();
+    CARILLON_EXPECT_ERROR(BytesClient(owner, red, plain), UsageError, "BytesClient: a control");
+    CARILLON_EXPECT_ERROR(BytesClient(owner, plain, half), UsageError, "BytesClient: a control");
+    CARILLON_EXPECT_ERROR(BytesRing(owner, "ring", red, Direction::to_host), UsageError,
+                          "BytesRing: a control character in the name of the message");
+    CARILLON_EXPECT_ERROR(BytesMailbox(owner, "box", red, Direction::to_host), UsageError,
+                          "BytesMailbox: a control character in the name of the value");
+    CARILLON_EXPECT_ERROR(BytesChunkRing(owner, "chunks", half), UsageError,
+                          "BytesChunkRing: a control character in the name of the meta");
+}
+
 void waits_to_be_let_go(void* gate, void const* /*request*/, void* /*reply*/) {
     while (!static_cast<std::atomic<bool>*>(gate)->load()) std::this_thread::sleep_for(1ms);
 }

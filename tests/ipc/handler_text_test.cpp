@@ -262,6 +262,12 @@ TEST_F(HandlerTextTest, sizesThatNoMessageHasAreRefused) {
     CARILLON_EXPECT_ERROR(compiled(reprice_text, 16, 1025), UsageError, "a reply of 1025 bytes");
 }
 
+TEST_F(HandlerTextTest, typeNamesThatCannotBePrintedAreRefused) {
+    CARILLON_EXPECT_ERROR(compile_handler(90, reprice_text, {16, "a\nb"}, quote_type, options_),
+                          UsageError,
+                          "compile_handler: a control character in the name of the request");
+}
+
 TEST_F(HandlerTextTest, emulatedDeviceTakesNoText) {
     Device const device = Device::open("emulated");
     CARILLON_EXPECT_ERROR(compile_handler(device, reprice_text, tick_type, quote_type, options_),
