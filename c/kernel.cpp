@@ -33,7 +33,7 @@ Connection connect(char const* path, carillon_connect_options const* given) {
 
 carillon_kernel start(carillon_device const* device, carillon_kernel_options const* given) {
     Device const& of = checked(start_call, device, "device").device;
-    (void)checked(start_call, given, "options");
+    (void)checked(start_call, given, "struct of options");
     auto const options = known(start_call, given, "options");
     KernelOptions kernel{.blocks = options.blocks == 0 ? 1 : options.blocks,
                          .idle = idle_of(options.idle)};

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,11 @@ namespace carillon {
 char const detail::layout_of_library = 0;
 
 namespace {
+
+// A timeout below 0 is over at once.
+std::chrono::nanoseconds waited(std::chrono::nanoseconds timeout) {
+    return std::max(timeout, std::chrono::nanoseconds(0));
+}
 
 // what() would end at a byte 0.
 std::string with_zeros_shown(std::string_view text) {
@@ -63,7 +69,7 @@ TimeoutError::TimeoutError(std::string_view call, std::string_view cause, bool s
 
 TimeoutError::TimeoutError(std::string_view call, std::string_view before,
                            std::chrono::nanoseconds timeout, std::string_view behind)
-    : Error(call, fmt::format("{}{}{}", before, detail::duration_text(timeout), behind)),
+    : Error(call, fmt::format("{}{}{}", before, detail::duration_text(waited(timeout)), behind)),
       sent_(false),
       before_(before),
       behind_(behind) {}

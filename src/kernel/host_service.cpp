@@ -256,9 +256,8 @@ void RequestServer::flush(std::chrono::nanoseconds timeout) const {
     Sequence const last = state_->sent();
     auto const all_served = [&] { return state_->served() >= last; };
     if (HostWait(HostWait::Style::yield).until(all_served, timeout)) return;
-    throw TimeoutError(state_->owner() + "::flush",
-                       fmt::format("after {} {} of what was sent is not served",
-                                   duration_text(timeout), last - state_->served()));
+    throw TimeoutError(state_->owner() + "::flush", "after ", timeout,
+                       fmt::format(" {} of what was sent is not served", last - state_->served()));
 }
 
 std::uint64_t RequestServer::failures() const {

@@ -202,6 +202,8 @@ static void options_that_make_no_sense(carillon_device* device) {
     uint64_t served = 0;
     carillon_kernel_options options = options_of(&served);
     carillon_kernel* kernel = NULL;
+    EXPECT_ERROR(carillon_kernel_start(device, NULL, &kernel), CARILLON_USAGE,
+                 "the struct of options is a null pointer");
     options.size = 0;
     EXPECT_ERROR(carillon_kernel_start(device, &options, &kernel), CARILLON_USAGE, "have no size");
     options = options_of(&served);

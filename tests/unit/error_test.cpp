@@ -82,6 +82,12 @@ TEST(TimeoutErrorTest, tellsTheTimeOfTheWholeWaitWhereItsLastPartIsOver) {
     EXPECT_TRUE(timeless.of_whole(3s).sent());
 }
 
+TEST(TimeoutErrorTest, timeoutBelow0IsAWaitOf0) {
+    using namespace std::chrono_literals;
+    EXPECT_STREQ(TimeoutError("Some::drain", "not ended within ", -1ns, "").what(),
+                 "Some::drain: not ended within 0 s");
+}
+
 TEST(ErrorTest, aByteZeroDoesNotEndTheText) {
     Error const error("Call", std::string_view("before\0behind", 13));
     EXPECT_STREQ(error.what(), "Call: before\\0behind");
