@@ -209,8 +209,9 @@ class PersistentKernel {
     // that runs while the drain begins, has its reply, which can be taken afterwards too.
     // Throws TimeoutError if requests are unanswered after `timeout`, because a handler is still at
     // one or because replies that nobody takes leave no room: the kernel goes on draining then,
-    // drain again or stop(). Throws CudaError if the kernel died. A drain beside another
-    // one may throw StoppedError: the other one has ended the kernel.
+    // drain again or stop(). Once all is answered the kernel has the rest of `timeout`, and a
+    // second at least, to end; TimeoutError says that it has not. Throws CudaError if the kernel
+    // died. A drain beside another one may throw StoppedError: the other one has ended the kernel.
     void drain(std::chrono::nanoseconds timeout) {
         supervisor("PersistentKernel::drain")
             .drain([this] { return route_.all_answered(); }, timeout);

@@ -26,6 +26,8 @@ constexpr int beats_within_limit = 10;
 constexpr std::chrono::seconds longest_heart_wait{1};
 // Whoever waits no longer than that for a kernel's end has not waited for it.
 constexpr std::chrono::milliseconds shortest_told{1};
+// What a kernel that is drained has to end, whatever the clients have left of a drain's time.
+constexpr std::chrono::seconds shortest_end{1};
 
 }  // namespace
 
@@ -260,10 +262,18 @@ void KernelSupervisor::drain(std::function<bool()> const& answered,
                            "room, or a client of another process has not heard of the drain");
     }
     drained_ = true;
-    stop(deadline.left());
+    if (ends_within(std::max<std::chrono::nanoseconds>(deadline.left(), shortest_end))) return;
+    throw TimeoutError(call, "all is answered, but the kernel has not ended within ", timeout,
+                       ", nor within a second of the last answer; a handler may not have returned");
 }
 
 void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
+    if (ends_within(timeout)) return;
+    throw TimeoutError(owner_ + "::stop", "the kernel has not ended within ", timeout,
+                       "; a handler may not have returned");
+}
+
+bool KernelSupervisor::ends_within(std::chrono::nanoseconds timeout) {
     std::exception_ptr unheard;
     try {
         ask_to_stop();
@@ -279,10 +289,7 @@ void KernelSupervisor::stop(std::chrono::nanoseconds timeout) {
     }
     if (ended) drained_ = false;
     if (!ended && unheard) std::rethrow_exception(unheard);
-    if (!ended) {
-        throw TimeoutError(owner_ + "::stop", "the kernel has not ended within ", timeout,
-                           "; a handler may not have returned");
-    }
+    return ended;
 }
 
 bool KernelSupervisor::running() const { return !running_.finished(); }

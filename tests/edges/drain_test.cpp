@@ -31,6 +31,16 @@ struct CountsServed {
 
 namespace {
 
+// Its block is in idle() from the first look that finds nothing until it may go on.
+struct StaysIdle {
+    static inline std::atomic<bool> stays = true;
+
+    int operator()(int const& request) const { return request; }
+    void idle() const {
+        while (stays) std::this_thread::yield();
+    }
+};
+
 class DrainTest : public testing::Test {
    protected:
     void SetUp() override { CountsServed::served = 0; }
@@ -132,6 +142,27 @@ TEST_F(DrainTest, ticketOfAConnectedClientHasItsReply) {
     expect_waits_for_connected<SharedChannels>(device_, expect);
     SetUp();
     expect_waits_for_connected<SharedPool>(device_, expect);
+}
+
+// Its time is for the answers, and there are none to wait for.
+TEST_F(DrainTest, withoutTimeEndsAKernelThatHasNothingToAnswer) {
+    for (IdlePolicy const idle : {IdlePolicy::spin(), IdlePolicy::park()}) {
+        for (int i = 0; i < 3; ++i) {
+            PersistentKernel<CountsServed> kernel(device_, {.idle = idle});
+            EXPECT_EQ(kernel.channel().call(41, patience), 42);
+            EXPECT_NO_THROW(kernel.drain(0ns));
+            EXPECT_FALSE(kernel.running());
+        }
+    }
+}
+
+TEST_F(DrainTest, saysThatTheKernelItselfHasNotEnded) {
+    StaysIdle::stays = true;
+    PersistentKernel<StaysIdle> kernel(device_);
+    CARILLON_EXPECT_ERROR(kernel.drain(0ns), TimeoutError,
+                          "PersistentKernel::drain: all is answered, but the kernel has not ended");
+    StaysIdle::stays = false;
+    kernel.drain(patience);
 }
 
 // A pool whose parts are at hand.

@@ -208,6 +208,12 @@ class ServeTest(SocketTest):
             self.assertEqual(served.process.wait(PATIENCE), 1)
             self.assertIn("told twice to end", served.process.stderr.read())
 
+    def test_drains_without_time_where_nothing_is_to_be_answered(self):
+        for idle in ("spin", "park"):
+            with Served(self.path, "--drain-ms", "0", "--idle", idle) as served:
+                self.assertEqual(served.end(signal.SIGTERM),
+                                 (0, "ended: all that was accepted is answered\n"))
+
     # As `timeout`, a terminal that is closed and a service manager send them.
     def test_an_end_that_arrives_as_several_signals_is_one(self):
         with Served(self.path) as served:

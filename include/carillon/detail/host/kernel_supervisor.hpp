@@ -119,6 +119,8 @@ class KernelSupervisor final : public ChannelPeer {
     void leave_kernel() noexcept;
     void await_start();
     void ask_to_stop();
+    // Asks it to stop, and says whether it has ended then.
+    [[nodiscard]] bool ends_within(std::chrono::nanoseconds timeout);
     // Lets the kernel know, again and again, that this process is there, and watches its beats.
     void keep_beating(std::stop_token const& stop);
     void beat_once(std::uint64_t beat, HostMapped const& far,
