@@ -84,6 +84,7 @@ std::chrono::milliseconds pause_of_attach() {
 
 ReachedOwner reach_owner(std::string_view call, std::filesystem::path const& path,
                          std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user) {
+    if (user) require_possible_number(call, "owner_user", *user);
     UnixSocket socket = connect_unix(call, path, timeout);
     PeerCredentials const owner = socket.peer(call);
     require_user(call, path, owner, user);

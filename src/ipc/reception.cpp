@@ -35,6 +35,11 @@ std::uint64_t new_instance() {
     return high << 32U | random();
 }
 
+void require_possible(std::string_view call, std::string_view field,
+                      std::vector<std::uint32_t> const& numbers) {
+    for (std::uint32_t const each : numbers) require_possible_number(call, field, each);
+}
+
 ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
     require_name(call, "owner", rules.name);
     if ((rules.mode & ~0777U) != 0) {
@@ -49,6 +54,8 @@ ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
         throw UsageError(
             call, fmt::format("{}::connections of 0: nobody could ever connect", rules.options));
     }
+    require_possible(call, fmt::format("{}::users", rules.options), rules.users);
+    require_possible(call, fmt::format("{}::groups", rules.options), rules.groups);
     return rules;
 }
 

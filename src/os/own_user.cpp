@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/own_user.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <fstream>
+
+#include "carillon/error.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -27,6 +30,11 @@ bool maps_all(char const* file) {
 }
 
 }  // namespace
+
+void require_possible_number(std::string_view call, std::string_view field, uid_t number) {
+    if (number != UINT32_MAX) return;
+    throw UsageError(call, fmt::format("{} is {}, which is nobody's number", field, number));
+}
 
 bool is_nameless_user(uid_t user) {
     static std::uint32_t const overflow = read_overflow("/proc/sys/kernel/overflowuid");

@@ -325,6 +325,9 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve({.name = "a\nb"}), UsageError, "Server: a control character");
     CARILLON_EXPECT_ERROR(serve({.mode = 01777}), UsageError, "1777");
     CARILLON_EXPECT_ERROR(serve({.mode = 0}), UsageError, "mode 0: nobody could ever connect");
+    CARILLON_EXPECT_ERROR(serve({.users = {0, UINT32_MAX}}), UsageError,
+                          "ServeOptions::users is 4294967295, which is nobody's number");
+    CARILLON_EXPECT_ERROR(serve({.groups = {UINT32_MAX}}), UsageError, "ServeOptions::groups is");
     CARILLON_EXPECT_ERROR(serve({.connections = 0}), UsageError,
                           "ServeOptions::connections of 0: nobody could ever connect");
     CARILLON_EXPECT_ERROR(serve({.channels_per_connection = 0}), UsageError,
@@ -338,6 +341,8 @@ TEST_F(RefusedTest, optionsThatMakeNoSense) {
     CARILLON_EXPECT_ERROR(serve(), UsageError, "");
     CARILLON_EXPECT_ERROR(Connection(path(), {.name = std::string(64, 'x')}), UsageError,
                           "64 characters");
+    CARILLON_EXPECT_ERROR(Connection(path(), {.owner_user = UINT32_MAX}), UsageError,
+                          "Connection: owner_user is 4294967295");
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 0ns}), UsageError,
                           "Connection: the timeout is over already");
     CARILLON_EXPECT_ERROR(Connection(path(), {.wait_for_owner = -1ns}), UsageError,

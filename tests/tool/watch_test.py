@@ -274,6 +274,7 @@ class ServeTest(SocketTest):
                           ["--clients", "0"], ["--clients", "65"], ["--kernel", "none"],
                           ["--kernel", "echo", "--library", "x.so"],
                           ["--user", "nobody-is-so-called"], ["--idle", "never"],
+                          ["--user", "4294967295"], ["--group", "4294967295"],
                           ["--capacity", "7"], ["--name", ""]):
             with self.subTest(arguments):
                 result = run("serve", self.path, "--device", "emulated", *arguments)

@@ -7,6 +7,7 @@
 
 #include <carillon/error.hpp>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 
 namespace carillon::tool {
@@ -16,7 +17,8 @@ std::optional<std::uint32_t> number_of(std::string const& text) {
     std::uint32_t number = 0;
     char const* const end = text.data() + text.size();
     auto const [at, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || at != end) return {};
+    bool const nobodys = number == UINT32_MAX;  // the system takes it for "no change"
+    if (error != std::errc() || at != end || nobodys) return {};
     return number;
 }
 
