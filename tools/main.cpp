@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <carillon/error.hpp>
 #include <cerrno>
 #include <cmath>
@@ -87,15 +88,31 @@ std::string why_not_finite(std::string const& text) {
     return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no finite number";
 }
 
-void require_finite_numbers(CLI::App& command_line) {
+// CLI11 takes 010 for 8.
+std::string why_not_decimal(std::string const& text) {
+    auto const zero = text.find_first_not_of(" +-");
+    bool const octal = zero < text.size() && text[zero] == '0' &&
+                       text.find_first_of("0123456789", zero + 1) == zero + 1;
+    return octal ? text + " begins with a 0: leave it out" : "";
+}
+
+void require_plain_numbers(CLI::App& command_line) {
     for (CLI::Option* const each : command_line.get_options()) {
-        if (each->get_type_name().starts_with("FLOAT")) each->check(why_not_finite);
+        std::string const type = each->get_type_name();
+        if (type.starts_with("FLOAT")) each->check(why_not_finite);
+        if (type.starts_with("INT") || type.starts_with("UINT")) each->check(why_not_decimal);
     }
 }
 
 // What is wrong with a command line, in CLI11's words. They do not name a first word that is no
-// command.
+// command, and of an option that there is not they begin with the word behind its value.
 std::string why_not_parsed(CLI::App const& app, CLI::ParseError const& error) {
+    auto const unknown = app.remaining(true);
+    auto const option = std::ranges::find_if(
+        unknown, [](std::string const& word) { return word.starts_with("--"); });
+    if (option != unknown.end() && dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr) {
+        return fmt::format("there is no command or option \"{}\": --help lists them", *option);
+    }
     auto const words = app.remaining();
     if (words.empty() || !app.get_subcommands().empty()) return error.what();
     return fmt::format("there is no command or option \"{}\": --help lists them", words.front());
@@ -109,7 +126,7 @@ int run(int argc, char** argv) {
     for (Entry const& each : entries) {
         CLI::App* const command_line = app.add_subcommand(each.name, each.what);
         commands.emplace_back(command_line, each.make()).second->add_options(*command_line);
-        require_finite_numbers(*command_line);
+        require_plain_numbers(*command_line);
     }
     try {
         app.parse(argc, argv);

@@ -619,6 +619,27 @@ class CommandTest(unittest.TestCase):
         self.assert_fails(run("nosuch", "info"), 2, "nosuch")
         self.assert_fails(run(), 2, "A subcommand is required")
 
+    def test_an_option_that_there_is_not_is_named_before_what_follows_it(self):
+        self.assert_fails(run("serve", "--devise", "emulated", "s.sock"), 2,
+                          'there is no command or option "--devise"')
+
+    # CLI11 takes 010 for 8.
+    def test_a_number_that_begins_with_0_is_refused(self):
+        for arguments in (["top", "--count", "010", "x"], ["top", "--count", "-00", "x"],
+                          ["metrics", "--timeout-ms", "0100", "x"], ["rtt", "--capacity", "0256"],
+                          ["serve", "--drain-ms", "00", "x"], ["ipc", "--seed", "007"]):
+            with self.subTest(arguments):
+                self.assert_fails(run(*arguments), 2, "begins with a 0")
+        self.assertEqual(run("top", "--interval", "00.05", "--count", "2", "/nowhere").returncode, 0)
+
+    # As of a variable that is not set; without the option the command does something else.
+    def test_an_empty_path_is_bad_usage(self):
+        for arguments in (["serve", "--device", "emulated", "--library", "", "s.sock"],
+                          ["rtt", "--device", "emulated", "--json", ""],
+                          ["replay", "feed.dbn", "--json", ""]):
+            with self.subTest(arguments):
+                self.assert_fails(run(*arguments), 2, "the path is empty")
+
     def test_an_absent_device_fails(self):
         result = run("rtt", "--device", "cuda:4096")
         self.assertEqual(result.returncode, 1)

@@ -15,7 +15,8 @@ namespace carillon::tool {
 
 void CommonOptions::add_to(CLI::App& command_line) {
     command_line.add_option("--device", device_, Device::selectors());
-    command_line.add_option("--json", json_, "also write the result here; - for standard output");
+    command_line.add_option("--json", json_, "also write the result here; - for standard output")
+        ->check(why_no_path);
 }
 
 Device CommonOptions::open() const {
@@ -42,6 +43,8 @@ void CommonOptions::write(nlohmann::json result, DeviceInfo const& device) const
     result["environment"] = environment(device);
     write_json(json_, result);
 }
+
+std::string why_no_path(std::string const& text) { return text.empty() ? "the path is empty" : ""; }
 
 void show_progress(double share) {
     if (!is_drawable(STDERR_FILENO)) return;

@@ -31,6 +31,10 @@ class CommonOptions {
     std::string json_;
 };
 
+// What is wrong with the value of an option that names a file, as CLI11 asks for it: "$UNSET" names
+// none, and is not an option that was left out.
+[[nodiscard]] std::string why_no_path(std::string const& text);
+
 // Shows it on standard error, if somebody watches.
 void show_progress(double share);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "command/common.hpp"
 #include "command/ends.hpp"
 #include "measure/open.hpp"
 #include "report/output.hpp"
@@ -27,9 +28,12 @@ class ServeCommand final : public Command {
    public:
     void add_options(CLI::App& command_line) override {
         command_line.add_option("path", request_.path, "of the socket that is made")->required();
-        auto* const library = command_line.add_option(
-            "--library", library_,
-            "a shared library with a kernel: CARILLON_SERVED_KERNEL, or CARILLON_SERVED_POOL");
+        auto* const library =
+            command_line
+                .add_option("--library", library_,
+                            "a shared library with a kernel: CARILLON_SERVED_KERNEL, or "
+                            "CARILLON_SERVED_POOL")
+                ->check(why_no_path);
         command_line
             .add_option("--kernel", kernel_,
                         "one that is built in: echo (48 bytes each way) or count (8 bytes there, "
