@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that watch kernels which are served, as their users run them: in a terminal and
 without one.
-Usage: watch_test.py PATH_OF_THE_COMMAND LIBRARY_WHOSE_DRAIN_HAS_NO_END"""
+Usage: watch_test.py PATH_OF_THE_COMMAND LIBRARY_WHOSE_DRAIN_HAS_NO_END
+           LIBRARY_THAT_IS_LOADED_FOR_EVER LIBRARY_THAT_RESOLVES_NO_NAME"""
 import fcntl
 import http.client
 import json
@@ -24,6 +25,7 @@ import urllib.request
 
 CARILLON = sys.argv.pop(1)
 ENDLESS = sys.argv.pop(1)
+LOADS, RESOLVES = sys.argv.pop(1), sys.argv.pop(1)
 PATIENCE = 60
 OTHER_SCREEN, FIRST_SCREEN = b"\x1b[?1049h", b"\x1b[?25h\x1b[?1049l"
 
@@ -207,6 +209,15 @@ class ServeTest(SocketTest):
                 time.sleep(0.05)
             self.assertEqual(served.process.wait(PATIENCE), 1)
             self.assertIn("told twice to end", served.process.stderr.read())
+
+    # Catches one that looks for signals when it serves.
+    def test_signals_end_it_while_its_library_loads(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with Served(self.path, "--library", LOADS) as served:
+                self.assertEqual(served.said, "loads\n")
+                self.assertEqual(served.end(number),
+                                 (0, "carillon: serve: told to end before it served\n"))
+                self.assertFalse(os.path.exists(self.path))
 
     def test_drains_without_time_where_nothing_is_to_be_answered(self):
         for idle in ("spin", "park"):
@@ -443,6 +454,20 @@ class MetricsTest(SocketTest):
             process.wait(PATIENCE)
             self.assertEqual(process.returncode, 0)
             self.assertEqual(process.stderr.read(), "")
+
+    # Catches one that looks for signals when it has an address.
+    def test_signals_end_it_while_a_name_is_resolved(self):
+        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        environment = {**os.environ, "LD_PRELOAD": RESOLVES, "ASAN_OPTIONS": sanitizer}
+        with subprocess.Popen([CARILLON, "metrics", self.path, "--listen", "some.where:0"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=environment) as process:
+            try:
+                self.assertEqual(process.stdout.readline(), "resolves\n")
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(PATIENCE), 0)
+            finally:
+                process.kill()
 
     def test_endpoint_answers_where_the_reader_of_its_first_line_has_gone(self):
         port = free_port()

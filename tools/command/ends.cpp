@@ -55,9 +55,10 @@ bool Ends::come_before(int done, std::chrono::milliseconds time, bool keys) {
                                          {keys ? STDIN_FILENO : -1, POLLIN, 0},
                                          {done, POLLIN, 0}}};
         (void)::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
+        if (watched[2].revents != 0) return false;
         if (watched[0].revents != 0 && signal_ends()) return true;
         if (watched[1].revents != 0 && key_ends()) return true;
-        if (watched[2].revents != 0 || left.count() == 0) return false;
+        if (left.count() == 0) return false;
     }
 }
 

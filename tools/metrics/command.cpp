@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "command/ends.hpp"
 #include "command/owner_user.hpp"
@@ -39,8 +40,12 @@ class MetricsCommand final : public Command {
             return;
         }
         Ends ends;
-        MetricsEndpoint const endpoint(listen_, [&] { return to_metrics(owners.ask()); });
-        fmt::print("metrics at {}\n", endpoint.address());
+        std::optional<MetricsEndpoint> endpoint;
+        // The name of a host may take any time.
+        ends.do_or_leave(
+            [&] { endpoint.emplace(listen_, [&] { return to_metrics(owners.ask()); }); },
+            [] { return 0; });
+        fmt::print("metrics at {}\n", endpoint->address());
         flush_output_if_read();
         (void)ends.await();
         Ends::leave_at_once(0);  // whatever is asked meanwhile

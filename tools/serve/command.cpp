@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,19 +73,19 @@ class ServeCommand final : public Command {
 
     void run() override {
         Ends ends;
-        ServedKernelLibrary const& library =
-            library_.empty()
-                ? *builtin_kernel(
-                      kernel_, request_.clients == 0 ? BuiltinKind::block_each : BuiltinKind::pool)
-                : load_kernel(library_);
-        complete_request();
-        RunningServed served(library, request_);
-        tell(library, served.facts());
+        std::optional<RunningServed> served;
+        // A library, a driver or the system's list of users may take any time.
+        ends.do_or_leave([&] { start(served); },
+                         [] {
+                             fmt::print(stderr, "carillon: serve: told to end before it served\n");
+                             return 0;
+                         });
+        tell(served->facts());
         while (!ends.come_within(look_at_kernel)) {
-            if (!served.running()) throw Error("serve", "the kernel has ended by itself");
+            if (!served->running()) throw Error("serve", "the kernel has ended by itself");
         }
         (void)ends.await();  // the one that has come; a later one ends the drain
-        ends.do_or_leave([&] { served.drain(static_cast<std::uint64_t>(drain_ms_)); },
+        ends.do_or_leave([&] { served->drain(static_cast<std::uint64_t>(drain_ms_)); },
                          [] {
                              fmt::print(stderr,
                                         "carillon: serve: told twice to end: the drain is cut "
@@ -95,6 +96,15 @@ class ServeCommand final : public Command {
     }
 
    private:
+    void start(std::optional<RunningServed>& served) {
+        kernel_library_ = library_.empty() ? builtin_kernel(kernel_, request_.clients == 0
+                                                                         ? BuiltinKind::block_each
+                                                                         : BuiltinKind::pool)
+                                           : &load_kernel(library_);
+        complete_request();
+        served.emplace(*kernel_library_, request_);
+    }
+
     void complete_request() {
         char const* const end = mode_.data() + mode_.size();
         auto const [at, error] = std::from_chars(mode_.data(), end, request_.mode, 8);
@@ -110,16 +120,17 @@ class ServeCommand final : public Command {
         if (library_.empty()) request_.device = open_usable(request_.device).device.info().selector;
     }
 
-    void tell(ServedKernelLibrary const& library, ServedKernelFacts const& facts) const {
+    void tell(ServedKernelFacts const& facts) const {
         std::string const clients =
             facts.clients == facts.blocks ? "" : fmt::format(" for {} clients", facts.clients);
-        fmt::print("serving {} as {} at {}: {} block{}{} on {}{}\n", library.handler, request_.name,
-                   request_.path, facts.blocks, facts.blocks == 1 ? "" : "s", clients, facts.device,
-                   facts.emulated != 0 ? ", the EMULATED device" : "");
+        fmt::print("serving {} as {} at {}: {} block{}{} on {}{}\n", kernel_library_->handler,
+                   request_.name, request_.path, facts.blocks, facts.blocks == 1 ? "" : "s",
+                   clients, facts.device, facts.emulated != 0 ? ", the EMULATED device" : "");
         flush_output_if_read();
     }
 
     ServeRequest request_;
+    ServedKernelLibrary const* kernel_library_ = nullptr;
     std::string kernel_ = "echo";
     std::string library_;
     std::string mode_ = "600";

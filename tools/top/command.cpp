@@ -39,9 +39,9 @@ class TopCommand final : public Command {
     }
 
     void run() override {
-        Ends ends;
         WatchedOwners owners(paths_, "carillon top", std::chrono::milliseconds(timeout_ms_),
                              owner_user_.number());
+        Ends ends;
         bool const draws = !once_ && !json_ && Screen::there();
         std::optional<Screen> screen;
         if (draws) screen.emplace();

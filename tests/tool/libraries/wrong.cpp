@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that `carillon serve` must not start: WRONG says what is wrong. What they would run
-// ends the program. But for the last one, whose drain has no end.
+// ends the program. But for those from 6 on: a drain that has no end, a static object that is made
+// for ever, and names that are resolved for ever.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -65,6 +66,16 @@ carillon::ServedKernelLibrary const carillon_served_kernel{
         for (;;) ::pause();
     },
     [](void*) {}};
+#elif WRONG == 7  // which says on its standard output that it is being loaded
+[[gnu::constructor]] void never_loaded() {
+    (void)!::write(STDOUT_FILENO, "loads\n", 6);
+    for (;;) ::pause();
+}
+#elif WRONG == 8  // in place of the system's, which says on its standard output that it is called
+int getaddrinfo() {
+    (void)!::write(STDOUT_FILENO, "resolves\n", 9);
+    for (;;) ::pause();
+}
 #else             // without a kernel
 extern carillon::ServedKernelLibrary const carillon_other_kernel;
 carillon::ServedKernelLibrary const carillon_other_kernel =
