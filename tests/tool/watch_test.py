@@ -446,6 +446,16 @@ class MetricsTest(SocketTest):
                     connection.request("GET", target)
                     self.assertEqual(connection.getresponse().status, status)
                     connection.close()
+            # HEAD's answer has GET's length or none.
+            for path, status in (("/metrics", 200), ("/else", 404)):
+                with self.subTest(path):
+                    connection = http.client.HTTPConnection(url.split("/")[2], timeout=PATIENCE)
+                    connection.request("HEAD", path)
+                    answer = connection.getresponse()
+                    self.assertEqual((answer.status, answer.getheader("Content-Length")),
+                                     (status, None))
+                    self.assertEqual(answer.read(), b"")
+                    connection.close()
             # The port is this process's alone.
             second = run("metrics", self.path, "--listen", url.split("/")[2])
             self.assertEqual(second.returncode, 1)

@@ -155,7 +155,8 @@ class Visit : public std::enable_shared_from_this<Visit> {
     }
     void send() {
         answer_.keep_alive(false);
-        answer_.prepare_payload();
+        // Of HEAD's answer a length would be that of GET's, which nobody has asked the owners for.
+        if (request_.get().method() != http::verb::head) answer_.prepare_payload();
         stream_.expires_after(longest_half);
         http::async_write(
             stream_, answer_,
