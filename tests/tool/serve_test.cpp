@@ -148,5 +148,30 @@ TEST_F(ServeTest, wrongLibraryIsNamedWithTheCauseAndNothingOfItIsCalled) {
     CARILLON_EXPECT_ERROR((void)load_kernel(wrong_library(4)), UnsupportedError, "build it anew");
 }
 
+// Catches one that dlopen ends the process for: as while it is copied, or from a disk that was
+// full.
+TEST_F(ServeTest, libraryWhoseEndIsMissingIsNamed) {
+    auto const cut_to = [&](std::uintmax_t bytes) {
+        auto const cut = std::filesystem::path(serve_request().path).replace_filename("cut.so");
+        std::filesystem::copy_file(wrong_library(4), cut,
+                                   std::filesystem::copy_options::overwrite_existing);
+        std::filesystem::resize_file(cut, bytes);
+        return cut;
+    };
+    for (std::uintmax_t const bytes : {3000U, 1000U, 100U}) {
+        CARILLON_EXPECT_ERROR((void)load_kernel(cut_to(bytes)), UnsupportedError,
+                              "cut.so: it is cut short");
+    }
+    CARILLON_EXPECT_ERROR((void)load_kernel(cut_to(40)), UnsupportedError, "file too short");
+}
+
+TEST_F(ServeTest, libraryIsARegularFile) {
+    auto const pipe = std::filesystem::path(serve_request().path).replace_filename("pipe");
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    CARILLON_EXPECT_ERROR((void)load_kernel(pipe), UnsupportedError, "it is not a regular file");
+    CARILLON_EXPECT_ERROR((void)load_kernel(pipe.parent_path()), UnsupportedError,
+                          "it is not a regular file");
+}
+
 }  // namespace
 }  // namespace carillon::tool

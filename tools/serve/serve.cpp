@@ -8,7 +8,9 @@
 
 #include <carillon/error.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 
 namespace carillon::tool {
 namespace {
@@ -34,6 +36,36 @@ std::size_t data_bytes(void const* address) {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT ? symbol->st_size : 0;
 }
 
+// Whether it ends before the last of what dlopen maps of it, so that a look there would end the
+// process. What is no such file dlopen says better.
+bool is_cut_short(std::filesystem::path const& file) {
+    std::ifstream bytes(file, std::ios::binary | std::ios::ate);
+    auto const size = static_cast<std::uint64_t>(bytes.tellg());
+    auto const read = [&](auto& into, std::uint64_t at) {
+        bytes.seekg(static_cast<std::streamoff>(at));
+        return !bytes.read(reinterpret_cast<char*>(&into), sizeof(into)).fail();
+    };
+    ElfW(Ehdr) head{};
+    constexpr std::string_view kind = ELFMAG "\2\1";  // of 64 bits, the lowest byte first
+    if (!read(head, 0) || std::memcmp(head.e_ident, kind.data(), kind.size()) != 0) return false;
+    for (std::uint64_t i = 0; i < head.e_phnum; ++i) {
+        ElfW(Phdr) segment{};
+        if (!read(segment, head.e_phoff + i * sizeof(segment))) return true;
+        bool const is_mapped = segment.p_type == PT_LOAD && segment.p_filesz != 0;
+        if (is_mapped && (segment.p_offset > size || segment.p_filesz > size - segment.p_offset)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void require_whole(std::filesystem::path const& file, std::filesystem::path const& absolute) {
+    std::error_code none;
+    if (!std::filesystem::exists(absolute, none)) return;  // dlopen says why
+    if (!std::filesystem::is_regular_file(absolute, none)) refuse(file, "it is not a regular file");
+    if (is_cut_short(absolute)) refuse(file, "it is cut short: its end is missing");
+}
+
 }  // namespace
 
 ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
@@ -41,6 +73,7 @@ ServedKernelLibrary const& load_kernel(std::filesystem::path const& file) {
     std::error_code error;
     std::filesystem::path const absolute = std::filesystem::absolute(file, error);
     if (error) refuse(file, fmt::format("the current folder: {}", error.message()));
+    require_whole(file, absolute);
     void* const library = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         std::string const why = ::dlerror();
