@@ -2,6 +2,7 @@
 // What names requests whose replies are taken later.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,6 +37,10 @@ class [[nodiscard]] CommandTicket : public Ticket {
    public:
     CommandTicket() = default;  // of no request
     explicit CommandTicket(Ticket const& ticket) : Ticket(ticket) {}
+    // The reply to another command has another type.
+    template <class Other>
+    requires(!std::same_as<Other, Command>) explicit CommandTicket(CommandTicket<Other> const&) =
+        delete;
 };
 
 // Names requests that a channel's client sent one after the other (Client::submit_n): as good as

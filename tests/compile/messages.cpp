@@ -168,6 +168,7 @@ void use(carillon::Device const& device) {
     auto log = carillon::LogService(device).device_handle();
     carillon::log<"{{{:>8}}} of {:.3}">(log, 1, 2.5);
     (void)commands<Numbered>(device).channel().call(Numbered{}, {});
+    (void)carillon::CommandTicket<int>(carillon::Ticket());
     (void)watched<Handler<int, int>>(device).channel();
     use_kernel<SeveralThreads>(device);
     use_pool<CommandToAPool<1020>>(device);
@@ -269,6 +270,9 @@ void use(carillon::Device const& device) {
     carillon::OwnedByBlock<NotTrivial> const owned(0, {});
 #elif CARILLON_CASE == 44
     (void)carillon::testing::run_block(Handler<int, int>{}, NotTrivial{});
+#elif CARILLON_CASE == 45
+    carillon::CommandTicket<Numbered> const other;
+    (void)carillon::CommandTicket<int>(other);
 #elif CARILLON_CASE == 34
     (void)carillon::launch(device, 1, function);
 #elif CARILLON_CASE == 35
