@@ -55,6 +55,10 @@ struct ThreadsOfEachObject {
     unsigned threads;
     CARILLON_HD int operator()(int const& request) const { return request; }
 };
+struct ThreadsOfAFloatingPointType {
+    static constexpr double threads = 32.5;
+    CARILLON_HD int operator()(int const& request) const { return request; }
+};
 class OutOfLineInPrivate {
     static constexpr bool out_of_line = true;
 
@@ -116,5 +120,7 @@ void use() {
     use_kernel<OutOfLineInPrivate>();
 #elif CARILLON_CASE == 15
     use_kernel<OutOfLineOfEachObject>();
+#elif CARILLON_CASE == 16
+    use_kernel<ThreadsOfAFloatingPointType>();
 #endif
 }

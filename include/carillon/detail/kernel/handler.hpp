@@ -59,7 +59,7 @@ template <class Handler>
 concept SaysThreads = !requires {
     member_of_each(&Handler::threads);
 }
-&&requires { typename std::integral_constant<bool, (Handler::threads >= 1)>; };
+&&requires { typename std::integral_constant<long long, Handler::threads>; };
 
 // A handler that writes outside its reply says so with `static constexpr bool out_of_line = true`.
 template <class Handler>
