@@ -55,7 +55,8 @@ class Buffer {
     // Where kernels of this process find it. Throws UnsupportedError for a GPU's where
     // StoreConnectOptions::device was not that GPU, and for the host's memory beside a GPU.
     [[nodiscard]] void const* device_ptr() const;
-    // Copies bytes [offset, offset + to.size()). Throws UsageError for a range outside it.
+    // Copies bytes [offset, offset + to.size()). Throws UsageError for a range outside it and for a
+    // null pointer.
     void read(std::span<std::byte> to, std::size_t offset = 0) const;
 
    private:
@@ -92,7 +93,7 @@ class MutableBuffer {
     // seal().
     [[nodiscard]] void* device_ptr() const;
     // Copies to bytes [offset, offset + from.size()), in whole lines where that is faster. Throws
-    // UsageError for a range outside it.
+    // UsageError for a range outside it and for a null pointer.
     void write(std::span<std::byte const> from, std::size_t offset = 0);
 
     // From now on nobody writes it, and others may get it; all that this process has written is in

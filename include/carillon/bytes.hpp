@@ -46,7 +46,8 @@ struct BytesType {
 };
 
 // A Client by bytes: the same calls, with the same errors. One thread at a time. Throws UsageError
-// for a request, or room for a reply, of another size than the channel's, besides.
+// for a request, or room for a reply, of another size than the channel's or at a null pointer,
+// besides.
 class BytesClient {
    public:
     // A channel to the kernel that another process serves as `object`. Throws UsageError for the
@@ -118,7 +119,8 @@ class BytesDeviceEnd {
 };
 
 // A Ring by bytes: the same calls, with the same errors. One thread at a time. Its calls throw
-// UsageError for a message of another size, and those of the other direction, besides.
+// UsageError for a message of another size or at a null pointer, and those of the other direction,
+// besides.
 class BytesRing {
    public:
     // Throws UsageError for size and options, and what Device::allocate throws.
@@ -184,8 +186,8 @@ class BytesMailboxEnd {
 };
 
 // A Mailbox by bytes, 1 to 4096 of them: the same calls, with the same errors. One thread at a
-// time. Its calls throw UsageError for a value of another size, and those of the other direction,
-// besides.
+// time. Its calls throw UsageError for a value of another size or at a null pointer, and those of
+// the other direction, besides.
 class BytesMailbox {
    public:
     // `initial`, the first value that a reader finds, says the size. Throws UsageError for it and

@@ -64,7 +64,8 @@ class ClaimedChunk {
     // The CPU's view of the chunk, to be written in place: it is write-combining as a rule, so
     // write whole lines, in order, and do not read.
     [[nodiscard]] std::span<std::byte> bytes() const;
-    // Copies to byte `offset` on by streaming stores. Throws UsageError for what does not fit.
+    // Copies to byte `offset` on by streaming stores. Throws UsageError for what does not fit and
+    // for a null pointer.
     void fill(std::size_t offset, std::span<std::byte const> from) const;
     // What the calling thread wrote leaves it: for a thread that fills a chunk, or a part of it,
     // which another thread will commit.

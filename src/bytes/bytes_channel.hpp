@@ -36,10 +36,12 @@ void require_bytes(std::string_view call, std::string_view what, std::size_t byt
 // The same of a type of any size, in slots of so many lines.
 [[nodiscard]] MessageType type_of_bytes(std::string_view call, std::string_view what,
                                         BytesType const& type, std::uint32_t slot_lines);
-// Throws UsageError, in the name of `call`, unless `bytes` are one message, or several messages.
-void require_one(std::string_view call, std::string_view what, std::size_t bytes, ByteShape shape);
+// Throws UsageError, in the name of `call`, unless `bytes` are one message, or several messages;
+// and for bytes at a null pointer.
+void require_one(std::string_view call, std::string_view what, std::span<std::byte const> bytes,
+                 ByteShape shape);
 [[nodiscard]] std::size_t require_whole(std::string_view call, std::string_view what,
-                                        std::size_t bytes, ByteShape shape);
+                                        std::span<std::byte const> bytes, ByteShape shape);
 
 class BytesChannel {
    public:
@@ -67,13 +69,14 @@ class BytesChannel {
     [[nodiscard]] ByteShape request() const { return request_; }
     [[nodiscard]] ByteShape reply() const { return reply_; }
 
-    // A request as the ends take it. Throws UsageError for its size.
+    // A request as the ends take it. Throws UsageError for its size, and
+    // for a null pointer.
     [[nodiscard]] MessageAt checked(std::string_view call, std::span<std::byte const> request) {
-        require_one(call, "request", request.size(), request_);
+        require_one(call, "request", request, request_);
         return {request.data()};
     }
     void require_reply(std::string_view call, std::span<std::byte> reply) const {
-        require_one(call, "reply", reply.size(), reply_);
+        require_one(call, "reply", reply, reply_);
     }
     // A reply that was taken, before anything else is done with the ends.
     void copy(MessageAt reply, std::byte* to) const { near_.copy(reply, to); }

@@ -29,7 +29,7 @@ std::shared_ptr<detail::ChunkRingState> attach_chunk_ring(Connection const& conn
 
 void BytesChunk::commit(std::size_t used, std::span<std::byte const> meta) {
     auto const& producer = require_commit(used);
-    detail::require_one("Chunk::commit", "meta", meta.size(), {meta_bytes_});
+    detail::require_one("Chunk::commit", "meta", meta, {meta_bytes_});
     ChunkMeta all{};
     std::copy(meta.begin(), meta.end(), all.begin());
     producer.store(sequence(), static_cast<std::uint32_t>(used), all);

@@ -76,7 +76,7 @@ Tickets BytesClient::try_submit_n(std::span<std::byte const> requests, OutOfLine
     constexpr std::string_view call = "BytesClient::try_submit_n";
     detail::BytesChannel& channel = this->channel(call);
     std::size_t const bytes = channel.request().bytes;
-    std::size_t left = detail::require_whole(call, "request", requests.size(), channel.request());
+    std::size_t left = detail::require_whole(call, "request", requests, channel.request());
     Tickets sent;
     while (left != 0) {
         std::array<detail::MessageAt, requests_at_once> messages;
@@ -94,7 +94,7 @@ void BytesClient::submit_n(std::span<std::byte const> requests, Tickets& sent,
     constexpr std::string_view call = "BytesClient::submit_n";
     detail::BytesChannel& channel = this->channel(call);
     std::size_t const bytes = channel.request().bytes;
-    std::size_t left = detail::require_whole(call, "request", requests.size(), channel.request());
+    std::size_t left = detail::require_whole(call, "request", requests, channel.request());
     Deadline const deadline(timeout);
     sent = {};
     while (left != 0) {
@@ -133,7 +133,7 @@ std::size_t BytesClient::try_take_n(Tickets& tickets, std::span<std::byte> repli
     constexpr std::string_view call = "BytesClient::try_take_n";
     detail::BytesChannel& channel = this->channel(call);
     std::size_t const bytes = channel.reply().bytes;
-    std::size_t const room = detail::require_whole(call, "reply", replies.size(), channel.reply());
+    std::size_t const room = detail::require_whole(call, "reply", replies, channel.reply());
     std::size_t taken = 0;
     while (taken < room && !tickets.empty()) {
         std::optional<detail::MessageAt> reply;

@@ -11,6 +11,7 @@
 #include "bytes/value_access.hpp"
 #include "carillon/bytes.hpp"
 #include "carillon/detail/host/owned.hpp"
+#include "error/range.hpp"
 
 namespace carillon {
 namespace detail {
@@ -25,6 +26,10 @@ ValueShape checked_value(std::size_t bytes) {
     require_bytes(call_of_bytes_mailbox, "value", bytes, 1, largest_mailbox_value);
     return {bytes};
 }
+ValueShape checked_initial(std::span<std::byte const> value) {
+    require_bytes_there(call_of_bytes_mailbox, value);
+    return checked_value(value.size());
+}
 LeasedEnd<MailboxView> attach_mailbox(Connection const& connection, std::string_view object,
                                       BytesType const& type, Direction direction) {
     return BytesAttach::mailbox(
@@ -32,8 +37,8 @@ LeasedEnd<MailboxView> attach_mailbox(Connection const& connection, std::string_
         type_of_bytes(call_of_bytes_mailbox, "value", type, checked_value(type.bytes).lines()),
         direction == Direction::to_device);
 }
-void require_value(std::string_view call, std::size_t bytes, ValueShape shape) {
-    require_one(call, "value", bytes, {shape.bytes});
+void require_value(std::string_view call, std::span<std::byte const> value, ValueShape shape) {
+    require_one(call, "value", value, {shape.bytes});
 }
 
 // Takes the newest value, if it is new.
@@ -52,7 +57,7 @@ class BytesMailboxState {
    public:
     BytesMailboxState(Device const& device, std::span<std::byte const> initial, Direction direction,
                       MailboxOptions const& options)
-        : shape_(checked_value(initial.size())),
+        : shape_(checked_initial(initial)),
           slots_(checked(options).capacity),
           first_(options.for_tests.first),
           emulated_(device.emulated()),
@@ -188,7 +193,7 @@ void BytesMailboxEnd::set(std::span<std::byte const> value) {
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
     ends.mailbox->mark().require_own(call);
-    detail::require_value(call, value.size(), ends.mailbox->shape());
+    detail::require_value(call, value, ends.mailbox->shape());
     auto* const end = std::get_if<Ends::Setting>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the mailbox is to the device: this side reads");
     end->set({value.data()});
@@ -199,7 +204,7 @@ bool BytesMailboxEnd::refresh(std::span<std::byte> value) {
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
     ends.mailbox->mark().require_own(call);
-    detail::require_value(call, value.size(), ends.mailbox->shape());
+    detail::require_value(call, value, ends.mailbox->shape());
     auto* const end = std::get_if<Ends::Reading>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the mailbox is to the host: this side sets");
     return detail::refresh_value(*end, value);
@@ -225,7 +230,7 @@ void BytesMailbox::set(std::span<std::byte const> value, OutOfLine data) {
     constexpr std::string_view call = "BytesMailbox::set";
     detail::BytesMailboxState& mailbox = state(call);
     detail::OneThreadCall<> const one(&mailbox, call);
-    detail::require_value(call, value.size(), mailbox.shape());
+    detail::require_value(call, value, mailbox.shape());
     auto& writer = mailbox.writer(call);
     mailbox.require_there(call);
     writer.set({value.data()}, data);
@@ -235,7 +240,7 @@ bool BytesMailbox::refresh(std::span<std::byte> value) {
     constexpr std::string_view call = "BytesMailbox::refresh";
     detail::BytesMailboxState& mailbox = state(call);
     detail::OneThreadCall<> const one(&mailbox, call);
-    detail::require_value(call, value.size(), mailbox.shape());
+    detail::require_value(call, value, mailbox.shape());
     if (detail::refresh_value(mailbox.reader(call), value)) return true;
     mailbox.require_there(call);
     return false;

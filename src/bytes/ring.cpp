@@ -143,7 +143,7 @@ bool BytesDeviceEnd::try_push(std::span<std::byte const> message) {
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
     ends.ring->mark().require_own(call);
-    detail::require_one(call, "message", message.size(), ends.ring->shape());
+    detail::require_one(call, "message", message, ends.ring->shape());
     auto* const end = std::get_if<Ends::Sending>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the ring is to the device: this side takes");
     return end->try_push({message.data()});
@@ -154,7 +154,7 @@ bool BytesDeviceEnd::try_pop(std::span<std::byte> message) {
     Ends& ends = detail::owned(ends_, call);
     detail::OneThreadCall<> const one(&ends, call);
     ends.ring->mark().require_own(call);
-    detail::require_one(call, "message", message.size(), ends.ring->shape());
+    detail::require_one(call, "message", message, ends.ring->shape());
     auto* const end = std::get_if<Ends::Taking>(&ends.end);
     if (end == nullptr) throw UsageError(call, "the ring is to the host: this side sends");
     detail::MessageAt taken;
@@ -187,7 +187,7 @@ bool BytesRing::try_push(std::span<std::byte const> message, OutOfLine data) {
     constexpr std::string_view call = "BytesRing::try_push";
     detail::BytesRingState& ring = state(call);
     detail::OneThreadCall<> const one(&ring, call);
-    detail::require_one(call, "message", message.size(), ring.shape());
+    detail::require_one(call, "message", message, ring.shape());
     auto& end = ring.producer(call);
     ring.require_there(call);
     return end.try_push({message.data()}, data);
@@ -199,7 +199,7 @@ std::size_t BytesRing::try_push_n(std::span<std::byte const> messages, OutOfLine
     detail::BytesRingState& ring = state(call);
     detail::OneThreadCall<> const one(&ring, call);
     std::size_t const bytes = ring.shape().bytes;
-    std::size_t const all = detail::require_whole(call, "message", messages.size(), ring.shape());
+    std::size_t const all = detail::require_whole(call, "message", messages, ring.shape());
     auto& end = ring.producer(call);
     ring.require_there(call);
     std::size_t sent = 0;
@@ -221,7 +221,7 @@ void BytesRing::push(std::span<std::byte const> message, std::chrono::nanosecond
     constexpr std::string_view call = "BytesRing::push";
     detail::BytesRingState& ring = state(call);
     detail::OneThreadCall<> const one(&ring, call);
-    detail::require_one(call, "message", message.size(), ring.shape());
+    detail::require_one(call, "message", message, ring.shape());
     auto& end = ring.producer(call);
     auto const pushed = [&] {
         ring.require_there(call);
@@ -234,7 +234,7 @@ bool BytesRing::try_pop(std::span<std::byte> message) {
     constexpr std::string_view call = "BytesRing::try_pop";
     detail::BytesRingState& ring = state(call);
     detail::OneThreadCall<> const one(&ring, call);
-    detail::require_one(call, "message", message.size(), ring.shape());
+    detail::require_one(call, "message", message, ring.shape());
     if (ring.take(ring.consumer(call), message.data())) return true;
     ring.require_there(call);
     return false;
@@ -244,7 +244,7 @@ std::size_t BytesRing::try_pop_n(std::span<std::byte> messages) {
     constexpr std::string_view call = "BytesRing::try_pop_n";
     detail::BytesRingState& ring = state(call);
     detail::OneThreadCall<> const one(&ring, call);
-    std::size_t const all = detail::require_whole(call, "message", messages.size(), ring.shape());
+    std::size_t const all = detail::require_whole(call, "message", messages, ring.shape());
     auto& end = ring.consumer(call);
     std::size_t taken = 0;
     while (taken < all && ring.take(end, messages.data() + taken * ring.shape().bytes)) ++taken;
@@ -256,7 +256,7 @@ void BytesRing::pop(std::span<std::byte> message, std::chrono::nanoseconds timeo
     constexpr std::string_view call = "BytesRing::pop";
     detail::BytesRingState& ring = state(call);
     detail::OneThreadCall<> const one(&ring, call);
-    detail::require_one(call, "message", message.size(), ring.shape());
+    detail::require_one(call, "message", message, ring.shape());
     auto& end = ring.consumer(call);
     auto const watched = [&] { return end.awaited(); };
     auto const taken = [&] {

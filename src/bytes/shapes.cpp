@@ -3,6 +3,7 @@
 
 #include "bytes/bytes_channel.hpp"
 #include "carillon/error.hpp"
+#include "error/range.hpp"
 #include "ipc/messages.hpp"
 
 namespace carillon::detail {
@@ -30,19 +31,22 @@ MessageType message_type(std::string_view call, std::string_view what, BytesType
     return type_of_bytes(call, what, type, checked_shape(call, what, type.bytes).slot_lines());
 }
 
-void require_one(std::string_view call, std::string_view what, std::size_t bytes, ByteShape shape) {
-    if (bytes == shape.bytes) [[likely]]
+void require_one(std::string_view call, std::string_view what, std::span<std::byte const> bytes,
+                 ByteShape shape) {
+    require_bytes_there(call, bytes);
+    if (bytes.size() == shape.bytes) [[likely]]
         return;
-    throw UsageError(
-        call, fmt::format("a {} of {} bytes, the other side's is of {}", what, bytes, shape.bytes));
+    throw UsageError(call, fmt::format("a {} of {} bytes, the other side's is of {}", what,
+                                       bytes.size(), shape.bytes));
 }
 
-std::size_t require_whole(std::string_view call, std::string_view what, std::size_t bytes,
-                          ByteShape shape) {
-    if (bytes % shape.bytes == 0) [[likely]]
-        return bytes / shape.bytes;
+std::size_t require_whole(std::string_view call, std::string_view what,
+                          std::span<std::byte const> bytes, ByteShape shape) {
+    require_bytes_there(call, bytes);
+    if (bytes.size() % shape.bytes == 0) [[likely]]
+        return bytes.size() / shape.bytes;
     throw UsageError(call, fmt::format("{} bytes, which are no whole number of {}s of {} bytes",
-                                       bytes, what, shape.bytes));
+                                       bytes.size(), what, shape.bytes));
 }
 
 }  // namespace carillon::detail

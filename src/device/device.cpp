@@ -7,6 +7,7 @@
 #include "carillon/error.hpp"
 #include "carillon/wait.hpp"
 #include "device/backend.hpp"
+#include "error/range.hpp"
 #include "error/sizes.hpp"
 
 namespace carillon {
@@ -67,9 +68,7 @@ Memory Device::allocate_shared_host(std::size_t size) const {
 
 Memory Device::register_host(std::span<std::byte> bytes, std::shared_ptr<void const> owner) const {
     prepare_to_allocate(register_call, bytes.size(), *backend_);
-    if (bytes.data() == nullptr) {
-        throw UsageError(register_call, fmt::format("{} bytes at a null pointer", bytes.size()));
-    }
+    detail::require_bytes_there(register_call, bytes);
     detail::require_machine_memory(register_call, bytes.size());
     return {backend_, backend_->register_host(bytes, std::move(owner))};
 }

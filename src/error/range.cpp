@@ -14,4 +14,8 @@ void require_range(std::string_view call, std::size_t offset, std::size_t size, 
     }
 }
 
+void throw_null_bytes(std::string_view call, std::size_t size) {
+    throw UsageError(call, fmt::format("{} bytes at a null pointer", size));
+}
+
 }  // namespace carillon::detail

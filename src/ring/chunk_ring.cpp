@@ -6,6 +6,7 @@
 #include "carillon/copy.hpp"
 #include "carillon/detail/host/checks.hpp"
 #include "carillon/error.hpp"
+#include "error/range.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -114,6 +115,7 @@ std::span<std::byte> ClaimedChunk::bytes() const {
 void ClaimedChunk::fill(std::size_t offset, std::span<std::byte const> from) const {
     detail::ChunkRingState const& ring = state("Chunk::fill");
     ring.require("Chunk::fill", offset, from.size());
+    detail::require_bytes_there("Chunk::fill", from);
     ring.fill(sequence_, offset, from);
 }
 

@@ -38,6 +38,7 @@ void Buffer::read(std::span<std::byte> to, std::size_t offset) const {
     constexpr char const* call = "Buffer::read";
     detail::BufferHold const& held = hold(call);
     detail::require_range(call, offset, to.size(), held.size());
+    detail::require_bytes_there(call, to);
     if (!to.empty()) held.read(to, offset);
 }
 
@@ -73,6 +74,7 @@ void MutableBuffer::write(std::span<std::byte const> from, std::size_t offset) {
     constexpr char const* call = "MutableBuffer::write";
     detail::BufferHold const& held = hold(call);
     detail::require_range(call, offset, from.size(), held.size());
+    detail::require_bytes_there(call, from);
     (void)held.host(call);
     if (!from.empty()) held.write(offset, from);
 }

@@ -278,6 +278,44 @@ TEST_P(LimitsOfObjectsTest, null) {
           [&] { (void)Device::open(""); }}});
 }
 
+// Where a size is given with it.
+TEST_P(LimitsOfObjectsTest, bytesAtNull) {
+    std::span<std::byte> const room(static_cast<std::byte*>(nullptr), 8);
+    std::span<std::byte const> const bytes = room;
+    Memory const memory = device().allocate(64);
+    ChunkRing<int> chunks(device(), {.chunk_bytes = 64, .chunks = 2});
+    auto chunk = chunks.claim(patience);
+    BytesRing to(device(), 8, Direction::to_device);
+    BytesRing from(device(), 8, Direction::to_host);
+    std::array<std::byte, 8> const value{};
+    BytesMailbox limits(device(), value, Direction::to_device);
+    BytesMailbox status(device(), value, Direction::to_host);
+    auto const null = [](std::string const& call) {
+        return Expected::usage(call + ": 8 bytes at a null pointer");
+    };
+    try_limits(
+        {{"copy_to_device", null("copy_to_device"), [&] { copy_to_device(memory, 0, bytes); }},
+         {"copy_to_device, a kind", null("copy_to_device"),
+          [&] { copy_to_device(memory, 0, bytes, StoreKind::cached); }},
+         {"copy_from_device", null("copy_from_device"), [&] { copy_from_device(room, memory, 0); }},
+         {"Chunk::fill", null("Chunk::fill"), [&] { chunk.fill(0, bytes); }},
+         {"Chunk::fill, nothing", Expected::behaves(), [&] { chunk.fill(64, {}); }},
+         {"BytesRing::try_push", null("BytesRing::try_push"), [&] { to.try_push(bytes); }},
+         {"BytesRing::try_push_n", null("BytesRing::try_push_n"), [&] { to.try_push_n(bytes); }},
+         {"BytesRing::try_push_n, none", Expected::behaves(),
+          [&] { return to.try_push_n({}) == 0; }},
+         {"BytesRing::push", null("BytesRing::push"), [&] { to.push(bytes, patience); }},
+         {"BytesRing::try_pop", null("BytesRing::try_pop"), [&] { (void)from.try_pop(room); }},
+         {"BytesRing::try_pop_n", null("BytesRing::try_pop_n"),
+          [&] { (void)from.try_pop_n(room); }},
+         {"BytesRing::pop", null("BytesRing::pop"), [&] { from.pop(room, patience); }},
+         {"BytesMailbox", null("BytesMailbox"),
+          [&] { BytesMailbox(device(), bytes, Direction::to_device); }},
+         {"BytesMailbox::set", null("BytesMailbox::set"), [&] { limits.set(bytes); }},
+         {"BytesMailbox::refresh", null("BytesMailbox::refresh"),
+          [&] { (void)status.refresh(room); }}});
+}
+
 TEST_P(LimitsOfObjectsTest, ofAnotherDevice) {
     if (on_gpu()) GTEST_SKIP() << "two of one GPU are one device, and there may be no other";
     Device const other = Device::open(GetParam());

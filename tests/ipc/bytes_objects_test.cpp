@@ -228,6 +228,29 @@ TEST(BytesChunksTest, whatMakesNoSenseIsRefused) {
     CARILLON_EXPECT_ERROR((void)kernel.try_take(), UsageError, "moved from");  // NOLINT
 }
 
+// The ends of the emulated device, and the metadata of a chunk.
+TEST(BytesEndsTest, bytesAtANullPointerAreRefused) {
+    Device const device = Device::open("emulated");
+    std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 4);
+    BytesRing to(device, 4, Direction::to_device);
+    BytesRing from(device, 4, Direction::to_host);
+    BytesMailbox limits(device, Value(4), Direction::to_device);
+    BytesMailbox status(device, Value(4), Direction::to_host);
+    BytesChunkRing ring(device, 4, {.chunk_bytes = 10, .chunks = 2});
+    BytesChunk chunk = ring.claim(1s);
+    auto takes = to.emulated_end();
+    auto sends = from.emulated_end();
+    auto reads = limits.emulated_end();
+    auto sets = status.emulated_end();
+    char const* const says = ": 4 bytes at a null pointer";
+    CARILLON_EXPECT_ERROR((void)takes.try_pop(null), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)sends.try_push(null), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)reads.refresh(null), UsageError, says);
+    CARILLON_EXPECT_ERROR(sets.set(null), UsageError, says);
+    CARILLON_EXPECT_ERROR(chunk.commit(10, null), UsageError, says);
+    chunk.commit(10, value_of(4, 0));
+}
+
 TEST(BytesMailboxTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
     CARILLON_EXPECT_ERROR(BytesMailbox(device, {}, Direction::to_host), UsageError,

@@ -394,6 +394,27 @@ TEST(BytesErrorsTest, aHandlerThatThrowsEndsTheKernel) {
     EXPECT_EQ(kernel.state(), KernelState::failed);
 }
 
+TEST(BytesErrorsTest, messagesAtANullPointerAreRefused) {
+    BytesKernel kernel(Device::open("emulated"), {4}, {4}, throws, nullptr, parked);
+    BytesClient& client = kernel.client();
+    Bytes four(4);
+    std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 4);
+    char const* const says = ": 4 bytes at a null pointer";
+    Tickets sent;
+    Tickets tickets(1, 1, 1);
+    CARILLON_EXPECT_ERROR(client.call(null, four, patience), UsageError, says);
+    CARILLON_EXPECT_ERROR(client.call(four, null, patience), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)client.try_submit(null), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)client.submit(null, patience), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)client.try_submit_n(null), UsageError, says);
+    CARILLON_EXPECT_ERROR(client.submit_n(null, sent, patience), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)client.try_take(tickets[0], null), UsageError, says);
+    CARILLON_EXPECT_ERROR(client.wait(tickets[0], null, patience), UsageError, says);
+    CARILLON_EXPECT_ERROR((void)client.try_take_n(tickets, null), UsageError, says);
+    EXPECT_TRUE(client.try_submit_n({}).empty());
+    EXPECT_EQ(kernel.state(), KernelState::running) << "nothing was sent";
+}
+
 TEST(BytesErrorsTest, whatMakesNoSenseIsRefused) {
     Device const device = Device::open("emulated");
     Bytes const four(4);

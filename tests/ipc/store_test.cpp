@@ -352,9 +352,12 @@ TEST_F(StoreTest, badInput) {
     MutableBuffer buffer = client.create("a", 10);
     CARILLON_EXPECT_ERROR(buffer.write(pattern(11, 0)), UsageError, "");
     CARILLON_EXPECT_ERROR(buffer.write(pattern(1, 0), 10), UsageError, "");
+    std::span<std::byte> const null(static_cast<std::byte*>(nullptr), 8);
+    CARILLON_EXPECT_ERROR(buffer.write(null), UsageError, "write: 8 bytes at a null pointer");
     Buffer const sealed = buffer.seal();
     std::vector<std::byte> bytes(11);
     CARILLON_EXPECT_ERROR(sealed.read(bytes), UsageError, "");
+    CARILLON_EXPECT_ERROR(sealed.read(null), UsageError, "read: 8 bytes at a null pointer");
     MutableBuffer moved = client.create("", 1);
     MutableBuffer const taken = std::move(moved);
     CARILLON_EXPECT_ERROR((void)moved.id(), UsageError, "moved from");  // NOLINT
