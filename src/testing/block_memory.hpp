@@ -31,10 +31,10 @@ class BlockMemory {
         void const* site;
         std::size_t at;
     };
-    static constexpr std::size_t most_alignment = 256;
-    static constexpr std::size_t red_zone = 32;  // behind a variable: nobody may touch it
-    static constexpr std::size_t room =
-        most_bytes + most_variables * red_zone + most_variables * most_alignment;
+    static constexpr std::size_t most_alignment = 1024;  // what TMA needs for its tiles
+    static constexpr std::size_t red_zone = 32;          // behind a variable: nobody may touch it
+    // A variable's size is a multiple of its alignment: the gaps take no more than the variables.
+    static constexpr std::size_t room = 2 * most_bytes + most_variables * 2 * red_zone;
 
     struct alignas(most_alignment) Room {
         std::array<std::byte, room> bytes;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/detail/machine/group.hpp"
@@ -246,6 +248,49 @@ TEST(TestedBlockTest, sharedMemoryIsThatOfABlock) {
     EXPECT_TRUE(run_block(Halves(), 1));
     CARILLON_EXPECT_ERROR(run_block(Halves{.one_byte_more = true}, 1), UsageError,
                           "a shared variable of 1 bytes, aligned to 1, behind 2 of 49152 bytes");
+}
+
+// TMA needs tiles that are aligned to 1024 bytes.
+template <std::size_t alignment>
+struct Aligned {
+    CARILLON_HD bool operator()(int /*request*/) const {
+        struct alignas(alignment) Tile {
+            char byte[alignment];
+        };
+        block::shared<char, struct Before>() = 1;
+        auto const* const first = &block::shared<Tile, struct First>();
+        auto const* const second = &block::shared<Tile, struct Second>();
+        return is_aligned(first) && is_aligned(second) && first != second;
+    }
+    static bool is_aligned(void const* where) {
+        return reinterpret_cast<std::uintptr_t>(where) % alignment == 0;
+    }
+};
+
+TEST(TestedBlockTest, sharedVariablesAreAlignedTo1024BytesAtMost) {
+    EXPECT_TRUE(run_block(Aligned<512>(), 1));
+    EXPECT_TRUE(run_block(Aligned<1024>(), 1));
+    CARILLON_EXPECT_ERROR(run_block(Aligned<2048>(), 1), UsageError, "aligned to 1024 at most");
+}
+
+// Before each aligned variable there is a gap, of nearly its size.
+template <std::size_t number>
+struct Tile {
+    alignas(1024) char byte[1024];
+};
+struct Gaps {
+    CARILLON_HD bool operator()(int /*request*/) const {
+        write(std::make_index_sequence<47>());
+        return true;
+    }
+    template <std::size_t... i>
+    static void write(std::index_sequence<i...> /*numbers*/) {
+        ((block::shared<char, Tile<i>>() = block::shared<Tile<i>, Gaps>().byte[1023] = 1), ...);
+    }
+};
+
+TEST(TestedBlockTest, gapsBetweenSharedVariablesTakeNothingFromTheBlock) {
+    EXPECT_TRUE(run_block(Gaps(), 1));
 }
 
 // A sum for each of 16 threads, and the handler has 32.
