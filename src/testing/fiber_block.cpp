@@ -26,16 +26,23 @@ std::byte pattern_of(std::uint64_t seed) {
     return seed % 2 == 0 ? std::byte{0xA5} : std::byte{0x5A};
 }
 
-// The block of this thread of the CPU, for as long as it lives.
+// The block of this thread of the CPU, and its index, for as long as it lives.
 class Current {
    public:
-    Current(std::string_view call, TestedBlock* block) {
+    Current(std::string_view call, TestedBlock* block, unsigned index) : before_(block::index()) {
         if (tested_block != nullptr) throw UsageError(call, "called by a thread of a tested block");
+        block::emulate(index);
         tested_block = block;
     }
-    ~Current() { tested_block = nullptr; }
+    ~Current() {
+        tested_block = nullptr;
+        block::emulate(before_);
+    }
     Current(Current const&) = delete;
     Current& operator=(Current const&) = delete;
+
+   private:
+    unsigned before_;
 };
 
 bool same_text(char const* one, char const* other) {
@@ -80,8 +87,7 @@ FiberBlock::FiberBlock(std::string_view call, unsigned threads, std::size_t stac
 }
 
 void FiberBlock::run(std::uint64_t seed, unsigned index, std::function<void()> const& body) {
-    block::emulate(index);
-    Current const current(call_, this);
+    Current const current(call_, this, index);
     begin(seed, body);
     for (unsigned ended = 0; ended != threads_ && !failed_;) {
         if (ready_.empty()) {

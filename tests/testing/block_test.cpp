@@ -293,6 +293,16 @@ TEST(TestedBlockTest, gapsBetweenSharedVariablesTakeNothingFromTheBlock) {
     EXPECT_TRUE(run_block(Gaps(), 1));
 }
 
+// What a test calls itself is of block 0, as before.
+TEST(TestedBlockTest, indexOfTheBlockEndsWithIt) {
+    auto const body = [](unsigned number) { EXPECT_EQ(block::index(), number); };
+    run_body(body, {.block = 7}, [](std::uint64_t) { EXPECT_EQ(block::index(), 0U); });
+    EXPECT_EQ(block::index(), 0U);
+    CARILLON_EXPECT_ERROR(run_body([](unsigned) { throw std::runtime_error("it"); }, {.block = 7}),
+                          std::runtime_error, "it");
+    EXPECT_EQ(block::index(), 0U);
+}
+
 // A sum for each of 16 threads, and the handler has 32.
 struct Beyond {
     static constexpr unsigned threads = 32;
