@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <bit>
+
 #include "carillon/error.hpp"
 
 namespace carillon::detail {
@@ -46,6 +48,13 @@ void require_senders(std::string_view call, std::uint64_t senders) {
     if (senders != 0 && senders <= most_threads) return;
     throw UsageError(call, fmt::format("room for {} threads that send: there can be 1 to {}",
                                        senders, most_threads));
+}
+
+void require_stripe(std::string_view call, std::uint32_t stripe, std::uint32_t capacity) {
+    if (std::has_single_bit(stripe) && stripe <= capacity / 2) return;
+    throw UsageError(
+        call, fmt::format("a stripe of {} is not a power of two of at most half the capacity, {}",
+                          stripe, capacity));
 }
 
 }  // namespace carillon::detail

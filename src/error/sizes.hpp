@@ -20,5 +20,7 @@ void require_machine_memory(std::string_view call, std::size_t size);
 void require_reply_slots(std::string_view call, std::uint64_t slots);
 // The same for threads that send, at most as many as a machine can have.
 void require_senders(std::string_view call, std::uint64_t senders);
+// The same for a ring of so many slots, each stripe of which has so many.
+void require_stripe(std::string_view call, std::uint32_t stripe, std::uint32_t capacity);
 
 }  // namespace carillon::detail

@@ -35,6 +35,7 @@ void require_pool(Pool const& pool, KernelOptions const& options, unsigned threa
                                      "{} slots",
                                      blocks_of(options), pool.stripe, options.capacity));
     }
+    require_stripe(pool_owner, pool.stripe, options.capacity);
 }
 
 // A block that shares the ring with none claims many requests at once: no other waits for them.

@@ -16,11 +16,7 @@ namespace {
 void check(MpmcRingOptions const& options, Direction direction) {
     constexpr auto* call = "MpmcRing";
     check_capacity(call, options.capacity);
-    if (!std::has_single_bit(options.stripe) || options.stripe > options.capacity / 2) {
-        throw UsageError(call, fmt::format("a stripe of {} is not a power of two of at most half "
-                                           "the capacity, {}",
-                                           options.stripe, options.capacity));
-    }
+    require_stripe(call, options.stripe, options.capacity);
     check_first(call, options.for_tests.first);
     if ((options.for_tests.first - 1) % options.stripe != 0) {
         throw UsageError(call, fmt::format("the first message's number, {}, is not 1 more than a "

@@ -239,8 +239,13 @@ TEST_P(LimitsOfSizesTest, pools) {
                               {0, (1U << 24) + 1, 1U << 31, largest_number},
                               [&](auto replies) { return sizes(1, replies); });
     try_values<std::uint32_t>(
-        "Pool, stripe", Expected::usage(" of "), {3, 64, 1U << 31, largest_number},
+        "Pool, stripe", Expected::usage("PersistentKernel: "), {0, 3, 64, 1U << 31, largest_number},
         [&](auto stripe) { return answers(Pool{.stripe = stripe}, {.capacity = 64}); });
+    try_values<std::uint32_t>(
+        "Pool of one block, stripe", Expected::usage("PersistentKernel: a stripe of "), {0, 3, 64},
+        [&](auto stripe) {
+            return answers(Pool{.stripe = stripe}, {.blocks = 1, .capacity = 64});
+        });
     try_values<unsigned>("Pool, blocks", Expected::usage("PersistentKernel: "),
                          {257, 1U << 31, largest_number},
                          [&](auto blocks) { return answers(Pool{}, {.blocks = blocks}); });
