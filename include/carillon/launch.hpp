@@ -157,11 +157,12 @@ template <class Body>
 
 // The same with a body for each block, which `make(block)` makes, at once and here: for ends of
 // rings and mailboxes, each of which one block uses. What it makes may be larger than a kernel's
-// parameters.
+// parameters. `make` is not called for a shape that is refused.
 template <class Make>
 requires MakesBodies<Make>
 [[nodiscard]] RunningKernel launch(Device const& device, LaunchShape shape, Make make) {
     using Body = std::invoke_result_t<Make&, unsigned>;
+    detail::require_launch("launch", device, shape.blocks, shape.threads, shape.lasting);
     Memory const bodies = detail::make_for_each_block<Body>("launch", device, shape.blocks, make,
                                                             detail::BlockNumbers::known);
     return launch(device, shape,
@@ -197,6 +198,7 @@ requires MakesBodies<Make>
     Device const& device, Pins const& pins, Make make,
     std::chrono::nanoseconds start_timeout = LaunchShape().start_timeout) {
     using Body = std::invoke_result_t<Make&, unsigned>;
+    detail::require_launch("launch_pinned", device, pins.roles());
     Memory const bodies = detail::make_for_each_block<Body>("launch_pinned", device, pins.roles(),
                                                             make, detail::BlockNumbers::unknown);
     return launch_pinned(device, pins,

@@ -82,9 +82,19 @@ void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned 
                            "memory is being freed, for which the driver waits until every kernel "
                            "on this GPU has ended, those of this program's own too");
     }
+    check_room(call, blocks, limit);
+    live_blocks_ += blocks;
+}
+
+void Residents::require_room(std::string_view call, unsigned blocks, unsigned limit) {
+    look_after_orphans();
+    std::lock_guard const lock(mutex_);
+    check_room(call, blocks, limit);
+}
+
+void Residents::check_room(std::string_view call, unsigned blocks, unsigned limit) const {
     unsigned const fit = limit > live_blocks_ ? limit - live_blocks_ : 0;
     if (blocks > fit) throw ResidencyError(call, blocks, fit);
-    live_blocks_ += blocks;
 }
 
 void Residents::kernel_ended(unsigned blocks) {

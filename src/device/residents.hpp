@@ -34,6 +34,8 @@ class Residents {
     // for this kernel's end.
     void kernel_started(std::string_view call, unsigned blocks, unsigned limit);
     void kernel_ended(unsigned blocks);
+    // Throws the ResidencyError alone.
+    void require_room(std::string_view call, unsigned blocks, unsigned limit);
     [[nodiscard]] bool any();  // kernel
     // Looks whether kernels that were left behind have ended since.
     void look_after_orphans() noexcept;
@@ -41,6 +43,8 @@ class Residents {
     void free_retired() noexcept;
 
    private:
+    // The same with the lock.
+    void check_room(std::string_view call, unsigned blocks, unsigned limit) const;
     // What is retired, unless a kernel lives here or another thread frees; and whether there is
     // any.
     [[nodiscard]] std::unique_ptr<Allocation> begin_to_free() noexcept;

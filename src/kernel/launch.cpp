@@ -9,11 +9,13 @@
 #include "carillon/detail/host/device_access.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "device/backend.hpp"
+#include "emulated/emulated_backend.hpp"
 
 namespace carillon {
 namespace {
 
 constexpr unsigned most_threads_of_a_block = 1024;  // on every GPU so far
+constexpr unsigned most_blocks_of_an_sm = 32;       // likewise
 constexpr std::chrono::seconds own_patience{1};     // of a kernel that has no stop_timeout
 
 // Whether `there` became true within the timeout.
@@ -27,19 +29,34 @@ bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
     return true;
 }
 
+void require_shape(std::string_view call, unsigned blocks, unsigned threads, unsigned lasting) {
+    if (blocks == 0) throw UsageError(call, "a kernel needs at least one block");
+    if (threads == 0 || threads > most_threads_of_a_block) {
+        throw UsageError(call, fmt::format("a block has 1 to {} threads, {} were asked for",
+                                           most_threads_of_a_block, threads));
+    }
+    if (lasting > blocks) {
+        throw UsageError(call, fmt::format("{} blocks stay, of {}", lasting, blocks));
+    }
+}
+
 }  // namespace
+
+void detail::require_launch(std::string_view call, Device const& device, unsigned blocks,
+                            unsigned threads, unsigned lasting) {
+    auto const backend = DeviceAccess::backend(device);
+    backend->mark().require_own(call);
+    require_shape(call, blocks, threads, lasting);
+    auto const sms = device.info().sm_count;
+    unsigned const limit =
+        sms ? static_cast<unsigned>(*sms) * most_blocks_of_an_sm : emulated_resident_blocks;
+    backend->residents().require_room(call, sms && lasting != 0 ? lasting : blocks, limit);
+}
 
 RunningKernel::RunningKernel(Device const& device, detail::Program const& program, unsigned blocks)
     : backend_(detail::DeviceAccess::backend(device)), start_by_(program.start_timeout) {
     backend_->mark().require_own("launch");
-    if (blocks == 0) throw UsageError("launch", "a kernel needs at least one block");
-    if (program.threads == 0 || program.threads > most_threads_of_a_block) {
-        throw UsageError("launch", fmt::format("a block has 1 to {} threads, {} were asked for",
-                                               most_threads_of_a_block, program.threads));
-    }
-    if (program.lasting > blocks) {
-        throw UsageError("launch", fmt::format("{} blocks stay, of {}", program.lasting, blocks));
-    }
+    require_shape("launch", blocks, program.threads, program.lasting);
     execution_ = backend_->start(program, blocks);
 }
 

@@ -2,6 +2,7 @@
 // Ends of rings, mailboxes and the like in kernels of several blocks: each has one block that uses
 // it, or the kernel is refused.
 #include <memory>
+#include <stdexcept>
 
 #include "carillon/block.hpp"
 #include "device/device_fixture.hpp"
@@ -284,6 +285,27 @@ TEST_P(BlockEndsTest, errorOfTheFunctionIsThrown) {
         PersistentKernel(device(), {.blocks = 2},
                          [&](unsigned) { return TellingHandler{status.device_handle()}; }),
         UsageError, "takes an end that");
+}
+
+// A number of blocks that went negative is 4294967295.
+TEST_P(BlockEndsTest, functionIsNotCalledForALaunchThatIsRefused) {
+    constexpr auto negative = static_cast<unsigned>(-1);
+    auto const make = [](unsigned) -> BodyWithEnd<int> { throw std::logic_error("called"); };
+    auto const start = [&](LaunchShape const& shape) { (void)launch(device(), shape, make); };
+    auto const pin = [&](unsigned roles) { (void)launch_pinned(device(), Pins(roles), make); };
+    CARILLON_EXPECT_ERROR(start({.blocks = 0}), UsageError, "launch: a kernel needs at least one");
+    CARILLON_EXPECT_ERROR(start({.threads = 0}), UsageError, "launch: a block has 1 to 1024");
+    CARILLON_EXPECT_ERROR(start({.lasting = 2}), UsageError, "launch: 2 blocks stay, of 1");
+    CARILLON_EXPECT_ERROR(start({.blocks = negative}), ResidencyError, "launch: 4294967295 blocks");
+    CARILLON_EXPECT_ERROR(pin(0), UsageError, "launch_pinned: a kernel needs at least one block");
+    CARILLON_EXPECT_ERROR(pin(negative), ResidencyError, "launch_pinned: 4294967295 blocks");
+}
+
+TEST_P(BlockEndsTest, functionIsNotCalledForMoreBlocksThanCanBeResident) {
+    auto const make = [](unsigned) -> HandlerWithEnd<int> { throw std::logic_error("called"); };
+    KernelOptions const options{.blocks = 10'000, .capacity = 1U << 14U};
+    CARILLON_EXPECT_ERROR(PersistentKernel(device(), Pool(), options, make), ResidencyError,
+                          "PersistentKernel: 10000 blocks asked for");
 }
 
 TEST_P(BlockEndsTest, functionMakesABodyForEachBlock) {

@@ -32,6 +32,11 @@ struct BodyOfBlock {
     }
 };
 
+// Throws UsageError, in the name of `call`, for a shape that no device has, and ResidencyError for
+// more blocks than this one could have beside its kernels. `lasting`: as LaunchShape has it.
+void require_launch(std::string_view call, Device const& device, unsigned blocks,
+                    unsigned threads = 1, unsigned lasting = 0);
+
 // Of every block one, in memory of the device's, to be freed once the blocks have begun: while a
 // kernel lives no memory of its device is. Throws UsageError, in the name of `call`, for two blocks
 // with the same end; what Device::allocate throws, and what `make` throws.
@@ -62,7 +67,8 @@ class BlockHandlers {
 
    public:
     // `source` is a Handler, or makes them; `lanes_apart` says that each lane of a block has a
-    // copy. Throws as make_for_each_block(), and for an end in a handler that is copied otherwise.
+    // copy. Throws as require_launch() and make_for_each_block(), and for an end in a handler that
+    // is copied otherwise.
     template <class Source>
     [[nodiscard]] static BlockHandlers from(Device const& device, unsigned blocks, bool lanes_apart,
                                             Source& source) {
@@ -70,6 +76,7 @@ class BlockHandlers {
             auto const make = [&](unsigned block) {
                 return checked(source(block), lanes_apart ? lanes : 1);
             };
+            require_launch(owner, device, blocks);
             return BlockHandlers(
                 make_for_each_block<Functor>(owner, device, blocks, make, BlockNumbers::unknown));
         } else {
