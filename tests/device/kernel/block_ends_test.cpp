@@ -6,6 +6,7 @@
 
 #include "carillon/block.hpp"
 #include "device/device_fixture.hpp"
+#include "support/captured_stderr.hpp"
 
 namespace carillon::test {
 
@@ -226,10 +227,12 @@ TEST_P(BlockEndsTest, functionMakesAHandlerForEachBlock) {
     EndStatus first(device(), {});
     EndStatus second(device(), {});
     EndStatus* const of_block[] = {&first, &second};
+    testing::internal::CaptureStderr();
     PersistentKernel kernel(device(), {.blocks = 2}, [&](unsigned block) {
         return TellingHandler{of_block[block]->device_handle()};
     });
     static_assert(std::is_same_v<decltype(kernel), PersistentKernel<TellingHandler>>);
+    EXPECT_EQ(captured_stderr().find("an earlier launch has had it"), std::string::npos);
     for (std::uint64_t value = 1; value <= 100; ++value) {
         for (unsigned block : {0U, 1U})
             (void)kernel.channel(block).call({10 * value + block}, patience);

@@ -74,13 +74,17 @@ class BlockHandlers {
                                             Source& source) {
         if constexpr (MakesHandlers<Source, Handler>) {
             auto const make = [&](unsigned block) {
-                return checked(source(block), lanes_apart ? lanes : 1);
+                Functor functor = functor_of(source(block), lanes_apart);
+                if (lanes_apart) refuse_copied_ends(owner, &functor, sizeof(functor), lanes);
+                return functor;
             };
             require_launch(owner, device, blocks);
             return BlockHandlers(
                 make_for_each_block<Functor>(owner, device, blocks, make, BlockNumbers::unknown));
         } else {
-            return BlockHandlers(checked(source, lanes_apart ? lanes : blocks));
+            Functor const functor = functor_of(source, lanes_apart);
+            refuse_copied_ends(owner, &functor, sizeof(functor), lanes_apart ? lanes : blocks);
+            return BlockHandlers(functor);
         }
     }
     [[nodiscard]] Handlers<Functor> const& view() const { return view_; }
@@ -89,15 +93,13 @@ class BlockHandlers {
     static constexpr char const* owner = "PersistentKernel";
     static constexpr unsigned lanes = 0;  // as refuse_copied_ends has it
 
-    static Functor checked(Handler const& handler, unsigned copies) {
-        if (HasShared<Handler> && copies == lanes) {
+    static Functor functor_of(Handler const& handler, bool lanes_apart) {
+        if (HasShared<Handler> && lanes_apart) {
             throw UsageError(owner,
                              "the lanes of a warp serve apart with a stripe of over 1: a "
                              "handler's Shared is for the threads that run it together");
         }
-        Functor functor(handler);
-        refuse_copied_ends(owner, &functor, sizeof(functor), copies);
-        return functor;
+        return Functor(handler);
     }
 
     explicit BlockHandlers(Functor const& of_all) : view_(of_all) {}
