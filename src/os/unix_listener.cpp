@@ -79,17 +79,59 @@ OwnDescriptor socket_for(std::string_view call, std::filesystem::path const& pat
 
 }  // namespace
 
-// Linux gives the file the mode of the socket's own inode, less the umask (unix_bind): so it is not
-// wider for a moment. No other system promises that, and nobody can connect before listen().
-SocketFile::SocketFile(std::string_view call, int socket, std::filesystem::path const& path,
-                       mode_t mode)
-    : SocketFile(call, path) {
-    auto const address = unix_address(call, path);
-    if (::fchmod(socket, mode) != 0) fail_listening(call, "fchmod", path);
-    if (::bind(socket, reinterpret_cast<::sockaddr const*>(&address), sizeof(address)) != 0) {
-        fail_listening(call, "bind", path);
+// The name is in the path's folder until nobody needs it any more.
+class SocketFile::FirstName {
+   public:
+    // Another owner has another lock. What an owner has left there that was killed is removed.
+    FirstName(std::string_view call, std::filesystem::path const& path, int lock) {
+        struct ::stat file {};
+        if (::fstat(lock, &file) != 0) fail_listening(call, "fstat", lock_path(path));
+        std::string const known = path.filename().native().substr(0, longest_part);
+        path_ = path.parent_path() / fmt::format("{}.{}.new", known, file.st_ino);
+        ::unlink(path_.c_str());
     }
-    finish(call, mode);
+    ~FirstName() { ::unlink(path_.c_str()); }
+    FirstName(FirstName const&) = delete;
+    FirstName& operator=(FirstName const&) = delete;
+
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+    void bind(std::string_view call, int socket) const {
+        FileDescriptor folder;
+        auto const address = unix_address(call, short_path(call, folder));
+        if (::bind(socket, reinterpret_cast<::sockaddr const*>(&address), sizeof(address)) != 0) {
+            fail_listening(call, "bind", path_);
+        }
+    }
+
+   private:
+    static constexpr std::size_t longest_part = 40;
+
+    // Where the path has no room for a longer name, by a descriptor of the folder.
+    [[nodiscard]] std::filesystem::path short_path(std::string_view call,
+                                                   FileDescriptor& folder) const {
+        if (path_.native().size() <= longest_unix_path) return path_;
+        auto const parent = path_.has_parent_path() ? path_.parent_path() : ".";
+        folder = FileDescriptor(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (folder.get() < 0) fail_listening(call, "open", parent);
+        return fmt::format("/proc/self/fd/{}/{}", folder.get(), path_.filename().native());
+    }
+
+    std::filesystem::path path_;
+};
+
+// Linux gives the file the mode of the socket's own inode, less the umask (unix_bind). Only then
+// may it be found: until somebody listens nobody can connect, and nobody is refused.
+SocketFile::SocketFile(std::string_view call, int socket, std::filesystem::path const& path,
+                       int lock, mode_t mode)
+    : SocketFile(call, path) {
+    FirstName const first(call, path, lock);
+    if (::fchmod(socket, mode) != 0) fail_listening(call, "fchmod", path);
+    first.bind(call, socket);
+    give_mode(call, first.path(), mode);
+    if (::listen(socket, UnixListener::longest_queue) != 0) fail_listening(call, "listen", path);
+    if (::link(first.path().c_str(), path.c_str()) == 0) return;
+    if (errno == EEXIST) throw_taken(call, path, "another file has been put there");
+    fail_listening(call, "link", path);
 }
 
 SocketFile::SocketFile(std::string_view call, std::filesystem::path const& path)
@@ -97,17 +139,17 @@ SocketFile::SocketFile(std::string_view call, std::filesystem::path const& path)
 
 // Which file it is, and what the umask has taken from its mode. By a descriptor: no link that is
 // put in its place is followed.
-void SocketFile::finish(std::string_view call, mode_t mode) {
-    FileDescriptor const opened(::open(path_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+void SocketFile::give_mode(std::string_view call, std::filesystem::path const& path, mode_t mode) {
+    FileDescriptor const opened(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct ::stat file {};
-    if (opened.get() < 0 || ::fstat(opened.get(), &file) != 0) fail_listening(call, "open", path_);
-    if (!S_ISSOCK(file.st_mode)) throw_taken(call, path_, "another file has been put there");
+    if (opened.get() < 0 || ::fstat(opened.get(), &file) != 0) fail_listening(call, "open", path);
+    if (!S_ISSOCK(file.st_mode)) throw_taken(call, path, "another file has been put there");
     device_ = file.st_dev;
     inode_ = file.st_ino;
     if ((file.st_mode & 0777) == mode) return;
     // fchmod() refuses such descriptors.
     std::string const by_descriptor = fmt::format("/proc/self/fd/{}", opened.get());
-    if (::chmod(by_descriptor.c_str(), mode) != 0) fail_listening(call, "chmod", path_);
+    if (::chmod(by_descriptor.c_str(), mode) != 0) fail_listening(call, "chmod", path);
 }
 
 SocketFile::~SocketFile() {
@@ -124,9 +166,7 @@ UnixListener::UnixListener(std::string_view call, std::filesystem::path const& p
       lock_path_(absolute_path(call, lock_path(path))),
       lock_(lock_for(call, path)),
       socket_(socket_for(call, path, mode)),
-      file_(call, socket_.get(), path, mode) {
-    if (::listen(socket_.get(), longest_queue) != 0) fail_listening(call, "listen", path);
-}
+      file_(call, socket_.get(), path, lock_.get(), mode) {}
 
 std::string_view UnixListener::missing() const {
     if (!file_.is_there()) return "socket";

@@ -19,9 +19,11 @@ namespace carillon::detail {
 // number might be another's otherwise.
 class SocketFile {
    public:
-    // Binds the socket. Nobody but whom `mode` lets may connect, not even for a moment, whatever
-    // the umask is.
-    SocketFile(std::string_view call, int socket, std::filesystem::path const& path, mode_t mode);
+    // Binds the socket, and listens. Whom `mode` lets may connect from the moment on that the path
+    // leads to it, and nobody else, whatever the umask is. `lock`: the open file that no other
+    // owner in the path's folder has.
+    SocketFile(std::string_view call, int socket, std::filesystem::path const& path, int lock,
+               mode_t mode);
     ~SocketFile();
     SocketFile(SocketFile const&) = delete;
     SocketFile& operator=(SocketFile const&) = delete;
@@ -29,8 +31,10 @@ class SocketFile {
     [[nodiscard]] bool is_there() const;
 
    private:
+    class FirstName;
+
     SocketFile(std::string_view call, std::filesystem::path const& path);  // none yet
-    void finish(std::string_view call, mode_t mode);
+    void give_mode(std::string_view call, std::filesystem::path const& path, mode_t mode);
 
     std::filesystem::path path_;  // absolute: the process may go elsewhere
     ProcessMark process_;

@@ -299,7 +299,7 @@ OwnDescriptor new_unix_socket(std::string_view call) {
     ::sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::string const& text = path.native();
-    constexpr std::size_t most = sizeof(address.sun_path) - 1;
+    constexpr std::size_t most = longest_unix_path;
     if (text.empty()) throw UsageError(call, "the path of the socket is empty");
     // Behind one Linux looks for names that are in no folder, or cuts the path.
     if (text.find('\0') != std::string::npos) {

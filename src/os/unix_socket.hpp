@@ -22,6 +22,7 @@ namespace carillon::detail {
 
 inline constexpr std::size_t most_socket_bytes = 4096;  // of a message
 inline constexpr std::size_t most_socket_descriptors = 8;
+inline constexpr std::size_t longest_unix_path = sizeof(::sockaddr_un::sun_path) - 1;  // in bytes
 
 struct SocketMessage {
     std::vector<std::byte> bytes;

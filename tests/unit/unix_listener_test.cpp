@@ -16,9 +16,11 @@
 #include <barrier>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "carillon/error.hpp"
 #include "support/expect_error.hpp"
@@ -61,6 +63,19 @@ mode_t mode_of(Path const& path) {
     struct ::stat file {};
     EXPECT_EQ(::lstat(path.c_str(), &file), 0);
     return file.st_mode & 07777;
+}
+
+// Of the file with that name, since the last time.
+std::vector<std::uint32_t> events_of(FileDescriptor const& watch, std::string const& name) {
+    std::vector<std::uint32_t> events;
+    alignas(::inotify_event) std::array<char, 4096> bytes{};
+    ssize_t const size = ::read(watch.get(), bytes.data(), bytes.size());
+    for (ssize_t at = 0; at < size;) {
+        auto const* event = reinterpret_cast<::inotify_event const*>(bytes.data() + at);
+        if (event->len != 0 && name == event->name) events.push_back(event->mask);
+        at += static_cast<ssize_t>(sizeof(::inotify_event) + event->len);
+    }
+    return events;
 }
 
 FileDescriptor bound(Path const& path, int type) {
@@ -124,6 +139,34 @@ TEST_F(UnixListenerTest, modeIsNeverWiderThanWanted) {
     EXPECT_EQ(mode_of(path()), 0600U);
     std::array<char, 4096> events{};
     EXPECT_EQ(::read(watch.get(), events.data(), events.size()), -1) << "its mode was changed";
+}
+
+// Catches a file that a client finds before its mode is right: another user's is refused then.
+TEST_F(UnixListenerTest, modeNeverChangesAtThePath) {
+    Path const longest = folder() / std::string(107 - folder().native().size() - 1, 'x');
+    FileDescriptor const watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    ASSERT_GE(::inotify_add_watch(watch.get(), folder().c_str(), IN_CREATE | IN_ATTRIB), 0);
+    Umask const umask(022);
+    for (Path const& at : {path(), longest}) {
+        UnixListener const listener("serve", at, 0666);
+        EXPECT_EQ(mode_of(at), 0666U);
+        EXPECT_TRUE(answers(listener, at));
+        EXPECT_EQ(events_of(watch, at.filename()), std::vector<std::uint32_t>{IN_CREATE});
+    }
+}
+
+// 1. An owner is killed before its socket has its path. 2. The next one removes what it has left.
+TEST_F(UnixListenerTest, nothingButTheSocketAndItsLockStays) {
+    { UnixListener const listener("serve", path(), 0600); }
+    struct ::stat lock {};
+    ASSERT_EQ(::stat((path().string() + ".lock").c_str(), &lock), 0);
+    {
+        FileDescriptor const left =
+            bound(path().string() + "." + std::to_string(lock.st_ino) + ".new", SOCK_SEQPACKET);
+    }
+    UnixListener const listener("serve", path(), 0666);
+    EXPECT_TRUE(answers(listener, path()));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder()), {}), 2);
 }
 
 TEST_F(UnixListenerTest, pathThatNoSocketCanHaveIsAUsageError) {
