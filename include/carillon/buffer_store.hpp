@@ -190,7 +190,8 @@ class CARILLON_LAYOUT StoreConnection {
     void remove(std::string_view name) const;
     // Asks for one at a time: those that come and go meanwhile may be in it or not.
     [[nodiscard]] std::vector<BufferInfo> list() const;
-    // Each by a connection of its own.
+    // Each by a connection of its own to the same store. Throws OwnerGoneError, too, where another
+    // store listens at the path by now.
     [[nodiscard]] SealedEvents sealed_events() const;
     [[nodiscard]] SealedBuffers sealed_buffers() const;
 

@@ -58,6 +58,13 @@ void StoreLink::lose_store(std::string_view call, std::string why) {
     throw OwnerGoneError(call, gone_);
 }
 
+void StoreLink::require_store(std::string_view call) const {
+    if (socket_.is_closed()) throw OwnerGoneError(call, closed);
+    if (await(Deadline(std::chrono::nanoseconds(0)), false)) {
+        throw OwnerGoneError(call, process_ended);
+    }
+}
+
 StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question,
                            Deadline const& deadline, std::function<void()> const& meanwhile) {
     if (!gone_.empty()) lose_store(call, {});
@@ -180,7 +187,7 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
     if (!gone_.empty()) lose_store(call, {});
     Received received = socket_.receive(call, 1);
     if (std::holds_alternative<PeerClosed>(received)) {
-        lose_store(call, "the store has closed the connection");
+        lose_store(call, closed);
     }
     auto* const message = std::get_if<SocketMessage>(&received);
     if (message == nullptr) return {};

@@ -42,6 +42,8 @@ class StoreLink {
     [[nodiscard]] std::uint64_t came_unasked() const { return came_unasked_; }
     // Whether the store has, or has closed the connection.
     [[nodiscard]] bool gone() const { return !gone_.empty(); }
+    // Throws OwnerGoneError if it has. From any thread.
+    void require_store(std::string_view call) const;
     // For whoever polls before receive(): readable when there is something to receive, or room for
     // what is to be told. Its first call throws SystemError.
     [[nodiscard]] int descriptor();
@@ -69,6 +71,9 @@ class StoreLink {
     void give_back_kept() noexcept;
 
    private:
+    static constexpr char const* closed = "the store has closed the connection";
+    static constexpr char const* process_ended = "the process of the store has ended";
+
     StoreLink(std::filesystem::path const& path, StoreConnectOptions const& options);
     StoreLink(ReachedOwner store, std::chrono::nanoseconds spin);
     void introduce(std::string const& name, Deadline const& deadline);
@@ -120,7 +125,7 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive(std::str
             auto there = kept_too ? take_kept() : std::nullopt;
             if (!there) there = receive_now(call);
             // What it had sent before is heard first.
-            if (!there && ended) lose_store(call, "the process of the store has ended");
+            if (!there && ended) lose_store(call, process_ended);
             untold = !untold_.empty();
             return there;
         });

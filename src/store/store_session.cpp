@@ -42,14 +42,17 @@ Deadline end_of_list(std::chrono::nanoseconds timeout) {
     return end;
 }
 
+ConnectedOwner const& owner_of(StoreLink const& link) { return link.owner(); }
+ConnectedOwner const& owner_of(std::shared_ptr<StoreSession> const& session) {
+    return session->owner();
+}
+
 // A connection of its own, on which nothing else comes.
 class ToldSealed final : public SealedSource {
    public:
-    ToldSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
-        : link_(StoreLink::connect(path, options)) {
-        constexpr char const* call = "StoreConnection::sealed_events";
-        require_answer<store::Done>(call,
-                                    link_.ask(call, store::Watch{}, Deadline(options.timeout)));
+    ToldSealed(char const* call, StoreLink link, std::chrono::nanoseconds timeout)
+        : link_(std::move(link)) {
+        require_answer<store::Done>(call, link_.ask(call, store::Watch{}, Deadline(timeout)));
     }
 
     [[nodiscard]] int descriptor() const override { return link_.fd(); }
@@ -69,9 +72,9 @@ class ToldSealed final : public SealedSource {
 // The same.
 class LentSealed final : public LentSource {
    public:
-    LentSealed(std::filesystem::path const& path, StoreConnectOptions const& options)
-        : session_(StoreSession::connect(path, options)) {
-        session_->watch("StoreConnection::sealed_buffers");
+    LentSealed(char const* call, std::shared_ptr<StoreSession> session)
+        : session_(std::move(session)) {
+        session_->watch(call);
     }
     LentSealed(LentSealed const&) = delete;
     LentSealed& operator=(LentSealed const&) = delete;
@@ -338,12 +341,40 @@ std::vector<BufferInfo> StoreSession::list() {
     }
 }
 
+// Waits for room in the store, and not for another store.
+template <class Connect>
+auto StoreSession::reach_again(char const* call, Connect const& connect) const {
+    OwnerWait const wait(options_.wait_for_owner);
+    StoreConnectOptions once = options_;
+    once.wait_for_owner = {};
+    link_.require_store(call);
+    for (;;) {
+        try {
+            return connect(path_, once);
+        } catch (Error const&) {
+            link_.require_store(call);
+            wait.before_next_connection();
+        }
+    }
+}
+
+// The path may lead to another store by now.
+template <class Connect>
+auto StoreSession::connect_again(char const* call, Connect const& connect) const {
+    auto again = reach_again(call, connect);
+    if (owner_of(again).instance == owner().instance) return again;
+    throw OwnerGoneError(call, fmt::format("another store listens at {} now", path_.string()));
+}
+
 std::unique_ptr<SealedSource> StoreSession::sealed_events() {
-    return std::make_unique<ToldSealed>(path_, options_);
+    constexpr char const* call = "StoreConnection::sealed_events";
+    return std::make_unique<ToldSealed>(call, connect_again(call, StoreLink::connect),
+                                        options_.timeout);
 }
 
 std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
-    return std::make_unique<LentSealed>(path_, options_);
+    constexpr char const* call = "StoreConnection::sealed_buffers";
+    return std::make_unique<LentSealed>(call, connect_again(call, StoreSession::connect));
 }
 
 void StoreSession::watch(char const* call) {

@@ -78,6 +78,13 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
 
     // Does nothing while another thread has the mutex.
     void tell_released_unless_used() noexcept;
+    // Another connection to the same store. Throws as `connect`, and OwnerGoneError where the store
+    // has gone, or another store has its path.
+    template <class Connect>
+    [[nodiscard]] auto reach_again(char const* call, Connect const& connect) const;
+    template <class Connect>
+    [[nodiscard]] auto connect_again(char const* call, Connect const& connect) const;
+
     [[nodiscard]] bool any_released() const noexcept;
 
     // All with the mutex held.

@@ -111,6 +111,59 @@ TEST_F(ReachingOwnersTest, nobodyComesInBeforeTheServerIsOpen) {
     CARILLON_EXPECT_ERROR(server.open(path() + "2"), UsageError, "Server::open: it is open");
 }
 
+// 1. The path leads to a store, and C connects. 2. The path leads to another store, while the first
+// one is there. 3. C hears nothing of the other.
+TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
+    BufferStore const first(device());
+    BufferStore const second(device());
+    StoreServer const serves_first = first.serve(path() + "1");
+    StoreServer const serves_second = second.serve(path() + "2");
+    std::filesystem::create_symlink(path() + "1", path());
+    StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    EXPECT_FALSE(client.sealed_events().next());
+    EXPECT_FALSE(client.sealed_buffers().next());
+    std::filesystem::remove(path());
+    std::filesystem::create_symlink(path() + "2", path());
+    CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError,
+                          "StoreConnection::sealed_events: another store listens at " + path());
+    CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError,
+                          "StoreConnection::sealed_buffers: another store listens at " + path());
+    EXPECT_TRUE(client.list().empty());
+}
+
+// 1. The store goes. 2. Nobody listens at the path, and then another server does. 3. C waits for
+// neither.
+TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
+    BufferStore const store(device());
+    std::optional<StoreServer> server(store.serve(path()));
+    StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    auto const expect_gone = [&] {
+        CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
+        CARILLON_EXPECT_ERROR((void)client.sealed_buffers(), OwnerGoneError, "has closed");
+    };
+    server.reset();
+    expect_gone();
+    server.emplace(store.serve(path()));
+    expect_gone();
+}
+
+// 1. The store has no room for another connection, and C waits for it. 2. The store goes.
+TEST_F(ReachingOwnersTest, newsAreWaitedForAsLongAsTheStoreIsThere) {
+    BufferStore const store(device());
+    std::promise<void> refused;
+    std::once_flag once;
+    auto const heard = [&](std::string const& /*line*/) {
+        std::call_once(once, [&] { refused.set_value(); });
+    };
+    std::optional<StoreServer> server(store.serve(path(), {.connections = 1, .log = heard}));
+    StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
+    std::jthread const owner([&] {
+        (void)refused.get_future().wait_for(patience);
+        server.reset();
+    });
+    CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
+}
+
 TEST_F(ReachingOwnersTest, serverWhosePathIsTakenCanBeOpenedAtAnother) {
     Server const first{path()};
     Server second;
