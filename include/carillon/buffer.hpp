@@ -200,6 +200,7 @@ class SealedBuffers {
     [[nodiscard]] std::optional<Buffer> next(
         std::chrono::nanoseconds timeout = std::chrono::nanoseconds(0));
     // How many were passed over: removed before they could be got, not mapped, or too many came.
+    // next() counts them as it comes to them, those behind the last buffer, too.
     [[nodiscard]] std::uint64_t missed() const;
 
    private:

@@ -12,8 +12,9 @@ constexpr std::uint64_t most_numbers = std::numeric_limits<std::uint64_t>::max()
 constexpr std::uint32_t most_processes = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> store_kinds{
-    "Hello", "Welcome", "Create", "Get",   "Lent",   "Seal",    "Release", "Forget", "Remove",
-    "Done",  "Next",    "Listed", "Watch", "Sealed", "Refused", "Show",    "Shown",  "Unmapped"};
+    "Hello",   "Welcome", "Create", "Get",      "Lent",   "Seal",  "Release",
+    "Forget",  "Remove",  "Done",   "Next",     "Listed", "Watch", "Sealed",
+    "Refused", "Show",    "Shown",  "Unmapped", "Missed"};
 constexpr Protocol store_protocol{"store's messages", stores_magic, store_version, store_kinds};
 
 template <class Wire>
@@ -150,6 +151,11 @@ template <class Wire>
 void fields(Wire& wire, Unmapped& unmapped) {
     wire_number(wire, "buffer", unmapped.buffer, 1, most_numbers);
     wire_text(wire, "text", unmapped.text, longest_text);
+}
+
+template <class Wire>
+void fields(Wire& wire, Missed& missed) {
+    wire_number(wire, "count", missed.count, 1, most_numbers);
 }
 
 constexpr auto fields_of = [](auto& wire, auto& message) { fields(wire, message); };

@@ -19,7 +19,7 @@
 
 namespace carillon::detail::store {
 
-inline constexpr std::uint16_t store_version = 4;
+inline constexpr std::uint16_t store_version = 5;
 inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 
 struct Hello {  // client: the first
@@ -128,9 +128,13 @@ struct Unmapped {  // client: instead of Release, where it could make nothing of
     std::string text;  // why
     bool operator==(Unmapped const&) const = default;
 };
+struct Missed {  // store: after Watch for buffers, where no other buffer has come since
+    std::uint64_t count = 0;
+    bool operator==(Missed const&) const = default;
+};
 
 using Message = std::variant<Hello, Welcome, Create, Get, Lent, Seal, Release, Forget, Remove, Done,
-                             Next, Listed, Watch, Sealed, Refused, Show, Shown, Unmapped>;
+                             Next, Listed, Watch, Sealed, Refused, Show, Shown, Unmapped, Missed>;
 
 // As those of ipc/messages.hpp.
 [[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message);

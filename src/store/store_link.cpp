@@ -20,6 +20,12 @@ constexpr char const* link_call = "StoreConnection";
 // More than any store lends to one connection unasked, or than wait to be told to one that reads.
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
+// That is for receive().
+bool is_of_sealed(store::Message const& message) {
+    return std::holds_alternative<store::Lent>(message) ||
+           std::holds_alternative<store::Missed>(message);
+}
+
 }  // namespace
 
 StoreLink::StoreLink(ReachedOwner store, std::chrono::nanoseconds spin)
@@ -80,7 +86,7 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
             }
             return std::move(answer);
         }
-        if (of == 0 && std::holds_alternative<store::Lent>(answer.message)) {
+        if (of == 0 && is_of_sealed(answer.message)) {
             if (kept_.size() == most_waiting) {
                 throw ProtocolError(call, "the store lends more unasked than it may");
             }

@@ -395,13 +395,26 @@ int StoreSession::descriptor() {
     return link_.descriptor();
 }
 
-// Who waits holds no lock: other threads may release what they have got.
+// Who waits holds no lock: other threads may release what they have got. A store that says Missed
+// again and again keeps nobody for ever.
+std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreSession::receive_lent(
+    char const* call, Deadline const& deadline, std::uint64_t& missed) {
+    Deadline const end = deadline + options_.timeout;
+    do {
+        auto came = link_.receive(call, deadline, [&](auto const& there) {
+            Alone const alone(*this);
+            return there();
+        });
+        auto const* more = came ? std::get_if<store::Missed>(&came->second.message) : nullptr;
+        if (more == nullptr) return came;
+        missed += more->count;
+    } while (!end.passed());
+    return {};
+}
+
 std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline const& deadline,
                                                     std::uint64_t& missed) {
-    auto came = link_.receive(call, deadline, [&](auto const& there) {
-        Alone const alone(*this);
-        return there();
-    });
+    auto came = receive_lent(call, deadline, missed);
     if (!came) return {};
     Alone const alone(*this);
     if (auto const* lent = std::get_if<store::Lent>(&came->second.message)) missed += lent->missed;

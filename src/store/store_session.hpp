@@ -7,7 +7,9 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "carillon/buffer_store.hpp"
@@ -76,8 +78,6 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
 
     StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options);
 
-    // Does nothing while another thread has the mutex.
-    void tell_released_unless_used() noexcept;
     // Another connection to the same store. Throws as `connect`, and OwnerGoneError where the store
     // has gone, or another store has its path.
     template <class Connect>
@@ -85,7 +85,13 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     template <class Connect>
     [[nodiscard]] auto connect_again(char const* call, Connect const& connect) const;
 
+    // Does nothing while another thread has the mutex.
+    void tell_released_unless_used() noexcept;
     [[nodiscard]] bool any_released() const noexcept;
+
+    // The next message that is not Missed, whose counts are added.
+    [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive_lent(
+        char const* call, Deadline const& deadline, std::uint64_t& missed);
 
     // All with the mutex held.
     void tell_released() noexcept;

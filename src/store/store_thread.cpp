@@ -335,7 +335,7 @@ void StoreThread::tell_sealed(Session& session) {
         while (session.news != store::SealedNews::none && !session.over && session.unsent.empty()) {
             std::uint64_t after = session.next_sealed;
             auto const found = table_->sealed(after);
-            if (!found) return;
+            if (!found) return tell_missed(session);
             if (session.news == store::SealedNews::words) {
                 send(session, 0, store::Sealed{found->id, found->name, found->size, found->missed});
             } else if (session.holds >= options_.buffers_per_connection) {
@@ -348,6 +348,13 @@ void StoreThread::tell_sealed(Session& session) {
         }
     } catch (std::bad_alloc const&) {  // in another turn
     }
+}
+
+// Else it would hear of those with the next buffer, which may never come.
+void StoreThread::tell_missed(Session& session) {
+    if (session.missed == 0) return;
+    send(session, 0, store::Missed{session.missed});
+    session.missed = 0;
 }
 
 bool StoreThread::lend_sealed(Session& session, SealedBuffer const& sealed) {

@@ -58,7 +58,7 @@ class StoreThread {
         unsigned holds = 0;
         store::SealedNews news = store::SealedNews::none;
         std::uint64_t next_sealed = 0;  // the number of the next buffer of which it has news
-        std::uint64_t missed = 0;       // since the last one that it was lent
+        std::uint64_t missed = 0;       // that it was not told
         std::uint64_t lent_unasked = 0;
         std::map<std::uint64_t, Unasked> unasked;  // by the buffer
         bool waits = false;  // until what it was sent is read, or there is room
@@ -97,6 +97,8 @@ class StoreThread {
     void require_hold(Session& session) const;
     void require_read(Session& session) const;
     void tell_sealed(Session& session);
+    // To a session that has all that there was for it.
+    void tell_missed(Session& session);
     // False: not now.
     [[nodiscard]] bool lend_sealed(Session& session, SealedBuffer const& sealed);
     void drop_over();

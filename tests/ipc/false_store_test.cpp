@@ -8,7 +8,9 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -66,15 +68,18 @@ class FalseStoreTest : public testing::Test {
     using Answers = std::function<void(detail::UnixSocket const&, messages::Decoded const&)>;
 
     // Says welcome, and leaves each question to `answer`, until the client goes.
-    [[nodiscard]] FalseOwner store(Answers answer) const {
-        return FalseOwner(path(), [answer = std::move(answer)](detail::UnixSocket const& client) {
+    [[nodiscard]] static FalseOwner::Serve serving(Answers answer) {
+        return [answer = std::move(answer)](detail::UnixSocket const& client) {
             tell(client, asked_by(client).id, messages::Welcome{1, 1, "store"});
             for (;;) {
                 auto const asked = asked_by(client);
                 if (std::holds_alternative<messages::Done>(asked.message)) return;
                 if (asked.id != 0) answer(client, asked);
             }
-        });
+        };
+    }
+    [[nodiscard]] FalseOwner store(Answers answer) const {
+        return FalseOwner(path(), serving(std::move(answer)));
     }
     // Lends that, with these descriptors, to whoever asks for anything.
     [[nodiscard]] FalseOwner lends(messages::Lent const& lent, std::vector<int> descriptors) const {
@@ -199,6 +204,50 @@ TEST_F(FalseStoreTest, answersToWhatWasNotAsked) {
     StoreConnection const client = connect();
     CARILLON_EXPECT_ERROR((void)client.get("a"), ProtocolError, "something else than was asked");
     CARILLON_EXPECT_ERROR((void)client.list(), ProtocolError, "something else than was asked");
+}
+
+// Each FalseOwner serves one connection: C has one more, to another with the same number.
+class FalseNewsTest : public FalseStoreTest {
+   protected:
+    [[nodiscard]] SealedBuffers sealed_buffers(std::chrono::nanoseconds timeout, Answers answer) {
+        StoreConnection const client(path(), {.timeout = timeout});
+        std::filesystem::rename(path(), path() + ".first");
+        std::filesystem::remove(path() + ".lock");
+        second_.emplace(path(), serving(std::move(answer)));
+        return client.sealed_buffers();
+    }
+
+   private:
+    FalseOwner first_ = store([](auto& /*client*/, auto& /*asked*/) {});
+    std::optional<FalseOwner> second_;
+};
+
+// 1. P says that C has missed some, before it answers and afterwards. 2. It lends one.
+TEST_F(FalseNewsTest, missedBuffersAreCounted) {
+    FileDescriptor const memory = detail::new_sealable_memory(memory_bytes);
+    ASSERT_TRUE(detail::seal_against_writing(memory));
+    SealedBuffers there = sealed_buffers(patience, [&](auto& client, auto& asked) {
+        tell(client, 0, messages::Missed{2});
+        tell(client, asked.id, messages::Done{});
+        tell(client, 0, messages::Missed{3});
+        tell(client, 0, a_lent(true), {memory.get()});
+    });
+    EXPECT_TRUE(there.next(patience));
+    EXPECT_EQ(there.missed(), 5U);
+}
+
+TEST_F(FalseNewsTest, missedBuffersWithoutAnEndKeepNobody) {
+    SealedBuffers there = sealed_buffers(1s, [](auto& client, auto& asked) {
+        tell(client, asked.id, messages::Done{});
+        auto const missed = messages::encode(0, messages::Missed{1});
+        while (!client.is_closed()) {
+            try {
+                (void)client.send("test", missed);
+            } catch (SystemError const&) {  // C has not read the others
+            }
+        }
+    });
+    EXPECT_TRUE(eventually([&] { return !there.next() && there.missed() != 0; }));
 }
 
 TEST_F(FalseStoreTest, listThatGoesBack) {

@@ -112,6 +112,25 @@ TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
     EXPECT_EQ(here.missed(), 3U);
 }
 
+// 1. C holds as many as it may. 2. P puts others, removes them, and puts no more. 3. C hears of
+// each.
+TEST_P(SealedBuffersTest, thatAreRemovedAreCountedThoughNoOtherComes) {
+    StoreServer const server = serve({.buffers_per_connection = 1});
+    SealedBuffers there = connect().sealed_buffers();
+    (void)put(store(), std::byte{1});
+    auto held = there.next(patience);
+    ASSERT_TRUE(held);
+    for (unsigned i = 0; i < 3; ++i) store().remove(put(store(), std::byte{2}));
+    held.reset();
+    EXPECT_TRUE(eventually([&] { return !there.next() && there.missed() != 0; }));
+    EXPECT_EQ(there.missed(), 3U);
+    (void)put(store(), std::byte{3});
+    auto const next = there.next(patience);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(last_byte(*next), std::byte{3});
+    EXPECT_EQ(there.missed(), 3U);
+}
+
 // 1. C waits no more, but has one. 2. What is put then, and what was and did not come, is held by
 // nobody.
 TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {

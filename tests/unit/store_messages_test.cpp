@@ -78,7 +78,8 @@ std::vector<Message> all_messages() {
             Refused{RefusalReason::name_taken, "there is one"},
             Show{7},
             Shown{9},
-            Unmapped{7, "no memory"}};
+            Unmapped{7, "no memory"},
+            Missed{3}};
 }
 
 TEST(StoreMessagesTest, eachComesAsItWasSent) {
@@ -106,10 +107,10 @@ TEST(StoreMessagesTest, noneIsShorterOrLonger) {
 TEST(StoreMessagesTest, ofAnotherProgramOrVersion) {
     Bytes const hello = encode(1, Hello{"a"});
     expect_refused(with(Hello{"a"}, 0, std::uint32_t{0x4e4c5243}), "magic");
-    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{5}), 0), VersionError,
-                          "version 5");
+    CARILLON_EXPECT_ERROR(decode(with(Hello{"a"}, 4, std::uint16_t{6}), 0), VersionError,
+                          "version 6");
     expect_refused(with(Hello{"a"}, 6, std::uint16_t{0}), "kind");
-    expect_refused(with(Hello{"a"}, 6, std::uint16_t{19}), "kind");
+    expect_refused(with(Hello{"a"}, 6, std::uint16_t{20}), "kind");
     expect_refused(hello, "descriptors: 1", 1);
 }
 
@@ -127,6 +128,7 @@ TEST(StoreMessagesTest, membersThatCannotBe) {
     expect_refused(with(Shown{1}, head, std::uint64_t{0}), "memory", 1);
     expect_refused(with(Unmapped{1, "a"}, head, std::uint64_t{0}), "buffer");
     expect_refused(with(Unmapped{1, "a"}, head + 8, '\n'), "control character");
+    expect_refused(with(Missed{1}, head, std::uint64_t{0}), "count");
     expect_refused(encode(1, Shown{9}), "descriptors: 0 came with it, not 1");
     Lent lent = a_lent();
     lent.memory_bytes = 999;
