@@ -29,17 +29,19 @@ struct CountsServed {
     }
 };
 
-namespace {
-
 // Its block is in idle() from the first look that finds nothing until it may go on.
 struct StaysIdle {
     static inline std::atomic<bool> stays = true;
 
-    int operator()(int const& request) const { return request; }
-    void idle() const {
+    CARILLON_HD int operator()(int const& request) const { return request; }
+    CARILLON_HD void idle() const {
+#if !defined(__CUDA_ARCH__)
         while (stays) std::this_thread::yield();
+#endif
     }
 };
+
+namespace {
 
 class DrainTest : public testing::Test {
    protected:

@@ -243,7 +243,7 @@ std::vector<detail::Decoded> answers(detail::UnixSocket const& stranger, std::si
     }));
     return all;
 }
-detail::Attach attach_to(std::string const& name) {
+detail::Attach attach_message(std::string const& name) {
     detail::WireType const type = wire_type(detail::message_type<Ask>());
     return {name, ObjectKind::ring_to_device, type, type, false};
 }
@@ -253,7 +253,7 @@ TEST_F(DestroyedTest, whoIsLentItAtThatMomentIsToldAgain) {
     auto ring = share<ToDevice>("orders");
     detail::UnixSocket const stranger = stranger_at(path());
     EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
-    EXPECT_TRUE(say(stranger, attach_to("orders")));
+    EXPECT_TRUE(say(stranger, attach_message("orders")));
     auto const attached = std::get<detail::Attached>(answers(stranger, 2).at(1).message);
     ring.reset();
     ring = share<ToDevice>("orders");
@@ -281,7 +281,7 @@ TEST_F(DestroyedTest, whoWaitsForAPlaceOfItIsRefused) {
     EXPECT_TRUE(eventually([&] { return server().clients().empty(); }));
     detail::UnixSocket const stranger = stranger_at(path());
     EXPECT_TRUE(say(stranger, detail::Hello{"stranger"}));
-    EXPECT_TRUE(say(stranger, attach_to("orders"), 2));
+    EXPECT_TRUE(say(stranger, attach_message("orders"), 2));
     EXPECT_TRUE(say(stranger, detail::Look{0, 0}, 3));
     EXPECT_EQ(answers(stranger, 2).at(1).id, 3U);
     ring.reset();

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -229,14 +228,12 @@ TEST_F(InFlightTest, ownerThatWasStoppedHearsThatAChannelHasGone) {
             return false;
         }
     }));
-    ASSERT_EQ(::kill(owner.pid(), SIGSTOP), 0);
-    int status = 0;
-    ASSERT_EQ(::waitpid(owner.pid(), &status, WUNTRACED), owner.pid());
+    ASSERT_TRUE(owner.stop());
     for (unsigned i = 0; i < 400; ++i) {
         EXPECT_THROW((void)client->status(), TimeoutError);
     }
     channel.reset();
-    ASSERT_EQ(::kill(owner.pid(), SIGCONT), 0);
+    owner.go_on();
     EXPECT_TRUE(eventually([&] {
         try {
             return next.channel<Ask, Told>().call({1}, patience).twice == 2;

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <future>
 #include <optional>
 #include <string>
@@ -49,7 +48,7 @@ TEST_F(OwnerTest, killedOneIsAnErrorInEveryCall) {
     auto channel = connection.channel<Ask, Told>();
     Ticket const ticket = channel.submit({21}, patience);
     EXPECT_EQ(channel.wait(ticket, patience).twice, 42U);
-    EXPECT_EQ(::kill(owner.pid(), SIGSTOP), 0);
+    ASSERT_TRUE(owner.stop());
     Ticket const lost = channel.submit({1}, patience);
     Tickets several = channel.try_submit_n(std::array{Ask{1}, Ask{2}});
     // 2. P is killed.

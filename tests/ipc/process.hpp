@@ -111,6 +111,16 @@ class Process {
         pid_ = -1;
         return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     }
+    // None of its threads runs on return, until it goes on. Whether that is so.
+    [[nodiscard]] bool stop() const {
+        ::kill(pid_, SIGSTOP);
+        return eventually([&] {
+            ::siginfo_t stopped{};
+            return ::waitid(P_PID, static_cast<::id_t>(pid_), &stopped, WSTOPPED | WNOHANG) == 0 &&
+                   stopped.si_pid == pid_;
+        });
+    }
+    void go_on() const { ::kill(pid_, SIGCONT); }
     [[nodiscard]] pid_t pid() const { return pid_; }
 
    private:

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -132,10 +131,10 @@ TEST_F(SilentClientsTest, drainPassesOverAClientThatIsStopped) {
     Server const server = kernel().serve(path());
     Process client({"call", path(), "1", "wait"});
     ASSERT_EQ(client.line(), "attached");
-    ASSERT_EQ(::kill(client.pid(), SIGSTOP), 0);
+    ASSERT_TRUE(client.stop());
     EXPECT_NO_THROW(kernel().drain(patience));
     EXPECT_FALSE(kernel().running());
-    ASSERT_EQ(::kill(client.pid(), SIGCONT), 0);
+    client.go_on();
     client.tell("go on");
     EXPECT_NE(client.status(), 0);
 }
@@ -146,12 +145,12 @@ TEST_F(SilentClientsTest, drainWaitsForARequestOfAClientThatIsStopped) {
     Process client({"call", path(), "1"});
     ASSERT_EQ(client.line(), "attached");
     ASSERT_TRUE(eventually([&] { return begun(); }));
-    ASSERT_EQ(::kill(client.pid(), SIGSTOP), 0);
+    ASSERT_TRUE(client.stop());
     CARILLON_EXPECT_ERROR(kernel().drain(50ms), TimeoutError,
                           "not everything is answered after 50 ms");
     go_on();
     EXPECT_NO_THROW(kernel().drain(patience));
-    ::kill(client.pid(), SIGCONT);
+    client.go_on();
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 // the store, in a process of its own. C: its clients, here.
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <cstddef>
@@ -39,12 +37,8 @@ class StoppedStoreTest : public DeviceTest {
         options.device = device();
         return StoreConnection(path_.get(), options);
     }
-    void stop() const {
-        ::kill(owner_->pid(), SIGSTOP);
-        ::siginfo_t stopped{};
-        ASSERT_EQ(::waitid(P_PID, static_cast<::id_t>(owner_->pid()), &stopped, WSTOPPED), 0);
-    }
-    void go_on() const { ::kill(owner_->pid(), SIGCONT); }
+    void stop() const { ASSERT_TRUE(owner_->stop()); }
+    void go_on() const { owner_->go_on(); }
     // Whether buffers have memory that others had before them.
     [[nodiscard]] bool shows_memory_once() const {
         return device().info().memory_source == MemorySource::vulkan;

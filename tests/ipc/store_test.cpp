@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -655,9 +654,9 @@ TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
     for (unsigned i = 0; i < 1000; ++i) held.push_back(client.get(id));
     EXPECT_EQ(client.list().at(0).holders, 1000U);
     EXPECT_EQ(refusal_of([&] { return client.get(id); }), RefusalReason::too_many_of_client);
-    ::kill(owner.pid(), SIGSTOP);
+    ASSERT_TRUE(owner.stop());
     held.clear();
-    ::kill(owner.pid(), SIGCONT);
+    owner.go_on();
     EXPECT_EQ(client.list().at(0).holders, 0U);
 }
 
