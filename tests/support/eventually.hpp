@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <thread>
 
 #include "carillon/detail/machine/pause.hpp"
 
@@ -19,10 +20,17 @@ template <class Poll>
         if (poll()) return true;
         cpu::pause_or_yield(0, false);
     }
-    auto const deadline = std::chrono::steady_clock::now() + patience;
+    // Who yields again and again can keep the kernel from ending a process for as long.
+    constexpr std::chrono::milliseconds between_polls{1};
+    auto const start = std::chrono::steady_clock::now();
     while (!poll()) {
-        if (std::chrono::steady_clock::now() > deadline) return false;
-        sched_yield();
+        auto const waited = std::chrono::steady_clock::now() - start;
+        if (waited > patience) return false;
+        if (waited < 20 * between_polls) {
+            sched_yield();
+        } else {
+            std::this_thread::sleep_for(between_polls);
+        }
     }
     return true;
 }
