@@ -21,16 +21,16 @@ namespace carillon {
 // Copies `from` to byte `offset` on of `to`. When it returns the bytes are *posted*: on their way,
 // in no order, held back by nothing on this side. They are *visible* to whoever takes a message
 // that was published after the copy with OutOfLine::written: there is no need to wait.
-// `kind` is for tests and measurements. Throws UsageError for a range outside the memory
-// and for a null pointer, UnsupportedError for a kind that this CPU lacks, VulkanError
-// (non-coherent memory only).
+// `kind` is for tests and measurements. Throws UsageError for a range outside the memory and for a
+// null pointer, UnsupportedError for a kind that this CPU lacks, VulkanError (non-coherent memory
+// only).
 void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from);
 void copy_to_device(Memory const& to, std::size_t offset, std::span<std::byte const> from,
                     StoreKind kind);
 
 // Copies from byte `offset` on of `from`, by streaming loads, a line at a time. What this thread
-// has written there before is read back. Throws UsageError for a range outside the memory and
-// for a null pointer, VulkanError (non-coherent memory only).
+// has written there before is read back. Throws UsageError for a range outside the memory and for a
+// null pointer, VulkanError (non-coherent memory only).
 void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t offset);
 
 // The same stores without the checks, and without the fence that makes them leave: for who copies

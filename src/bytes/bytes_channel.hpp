@@ -69,8 +69,7 @@ class BytesChannel {
     [[nodiscard]] ByteShape request() const { return request_; }
     [[nodiscard]] ByteShape reply() const { return reply_; }
 
-    // A request as the ends take it. Throws UsageError for its size, and
-    // for a null pointer.
+    // A request as the ends take it. Throws UsageError for its size and for a null pointer.
     [[nodiscard]] MessageAt checked(std::string_view call, std::span<std::byte const> request) {
         require_one(call, "request", request, request_);
         return {request.data()};

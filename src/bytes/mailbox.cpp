@@ -78,7 +78,7 @@ class BytesMailboxState {
         return end_.index() == 0 ? Direction::to_device : Direction::to_host;
     }
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
-    // As LentBy's.
+    // Throws as LentBy::require_there().
     void require_there(std::string_view call) const { lent_by_.require_there(call); }
     // Throw UsageError for a mailbox of the other direction, ForkError.
     [[nodiscard]] BytesWriter& writer(std::string_view call) {

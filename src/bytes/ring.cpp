@@ -55,7 +55,7 @@ class BytesRingState {
     [[nodiscard]] HostWait const& wait() const { return wait_; }
     [[nodiscard]] ProcessMark const& mark() const { return mark_; }
 
-    // As LentBy's.
+    // Throws as LentBy::require_there().
     void require_there(std::string_view call) const { lent_by_.require_there(call); }
     // Throw UsageError for a ring of the other direction, ForkError.
     [[nodiscard]] BytesProducer& producer(std::string_view call) {

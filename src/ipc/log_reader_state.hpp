@@ -22,7 +22,7 @@ class LogReaderState {
     [[nodiscard]] static std::shared_ptr<LogReaderState> make(LeasedEnd<MailboxView> const& end);
 
     void require_own(char const* call) const { mark_.require_own(call); }
-    // As LentBy's.
+    // Throws as LentBy::require_there().
     void require_there(char const* call) const { lent_by_.require_there(call); }
     // The next message if it is there.
     [[nodiscard]] std::optional<LogRecord> look();

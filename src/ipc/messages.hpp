@@ -83,7 +83,9 @@ struct Attached {  // owner: lends it; with the descriptors of its device memory
     bool shares_processors = false;
     bool operator==(Attached const&) const = default;
 };
-struct Mapped {  // client: whether it could map that; if not, it has no lease. Ended, if it is over
+// client: whether it could map that; if not, it has no lease. The owner answers Ended where the
+// lease is over.
+struct Mapped {
     std::uint32_t lease = 0;
     bool mapped = false;
     std::string text;  // why not

@@ -32,14 +32,15 @@ bool alike(MessageType const& ours, WireType const& theirs) {
 
 // Why the client's type is not the object's; empty if it may be.
 std::string difference(ObjectKind kind, MessageType const& ours, WireType const& theirs) {
+    std::string const our_name = sent_name(ours.name);
     // What goes beside a chunk begins behind 8 bytes of the line, or where its alignment says.
     if (kind == ObjectKind::chunk_ring && theirs.layout == 0 && ours.alignment > 8) {
         return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
-                           sent_name(ours.name), ours.alignment);
+                           our_name, ours.alignment);
     }
     if (!alike(ours, theirs)) {
-        return fmt::format("is {} of {} bytes, the client's {} of {}", sent_name(ours.name),
-                           ours.bytes, theirs.name, theirs.bytes);
+        return fmt::format("is {} of {} bytes, the client's {} of {}", our_name, ours.bytes,
+                           theirs.name, theirs.bytes);
     }
     if (ours.slot_lines != theirs.slot_lines) {
         return fmt::format("takes {} lines, the client's {}", ours.slot_lines, theirs.slot_lines);
@@ -47,7 +48,7 @@ std::string difference(ObjectKind kind, MessageType const& ours, WireType const&
     // Where one of them does not say what its members are, the other cannot be held against it.
     if (ours.members != 0 && theirs.members != 0 && ours.members != theirs.members) {
         return fmt::format("is {} with other members than the client's (CARILLON_MEMBERS)",
-                           sent_name(ours.name));
+                           our_name);
     }
     return {};
 }

@@ -249,7 +249,7 @@ void ServerThread::handle(Session& session, std::uint32_t id, Message const& mes
 void ServerThread::hear(Session& session, Mapped const& mapped) {
     auto const found = session.leases.find(mapped.lease);
     if (found == session.leases.end()) {
-        // A client that had not mapped it yet did not know the lease by which it was told.
+        // The client did not know the lease yet when Ended came, and passed it over.
         if (mapped.mapped) send(session, 0, Ended{mapped.lease, "another object has its name"});
         return;
     }

@@ -115,7 +115,7 @@ class ServerThread {
     void require_share(Session const& session, ServedItem const& object) const;
     [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
     void end_lease(Session& session, std::uint32_t lease);
-    // Ends what it was lent and cannot map; says so where the lease has ended before.
+    // Ends the lease of what the client cannot map. Tells it where the lease has ended before.
     void hear(Session& session, Mapped const& mapped);
     static void give_back(Held const& held) noexcept;
 
@@ -125,8 +125,9 @@ class ServerThread {
     Wakeup wakeup_;
     mutable std::mutex mutex_;  // of sessions_ and what is in them, and of the objects
     std::vector<std::unique_ptr<ServedItem>> objects_;  // never fewer
-    // Objects whose names others have: with leases perhaps, and without any. The driver may wait
-    // for a kernel where memory is freed: this thread, for which all clients wait, frees none.
+    // Objects whose names others have now: the former ones may have leases, the unused ones have
+    // none. This thread frees neither: the driver may wait for a kernel there, and all clients wait
+    // for this thread.
     std::vector<std::unique_ptr<ServedItem>> former_;
     std::vector<std::unique_ptr<ServedItem>> unused_;
     std::vector<std::unique_ptr<Session>> sessions_;

@@ -64,8 +64,8 @@ struct FoundEnd {
     bool owned;  // it is its owner's copy
 };
 
-// A launch gets the end. Of the second one says so, once: it is no error, since bytes that nobody
-// wrote look the same.
+// A launch gets the end. Where it is the second one a line says so. It is no error: bytes that
+// nobody wrote look the same.
 void count_launch(std::string_view call, GivenEnd& end) {
     if (++end.launches != 2) return;
     say_line(

@@ -42,7 +42,7 @@ class ChunkRingState {
     [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
     [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
     [[nodiscard]] ChunkProducer<HostMapped, HostCached>& producer() { return *producer_; }
-    // As LentBy's.
+    // Throws as LentBy::require_there().
     void require_there(std::string_view call) const { lent_by_.require_there(call); }
     // Both return a chunk's number. Where none is free, try_claim() returns 0 and claim() throws
     // TimeoutError after `timeout`.
