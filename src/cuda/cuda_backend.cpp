@@ -286,14 +286,16 @@ void CudaBackend::prepare_program(std::string_view call, ProgramCode& code, std:
     reserve_stack(call, *context_, stack_bytes_.value_or(code.needed()), least);
 }
 
+// Loads the kernel's code where it is not loaded yet.
+CUfunction function_of(Program const& program) {
+    if (program.loaded != nullptr) return static_cast<CUfunction>(program.loaded);
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): start() has seen that one is there
+    return static_cast<CUfunction>(program.kernel->function()());
+}
+
 CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
-    auto const function = [&program] {
-        // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): start() has seen that one is there
-        return static_cast<CUfunction>(program.loaded != nullptr ? program.loaded
-                                                                 : program.kernel->function()());
-    };
     if (!beside_others()) {
-        auto* const own = function();
+        auto* const own = function_of(program);
         prepare_program(start_call, code, stack_of(own));
         return own;
     }
@@ -303,7 +305,7 @@ CUfunction CudaBackend::prepare(Program const& program, ProgramCode& code) {
                          "this GPU, and CUDA loads code only while none does: load the library "
                          "before the first kernel is started");
     }
-    auto* const own = function();
+    auto* const own = function_of(program);
     require_stack(start_call, *context_, stack_of(own));
     return own;
 }
