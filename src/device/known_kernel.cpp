@@ -15,8 +15,10 @@ constinit std::uint64_t known_so_far = 0;
 
 KnownKernel::KnownKernel(Function made_of) noexcept : function_(made_of) {
     std::lock_guard const lock(known_mutex);
+    // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer): the lock comes first
     number_ = ++known_so_far;
     before_ = last_known;
+    // NOLINTEND(cppcoreguidelines-prefer-member-initializer)
     if (before_ != nullptr) before_->after_ = this;
     last_known = this;
 }
