@@ -133,12 +133,17 @@ ObjectMemory const* SharedObject::begin(std::uint32_t user, ChannelSharing shari
     return memory;
 }
 
+bool SharedObject::can_map(ObjectMemory const& memory, ChannelSharing asked) const {
+    return asked == memory.sharing || asked == ChannelSharing::exported ||
+           device_.info().memory_source == MemorySource::memfd;
+}
+
 // The value that is there stays, and the client's are numbered behind it: the device's ends look
 // for the newest as before, whether or not they have heard of any client.
 ObjectMemory const* SharedObject::begin_again(std::uint32_t user, ChannelSharing sharing) {
     if (kind_ != ObjectKind::mailbox || current_ != nullptr) return nullptr;
     ObjectMemory& last = *memories_.back();
-    if (last.user != user || last.sharing != sharing) return nullptr;
+    if (last.user != user || !can_map(last, sharing)) return nullptr;
     if (newest_value(last) >= beyond_clients) return nullptr;
     last.first = first_of_next(last.first, last.used);
     for (Writer& writer : writers_) writer.begin_again();

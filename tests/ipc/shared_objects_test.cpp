@@ -202,6 +202,72 @@ TEST_P(SharedObjectsTest, ownerSetsItsMailboxBesideAClient) {
     }
 }
 
+// Catches a reader that has left a client's value, and finds it anew when the next client comes.
+TEST_P(SharedObjectsTest, clientThatSetsNothingLeavesWhatTheOwnerHasSet) {
+    SharedMailbox<Gains> shared(device(), {.readers = 2});
+    server().share("gains", shared);
+    auto first = shared.device_handle(0);
+    auto second = shared.device_handle(1);
+    {
+        Connection const owner = connect();
+        auto mailbox = owner.mailbox<Gains>("gains");
+        mailbox.set(gains(1));
+        EXPECT_EQ(next_gain(first), 1U);
+        EXPECT_EQ(next_gain(second), 1U);
+    }
+    await_clients(0);
+    // One reader has left the client's memory, the other has not looked: it is lent again.
+    Gains found{};
+    EXPECT_FALSE(first.refresh(found));
+    shared.set(gains(2));
+    EXPECT_EQ(next_gain(first), 2U);
+    Connection const owner = connect();
+    auto mailbox = owner.mailbox<Gains>("gains");
+    for (unsigned i = 0; i < 3 * tries_between_leases; ++i) EXPECT_FALSE(first.refresh(found));
+    EXPECT_TRUE(first.has_client());
+    EXPECT_EQ(next_gain(second), 2U);
+    mailbox.set(gains(3));
+    EXPECT_EQ(next_gain(first), 3U);
+    EXPECT_EQ(next_gain(second), 3U);
+}
+
+TEST_P(SharedObjectsTest, ownersValueIsFoundAtTheNextLookBesideAClientToo) {
+    SharedMailbox<Gains> shared(device());
+    server().share("gains", shared);
+    auto end = shared.device_handle();
+    Connection const owner = connect();
+    auto mailbox = owner.mailbox<Gains>("gains");
+    mailbox.set(gains(1));
+    EXPECT_EQ(next_gain(end), 1U);
+    Gains found{};
+    for (std::uint64_t looks = 0; looks < 2 * tries_between_leases; ++looks) {
+        for (std::uint64_t i = 0; i < looks; ++i) EXPECT_FALSE(end.refresh(found));
+        shared.set(gains(100 + looks));
+        EXPECT_TRUE(end.refresh(found));
+        EXPECT_EQ(found.value[0], 100 + looks);
+        mailbox.set(gains(200 + looks));
+        EXPECT_TRUE(end.refresh(found));
+        EXPECT_EQ(found.value[0], 200 + looks);
+    }
+}
+
+// Nobody looks between them.
+TEST_P(SharedObjectsTest, clientsOfEitherMemorySetAMailboxOneAfterTheOther) {
+    SharedMailbox<Gains> const shared(device());
+    server().share("gains", shared);
+    auto end = shared.device_handle();
+    auto const set = [&](bool host_memory, std::uint64_t value) {
+        Connection const owner(path(), {.timeout = patience, .host_memory = host_memory});
+        auto mailbox = owner.mailbox<Gains>("gains");
+        mailbox.set(gains(value));
+    };
+    set(true, 1);
+    set(false, 2);
+    set(true, 3);
+    await_clients(0);
+    EXPECT_EQ(next_gain(end), 3U);
+}
+
 TEST_P(SharedObjectsTest, whatWasWholeInARingStandsWhenItsClientGoes) {
     SharedRing<Ask, Direction::to_device> const shared(device(), {.capacity = 8});
     server().share("orders", shared);

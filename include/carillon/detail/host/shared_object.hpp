@@ -104,6 +104,8 @@ class SharedObject : public ClosedByOwner {
     // The memory that the last client had, for another one of the same user, while an end of the
     // device has not left it; nullptr where it cannot be.
     [[nodiscard]] ObjectMemory const* begin_again(std::uint32_t user, ChannelSharing sharing);
+    // Whether a client that asks for memory of a kind can map this one.
+    [[nodiscard]] bool can_map(ObjectMemory const& memory, ChannelSharing asked) const;
     [[nodiscard]] ObjectMemory* memory_for(std::uint32_t user, ChannelSharing sharing);
     ObjectMemory& add_memory(ChannelSharing sharing);
     // Frees the memory that was lent longest ago. False: there is none, or it cannot be freed now.

@@ -32,6 +32,8 @@ struct alignas(64) LeaseLine {
     std::uint64_t in_host_memory;
     Sequence first;
     std::uint64_t in_pairs;  // or 0
+    // The number under which that was laid out: later ones may lend what is there again.
+    std::uint64_t begun;
 };
 
 // In device memory, of a place that several blocks serve. The owner writes it before the number,
@@ -113,6 +115,10 @@ class LeaseReader {
                 word(line_->in_pairs) != 0};
     }
 
+    // The number of the lease that laid out what the place has now: another, where it begins anew.
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD std::uint64_t begun() const { return near_.load_word(&line_->begun); }
+
     // Which request of it was taken last, by whichever block: for claims (pool_places.hpp).
     [[nodiscard]] CARILLON_HD Sequence* taken() const { return &claim_->taken; }
 
@@ -155,6 +161,7 @@ class LeaseWriter {
         far_.store_word(&line_->in_host_memory, to_word(place.in_host_memory));
         far_.store_word(&line_->first, place.first);
         far_.store_word(&line_->in_pairs, place.in_pairs ? 1 : 0);
+        far_.store_word(&line_->begun, number_ + 1);
         far_.commit(line_, sizeof(*line_));
         if (claim_ != nullptr) {
             far_.store_word(&claim_->taken, place.first - 1);
@@ -163,7 +170,8 @@ class LeaseWriter {
         far_.release();
         tell(number_ + 1);
     }
-    // Lends the same place again, whose lines are as they were: a block that has not left it stays.
+    // Lends the same place again, whose lines are as they were: a block goes on there, whether or
+    // not it has left it.
     void begin_again() { tell(number_ + 1); }
     // Takes it back. A block may be at a request of it still, until the lease is over().
     void end() {

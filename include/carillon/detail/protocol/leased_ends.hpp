@@ -21,7 +21,8 @@
 
 namespace carillon {
 
-// After so many tries the lease is looked at: one load more than the object's own.
+// After so many tries the lease is looked at: one load more than the object's own. A mailbox's end
+// looks each time.
 inline constexpr std::uint32_t tries_between_leases = 8;
 
 namespace detail {
@@ -40,18 +41,29 @@ class Leased {
             return true;
         if (stage_ == Stage::ending) return true;
         until_look_ = tries_between_leases;
-        auto const news = lease_.look();
-        if (news.own_sets != own_sets_) [[unlikely]] {
+        return heed(look());
+    }
+    // What the line says now: whoever finds is_news() heeds it.
+    using News = typename LeaseReader<Near, Far>::News;
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD News look() const { return lease_.look(); }
+    [[nodiscard]] CARILLON_HD bool is_news(News const& line) const {
+        return line.number != seen_ || line.own_sets != own_sets_;
+    }
+    // As attend().
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool heed(News const& line) {
+        if (line.own_sets != own_sets_) [[unlikely]] {
             own_sets_ = lease_.own_sets();
             set_by_owner_ = true;
         }
-        if (news.number == seen_) return stage_ == Stage::lent;
+        if (line.number == seen_) return stage_ == Stage::lent;
         std::uint64_t const number = lease_.number();
         // One that is over, and was never looked into, is looked into all the same: its place stays
-        // until this end has left it. Of a lease 0 there is none.
-        bool const is_new = stage_ == Stage::none;
+        // until this end has left it. Of a lease 0 there is none. What was handed out of a place
+        // that is lent again is not handed out once more.
+        if (stage_ == Stage::none) begin();
         seen_ = number;
-        if (is_new) end_ = End(Layout::view(shape_, lease_.place()));
         stage_ = is_leased(number) ? Stage::lent : Stage::ending;
         rest_ = shape_.capacity;
         return true;
@@ -78,6 +90,13 @@ class Leased {
    private:
     enum class Stage : std::uint32_t { none, lent, ending };
 
+    CARILLON_POLICY_CODE
+    CARILLON_HD void begin() {
+        std::uint64_t const begun = lease_.begun();
+        if (begun == begun_) return;
+        begun_ = begun;
+        end_ = End(Layout::view(shape_, lease_.place()));
+    }
     // Somewhere that is there, and not looked at.
     [[nodiscard]] CARILLON_HD static End of_nothing(LeaseTable const& table,
                                                     ObjectShape const& shape) {
@@ -95,6 +114,7 @@ class Leased {
     std::uint32_t until_look_ = 0;
     std::uint32_t rest_ = 0;  // takes that are left of a client that has gone
     std::uint64_t seen_ = 0;
+    std::uint64_t begun_ = 0;  // the lease that laid out what end_ looks at
     std::uint64_t own_sets_ = 0;
     LeaseReader<Near, Far> lease_;
     ObjectShape shape_;
@@ -114,22 +134,34 @@ class LeasedMailboxReader {
     // As MailboxReader::refresh.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
-        bool news = false;
-        if (leased_.attend()) {
-            news = leased_.end().refresh(value);
-            if (leased_.ending()) leased_.leave();
-        }
-        if (leased_.set_by_owner() && own_.refresh(value)) [[unlikely]] {
-            leased_.took_own();
-            news = true;
-        }
-        return news;
+        // Ahead of the client's value, or one of the owner's that is newer could be covered by it.
+        auto const line = leased_.look();
+        bool const news = leased_.has_client() && leased_.end().refresh(value);
+        if (!leased_.is_news(line) && !leased_.set_by_owner()) [[likely]]
+            return news;
+        return refresh_anew(line, value) || news;
     }
     // Whether a client had it when that was looked at last.
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
    private:
-    detail::Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far> leased_;
+    using Ends = detail::Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far>;
+
+    CARILLON_POLICY_CODE
+    [[nodiscard]] CARILLON_HD bool refresh_anew(typename Ends::News const& line, T& value) {
+        bool news = false;
+        if (leased_.heed(line)) {
+            news = leased_.end().refresh(value);
+            if (leased_.ending()) leased_.leave();
+        }
+        if (leased_.set_by_owner() && own_.refresh(value)) {
+            leased_.took_own();
+            news = true;
+        }
+        return news;
+    }
+
+    Ends leased_;
     MailboxReader<T, Near> own_;
 };
 
