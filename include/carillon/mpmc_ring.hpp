@@ -22,6 +22,7 @@
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/producer_registry.hpp"
 #include "carillon/detail/machine/group.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "carillon/detail/protocol/mpmc_ring.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
@@ -74,12 +75,15 @@ class HostMpmcProducer {
         return try_push_n({std::addressof(message), 1}, data) == 1;
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
-    // one fence. Returns how many.
+    // one fence. Returns how many. As every call that sends it throws UsageError when the thread
+    // that made the end has ended, and another producer may have its place.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(this, "MpmcRing::try_push");
         mark_.require_own("MpmcRing::try_push");
         require_state("MpmcRing::try_push_n");
         detail::require_messages("MpmcRing::try_push_n", messages);
+        if (!has_place()) [[unlikely]]
+            detail::throw_maker_ended("MpmcRing::try_push_n", "producer");
         try {
             return end_.try_push_n(messages.data(), messages.size(), data);
         } catch (...) {
@@ -106,6 +110,10 @@ class HostMpmcProducer {
         end_.warm();
     }
 
+    // False once the thread that made it was found dead.
+    [[nodiscard]] bool has_place() const {
+        return holder_->load(std::memory_order_relaxed) == number_;  // relaxed: LifeRegistry
+    }
     // Which of the ring's producers it is, and what is known of its claims.
     [[nodiscard]] unsigned index() const {
         return detail::owned(state_, "MpmcRing::index").registry.index(number_);
@@ -120,6 +128,7 @@ class HostMpmcProducer {
                      std::string_view which)
         : state_(std::move(state)),
           number_(detail::owned(state_, call).enter(call, which)),
+          holder_(&state_->registry.holder(number_)),
           end_(state_->memory.host_view(), state_->far, HostCached(), ClaimRecord(&record())) {}
 
     // `end_` is there still, in memory that may be gone.
@@ -128,6 +137,7 @@ class HostMpmcProducer {
     detail::ProcessMark mark_;
     std::shared_ptr<detail::MpmcRingState> state_;
     unsigned number_;
+    std::atomic<unsigned> const* holder_;
     MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
 };
 
@@ -145,7 +155,7 @@ class HostMpmcConsumer {
     ~HostMpmcConsumer() {
         if (!state_ || mark_.inherited()) return;
         state_->consumers.leave(number_, [this](unsigned /*index*/) {
-            end_.hand_on();
+            if (!record_->handed_on) end_.hand_on();
             return true;
         });
     }
@@ -161,12 +171,12 @@ class HostMpmcConsumer {
         detail::OneThreadCall<> const one(this, call);
         mark_.require_own(call);
         auto& state = detail::owned(state_, call);
-        // Relaxed, here and below: ConsumerRecord.
-        if (record_->holder.load(std::memory_order_relaxed) != number_) [[unlikely]]
-            detail::throw_maker_ended(call);
         bool took = false;
         {
-            Told const told{*this};
+            Told const told(*this);
+            // Relaxed: LifeRegistry.
+            if (holder_->load(std::memory_order_relaxed) != number_) [[unlikely]]
+                detail::throw_maker_ended(call, "consumer");
             took = end_.poll(use);
         }
         if (!took && ++idle_ % polls_per_recovery == 0) state.recover_consumers();
@@ -184,26 +194,41 @@ class HostMpmcConsumer {
     friend class MpmcRing;
     static constexpr std::uint32_t polls_per_recovery = 4096;
 
-    // Writes down what it holds, however a poll ends.
-    struct Told {
-        HostMpmcConsumer& consumer;
-        ~Told() {
-            consumer.record_->begin.store(consumer.end_.begin(), std::memory_order_relaxed);
-            consumer.record_->next.store(consumer.end_.next(), std::memory_order_relaxed);
+    // Writes down that it polls, and what it holds when that ends in whatever way.
+    class Told {
+       public:
+        explicit Told(HostMpmcConsumer& consumer) : consumer_(consumer) {
+            // Relaxed: the fence is behind it.
+            consumer_.record_->begin.store(detail::ConsumerRecord::polling,
+                                           std::memory_order_relaxed);
+            // S11, pairs with S10: before the look whether the thread that made it lives.
+            cpu::ProcessFence::light();
         }
+        Told(Told const&) = delete;
+        Told& operator=(Told const&) = delete;
+        ~Told() {
+            auto& record = *consumer_.record_;
+            record.next.store(consumer_.end_.next(), std::memory_order_relaxed);
+            record.begin.store(consumer_.end_.begin(), std::memory_order_release);
+        }
+
+       private:
+        HostMpmcConsumer& consumer_;
     };
 
     explicit HostMpmcConsumer(std::shared_ptr<detail::MpmcRingState> state)
         : state_(std::move(state)),
-          number_(state_->enter_consumer("MpmcRing::consumer")),
-          record_(&state_->consumer_records[state_->consumers.index(number_)]),
+          record_(std::make_unique<detail::ConsumerRecord>()),
+          number_(state_->enter_consumer("MpmcRing::consumer", *record_)),
+          holder_(&state_->consumers.holder(number_)),
           end_(state_->memory.host_view(), HostCached(), state_->far) {}
 
     detail::ProcessMark mark_;
     std::shared_ptr<detail::MpmcRingState> state_;
+    std::unique_ptr<detail::ConsumerRecord> record_;  // goes when its place has been left
     unsigned number_;
+    std::atomic<unsigned> const* holder_;
     std::uint32_t idle_ = 0;
-    detail::ConsumerRecord* record_;
     MpmcConsumer<T, HostCached, HostMapped, OneThread, true> end_;
 };
 

@@ -70,7 +70,7 @@ class LifeLock {
 }  // namespace
 
 struct LifeRegistry::Members {
-    explicit Members(unsigned size) : in_use(size) {
+    explicit Members(unsigned size) : in_use(size), holders(size) {
         lives.reserve(size);
         for (unsigned i = 0; i < size; ++i) {
             lives.push_back(std::make_unique<LifeLock>());
@@ -105,6 +105,7 @@ struct LifeRegistry::Members {
     // release its lock, which it does when it enters again, or ends.
     std::vector<std::unique_ptr<LifeLock>> left;
     std::vector<bool> in_use;
+    std::vector<std::atomic<unsigned>> holders;  // read without the mutex
     std::vector<unsigned> numbers;  // each place's last one: its index modulo their count
 };
 
@@ -122,7 +123,9 @@ std::optional<unsigned> LifeRegistry::try_enter() {
         members_->in_use[i] = true;
         unsigned& number = members_->numbers[i];
         bool const is_last = number > std::numeric_limits<unsigned>::max() - size_;
-        return number = is_last ? i : number + size_;
+        number = is_last ? i + size_ : number + size_;
+        members_->holders[i].store(number, std::memory_order_relaxed);
+        return number;
     }
     return {};
 }
@@ -146,7 +149,10 @@ unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)>
         if (members_->lives[i]->attempt() != LifeLock::Tried::alive) dead.push_back(i);
     }
     if (dead.empty()) return 0;
-    for (unsigned i : dead) members_->in_use[i] = false;
+    for (unsigned i : dead) {
+        members_->in_use[i] = false;
+        members_->holders[i].store(0, std::memory_order_relaxed);
+    }
     bool done = false;
     std::exception_ptr failure;  // of memory that is not coherent: the next one tries again
     try {
@@ -160,6 +166,10 @@ unsigned LifeRegistry::recover(std::function<bool(std::vector<unsigned> const&)>
     }
     if (failure) std::rethrow_exception(failure);
     return done ? static_cast<unsigned>(dead.size()) : 0;
+}
+
+std::atomic<unsigned> const& LifeRegistry::holder(unsigned number) const {
+    return members_->holders[index(number)];
 }
 
 bool LifeRegistry::in_use(unsigned index) const { return members_->in_use[index]; }

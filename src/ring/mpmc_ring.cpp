@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/machine/process_fence.hpp"
 #include "error/sizes.hpp"
 #include "ring/mpmc_ring_layout.hpp"
 
@@ -99,7 +100,7 @@ unsigned MpmcRingState::enter(std::string_view call, std::string_view which) {
     throw UsageError(call, fmt::format("all {} {}", registry.size(), which));
 }
 
-unsigned MpmcRingState::enter_consumer(std::string_view call) {
+unsigned MpmcRingState::enter_consumer(std::string_view call, ConsumerRecord& record) {
     mark.require_own(call);
     auto number = consumers.try_enter();
     if (!number && recover_consumers() != 0) number = consumers.try_enter();
@@ -108,31 +109,37 @@ unsigned MpmcRingState::enter_consumer(std::string_view call) {
                                            "(MpmcRingOptions::consumers; a stripe for each)",
                                            consumers.size()));
     }
-    ConsumerRecord& record = consumer_records[consumers.index(*number)];
-    record.begin.store(0, std::memory_order_relaxed);
-    record.holder.store(*number, std::memory_order_relaxed);
+    consumer_records[consumers.index(*number)].store(&record, std::memory_order_relaxed);
     return *number;
 }
 
-void throw_maker_ended(std::string_view call) {
-    throw UsageError(call,
-                     "the thread that made this consumer has ended, and another consumer may have "
-                     "its messages: let each thread make its own");
+void throw_maker_ended(std::string_view call, std::string_view what) {
+    throw UsageError(call, fmt::format("the thread that made this {} has ended, and another {} may "
+                                       "have its place and its messages: let each thread make its "
+                                       "own",
+                                       what, what));
 }
 
 unsigned MpmcRingState::recover_consumers() {
     return consumers.recover([&](std::vector<unsigned> const& dead) {
+        // S10, pairs with S11: that the thread has died is told (LifeRegistry::holder) before the
+        // look whether another one polls with its end.
+        cpu::ProcessFence::heavy();
+        bool all = true;
         for (unsigned i : dead) {
-            ConsumerRecord& record = consumer_records[i];
-            Sequence const begin = record.begin.load(std::memory_order_relaxed);
-            if (begin != 0) {
+            ConsumerRecord& record = *consumer_records[i].load(std::memory_order_relaxed);
+            Sequence const begin = record.begin.load(std::memory_order_acquire);
+            if (begin == ConsumerRecord::polling) {
+                all = false;  // when its poll is over, then
+                continue;
+            }
+            if (begin != ConsumerRecord::none && !record.handed_on) {
                 leave_for_the_dead(memory.host_view(), HostCached(), far, begin,
                                    record.next.load(std::memory_order_relaxed));
             }
-            record.begin.store(0, std::memory_order_relaxed);
-            record.holder.store(0, std::memory_order_relaxed);
+            record.handed_on = true;
         }
-        return true;
+        return all;
     });
 }
 

@@ -58,6 +58,27 @@ TEST_P(DeadClientsTest, lateReplyToTheDeadIsNotTheNextClients) {
     EXPECT_EQ(client.wait(behind, patience).value, 16U);
 }
 
+// Another thread goes on with the client. Catches replies that it takes from the next client.
+TEST_P(DeadClientsTest, clientOfAThreadThatEndedIsRefusedWhenItsPlaceIsAnothers) {
+    PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 1, .replies = 2}, {},
+                                                GatedHandler{gate_->device_view()});
+    die(kernel, 0, 0);
+    Client& handed = *dead_[0];
+    Ticket const before = handed.submit({1, 0}, patience);
+    auto client = kernel.client();
+    constexpr char const* why = "the thread that made this client has ended";
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        Ticket const ticket = client.submit({i, 0}, patience);
+        CARILLON_EXPECT_ERROR(handed.wait(before, patience), UsageError, why);
+        CARILLON_EXPECT_ERROR(handed.try_take(before), UsageError, why);
+        CARILLON_EXPECT_ERROR(handed.call({7, 0}, patience), UsageError, why);
+        CARILLON_EXPECT_ERROR((void)handed.try_submit({7, 0}), UsageError, why);
+        EXPECT_EQ(client.wait(ticket, patience).value, 3 * i + 1);
+    }
+    handed.abandon(before);
+    kernel.drain(patience);
+}
+
 TEST_P(DeadClientsTest, drainDoesNotWaitForTheDead) {
     PersistentKernel<GatedHandler, Pool> kernel(device(), Pool{.clients = 2}, {},
                                                 GatedHandler{gate_->device_view()});

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Consumers of an MPMC ring that end while the ring goes on: on the host, and on a device.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 #include <type_traits>
@@ -161,6 +163,43 @@ TEST_F(MpmcConsumersTest, stripeWhoseLastUseThrewBeforeTheThreadEndedIsLeftToo) 
     for (int i = 0; i < 20; ++i) {
         send(8);
         take(consumer);
+    }
+    expect_all_taken_once();
+}
+
+// Another thread uses the end: this one, which is in a poll when the end's maker has gone.
+TEST_F(MpmcConsumersTest, stripeThatIsBeingTakenIsNotLeftToOthers) {
+    std::optional<ToHost::HostConsumer> handed;
+    std::atomic<bool> made = false;
+    std::atomic<bool> polls = false;
+    std::thread maker([&] {
+        handed.emplace(ring_.consumer());
+        made = true;
+        EXPECT_TRUE(eventually([&] { return polls.load(); }));
+    });
+    EXPECT_TRUE(eventually([&] { return made.load(); }));
+    send(6);
+    auto other = ring_.consumer();
+    (void)handed->poll([&](std::uint64_t message, Sequence) {
+        if (maker.joinable()) {
+            polls = true;
+            maker.join();
+            EXPECT_EQ(ring_.recover(), 0U);
+            take(other);  // nothing of that stripe
+        }
+        taken_.push_back(message);
+    });
+    EXPECT_FALSE(taken_.empty());
+    CARILLON_EXPECT_ERROR(handed->poll([](std::uint64_t, Sequence) {}), UsageError,
+                          "the thread that made this consumer has ended");
+    EXPECT_EQ(ring_.recover(), 1U);
+    handed.reset();  // whose stripe is another's
+    for (int i = 0; i < 10; ++i) {
+        sent_ += kernel_.channel().call(20, patience);
+        EXPECT_TRUE(eventually([&] {
+            take(other);
+            return taken_.size() == sent_;
+        }));
     }
     expect_all_taken_once();
 }

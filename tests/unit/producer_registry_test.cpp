@@ -210,6 +210,8 @@ TEST(MpmcRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
     on_thread([&] { leaked = std::make_unique<HostMpmcProducer<Whole>>(ring.producer()); });
     auto producer = ring.producer();
     EXPECT_TRUE(producer.try_push(Whole::make(1)));
+    CARILLON_EXPECT_ERROR((void)leaked->try_push(Whole::make(7)), UsageError,
+                          "the thread that made this producer has ended");
     leaked.reset();
     EXPECT_TRUE(producer.try_push(Whole::make(2)));
 }

@@ -2,6 +2,7 @@
 // Which threads hold the places of an object, and which of them have died.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -28,6 +29,10 @@ class LifeRegistry {
     // Which of the places it is.
     [[nodiscard]] unsigned index(unsigned number) const { return number % size_; }
     [[nodiscard]] unsigned size() const { return size_; }
+
+    // The number under which a thread has the place now; another one, or 0, once that thread was
+    // found dead. All accesses are relaxed: `bury` says what it orders.
+    [[nodiscard]] std::atomic<unsigned> const& holder(unsigned number) const;
 
     // Calls `bury` with the places of threads that have died, if there are any, and frees them if
     // it returns true; else the next call finds them again. Returns how many places it freed.

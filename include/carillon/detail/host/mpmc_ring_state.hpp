@@ -50,12 +50,16 @@ class MpmcRingMemory {
     ProducerRecord* records_ = nullptr;
 };
 
-// What a host thread that takes messages holds, for whoever finds that it has died. All accesses
-// are relaxed: its mutex, which died with it, orders them.
+// What a host thread that takes messages holds, for whoever finds that it has died: each end has
+// one of its own, since another thread may use the end still. `begin` is stored with release and
+// loaded with acquire: `next` goes with it.
 struct alignas(64) ConsumerRecord {
-    std::atomic<unsigned> holder = 0;  // its number in `consumers`
-    std::atomic<Sequence> begin = 0;   // of the stripe that it holds; 0: none
-    std::atomic<Sequence> next = 0;    // the first message there that it has not taken
+    static constexpr Sequence none = 0;
+    static constexpr Sequence polling = ~0ULL;  // it may be another by now
+
+    std::atomic<Sequence> begin = none;  // of the stripe that it holds, or one of the two above
+    std::atomic<Sequence> next = 0;      // the first message there that it has not taken
+    bool handed_on = false;  // with the registry's mutex: another consumer goes on there
 };
 
 // What the host threads that use one ring have in common.
@@ -68,7 +72,7 @@ struct MpmcRingState {
     MpmcRingMemory memory;
     ProducerRegistry registry;
     LifeRegistry consumers;
-    std::vector<ConsumerRecord> consumer_records;
+    std::vector<std::atomic<ConsumerRecord*>> consumer_records;  // by the place
     HostMapped far;
     HostWait wait;
 
@@ -81,7 +85,7 @@ struct MpmcRingState {
     }
 
     // The same for a consumer.
-    [[nodiscard]] unsigned enter_consumer(std::string_view call);
+    [[nodiscard]] unsigned enter_consumer(std::string_view call, ConsumerRecord& record);
     // Leaves to other consumers what those whose threads have died held; returns how many had died.
     unsigned recover_consumers();
 
@@ -89,7 +93,8 @@ struct MpmcRingState {
     std::function<void(unsigned)> bury = [](unsigned) {};
 };
 
-[[noreturn]] void throw_maker_ended(std::string_view call);
+// `what`: the end that its thread has made.
+[[noreturn]] void throw_maker_ended(std::string_view call, std::string_view what);
 
 // Makes a producer of what has a ring; `call` and `which` are for errors.
 struct MpmcProducerAccess {

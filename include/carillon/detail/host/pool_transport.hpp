@@ -67,10 +67,13 @@ class PoolTransport {
     void require_own(std::string_view call) const { mark_.require_own(call); }
     // Meanwhile, what clients that died had is given up.
     void require_alive(std::string_view call) const {
+        require_place(call);
         state_->kernel().require_alive(call);
         state_->recover();
     }
-    [[nodiscard]] bool answers() const { return state_->kernel().answers(); }
+    [[nodiscard]] bool answers() const {
+        return producer_.has_place() && state_->kernel().answers();
+    }
     [[nodiscard]] HostWait const& wait_style(std::string_view call) const {
         return owned(state_, call).wait();
     }
@@ -79,6 +82,7 @@ class PoolTransport {
     [[nodiscard]] std::optional<Sent> try_send(std::string_view call, Request const& request,
                                                OutOfLine data) {
         KernelSupervisor const& kernel = owned(state_, call).kernel();
+        require_place(call);
         full_ = NoRoom::client;
         if (!claim()) {
             kernel.require_open(call);
@@ -101,8 +105,9 @@ class PoolTransport {
         return &slot;
     }
 
+    // Nothing of a client whose thread has ended: the slot may be another's.
     [[nodiscard]] bool try_take(Sent slot, Packed<Reply>& reply) {
-        if (!slot->claim.template look<Reply>(reply)) return false;
+        if (!producer_.has_place() || !slot->claim.template look<Reply>(reply)) return false;
         slot->claim.give_back();
         leave(*slot);
         return true;
@@ -110,7 +115,7 @@ class PoolTransport {
 
     // Its slot is the last to be tried: the reply is still to come.
     void give_up(Sent slot) {
-        slot->claim.give_up();
+        if (producer_.has_place()) slot->claim.give_up();
         leave(*slot);
         std::rotate(free_.begin(), free_.end() - 1, free_.end());
     }
@@ -145,6 +150,11 @@ class PoolTransport {
    private:
     [[nodiscard]] std::uint32_t index_of(Slot const& slot) const {
         return static_cast<std::uint32_t>(&slot - slots_.data());
+    }
+
+    void require_place(std::string_view call) const {
+        if (!producer_.has_place()) [[unlikely]]
+            throw_maker_ended(call, "client");
     }
 
     // Q1, pairs with Q2: the claim, a locked instruction, comes before the look.

@@ -2,6 +2,7 @@
 // Who produces for an MPMC ring, and which of them have died.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -28,6 +29,10 @@ class ProducerRegistry {
     [[nodiscard]] unsigned index(unsigned number) const { return lives_.index(number); }
     [[nodiscard]] ProducerRecord* record(unsigned number) const { return records_ + index(number); }
     [[nodiscard]] unsigned size() const { return lives_.size(); }
+    // As LifeRegistry.
+    [[nodiscard]] std::atomic<unsigned> const& holder(unsigned number) const {
+        return lives_.holder(number);
+    }
 
     // Gives up the claims of producers that have died, and returns how many had. Before that it
     // calls bury(index) for each of them, perhaps more than once. Takes a lock.

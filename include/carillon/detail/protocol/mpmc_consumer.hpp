@@ -112,14 +112,15 @@ class MpmcConsumer {
         mine_taken_ = 0;
     }
 
-    // Goes on with the first stripe that is left, if there is one.
+    // Goes on with the first stripe that is left, if there is one. It looks again behind that: its
+    // own may be left too, and producers wait for its credit next.
     CARILLON_POLICY_CODE
     CARILLON_HD bool resume_left() {
-        fresh_ = false;
         Sequence found = 0;
         if (is_leader(lanes_)) found = detail::claim_left(view_, near_);
         begin_ = lanes_.broadcast(found);
-        if (begin_ == 0) return false;
+        fresh_ = begin_ != 0;
+        if (!fresh_) return false;
         lanes_.sync();  // what the leader saw comes before each lane's look at the marks (S9)
         mine_taken_ = 0;
         resumed_ = true;
