@@ -113,7 +113,6 @@ ChannelCounters from_wire(WireCounters const& wire) {
 
 ClientSession::ClientSession(ConnectOptions const& options, ReachedOwner owner)
     : options_(options),
-      wait_(options.wait_for_owner),
       socket_(std::move(owner.socket)),
       owners_end_(std::move(owner.end)),
       wakeup_(connect_call) {
@@ -263,11 +262,12 @@ ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
+    OwnerWait const wait(options_.wait_for_owner);
     for (;;) {
         try {
             return map_anywhere(attach, Deadline(options_.timeout));
         } catch (Error const&) {
-            wait_.before_next_attach();
+            wait.before_next_attach();
         }
     }
 }

@@ -119,7 +119,6 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
     ProcessMark mark_;
     ConnectOptions options_;
-    OwnerWait wait_;  // for what it serves
     UnixSocket socket_;
     FileDescriptor owners_end_;
     Wakeup wakeup_;

@@ -279,5 +279,22 @@ TEST_F(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
     }));
 }
 
+// 1. C has been connected for longer than wait_for_owner. 2. P does not serve yet what C asks for.
+// 3. C asks again.
+TEST_F(FalseOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
+    constexpr auto wait_for_owner = 500ms;
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        for (auto const reason : {RefusalReason::unknown_object, RefusalReason::wrong_types}) {
+            detail::Refused const refused{reason, "not this"};
+            (void)client.send("test", detail::encode(next_of(client).id, refused));
+        }
+    });
+    Connection const connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
+    std::this_thread::sleep_for(wait_for_owner);
+    EXPECT_EQ(refusal([&] { auto const channel = connection.channel<Ask, Told>(); }),
+              RefusalReason::wrong_types);
+}
+
 }  // namespace
 }  // namespace carillon::test
