@@ -485,11 +485,12 @@ void ClientSession::handle(SocketMessage received) {
         return;
     }
     auto const awaited = awaited_.find(decoded.id);
+    auto* const refused = std::get_if<Refused>(&decoded.message);
     if (awaited != awaited_.end()) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
     } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
-        send(Detach{attached->lease});  // whoever asked has given it up
-    } else if (auto* refused = std::get_if<Refused>(&decoded.message)) {
+        send(Detach{attached->lease});  // the caller has given up the question
+    } else if (refused != nullptr && decoded.id == 0) {
         refused_ = std::move(*refused);
     }
     answered_.notify_all();

@@ -296,5 +296,50 @@ TEST_F(FalseOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
               RefusalReason::wrong_types);
 }
 
+// Says that there is nothing, until C asks for something else than what there is.
+void tell_of_nothing(detail::UnixSocket const& client, detail::Decoded asked) {
+    detail::Seen nothing;
+    nothing.objects = 0;
+    for (; std::holds_alternative<detail::Look>(asked.message); asked = next_of(client)) {
+        if (!client.send("test", detail::encode(asked.id, nothing))) return;
+    }
+}
+
+// What `call` throws that is no TimeoutError; empty where it throws nothing.
+template <class Call>
+std::string what_is_thrown_in_time(Call&& call) {
+    std::string what;
+    EXPECT_TRUE(eventually([&] {
+        try {
+            call();
+        } catch (TimeoutError const&) {
+            return false;
+        } catch (Error const& error) {
+            what = error.what();
+        }
+        return true;
+    }));
+    return what;
+}
+
+// 1. C asks for a channel, and gives up. 2. P refuses the channel, and answers what C asks next.
+// 3. P closes the connection.
+TEST_F(FalseOwnerTest, lateRefusalIsOfNoOtherCall) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        std::uint32_t const given_up = next_of(client).id;
+        detail::Decoded const next = next_of(client);
+        detail::Refused const refused{RefusalReason::full, "no more"};
+        EXPECT_TRUE(client.send("test", detail::encode(given_up, refused)));
+        tell_of_nothing(client, next);
+    });
+    Connection const connection(path(), {.timeout = 500ms});
+    EXPECT_THROW((void)(connection.channel<Ask, Told>()), TimeoutError);
+    EXPECT_EQ(what_is_thrown_in_time([&] { (void)connection.status(); }), "");
+    EXPECT_EQ(
+        what_is_thrown_in_time([&] { auto const other = connection.channel<Ask, Told>("other"); }),
+        "Connection::channel: the owner of the kernel has closed the connection");
+}
+
 }  // namespace
 }  // namespace carillon::test
