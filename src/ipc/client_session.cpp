@@ -353,12 +353,33 @@ void ClientSession::flush() {
     }
 }
 
-ClientSession::Answer ClientSession::exchange(std::string_view call, Message const& message,
-                                              Deadline const& deadline) {
-    std::unique_lock lock(mutex_);
+std::uint32_t ClientSession::ask(Message const& message) {
+    auto const* const attach = std::get_if<Attach>(&message);
+    auto const same = std::ranges::find_if(
+        given_up_, [&](auto const& each) { return attach != nullptr && each.second == *attach; });
+    if (same != given_up_.end()) {
+        std::uint32_t const id = same->first;
+        awaited_[id];
+        given_up_.erase(same);
+        return id;
+    }
     std::uint32_t const id = ++last_id_;
     awaited_[id];
     send(message, id);  // where the owner has gone, that is what the wait finds
+    return id;
+}
+
+void ClientSession::give_up(std::uint32_t id, Message const& message) {
+    bool const was_sent =
+        std::erase_if(untold_, [&](Untold const& each) { return each.id == id; }) == 0;
+    auto const* const attach = std::get_if<Attach>(&message);
+    if (was_sent && attach != nullptr) given_up_.emplace(id, *attach);
+}
+
+ClientSession::Answer ClientSession::exchange(std::string_view call, Message const& message,
+                                              Deadline const& deadline) {
+    std::unique_lock lock(mutex_);
+    std::uint32_t const id = ask(message);
     auto const there = [&] { return refused_ || !gone_.empty() || awaited_[id].has_value(); };
     bool const came = answered_.wait_until(lock, deadline.at(), there);
     std::optional<Answer> answer = std::move(awaited_[id]);
@@ -370,7 +391,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     }
     if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
     if (came) throw_gone(call);
-    std::erase_if(untold_, [&](Untold const& each) { return each.id == id; });
+    give_up(id, message);
     throw TimeoutError(call, fmt::format("the owner of the kernel has not answered within {}",
                                          duration_text(options_.timeout)));
 }
@@ -486,6 +507,7 @@ void ClientSession::handle(SocketMessage received) {
     }
     auto const awaited = awaited_.find(decoded.id);
     auto* const refused = std::get_if<Refused>(&decoded.message);
+    given_up_.erase(decoded.id);
     if (awaited != awaited_.end()) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
     } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
