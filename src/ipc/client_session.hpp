@@ -84,6 +84,10 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     // OwnerGoneError.
     [[nodiscard]] Answer exchange(std::string_view call, Message const& message,
                                   Deadline const& deadline);
+    [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
+    // At the places behind the first. False: another object has got the name meanwhile.
+    [[nodiscard]] bool look_at_others(Seen const& first, Look place, ServedObject& object,
+                                      Deadline const& deadline);
     // With the lock. Sends the question, and returns its number. The same Attach is not sent again
     // while the owner has not answered the first one: this call waits for the answer to that one.
     [[nodiscard]] std::uint32_t ask(Message const& message);

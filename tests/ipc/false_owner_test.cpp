@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owners that are not what a client takes them for: of another version of the handshake, that
-// refuse before they are asked, that fall silent. P: the owner, in this process, of which there is
-// no more than its socket; C: a client, here too.
+// refuse before they are asked, that fall silent, that answer late, whose names change hands. P:
+// the owner, in this process, of which there is no more than its socket; C: a client, here too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -339,6 +339,66 @@ TEST_F(FalseOwnerTest, lateRefusalIsOfNoOtherCall) {
     EXPECT_EQ(
         what_is_thrown_in_time([&] { auto const other = connection.channel<Ask, Told>("other"); }),
         "Connection::channel: the owner of the kernel has closed the connection");
+}
+
+// Whose only object is another one between two looks, as often as there are `answers`.
+FalseOwner::Serve gives_its_name_away(std::vector<detail::Message> answers) {
+    return [answers = std::move(answers)](detail::UnixSocket const& client) {
+        say_welcome(client);
+        for (detail::Message const& answer : answers) {
+            EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, answer)));
+        }
+        (void)next_of(client);  // which is C's end
+    };
+}
+
+detail::Seen a_kernel_of(std::uint32_t places) {
+    detail::Seen seen;
+    seen.object = "x";
+    seen.places = places;
+    return seen;
+}
+
+// 1. C looks at the first block of a kernel, or at the first place of a log. 2. Another object gets
+// the name. 3. C looks at the second block.
+TEST_F(FalseOwnerTest, reportIsOfOneOfTwoObjectsWithOneName) {
+    detail::Seen stopped = a_kernel_of(2);
+    stopped.state = KernelState::stopped;
+    detail::Seen readers = a_kernel_of(2);
+    readers.kind = ObjectKind::log;
+    detail::Seen mailbox = a_kernel_of(1);
+    mailbox.kind = ObjectKind::mailbox;
+    detail::Refused const no_block{RefusalReason::unknown_object, "there is no block 1"};
+    for (std::vector<detail::Message> const& answers : {
+             std::vector<detail::Message>{a_kernel_of(6), no_block, mailbox},
+             {a_kernel_of(6), a_kernel_of(6), no_block, mailbox},
+             {readers, a_kernel_of(6), mailbox},
+             {stopped, a_kernel_of(2), mailbox},
+             {a_kernel_of(6), a_kernel_of(2), mailbox},
+         }) {
+        FalseOwner const owner(path(), gives_its_name_away(answers));
+        std::vector<ServedObject> const objects = connect().status().objects;
+        ASSERT_EQ(objects.size(), 1U);
+        EXPECT_EQ(objects[0].kind, ObjectKind::mailbox);
+        EXPECT_EQ(objects[0].blocks.size(), 1U);
+    }
+}
+
+TEST_F(FalseOwnerTest, reportOfANameThatIsGivenAwayForEverIsATimeout) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        detail::Refused const no_block{RefusalReason::unknown_object, "there is no block 1"};
+        for (auto asked = next_of(client); asked.id != 0; asked = next_of(client)) {
+            auto const* look = std::get_if<detail::Look>(&asked.message);
+            ASSERT_NE(look, nullptr);
+            bool const sent = look->place == 0
+                                  ? client.send("test", detail::encode(asked.id, a_kernel_of(2)))
+                                  : client.send("test", detail::encode(asked.id, no_block));
+            if (!sent) return;
+        }
+    });
+    CARILLON_EXPECT_ERROR((void)Connection(path(), {.timeout = 300ms}).status(), TimeoutError,
+                          "Connection::status");
 }
 
 }  // namespace
