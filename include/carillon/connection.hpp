@@ -38,8 +38,9 @@ struct ConnectOptions {
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
     // For a client that is started before its owner, or outlives it. For so long it is tried again
     // to connect while nobody listens at the path, whoever does has ended or does not answer, or
-    // has no room; and, once it is connected, to attach to what the owner does not serve yet, has
-    // no place of, or is about to end. 0: each is tried once.
+    // has no room. Each call that attaches tries for so long, too, from its own beginning on, while
+    // the owner does not serve the object yet, has no place of it, or is about to end it. 0: each
+    // is tried once.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // How channels wait; none: HostWait::for_kernel chooses.
     std::optional<HostWait::Style> wait = std::nullopt;

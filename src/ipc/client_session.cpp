@@ -24,6 +24,7 @@ namespace carillon::detail {
 namespace {
 
 constexpr char const* connect_call = "Connection";
+constexpr char const* status_call = "Connection::status";
 constexpr char const* no_memory = "no memory left";  // as long as a text may be that takes none
 
 constexpr char const* call_of(ObjectKind kind) {
@@ -109,11 +110,28 @@ ChannelCounters from_wire(WireCounters const& wire) {
     return {wire.submitted, wire.answered, wire.taken, wire.dropped, wire.stalls, wire.depth};
 }
 
+ServedBlock block_of(Seen const& seen) {
+    return {seen.activity,
+            seen.client,
+            static_cast<std::int32_t>(seen.process),
+            seen.user,
+            std::chrono::milliseconds(seen.held_ms),
+            from_wire(seen.counters),
+            from_wire(seen.gone),
+            {seen.beats, std::chrono::milliseconds(seen.beat_age_ms)}};
+}
+
+// Whether two looks have met one object in one state: another one may have got its name in between.
+// A mailbox and a log get more places with their readers; a kernel has as many as ever.
+bool is_same(Seen const& seen, Seen const& first) {
+    return seen.object == first.object && seen.kind == first.kind && seen.state == first.state &&
+           (seen.kind != ObjectKind::kernel || seen.places == first.places);
+}
+
 }  // namespace
 
 ClientSession::ClientSession(ConnectOptions const& options, ReachedOwner owner)
     : options_(options),
-      wait_(options.wait_for_owner),
       socket_(std::move(owner.socket)),
       owners_end_(std::move(owner.end)),
       wakeup_(connect_call) {
@@ -162,34 +180,41 @@ void ClientSession::introduce(Deadline const& deadline) {
     owner_.instance = welcome->instance;
 }
 
+Seen ClientSession::look(Look const& place, Deadline const& deadline) {
+    Answer answer = exchange(status_call, place, deadline);
+    auto* const seen = std::get_if<Seen>(&answer.message);
+    if (seen == nullptr) throw ProtocolError(status_call, "the owner says something else");
+    return std::move(*seen);
+}
+
+bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& object,
+                                   Deadline const& deadline) {
+    try {
+        for (std::uint32_t places = first.places; ++place.place < places;) {
+            Seen const seen = look(place, deadline);
+            if (!is_same(seen, first)) return false;
+            places = seen.places;
+            object.blocks.push_back(block_of(seen));
+        }
+        return true;
+    } catch (RefusedError const& error) {  // an object never has fewer places
+        if (error.reason() != RefusalReason::unknown_object) throw;
+        return false;
+    }
+}
+
 OwnerStatus ClientSession::status() {
-    constexpr char const* call = "Connection::status";
     OwnerStatus status;
     Deadline const deadline(options_.timeout);
-    auto const look = [&](std::uint32_t object, std::uint32_t place) {
-        Answer const answer = exchange(call, Look{object, place}, deadline);
-        auto const* seen = std::get_if<Seen>(&answer.message);
-        if (seen == nullptr) throw ProtocolError(call, "the owner says something else");
-        return *seen;
-    };
-    for (std::uint32_t object = 0, objects = 1; object < objects; ++object) {
-        for (std::uint32_t place = 0, places = 1; place < places; ++place) {
-            Seen const seen = look(object, place);
-            objects = seen.objects;
-            places = seen.places;
-            if (objects == 0) break;
-            if (place == 0) {
-                status.objects.push_back({seen.object, seen.kind, seen.state, seen.emulated, {}});
-            }
-            status.objects.back().blocks.push_back(
-                {seen.activity,
-                 seen.client,
-                 static_cast<std::int32_t>(seen.process),
-                 seen.user,
-                 std::chrono::milliseconds(seen.held_ms),
-                 from_wire(seen.counters),
-                 from_wire(seen.gone),
-                 {seen.beats, std::chrono::milliseconds(seen.beat_age_ms)}});
+    for (std::uint32_t objects = 1; status.objects.size() < objects;) {
+        Look const place{static_cast<std::uint32_t>(status.objects.size()), 0};
+        Seen const first = look(place, deadline);
+        objects = first.objects;
+        if (objects == 0) break;
+        ServedObject object{
+            first.object, first.kind, first.state, first.emulated, {block_of(first)}};
+        if (look_at_others(first, place, object, deadline)) {
+            status.objects.push_back(std::move(object));
         }
     }
     return status;
@@ -263,11 +288,12 @@ ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
+    OwnerWait const wait(options_.wait_for_owner);
     for (;;) {
         try {
             return map_anywhere(attach, Deadline(options_.timeout));
         } catch (Error const&) {
-            wait_.before_next_attach();
+            wait.before_next_attach();
         }
     }
 }
@@ -353,12 +379,33 @@ void ClientSession::flush() {
     }
 }
 
-ClientSession::Answer ClientSession::exchange(std::string_view call, Message const& message,
-                                              Deadline const& deadline) {
-    std::unique_lock lock(mutex_);
+std::uint32_t ClientSession::ask(Message const& message) {
+    auto const* const attach = std::get_if<Attach>(&message);
+    auto const same = std::ranges::find_if(
+        given_up_, [&](auto const& each) { return attach != nullptr && each.second == *attach; });
+    if (same != given_up_.end()) {
+        std::uint32_t const id = same->first;
+        awaited_[id];
+        given_up_.erase(same);
+        return id;
+    }
     std::uint32_t const id = ++last_id_;
     awaited_[id];
     send(message, id);  // where the owner has gone, that is what the wait finds
+    return id;
+}
+
+void ClientSession::give_up(std::uint32_t id, Message const& message) {
+    bool const was_sent =
+        std::erase_if(untold_, [&](Untold const& each) { return each.id == id; }) == 0;
+    auto const* const attach = std::get_if<Attach>(&message);
+    if (was_sent && attach != nullptr) given_up_.emplace(id, *attach);
+}
+
+ClientSession::Answer ClientSession::exchange(std::string_view call, Message const& message,
+                                              Deadline const& deadline) {
+    std::unique_lock lock(mutex_);
+    std::uint32_t const id = ask(message);
     auto const there = [&] { return refused_ || !gone_.empty() || awaited_[id].has_value(); };
     bool const came = answered_.wait_until(lock, deadline.at(), there);
     std::optional<Answer> answer = std::move(awaited_[id]);
@@ -370,7 +417,7 @@ ClientSession::Answer ClientSession::exchange(std::string_view call, Message con
     }
     if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
     if (came) throw_gone(call);
-    std::erase_if(untold_, [&](Untold const& each) { return each.id == id; });
+    give_up(id, message);
     throw TimeoutError(call, fmt::format("the owner of the kernel has not answered within {}",
                                          duration_text(options_.timeout)));
 }
@@ -485,11 +532,13 @@ void ClientSession::handle(SocketMessage received) {
         return;
     }
     auto const awaited = awaited_.find(decoded.id);
+    auto* const refused = std::get_if<Refused>(&decoded.message);
+    given_up_.erase(decoded.id);
     if (awaited != awaited_.end()) {
         awaited->second = Answer{std::move(decoded.message), std::move(received.descriptors)};
     } else if (auto const* attached = std::get_if<Attached>(&decoded.message)) {
-        send(Detach{attached->lease});  // whoever asked has given it up
-    } else if (auto* refused = std::get_if<Refused>(&decoded.message)) {
+        send(Detach{attached->lease});  // the caller has given up the question
+    } else if (refused != nullptr && decoded.id == 0) {
         refused_ = std::move(*refused);
     }
     answered_.notify_all();

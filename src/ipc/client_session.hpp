@@ -84,6 +84,15 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     // OwnerGoneError.
     [[nodiscard]] Answer exchange(std::string_view call, Message const& message,
                                   Deadline const& deadline);
+    [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
+    // At the places behind the first. False: another object has got the name meanwhile.
+    [[nodiscard]] bool look_at_others(Seen const& first, Look place, ServedObject& object,
+                                      Deadline const& deadline);
+    // With the lock. Sends the question, and returns its number. The same Attach is not sent again
+    // while the owner has not answered the first one: this call waits for the answer to that one.
+    [[nodiscard]] std::uint32_t ask(Message const& message);
+    // With the lock. Nobody waits for the answer any more.
+    void give_up(std::uint32_t id, Message const& message);
     // With the lock. Sends it at once, or when the owner reads again; that the owner has gone is
     // seen by who receives.
     void send(Message const& message, std::uint32_t id = 0);
@@ -119,7 +128,6 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
 
     ProcessMark mark_;
     ConnectOptions options_;
-    OwnerWait wait_;  // for what it serves
     UnixSocket socket_;
     FileDescriptor owners_end_;
     Wakeup wakeup_;
@@ -128,6 +136,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
     std::condition_variable answered_;
     std::uint32_t last_id_ = 0;
     std::map<std::uint32_t, std::optional<Answer>> awaited_;
+    // What the owner has been asked for, and has not answered before the caller's timeout.
+    std::map<std::uint32_t, Attach> given_up_;
     std::map<std::uint32_t, ClientLease*> leases_;
     struct Untold {
         std::uint32_t id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owners that are not what a client takes them for: of another version of the handshake, that
-// refuse before they are asked, that fall silent. P: the owner, in this process, of which there is
-// no more than its socket; C: a client, here too.
+// refuse before they are asked, that fall silent, that answer late, whose names change hands. P:
+// the owner, in this process, of which there is no more than its socket; C: a client, here too.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -277,6 +277,128 @@ TEST_F(FalseOwnerTest, oneThatTalksNonsenseIsAProtocolError) {
         }
         return false;
     }));
+}
+
+// 1. C has been connected for longer than wait_for_owner. 2. P does not serve yet what C asks for.
+// 3. C asks again.
+TEST_F(FalseOwnerTest, eachAttachIsTriedForAsLongAsIsSaid) {
+    constexpr auto wait_for_owner = 500ms;
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        for (auto const reason : {RefusalReason::unknown_object, RefusalReason::wrong_types}) {
+            detail::Refused const refused{reason, "not this"};
+            (void)client.send("test", detail::encode(next_of(client).id, refused));
+        }
+    });
+    Connection const connection(path(), {.timeout = patience, .wait_for_owner = wait_for_owner});
+    std::this_thread::sleep_for(wait_for_owner);
+    EXPECT_EQ(refusal([&] { auto const channel = connection.channel<Ask, Told>(); }),
+              RefusalReason::wrong_types);
+}
+
+// Says that there is nothing, until C asks for something else than what there is.
+void tell_of_nothing(detail::UnixSocket const& client, detail::Decoded asked) {
+    detail::Seen nothing;
+    nothing.objects = 0;
+    for (; std::holds_alternative<detail::Look>(asked.message); asked = next_of(client)) {
+        if (!client.send("test", detail::encode(asked.id, nothing))) return;
+    }
+}
+
+// What `call` throws that is no TimeoutError; empty where it throws nothing.
+template <class Call>
+std::string what_is_thrown_in_time(Call&& call) {
+    std::string what;
+    EXPECT_TRUE(eventually([&] {
+        try {
+            call();
+        } catch (TimeoutError const&) {
+            return false;
+        } catch (Error const& error) {
+            what = error.what();
+        }
+        return true;
+    }));
+    return what;
+}
+
+// 1. C asks for a channel, and gives up. 2. P refuses the channel, and answers what C asks next.
+// 3. P closes the connection.
+TEST_F(FalseOwnerTest, lateRefusalIsOfNoOtherCall) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        std::uint32_t const given_up = next_of(client).id;
+        detail::Decoded const next = next_of(client);
+        detail::Refused const refused{RefusalReason::full, "no more"};
+        EXPECT_TRUE(client.send("test", detail::encode(given_up, refused)));
+        tell_of_nothing(client, next);
+    });
+    Connection const connection(path(), {.timeout = 500ms});
+    EXPECT_THROW((void)(connection.channel<Ask, Told>()), TimeoutError);
+    EXPECT_EQ(what_is_thrown_in_time([&] { (void)connection.status(); }), "");
+    EXPECT_EQ(
+        what_is_thrown_in_time([&] { auto const other = connection.channel<Ask, Told>("other"); }),
+        "Connection::channel: the owner of the kernel has closed the connection");
+}
+
+// Whose only object is another one between two looks, as often as there are `answers`.
+FalseOwner::Serve gives_its_name_away(std::vector<detail::Message> answers) {
+    return [answers = std::move(answers)](detail::UnixSocket const& client) {
+        say_welcome(client);
+        for (detail::Message const& answer : answers) {
+            EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, answer)));
+        }
+        (void)next_of(client);  // which is C's end
+    };
+}
+
+detail::Seen a_kernel_of(std::uint32_t places) {
+    detail::Seen seen;
+    seen.object = "x";
+    seen.places = places;
+    return seen;
+}
+
+// 1. C looks at the first block of a kernel, or at the first place of a log. 2. Another object gets
+// the name. 3. C looks at the second block.
+TEST_F(FalseOwnerTest, reportIsOfOneOfTwoObjectsWithOneName) {
+    detail::Seen stopped = a_kernel_of(2);
+    stopped.state = KernelState::stopped;
+    detail::Seen readers = a_kernel_of(2);
+    readers.kind = ObjectKind::log;
+    detail::Seen mailbox = a_kernel_of(1);
+    mailbox.kind = ObjectKind::mailbox;
+    detail::Refused const no_block{RefusalReason::unknown_object, "there is no block 1"};
+    for (std::vector<detail::Message> const& answers : {
+             std::vector<detail::Message>{a_kernel_of(6), no_block, mailbox},
+             {a_kernel_of(6), a_kernel_of(6), no_block, mailbox},
+             {readers, a_kernel_of(6), mailbox},
+             {stopped, a_kernel_of(2), mailbox},
+             {a_kernel_of(6), a_kernel_of(2), mailbox},
+         }) {
+        FalseOwner const owner(path(), gives_its_name_away(answers));
+        std::vector<ServedObject> const objects = connect().status().objects;
+        ASSERT_EQ(objects.size(), 1U);
+        EXPECT_EQ(objects[0].kind, ObjectKind::mailbox);
+        EXPECT_EQ(objects[0].blocks.size(), 1U);
+    }
+}
+
+TEST_F(FalseOwnerTest, reportOfANameThatIsGivenAwayForEverIsATimeout) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        say_welcome(client);
+        detail::Refused const no_block{RefusalReason::unknown_object, "there is no block 1"};
+        for (auto asked = next_of(client); asked.id != 0; asked = next_of(client)) {
+            auto const* look = std::get_if<detail::Look>(&asked.message);
+            ASSERT_NE(look, nullptr);
+            bool const sent = look->place == 0
+                                  ? client.send("test", detail::encode(asked.id, a_kernel_of(2)))
+                                  : client.send("test", detail::encode(asked.id, no_block));
+            if (!sent) return;
+        }
+    });
+    CARILLON_EXPECT_ERROR((void)Connection(path(), {.timeout = 300ms}).status(), TimeoutError,
+                          "Connection::status");
 }
 
 }  // namespace
