@@ -64,13 +64,13 @@ class RestlessClient {
     }
 
     Blocks blocks_;
-    Connection connection_;
-    Channel<IpcRequest, IpcReply> channel_;
     std::atomic<Phase> phase_ = Phase::unwatched;
     std::atomic<Phase> watched_ = Phase::unwatched;  // the last one that was not unwatched
     std::atomic<std::uint32_t> entered_ = 0;         // how many such
-    std::array<Samples, phases> samples_;
     std::exception_ptr failure_;
+    Connection connection_;
+    Channel<IpcRequest, IpcReply> channel_;
+    std::array<Samples, phases> samples_;
     detail::Thread thread_;
 };
 

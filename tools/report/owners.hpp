@@ -37,10 +37,12 @@ template <class Each, class Ask>
 [[nodiscard]] auto ask_each(std::vector<Each>& all, Ask const& ask) {
     using Answer = decltype(ask(all.front()));
     std::vector<std::future<Answer>> asked;
+    asked.reserve(all.size());
     for (Each& each : all) {
         asked.push_back(std::async(std::launch::async, [&ask, &each] { return ask(each); }));
     }
     std::vector<Answer> answers;
+    answers.reserve(all.size());
     for (auto& each : asked) answers.push_back(each.get());
     return answers;
 }
