@@ -25,8 +25,14 @@ std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) 
             case 'b':
                 arguments.push_back(words[i] != 0);
                 break;
-            case 'f':
+            case 'c':
+                arguments.push_back(static_cast<char>(words[i]));
+                break;
+            case 'd':
                 arguments.push_back(__builtin_bit_cast(double, words[i]));
+                break;
+            case 'f':  // whose own digits are fewer
+                arguments.push_back(static_cast<float>(__builtin_bit_cast(double, words[i])));
                 break;
             case 'i':
                 arguments.push_back(static_cast<std::int64_t>(words[i]));

@@ -27,6 +27,7 @@ struct LogKindsBody {
         log<"{} or {}", LogLevel::debug>(to, true, false);
         log<"{:.3f} {}", LogLevel::warning>(to, 2.0 / 3, 0.5F);
         log<"{}, {}, {}, {}", LogLevel::error>(to, 1, 2.5, true, 4U);
+        log<"{} for {} or {}">(to, 'B', 0.1F, 0.1);
     }
 };
 
@@ -84,11 +85,12 @@ TEST_P(LogTest, textsHaveTheirArgumentsOfEveryKind) {
         texts.push_back(record.text);
         levels.push_back(record.level);
     }
-    EXPECT_EQ(texts, (std::vector<std::string>{"nothing but {text}", "-5 and 5",
-                                               "-7 ffffffffffffffff -4611686018427387904",
-                                               "true or false", "0.667 0.5", "1, 2.5, true, 4"}));
+    EXPECT_EQ(texts,
+              (std::vector<std::string>{"nothing but {text}", "-5 and 5",
+                                        "-7 ffffffffffffffff -4611686018427387904", "true or false",
+                                        "0.667 0.5", "1, 2.5, true, 4", "B for 0.1 or 0.1"}));
     using enum LogLevel;
-    EXPECT_EQ(levels, (std::vector<LogLevel>{info, info, info, debug, warning, error}));
+    EXPECT_EQ(levels, (std::vector<LogLevel>{info, info, info, debug, warning, error, info}));
     EXPECT_EQ(service.dropped(), 0U);
 }
 

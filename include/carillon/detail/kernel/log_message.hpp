@@ -40,13 +40,16 @@ static_assert(sizeof(LogMessage) == payload_bytes);
 
 inline constexpr unsigned log_level_shift = 30;
 
-// How an argument's 8 bytes are meant: 'b', a bool; 'i' and 'u', integers; 'f', a double.
+// How an argument's 8 bytes are meant: 'b', a bool; 'c', a char; 'i' and 'u', integers; 'f', a
+// double that was a float, and 'd', any other.
 template <class T>
 CARILLON_HD constexpr char log_kind() {
     static_assert(std::is_arithmetic_v<T>,
                   "carillon: a log argument must be an integer, a bool or a floating-point number");
     if constexpr (std::is_same_v<T, bool>) return 'b';
-    if constexpr (std::is_floating_point_v<T>) return 'f';
+    if constexpr (std::is_same_v<T, char>) return 'c';
+    if constexpr (std::is_same_v<T, float>) return 'f';
+    if constexpr (std::is_floating_point_v<T>) return 'd';
     return std::is_signed_v<T> ? 'i' : 'u';
 }
 
