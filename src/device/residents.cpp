@@ -12,7 +12,7 @@
 namespace carillon::detail {
 namespace {
 
-// A kernel may wait so long for a free that is under way before it starts.
+// A kernel, or new memory, may wait so long for a free that is under way.
 constexpr std::chrono::seconds longest_free{10};
 
 template <class T>
@@ -34,6 +34,14 @@ void keep(std::unique_ptr<Allocation> allocation) noexcept {
         keep_forever(std::move(allocation));
     } catch (std::bad_alloc const&) {
         (void)allocation.release();
+    }
+}
+
+// All of a list.
+void free_each(std::unique_ptr<Allocation> list) noexcept {
+    while (list != nullptr) {
+        auto each = pop(list);
+        if (process_exits()) keep(std::move(each));  // its driver may have gone
     }
 }
 
@@ -67,23 +75,26 @@ Residents::~Residents() {
 
 void Residents::retire(std::unique_ptr<Allocation> allocation) noexcept {
     look_after_orphans();
-    {
+    if (begin_to_free(allocation)) {
+        free_each(std::move(allocation));
         std::lock_guard const lock(mutex_);
-        push(retired_, std::move(allocation));
+        --frees_;
+        freed_.notify_all();
     }
-    free_retired();
+    free_what_is_retired();
 }
 
 void Residents::kernel_started(std::string_view call, unsigned blocks, unsigned limit) {
     look_after_orphans();
     std::unique_lock lock(mutex_);
-    if (!freed_.wait_for(lock, longest_free, [this] { return !freeing_; })) {
+    check_room(call, blocks, limit);
+    live_blocks_ += blocks;  // what comes to be freed from now on waits for this kernel's end
+    if (!freed_.wait_for(lock, longest_free, [this] { return frees_ == 0; })) {
+        live_blocks_ -= blocks;
         throw TimeoutError(call,
                            "memory is being freed, for which the driver waits until every kernel "
                            "on this GPU has ended, those of this program's own too");
     }
-    check_room(call, blocks, limit);
-    live_blocks_ += blocks;
 }
 
 void Residents::require_room(std::string_view call, unsigned blocks, unsigned limit) {
@@ -102,24 +113,44 @@ void Residents::kernel_ended(unsigned blocks) {
     live_blocks_ -= blocks;
 }
 
-std::unique_ptr<Allocation> Residents::begin_to_free() noexcept {
+bool Residents::begin_to_free(std::unique_ptr<Allocation>& allocation) noexcept {
     std::lock_guard const lock(mutex_);
-    if (live_blocks_ != 0 || freeing_) return {};
-    freeing_ = retired_ != nullptr;
+    if (live_blocks_ == 0) {
+        ++frees_;
+        return true;
+    }
+    push(retired_, std::move(allocation));
+    return false;
+}
+
+std::unique_ptr<Allocation> Residents::begin_to_free_retired() noexcept {
+    std::lock_guard const lock(mutex_);
+    bool const another_does = frees_retired_ != std::thread::id();
+    if (live_blocks_ != 0 || another_does || retired_ == nullptr) return {};
+    ++frees_;
+    frees_retired_ = std::this_thread::get_id();
     return std::move(retired_);
 }
 
-// Without the lock: others ask, and answer, meanwhile. What they retire is freed by this thread.
-void Residents::free_retired() noexcept {
-    while (auto list = begin_to_free()) {
-        while (list != nullptr) {
-            auto each = pop(list);
-            if (process_exits()) keep(std::move(each));  // its driver may have gone
-        }
+// Without the lock: others ask, and answer, meanwhile.
+void Residents::free_what_is_retired() noexcept {
+    while (auto list = begin_to_free_retired()) {
+        free_each(std::move(list));
         std::lock_guard const lock(mutex_);
-        freeing_ = false;
+        --frees_;
+        frees_retired_ = {};
         freed_.notify_all();
     }
+}
+
+// The memory that another thread frees may be what this one needs, or is to register anew. A free
+// that leads here does not wait for itself.
+void Residents::free_retired() noexcept {
+    free_what_is_retired();
+    std::unique_lock lock(mutex_);
+    (void)freed_.wait_for(lock, longest_free, [this] {
+        return frees_retired_ == std::thread::id() || frees_retired_ == std::this_thread::get_id();
+    });
 }
 
 bool Residents::any() {

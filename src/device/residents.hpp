@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "carillon/detail/host/process_mark.hpp"
 #include "device/allocation.hpp"
@@ -25,9 +26,10 @@ class Residents {
     // Looks for the end of a kernel that its owner has left behind, whenever something is asked
     // here.
     void adopt(std::unique_ptr<Execution> execution) noexcept;
-    // Frees `allocation` if no kernel lives here; otherwise the next memory that comes or goes
-    // does. A driver's free waits for kernels of the program's own too: nothing is freed in any
-    // other call, whoever asks something until a deadline.
+    // Frees `allocation` before it returns, whoever else frees, if no kernel lives here, or is
+    // about to start; otherwise the next memory that comes or goes does. A driver's free waits for
+    // kernels of the program's own too: nothing is freed in any other call, whoever asks something
+    // until a deadline.
     void retire(std::unique_ptr<Allocation> allocation) noexcept;
     // A kernel of `blocks` blocks, of at most `limit` that fit, has started or ended. The first
     // throws ResidencyError, and TimeoutError while something is being freed: the free would wait
@@ -39,21 +41,25 @@ class Residents {
     [[nodiscard]] bool any();  // kernel
     // Looks whether kernels that were left behind have ended since.
     void look_after_orphans() noexcept;
-    // Frees what is retired, unless a kernel lives here. The driver may wait.
+    // Frees what is retired, unless a kernel lives here, and waits a while for another thread that
+    // does. The driver may wait.
     void free_retired() noexcept;
 
    private:
     // The same with the lock.
     void check_room(std::string_view call, unsigned blocks, unsigned limit) const;
-    // What is retired, unless a kernel lives here or another thread frees; and whether there is
-    // any.
-    [[nodiscard]] std::unique_ptr<Allocation> begin_to_free() noexcept;
+    // Whether it may be freed now; otherwise it is retired.
+    [[nodiscard]] bool begin_to_free(std::unique_ptr<Allocation>& allocation) noexcept;
+    // What is retired, unless a kernel lives here or another thread frees it.
+    [[nodiscard]] std::unique_ptr<Allocation> begin_to_free_retired() noexcept;
+    void free_what_is_retired() noexcept;
 
     ProcessMark mark_;
     std::mutex mutex_;
     std::condition_variable freed_;
-    bool freeing_ = false;
-    unsigned live_blocks_ = 0;
+    unsigned frees_ = 0;             // under way
+    std::thread::id frees_retired_;  // the thread that frees what was retired; none
+    unsigned live_blocks_ = 0;       // those of kernels that are about to start, too
     std::unique_ptr<Execution> orphans_;
     std::unique_ptr<Allocation> retired_;
 };

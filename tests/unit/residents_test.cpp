@@ -11,6 +11,7 @@
 
 #include "carillon/error.hpp"
 #include "device/residents.hpp"
+#include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -105,7 +106,34 @@ TEST_F(ResidentsTest, othersAskWhileMemoryIsFreed) {
         EXPECT_FALSE(asked.get());
     }));
     residents_.retire(std::make_unique<BusyAllocation>([&] { retire(); }));
-    EXPECT_EQ(allocations_, 0) << "what is retired meanwhile is freed then";
+    EXPECT_EQ(allocations_, 0) << "what is retired meanwhile is freed too";
+}
+
+// Catches memory that is left to another thread: its bytes could not be registered anew.
+TEST_F(ResidentsTest, memoryIsFreedAtOnceThoughAnotherThreadFrees) {
+    residents_.retire(std::make_unique<BusyAllocation>([&] {
+        std::async(std::launch::async, [&] { retire(); }).get();
+        EXPECT_EQ(allocations_, 0);
+    }));
+}
+
+// Catches new memory that does not wait for what another thread frees of the time of a kernel.
+TEST_F(ResidentsTest, whatWaitedForAKernelHasGoneBeforeNewMemoryComesThoughAnotherThreadFreesIt) {
+    using std::chrono_literals::operator""ms;
+    std::future<int> left;
+    residents_.kernel_started("start", 1, 8);
+    retire();
+    residents_.retire(std::make_unique<BusyAllocation>([&] {  // the last one goes first
+        residents_.free_retired();                            // of itself, which waits for nothing
+        left = std::async(std::launch::async, [&] {
+            residents_.free_retired();
+            return allocations_;
+        });
+        EXPECT_EQ(left.wait_for(50ms), std::future_status::timeout);
+    }));
+    residents_.kernel_ended(1);
+    residents_.free_retired();
+    EXPECT_EQ(left.get(), 0);
 }
 
 TEST_F(ResidentsTest, blocksThatDoNotFitBesideOthersAreRefused) {
@@ -148,6 +176,22 @@ TEST_F(ResidentsTest, kernelStartsAfterAFreeThatIsUnderWay) {
     residents_.retire(std::make_unique<BusyAllocation>(start_meanwhile));
     start.get();
     EXPECT_TRUE(residents_.any());
+}
+
+// Catches threads that free all the time, and never let a kernel start.
+TEST_F(ResidentsTest, memoryThatGoesWhileAKernelWaitsToStartWaitsForItsEnd) {
+    std::future<void> start;
+    residents_.retire(std::make_unique<BusyAllocation>([&] {
+        start = std::async(std::launch::async, [&] { residents_.kernel_started("start", 1, 8); });
+        EXPECT_TRUE(eventually([&] { return residents_.any(); }));
+        retire();
+        EXPECT_EQ(allocations_, 1);
+    }));
+    start.get();
+    EXPECT_EQ(allocations_, 1);
+    residents_.kernel_ended(1);
+    retire();
+    EXPECT_EQ(allocations_, 0);
 }
 
 TEST_F(ResidentsTest, placeOfAKernelThatWasLeftBehindIsTakenUntilItsEnd) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/bodies.hpp"
@@ -87,6 +89,18 @@ TEST_P(RegisteredMemoryTest, whatIsRegisteredIsNotRegisteredAgainBeforeItIsLetGo
     memory.reset();
     memory = device().register_host(bytes);
     EXPECT_EQ(memory->host_ptr(), bytes.data());
+}
+
+// Catches bytes that stay registered until the other thread gets to them.
+TEST_P(RegisteredMemoryTest, bytesAreRegisteredAgainWhileAnotherThreadLetsOthersGo) {
+    Bytes bytes(5000);
+    Bytes others(5000);
+    auto const register_twice = [&] {
+        for (int i = 0; i < 2; ++i) EXPECT_NO_THROW((void)device().register_host(bytes));
+    };
+    std::shared_ptr<void const> owner(
+        &others, [&](void const* /*gone*/) { std::jthread const other(register_twice); });
+    (void)device().register_host(others, std::move(owner));
 }
 
 // Catches a range of which only the begin is looked at, and a neighbour that is refused.
