@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "carillon/compat/gdrapi.h"
+#include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/detail/host/mapped_range.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
@@ -80,7 +81,7 @@ class PinTable {
 
     // Throws std::bad_alloc for the 2^20th at a time.
     [[nodiscard]] unsigned long add(Pinned pinned) {
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(detail::ForkMutex<PinTable>::get());
         std::size_t const index = free_index();
         Slot& slot = (*chunks_[index / per_chunk])[index % per_chunk];
         slot.pinned = std::move(pinned);
@@ -96,7 +97,7 @@ class PinTable {
     // False for none. Whatever it holds is let go here.
     bool remove(unsigned long handle) {
         Pinned last;
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(detail::ForkMutex<PinTable>::get());
         Slot* const slot = slot_of(handle);
         if (slot == nullptr) return false;
         slot->handle.store(0, std::memory_order_relaxed);
@@ -134,7 +135,6 @@ class PinTable {
         return used_++;
     }
 
-    std::mutex mutex_;
     std::array<std::atomic<Chunk*>, most / per_chunk> chunks_{};
     std::vector<std::size_t> free_;
     std::size_t used_ = 0;

@@ -3,18 +3,19 @@
 
 #include <mutex>
 
+#include "carillon/detail/host/fork_mutex.hpp"
+
 namespace carillon::detail {
 namespace {
 
 // Constants need no constructor to run: kernels are made ahead of main(), in any order.
-constinit std::mutex known_mutex;
 constinit KnownKernel* last_known = nullptr;
 constinit std::uint64_t known_so_far = 0;
 
 }  // namespace
 
 KnownKernel::KnownKernel(Function made_of) noexcept : function_(made_of) {
-    std::lock_guard const lock(known_mutex);
+    std::lock_guard const lock(ForkMutex<KnownKernel>::get());
     // NOLINTBEGIN(cppcoreguidelines-prefer-member-initializer): the lock comes first
     number_ = ++known_so_far;
     before_ = last_known;
@@ -24,13 +25,13 @@ KnownKernel::KnownKernel(Function made_of) noexcept : function_(made_of) {
 }
 
 KnownKernel::~KnownKernel() {
-    std::lock_guard const lock(known_mutex);
+    std::lock_guard const lock(ForkMutex<KnownKernel>::get());
     if (before_ != nullptr) before_->after_ = after_;
     (after_ != nullptr ? after_->before_ : last_known) = before_;
 }
 
 std::vector<KnownKernel::Function> KnownKernel::all() {
-    std::lock_guard const lock(known_mutex);
+    std::lock_guard const lock(ForkMutex<KnownKernel>::get());
     std::vector<Function> functions;
     for (KnownKernel const* each = last_known; each != nullptr; each = each->before_) {
         functions.push_back(each->function_);
@@ -39,7 +40,7 @@ std::vector<KnownKernel::Function> KnownKernel::all() {
 }
 
 std::uint64_t KnownKernel::last_number() {
-    std::lock_guard const lock(known_mutex);
+    std::lock_guard const lock(ForkMutex<KnownKernel>::get());
     return known_so_far;
 }
 

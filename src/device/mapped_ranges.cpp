@@ -9,7 +9,9 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
+#include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/detail/host/mapped_range.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
@@ -18,6 +20,9 @@ namespace carillon::detail {
 namespace {
 
 constexpr std::uint64_t gpu_page = 64 << 10;  // of a GPU's memory, as gdrcopy has it
+
+// Whether a list has an address. `perhaps`: another thread has the list just now.
+enum class Found : std::uint8_t { no, yes, perhaps };
 
 class RangeList {
    public:
@@ -28,23 +33,23 @@ class RangeList {
     }
 
     void add(MappedRange const& range) {
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(ForkMutex<RangeList>::get());
         // Where a parent had memory at the same address, this one takes its place.
         ranges_.insert_or_assign(range.device, Entry{.range = range});
     }
     void remove(std::uint64_t begin) {
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(ForkMutex<RangeList>::get());
         ranges_.erase(begin);
     }
     [[nodiscard]] bool take_over_if_held(std::uint64_t begin, Memory& memory) noexcept {
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(ForkMutex<RangeList>::get());
         Entry& entry = ranges_.find(begin)->second;
         if (entry.holds == 0) return false;
         entry.freed = std::move(memory);
         return true;
     }
     [[nodiscard]] bool hold(std::uint64_t begin) {
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(ForkMutex<RangeList>::get());
         auto const found = ranges_.find(begin);
         if (found == ranges_.end() || found->second.is_gone()) return false;
         ++found->second.holds;
@@ -52,12 +57,29 @@ class RangeList {
     }
     void end_hold(std::uint64_t begin) {
         Memory last;  // goes without the lock: its range is removed from here
-        std::lock_guard const lock(mutex_);
+        std::lock_guard const lock(ForkMutex<RangeList>::get());
         Entry& entry = ranges_.find(begin)->second;
         if (--entry.holds == 0) last = std::move(entry.freed);
     }
-    [[nodiscard]] bool find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
-        std::lock_guard const lock(mutex_);
+    // Waits for no other thread: see find_mapped().
+    [[nodiscard]] Found find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
+        std::unique_lock const lock(ForkMutex<RangeList>::get(), std::try_to_lock);
+        if (!lock) return Found::perhaps;
+        return find_locked(address, size, found) ? Found::yes : Found::no;
+    }
+
+   private:
+    struct Entry {
+        MappedRange range{};
+        unsigned holds = 0;
+        Memory freed{};  // by its user, and held
+        ProcessMark mark{};
+
+        // Freed, or the parent's and not mapped here.
+        [[nodiscard]] bool is_gone() const { return freed.size() != 0 || mark.inherited(); }
+    };
+
+    [[nodiscard]] bool find_locked(std::uint64_t address, std::uint64_t size, MappedRange& found) {
         auto const behind = ranges_.upper_bound(address);
         auto at = behind == ranges_.begin() ? behind : std::prev(behind);
         if (at == behind || address - at->first >= at->second.range.size) at = behind;
@@ -72,18 +94,6 @@ class RangeList {
         return true;
     }
 
-   private:
-    struct Entry {
-        MappedRange range{};
-        unsigned holds = 0;
-        Memory freed{};  // by its user, and held
-        ProcessMark mark{};
-
-        // Freed, or the parent's and not mapped here.
-        [[nodiscard]] bool is_gone() const { return freed.size() != 0 || mark.inherited(); }
-    };
-
-    std::mutex mutex_;
     std::map<std::uint64_t, Entry> ranges_;  // by where they begin
 };
 
@@ -93,12 +103,12 @@ bool hold(std::uint64_t device, bool on) {
     return true;
 }
 
-using Find = bool(std::uint64_t address, std::uint64_t size, MappedRange& found);
+using Find = Found(std::uint64_t address, std::uint64_t size, MappedRange& found);
 
 // A copy of the library tells the others where its function is by an ELF note: that needs no symbol
 // that others see, which libraries made of the static one do not have.
 constexpr std::string_view note_name = "Carillon";
-constexpr std::uint32_t note_of_ranges = 2;  // another for each layout of MappedRange
+constexpr std::uint32_t note_of_ranges = 3;  // another for each layout of MappedRange
 
 std::size_t padded(std::size_t size, std::size_t alignment) {
     return (size + alignment - 1) / alignment * alignment;
@@ -120,7 +130,14 @@ struct Search {
     std::uint64_t address;
     std::uint64_t size;
     MappedRange found;
+    bool perhaps = false;
 };
+
+// Where a parent had memory another copy may have this process's own.
+bool ends_search(Found found, Search& search) {
+    search.perhaps = found == Found::perhaps;
+    return search.perhaps || (found == Found::yes && search.found.host != nullptr);
+}
 
 bool find_by_notes(char const* notes, std::size_t size, std::size_t alignment, Search& search) {
     ElfW(Nhdr) note;
@@ -129,9 +146,8 @@ bool find_by_notes(char const* notes, std::size_t size, std::size_t alignment, S
         char const* const name = notes + at + sizeof(note);
         std::size_t const to_description = padded(sizeof(note) + note.n_namesz, alignment);
         Find* const find = told_by(note, name, notes + at + to_description);
-        // Where a parent had memory another copy may have this process's own.
-        if (find != nullptr && find(search.address, search.size, search.found) &&
-            search.found.host != nullptr) {
+        if (find != nullptr &&
+            ends_search(find(search.address, search.size, search.found), search)) {
             return true;
         }
         at += padded(to_description + note.n_descsz, alignment);
@@ -165,23 +181,32 @@ bool ListedRange::take_over_if_held(Memory& memory) const noexcept {
     return RangeList::get().take_over_if_held(begin_, memory);
 }
 
+// A fork waits for the search, since a child would find the dynamic linker locked for ever. It may
+// have a list already: the search waits for none meanwhile, and begins anew.
 std::optional<MappedRange> find_mapped(std::uint64_t device_address, std::uint64_t size) {
-    Search search{device_address, size, {}};
-    (void)::dl_iterate_phdr(find_in_object, &search);
-    if (search.found.size == 0) return std::nullopt;
-    return search.found;
+    for (;; std::this_thread::yield()) {
+        Search search{device_address, size, {}};
+        {
+            std::lock_guard const lock(ForkMutex<Search>::get());
+            (void)::dl_iterate_phdr(find_in_object, &search);
+        }
+        if (search.perhaps) continue;
+        if (search.found.size == 0) return std::nullopt;
+        return search.found;
+    }
 }
 
 }  // namespace carillon::detail
 
 // What the note tells. The two lengths are of the name with its zero, and of the description.
-extern "C" [[gnu::used, gnu::visibility("hidden")]] bool carillon_find_in_this_copy(
-    std::uint64_t address, std::uint64_t size, carillon::detail::MappedRange& found) {
+extern "C" [[gnu::used, gnu::visibility("hidden")]] carillon::detail::Found
+carillon_find_in_this_copy(std::uint64_t address, std::uint64_t size,
+                           carillon::detail::MappedRange& found) {
     return carillon::detail::RangeList::get().find(address, size, found);
 }
 asm(".pushsection .note.carillon, \"a\", @note\n"
     ".balign 4\n"
-    ".long 9, 8, 2\n"
+    ".long 9, 8, 3\n"
     ".asciz \"Carillon\"\n"
     ".balign 4\n"
     "0: .quad carillon_find_in_this_copy - 0b\n"

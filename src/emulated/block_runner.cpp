@@ -4,13 +4,12 @@
 #include <mutex>
 #include <utility>
 
+#include "carillon/detail/host/fork_mutex.hpp"
+
 namespace carillon::detail {
 namespace {
 
-struct Runner {
-    std::mutex mutex;
-    std::shared_ptr<BlockRunner const> runner;
-};
+using Runner = std::shared_ptr<BlockRunner const>;
 
 Runner& the_runner() {
     static auto& runner = *new Runner;  // never destroyed: kernels with static storage start later
@@ -20,14 +19,14 @@ Runner& the_runner() {
 }  // namespace
 
 void set_block_runner(std::shared_ptr<BlockRunner const> runner) {
-    std::lock_guard const lock(the_runner().mutex);
-    the_runner().runner = std::move(runner);
+    std::lock_guard const lock(ForkMutex<Runner>::get());
+    the_runner() = std::move(runner);
 }
 
 std::function<void(unsigned)> block_of(Program const& program) {
-    std::lock_guard const lock(the_runner().mutex);
-    if (the_runner().runner == nullptr) return program.run_block;
-    return [runner = the_runner().runner, threads = program.threads, run_block = program.run_block](
+    std::lock_guard const lock(ForkMutex<Runner>::get());
+    if (the_runner() == nullptr) return program.run_block;
+    return [runner = the_runner(), threads = program.threads, run_block = program.run_block](
                unsigned block) { (*runner)(threads, block, run_block); };
 }
 

@@ -9,17 +9,16 @@
 #include <mutex>
 
 #include "carillon/error.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 namespace {
 
 class RegisteredRanges {
    public:
-    // The process's: never deleted, since memory may be let go at any time.
-    static RegisteredRanges& get() {
-        static auto* const ranges = new RegisteredRanges;
-        return *ranges;
-    }
+    // The process's: a child may register its copies of the bytes. Never deleted, since memory may
+    // be let go at any time.
+    static RegisteredRanges& get() { return PerProcess<RegisteredRanges>::get(); }
 
     // False where some of it is there already.
     [[nodiscard]] bool add(std::uintptr_t begin, std::size_t size) {

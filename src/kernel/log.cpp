@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/host/fork_mutex.hpp"
 #include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
 #include "carillon/server.hpp"
@@ -54,7 +56,7 @@ LogRegistry& LogRegistry::of_program() {
 }
 
 void LogRegistry::add(std::uint32_t id, Entry const& entry) {
-    std::lock_guard const lock(mutex_);
+    std::lock_guard const lock(ForkMutex<LogRegistry>::get());
     auto const [known, is_new] = entries_.emplace(id, entry);
     if (is_new || known->second == entry || !collision_.empty()) return;
     collision_ = fmt::format(
@@ -63,14 +65,14 @@ void LogRegistry::add(std::uint32_t id, Entry const& entry) {
 }
 
 std::optional<LogRegistry::Entry> LogRegistry::find(std::uint32_t id) const {
-    std::lock_guard const lock(mutex_);
+    std::lock_guard const lock(ForkMutex<LogRegistry>::get());
     auto const known = entries_.find(id);
     if (known == entries_.end()) return {};
     return known->second;
 }
 
 void LogRegistry::require_sound() const {
-    std::lock_guard const lock(mutex_);
+    std::lock_guard const lock(ForkMutex<LogRegistry>::get());
     if (!collision_.empty()) throw UsageError("LogService", collision_);
     std::array<std::uint64_t, log_arguments> const zeros{};
     for (auto const& [id, entry] : entries_) {

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "carillon/detail/host/message_types.hpp"
+#include "os/process.hpp"
 #include "os/replace_file.hpp"
 
 namespace carillon::detail {
@@ -69,10 +70,7 @@ class CompiledHere {
         std::lock_guard const lock(mutex_);
         all_.insert_or_assign(key, compiled);
     }
-    [[nodiscard]] static CompiledHere& own() {
-        static auto& here = *new CompiledHere;  // never destroyed, as LogRegistry
-        return here;
-    }
+    [[nodiscard]] static CompiledHere& own() { return PerProcess<CompiledHere>::get(); }
 
    private:
     std::mutex mutex_;

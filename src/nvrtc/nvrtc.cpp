@@ -10,6 +10,7 @@
 
 #include "carillon/error.hpp"
 #include "nvrtc/toolkit_library.hpp"
+#include "os/process.hpp"
 
 namespace carillon::detail {
 
@@ -64,15 +65,19 @@ struct Nvrtc::Functions {
 
     // Of a library that stays: one that was closed would be loaded anew by the next handler.
     static Functions const& of(void* library) {
-        static std::mutex mutex;
         // Never destroyed: objects with static storage may compile later.
-        static auto& all = *new std::vector<std::pair<void*, std::unique_ptr<Functions const>>>;
-        std::lock_guard const lock(mutex);
-        for (auto const& [known, functions] : all) {
+        auto& loaded = PerProcess<Loaded>::get();
+        std::lock_guard const lock(loaded.mutex);
+        for (auto const& [known, functions] : loaded.all) {
             if (known == library) return *functions;
         }
-        return *all.emplace_back(library, std::make_unique<Functions const>(library)).second;
+        return *loaded.all.emplace_back(library, std::make_unique<Functions const>(library)).second;
     }
+
+    struct Loaded {
+        std::mutex mutex;
+        std::vector<std::pair<void*, std::unique_ptr<Functions const>>> all;
+    };
 };
 
 namespace {

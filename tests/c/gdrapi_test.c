@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <gdrapi.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,16 +270,44 @@ static void in_a_child(struct stage const* s) {
     EXPECT(gdr_close(own) == 0);
 }
 
-static int forked(void) {
-    struct stage const s = begin();
+static void expect_child(struct stage const* s) {
     int status = -1;
     pid_t const child = fork();
     EXPECT(child >= 0);
     if (child == 0) {
-        in_a_child(&s);
+        alarm(30); /* ends it where it hangs */
+        in_a_child(s);
         _exit(0);
     }
     EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static atomic_bool pins_on;
+
+static void* pin_often(void* context) {
+    struct stage const* const s = context;
+    while (atomic_load(&pins_on)) {
+        gdr_mh_t handle;
+        EXPECT(gdr_pin_buffer(s->g, s->address, 1, 0, 0, &handle) == 0);
+        EXPECT(gdr_unpin_buffer(s->g, handle) == 0);
+    }
+    return NULL;
+}
+
+/* Beside a thread of the parent's that holds, now and then, what a child needs. */
+static void expect_children_beside_pins(struct stage const* s) {
+    pthread_t thread;
+    atomic_store(&pins_on, true);
+    EXPECT(pthread_create(&thread, NULL, pin_often, (void*)s) == 0);
+    for (int i = 0; i < 50; ++i) expect_child(s);
+    atomic_store(&pins_on, false);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
+static int forked(void) {
+    struct stage const s = begin();
+    expect_child(&s);
+    expect_children_beside_pins(&s);
     EXPECT(gdr_copy_to_mapping(s.handle, s.mapping, "parent", 7) == 0);
     EXPECT(strcmp((char const*)s.address, "parent") == 0);
     end(&s);

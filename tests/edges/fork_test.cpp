@@ -259,6 +259,19 @@ TEST(EmulatedForkTest, childHasDevicesOfItsOwn) {
     EXPECT_EQ(kernel.channel().call({7, 0}, patience).value, 22U);
 }
 
+// Whatever its parent has registered, it is not the device's of the child.
+TEST(EmulatedForkTest, childRegistersItsCopyOfWhatItsParentHasRegistered) {
+    Device const device = Device::open("emulated");
+    std::vector<std::byte> bytes(5000);
+    Memory const memory = device.register_host(bytes);
+    EXPECT_EQ(in_child([&] {
+                  Device const own = Device::open("emulated");
+                  return own.register_host(bytes).host_ptr() == bytes.data() ? 0 : 1;
+              }),
+              0);
+    CARILLON_EXPECT_ERROR((void)device.register_host(bytes), UsageError, "registered already");
+}
+
 // The ends that stand in for a kernel's, in C and in Python too.
 TEST(EmulatedForkTest, endsThatStandInForAKernelsAreTheParents) {
     if (CARILLON_THREAD_SANITIZER != 0) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,7 +34,6 @@ class LogRegistry {
     void require_sound() const;
 
    private:
-    mutable std::mutex mutex_;
     std::map<std::uint32_t, Entry> entries_;
     std::string collision_;  // the first; empty for none
 };
