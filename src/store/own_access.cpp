@@ -66,6 +66,9 @@ class OwnLent final : public LentSource {
                 return access_->get({sealed->id});
             } catch (RefusedError const&) {  // it was removed meanwhile
                 ++missed_;
+            } catch (...) {
+                ++missed_;
+                throw;
             }
         }
         return {};

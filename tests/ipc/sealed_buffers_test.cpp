@@ -3,6 +3,7 @@
 // process, which has the store. C: a client, in this process too.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +111,30 @@ TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
     ASSERT_TRUE(here.next());
     EXPECT_EQ(last_byte(here.next().value()), std::byte{3});
     EXPECT_EQ(here.missed(), 3U);
+}
+
+// 1. P seals buffers, and has no address space for them. 2. next() says so of each, which is
+// counted.
+// 3. With address space again the others come.
+TEST(OwnSealedBuffersTest, thatCannotBeMappedAreCounted) {
+#if CARILLON_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "a sanitizer needs memory of its own";
+#endif
+    constexpr std::size_t large = std::size_t{32} << 20;
+    BufferStore const store(Device::open("emulated"), {.bytes = 4 * large});
+    SealedBuffers here = store.sealed_buffers();
+    for (unsigned i = 0; i < 3; ++i) (void)store.create("", large).seal();
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+    ::rlimit const tight{pages * 4096 + large / 2, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_AS, &tight), 0);
+    for (unsigned i = 0; i < 2; ++i) EXPECT_THROW((void)here.next(), Error);
+    ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+    EXPECT_EQ(here.missed(), 2U);
+    EXPECT_TRUE(here.next());
+    EXPECT_EQ(here.missed(), 2U);
 }
 
 // 1. C holds as many as it may. 2. P puts others, removes them, and puts no more. 3. C hears of
