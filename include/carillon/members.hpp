@@ -2,15 +2,17 @@
 // What a type that goes between processes consists of, said by whoever writes it.
 #pragma once
 
+#include "carillon/detail/wire/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
 #if !defined(__cpp_rtti)
 #include <cxxabi.h>
 #endif
-
-#include "carillon/detail/wire/language.hpp"
 
 // Within a struct, behind its members, of which it names all, in any order:
 //
@@ -22,12 +24,30 @@
 //
 // Two programs that exchange messages of one name and size find then that they mean other things by
 // them (RefusalReason::wrong_types): the names of the members, their types and places are compared,
-// where both programs say them. No bit fields, and no references. It adds nothing to the struct but
-// a function of the host's.
-#define CARILLON_MEMBERS(...)                                                                    \
-    [[nodiscard]] std::uint64_t carillon_members() const {                                       \
-        return ::carillon::detail::members_hash(this, sizeof(*this), #__VA_ARGS__, __VA_ARGS__); \
+// where both programs say them. A struct may be packed. At most 256 members, no bit fields, and no
+// references. The line adds nothing to the struct but a function of the host's.
+#define CARILLON_MEMBERS(...)                                                        \
+    [[nodiscard]] std::uint64_t carillon_members() const {                           \
+        using CarillonWhole = ::std::remove_cvref_t<decltype(*this)>;                \
+        return ::carillon::detail::members_hash(                                     \
+            #__VA_ARGS__, sizeof(CarillonWhole),                                     \
+            {__VA_OPT__(CARILLON_SCAN_MEMBERS(CARILLON_EACH_MEMBER(__VA_ARGS__)))}); \
     }
+// By a pointer to the member: no reference can be bound to one of a packed struct.
+#define CARILLON_EACH_MEMBER(name, ...)                                    \
+    ::carillon::detail::named_member<CarillonWhole>(&CarillonWhole::name), \
+        __VA_OPT__(CARILLON_OTHER_MEMBERS CARILLON_NO_ARGUMENT(__VA_ARGS__))
+#define CARILLON_OTHER_MEMBERS() CARILLON_EACH_MEMBER
+#define CARILLON_NO_ARGUMENT ()
+// A macro is not expanded within itself, but again each time that its text is scanned: 256 times.
+#define CARILLON_SCAN_MEMBERS(...) \
+    CARILLON_SCAN_64(CARILLON_SCAN_64(CARILLON_SCAN_64(CARILLON_SCAN_64(__VA_ARGS__))))
+#define CARILLON_SCAN_64(...) \
+    CARILLON_SCAN_16(CARILLON_SCAN_16(CARILLON_SCAN_16(CARILLON_SCAN_16(__VA_ARGS__))))
+#define CARILLON_SCAN_16(...) \
+    CARILLON_SCAN_4(CARILLON_SCAN_4(CARILLON_SCAN_4(CARILLON_SCAN_4(__VA_ARGS__))))
+#define CARILLON_SCAN_4(...) CARILLON_SCAN(CARILLON_SCAN(CARILLON_SCAN(CARILLON_SCAN(__VA_ARGS__))))
+#define CARILLON_SCAN(...) __VA_ARGS__
 
 namespace carillon::detail {
 
@@ -49,18 +69,21 @@ template <class T>
 // FNV-1a, 64 bits.
 [[nodiscard]] std::uint64_t hash_of(std::string_view text, std::uint64_t number);
 
-// Of the members of the object at `whole`, of `bytes` bytes; never 0.
-template <class... Member>
-[[nodiscard]] std::uint64_t members_hash(void const* whole, std::size_t bytes,
-                                         std::string_view names, Member const&... members) {
-    std::uint64_t hash = hash_of(names, bytes);
-    auto const add = [&](char const* type, void const* at, std::size_t size) {
-        auto const place = static_cast<std::uint64_t>(static_cast<std::byte const*>(at) -
-                                                      static_cast<std::byte const*>(whole));
-        hash = hash_of(type, 31 * hash + (place << 32U) + size);
-    };
-    (add(mangled_name<Member>(), __builtin_addressof(members), sizeof(Member)), ...);
-    return hash == 0 ? 1 : hash;
+// A member that CARILLON_MEMBERS names.
+struct NamedMember {
+    char const* type;
+    std::uint64_t place;
+    std::uint64_t bytes;
+};
+[[nodiscard]] std::uint64_t members_hash(std::string_view names, std::size_t bytes,
+                                         std::initializer_list<NamedMember> members);
+
+template <class Whole, class Base, class Member>
+[[nodiscard]] NamedMember named_member(Member Base::*member) {
+    using Type = std::remove_cv_t<Member>;
+    auto const place = static_cast<Member Whole::*>(member);
+    return {mangled_name<Type>(),
+            static_cast<std::uint64_t>(__builtin_bit_cast(std::ptrdiff_t, place)), sizeof(Type)};
 }
 
 }  // namespace carillon::detail

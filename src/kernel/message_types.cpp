@@ -26,4 +26,13 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t number) {
     return hash;
 }
 
+std::uint64_t members_hash(std::string_view names, std::size_t bytes,
+                           std::initializer_list<NamedMember> members) {
+    std::uint64_t hash = hash_of(names, bytes);
+    for (NamedMember const& each : members) {
+        hash = hash_of(each.type, 31 * hash + (each.place << 32U) + each.bytes);
+    }
+    return hash == 0 ? 1 : hash;
+}
+
 }  // namespace carillon::detail

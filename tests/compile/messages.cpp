@@ -273,6 +273,11 @@ void use(carillon::Device const& device) {
 #elif CARILLON_CASE == 45
     carillon::CommandTicket<Numbered> const other;
     (void)carillon::CommandTicket<int>(other);
+#elif CARILLON_CASE == 46
+    struct Bits {
+        unsigned bits : 4;
+        CARILLON_MEMBERS(bits)
+    };
 #elif CARILLON_CASE == 34
     (void)carillon::launch(device, 1, function);
 #elif CARILLON_CASE == 35

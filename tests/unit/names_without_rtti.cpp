@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit/names_without_rtti.hpp"
 
-#include "carillon/members.hpp"
+#include "carillon/detail/host/message_types.hpp"
 
 #if defined(__cpp_rtti)
 #error compile it with -fno-rtti
@@ -14,5 +14,7 @@ std::vector<std::string> names_without_rtti() {
     return {detail::mangled_name<NamedTick>(), detail::mangled_name<Pair>(),
             detail::mangled_name<Pair[3]>(), detail::mangled_name<NamedSide>()};
 }
+
+std::uint64_t members_without_rtti() { return detail::members_of<NamedOrder>(); }
 
 }  // namespace carillon::test
