@@ -72,16 +72,16 @@ struct ToldTypes {
     std::set<std::string> names;
 };
 
-// Once of each type.
+// Once of each type whose name is known.
 void tell_that_members_are_not_compared(MessageType const& type) {
-    if (!type.has_members || type.members != 0) return;
+    if (type.layout == 0 || type.members != unsaid_members) return;
     auto& told = PerProcess<ToldTypes>::get();
     std::lock_guard const lock(told.mutex);
     if (!told.names.insert(type.name).second) return;
     say_line(
         fmt::format("carillon: the name and the size of {} are compared with the owner's, its "
-                    "members are not: write CARILLON_MEMBERS(...) into the struct "
-                    "(docs/ipc.md)",
+                    "members are not: write CARILLON_MEMBERS(...), with all of them, into the "
+                    "struct and into each struct within it (docs/ipc.md)",
                     type.name));
 }
 

@@ -3,6 +3,9 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 
@@ -26,13 +29,34 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t number) {
     return hash;
 }
 
+bool comes_with_compiler(std::string_view mangled) {
+    for (std::string_view const space : {"St", "NSt", "N4cuda3std"}) {
+        if (mangled.starts_with(space)) return true;
+    }
+    std::string_view const name =
+        mangled.substr(std::min(mangled.find_first_not_of("0123456789"), mangled.size()));
+    if (name.starts_with("__") || name == "dim3") return true;
+    // CUDA's vectors: "uchar4", "double4_16a".
+    constexpr std::array<std::string_view, 12> elements{"char",     "uchar",     "short", "ushort",
+                                                        "int",      "uint",      "long",  "ulong",
+                                                        "longlong", "ulonglong", "float", "double"};
+    constexpr std::array<std::string_view, 6> counts{"1", "2", "3", "4", "4_16a", "4_32a"};
+    std::size_t const digit = std::min(name.find_first_of("1234"), name.size());
+    return std::ranges::find(elements, name.substr(0, digit)) != elements.end() &&
+           std::ranges::find(counts, name.substr(digit)) != counts.end();
+}
+
 std::uint64_t members_hash(std::string_view names, std::size_t bytes,
                            std::initializer_list<NamedMember> members) {
     std::uint64_t hash = hash_of(names, bytes);
+    std::uint64_t within = no_members;
     for (NamedMember const& each : members) {
         hash = hash_of(each.type, 31 * hash + (each.place << 32U) + each.bytes);
+        within = add_members(within, each.members);
     }
-    return hash == 0 ? 1 : hash;
+    if (within == unsaid_members) return unsaid_members;
+    if (within != no_members) hash = 31 * hash + within;
+    return std::max(hash, no_members + 1);
 }
 
 }  // namespace carillon::detail

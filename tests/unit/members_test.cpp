@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
+#include <complex>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <typeinfo>
 #include <vector>
 
-#include "carillon/detail/host/message_types.hpp"
 #include "unit/names_without_rtti.hpp"
 
 namespace carillon::test {
@@ -23,6 +26,8 @@ TEST(MangledNameTest, isTheSameWithoutTypeInformation) {
 }
 
 using detail::members_of;
+using detail::no_members;
+using detail::unsaid_members;
 
 struct Flat {
     double bid;
@@ -51,6 +56,81 @@ TEST(MembersTest, areTheSameForEveryCompiler) {
 
 TEST(MembersTest, ofAPackedStructHaveTheirPlaces) {
     EXPECT_NE(members_of<PackedAskFirst>(), members_of<Packed>());
+}
+
+// As two programs may have them, under one name.
+struct BidFirst {
+    double bid;
+    double ask;
+    CARILLON_MEMBERS(bid, ask)
+};
+struct AskFirst {
+    double ask;
+    double bid;
+    CARILLON_MEMBERS(bid, ask)
+};
+struct Unsaid {
+    double bid;
+    double ask;
+};
+template <class Leg>
+struct Order {
+    Leg leg;
+    std::uint64_t id;
+    CARILLON_MEMBERS(leg, id)
+};
+
+template <template <class> class Holder>
+void expectMembersOfWhatIsHeldToCount() {
+    std::uint64_t const members = members_of<Order<Holder<BidFirst>>>();
+    EXPECT_NE(members, unsaid_members);
+    EXPECT_NE(members, no_members);
+    EXPECT_NE(members_of<Order<Holder<AskFirst>>>(), members);
+    EXPECT_EQ(members_of<Order<Holder<Unsaid>>>(), unsaid_members);
+}
+template <class T>
+using Plain = T;
+template <class T>
+using Arrays = T[2][3];
+template <class T>
+using StdArray = std::array<T, 2>;
+
+TEST(MembersTest, ofAMemberThatIsAStructCount) {
+    expectMembersOfWhatIsHeldToCount<Plain>();
+    expectMembersOfWhatIsHeldToCount<Order>();
+}
+TEST(MembersTest, ofTheElementsOfAnArrayCount) {
+    expectMembersOfWhatIsHeldToCount<Arrays>();
+    expectMembersOfWhatIsHeldToCount<StdArray>();
+}
+TEST(MembersTest, ofWhatATypeOfTheStandardLibraryHoldsCount) {
+    expectMembersOfWhatIsHeldToCount<std::optional>();
+}
+
+struct Tag {};
+union Number {
+    double real;
+    std::uint64_t whole;
+};
+TEST(MembersTest, needNotBeSaidOfTypesOfOthersAndOfEmptyOnes) {
+    EXPECT_NE(members_of<Order<std::chrono::nanoseconds>>(), unsaid_members);
+    EXPECT_NE(members_of<Order<std::complex<float>>>(), unsaid_members);
+    EXPECT_NE(members_of<Order<Tag>>(), unsaid_members);
+    EXPECT_EQ(members_of<Tag>(), no_members);
+    EXPECT_EQ(members_of<int>(), no_members);
+    EXPECT_EQ(members_of<Order<Number>>(), unsaid_members);
+}
+
+TEST(MembersTest, typesOfTheCompilersAreKnownByTheirNames) {
+    for (char const* const name : {"St5arrayIiLm2EE", "NSt6chrono8durationIlSt5ratioILl1ELl1EEEE",
+                                   "4dim3", "6float4", "5uint3", "9ulonglong2", "11double4_16a",
+                                   "6__half", "14__nv_bfloat162", "N4cuda3std3__45arrayIiLm2EEE"}) {
+        EXPECT_TRUE(detail::comes_with_compiler(name)) << name;
+    }
+    for (char const* const name : {"3Leg", "N5Stuff3LegE", "5float", "6float5", "7float4x",
+                                   "7ufloat4", "N4desk6float4E", "6Status", ""}) {
+        EXPECT_FALSE(detail::comes_with_compiler(name)) << name;
+    }
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit/names_without_rtti.hpp"
 
-#include "carillon/detail/host/message_types.hpp"
-
 #if defined(__cpp_rtti)
 #error compile it with -fno-rtti
 #endif

@@ -2,7 +2,6 @@
 // What two processes that were compiled apart compare before they exchange messages.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,10 +21,9 @@ struct MessageType {
     // A hash of its name, and of what it is made of as far as is known; 0: only its size is known,
     // and its name if it has one (name_of_bytes).
     std::uint64_t layout = 0;
-    std::uint64_t members = 0;     // of CARILLON_MEMBERS; 0: it does not say
-    std::uint32_t slot_lines = 1;  // of a slot that has one
-    std::string name;              // for people
-    bool has_members = false;      // which CARILLON_MEMBERS may say
+    std::uint64_t members = unsaid_members;  // members_of
+    std::uint32_t slot_lines = 1;            // of a slot that has one
+    std::string name;                        // for people
 
     [[nodiscard]] bool operator==(MessageType const& other) const {
         return bytes == other.bytes && alignment == other.alignment && layout == other.layout &&
@@ -39,18 +37,6 @@ inline constexpr std::string_view name_of_bytes = "bytes";
 // As it is written in source; `mangled` itself where it is no type's name.
 [[nodiscard]] std::string type_name(char const* mangled);
 
-// What CARILLON_MEMBERS of `T` says; 0 without it.
-template <class T>
-[[nodiscard]] std::uint64_t members_of() {
-    if constexpr (requires(T const& value) { value.carillon_members(); }) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        std::array<std::byte, sizeof(T)> const bytes{};
-        return __builtin_bit_cast(T, bytes).carillon_members();
-    } else {
-        return 0;
-    }
-}
-
 // `described`: the type that says what T's bytes mean, T itself as a rule.
 template <class T, class Described = T>
 [[nodiscard]] MessageType message_type(std::uint32_t slot_lines = slot_lines_of<T>) {
@@ -59,13 +45,7 @@ template <class T, class Described = T>
             hash_of(mangled_name<Described>(), (std::uint64_t{sizeof(T)} << 32U) + alignof(T)),
             members_of<T>(),
             slot_lines,
-            type_name(mangled_name<Described>()),
-            std::is_class_v<T> && !std::is_empty_v<T>};
-}
-
-// Those of several types: known where those of all are.
-[[nodiscard]] constexpr std::uint64_t add_members(std::uint64_t before, std::uint64_t next) {
-    return before == 0 || next == 0 ? 0 : 31 * before + next;
+            type_name(mangled_name<Described>())};
 }
 
 // The same of a packet by which a command of a table travels: the opcode of each, and its size, are
@@ -73,7 +53,7 @@ template <class T, class Described = T>
 template <class Packet, class... Command>
 [[nodiscard]] MessageType packet_type(Commands<Command...> const* /*table*/) {
     MessageType type = message_type<Packet, Commands<Command...>>();
-    type.members = 1;
+    type.members = no_members;
     auto const add = [&]<class One>(std::type_identity<One> /*which*/) {
         std::uint64_t const opcode = Commands<Command...>::template opcode<One>();
         std::uint64_t const number = (opcode << 32U) + (sizeof(One) << 16U) + alignof(One);
