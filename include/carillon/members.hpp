@@ -34,7 +34,7 @@
     [[nodiscard]] std::uint64_t carillon_members() const {                           \
         using CarillonWhole = ::std::remove_cvref_t<decltype(*this)>;                \
         return ::carillon::detail::members_hash(                                     \
-            #__VA_ARGS__, sizeof(CarillonWhole),                                     \
+            #__VA_ARGS__, sizeof(CarillonWhole), alignof(CarillonWhole),             \
             {__VA_OPT__(CARILLON_SCAN_MEMBERS(CARILLON_EACH_MEMBER(__VA_ARGS__)))}); \
     }
 // By a pointer to the member: no reference can be bound to one of a packed struct.
@@ -89,7 +89,9 @@ struct NamedMember {
     std::uint64_t bytes;
     std::uint64_t members;  // of its type
 };
+// Of those of a type; unsaid_members where room is left that an unnamed one must have.
 [[nodiscard]] std::uint64_t members_hash(std::string_view names, std::size_t bytes,
+                                         std::size_t alignment,
                                          std::initializer_list<NamedMember> members);
 
 // What CARILLON_MEMBERS of `T` says.
@@ -111,9 +113,10 @@ concept HasMembers = (std::is_class_v<T> || std::is_union_v<T>)&&requires {
     sizeof(T);
 }
 &&!std::is_empty_v<T>;
+// Not that of a base, which does not know what is beside it.
 template <class T>
-concept SaysMembers = requires(T const& value) {
-    value.carillon_members();
+concept SaysMembers = requires {
+    requires std::is_same_v<decltype(&T::carillon_members), std::uint64_t (T::*)() const>;
 };
 
 // Whether it is a type of the standard library or of CUDA. Both programs have it alike, but for

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace carillon::detail {
 
@@ -46,7 +47,22 @@ bool comes_with_compiler(std::string_view mangled) {
            std::ranges::find(counts, name.substr(digit)) != counts.end();
 }
 
-std::uint64_t members_hash(std::string_view names, std::size_t bytes,
+namespace {
+
+// Whether they fill a type: less than its alignment lies between two of them.
+bool all_named(std::size_t bytes, std::size_t alignment, std::vector<NamedMember> members) {
+    std::ranges::sort(members, {}, &NamedMember::place);
+    std::uint64_t end = 0;
+    for (NamedMember const& each : members) {
+        if (each.place >= end + alignment) return false;
+        end = std::max(end, each.place + each.bytes);
+    }
+    return bytes < end + alignment;
+}
+
+}  // namespace
+
+std::uint64_t members_hash(std::string_view names, std::size_t bytes, std::size_t alignment,
                            std::initializer_list<NamedMember> members) {
     std::uint64_t hash = hash_of(names, bytes);
     std::uint64_t within = no_members;
@@ -54,7 +70,7 @@ std::uint64_t members_hash(std::string_view names, std::size_t bytes,
         hash = hash_of(each.type, 31 * hash + (each.place << 32U) + each.bytes);
         within = add_members(within, each.members);
     }
-    if (within == unsaid_members) return unsaid_members;
+    if (within == unsaid_members || !all_named(bytes, alignment, members)) return unsaid_members;
     if (within != no_members) hash = 31 * hash + within;
     return std::max(hash, no_members + 1);
 }

@@ -133,5 +133,45 @@ TEST(MembersTest, typesOfTheCompilersAreKnownByTheirNames) {
     }
 }
 
+struct Derived : BidFirst {
+    std::uint64_t id;
+};
+struct DerivedAndSaid : BidFirst {
+    std::uint64_t id;
+    CARILLON_MEMBERS(bid, ask, id)
+};
+struct BaseLeftOut : BidFirst {
+    std::uint64_t id;
+    CARILLON_MEMBERS(id)
+};
+TEST(MembersTest, ofABaseAreNotThoseOfADerivedType) {
+    EXPECT_EQ(members_of<Derived>(), unsaid_members);
+    EXPECT_EQ(members_of<BaseLeftOut>(), unsaid_members);
+    EXPECT_NE(members_of<DerivedAndSaid>(), unsaid_members);
+}
+
+struct LeftOut {
+    double bid;
+    double ask;
+    std::uint64_t id;
+    CARILLON_MEMBERS(bid, id)
+};
+struct LastLeftOut {
+    double bid;
+    double ask;
+    CARILLON_MEMBERS(bid)
+};
+struct alignas(64) Padded {
+    std::uint64_t id;
+    char side;
+    alignas(32) double bid;
+    CARILLON_MEMBERS(bid, side, id)
+};
+TEST(MembersTest, areUnsaidWhereOneIsLeftOut) {
+    EXPECT_EQ(members_of<LeftOut>(), unsaid_members);
+    EXPECT_EQ(members_of<LastLeftOut>(), unsaid_members);
+    EXPECT_NE(members_of<Padded>(), unsaid_members);
+}
+
 }  // namespace
 }  // namespace carillon::test
