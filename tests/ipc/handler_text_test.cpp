@@ -217,6 +217,14 @@ TEST_F(HandlerTextTest, textMayIncludeWhatIsInItsFolders) {
 }
 
 // What another compiler has made of a language of its own is linked, and a part of the kernel.
+TEST_F(HandlerTextTest, textMayIncludeStructsThatSayTheirMembers) {
+    char const* const text = R"(
+#include "carillon/members.hpp"
+struct Tick { double bid, ask; CARILLON_MEMBERS(bid, ask) };
+struct Handler { double operator()(Tick const& tick) { return tick.bid; } };)";
+    EXPECT_EQ(compiled(text, 16, 8).log(), "");
+}
+
 TEST_F(HandlerTextTest, functionsInLtoIrAreLinked) {
     std::string const add_five =
         detail::Nvrtc({})
