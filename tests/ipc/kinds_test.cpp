@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -147,10 +148,27 @@ TEST(MessageTypesTest, membersOfACommandCountWhereAllOfTheTableAreSaid) {
     EXPECT_EQ(of(static_cast<Commands<BidFirst, Deposit>*>(nullptr)), 0U);
 }
 
+// Of one table, and with packets of one size.
+template <class Reply>
+struct Replying {
+    using Commands = carillon::Commands<BidFirst>;
+    Reply operator()(BidFirst const& /*command*/) const { return {}; }
+};
 struct Unsaid {
     double bid;
     double ask;
 };
+
+TEST(MessageTypesTest, repliesToCommandsCount) {
+    auto const reply = []<class Reply>(Reply const& /*which*/) {
+        return detail::MessageTypes::of<detail::MessagesOf<Replying<Reply>>>().reply;
+    };
+    EXPECT_EQ(reply(BidFirst{}), reply(BidFirst{}));
+    EXPECT_NE(reply(std::int64_t{}).layout, reply(double{}).layout);
+    EXPECT_NE(reply(BidFirst{}).members, detail::unsaid_members);
+    EXPECT_NE(reply(BidFirst{}).members, reply(AskFirst{}).members);
+    EXPECT_EQ(reply(Unsaid{}).members, detail::unsaid_members);
+}
 
 struct WithUnsaid {
     Unsaid prices;

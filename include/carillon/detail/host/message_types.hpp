@@ -64,6 +64,19 @@ template <class Packet, class... Command>
     return type;
 }
 
+// The same of the packet of the replies, each of which counts beside its command.
+template <class Messages, class... Command>
+[[nodiscard]] MessageType reply_packet_type(Commands<Command...> const* table) {
+    MessageType type = packet_type<typename Messages::Reply>(table);
+    auto const add = [&]<class Reply>(std::type_identity<Reply> /*which*/) {
+        std::uint64_t const number = (sizeof(Reply) << 16U) + alignof(Reply);
+        type.layout = hash_of(mangled_name<Reply>(), 31 * type.layout + number);
+        type.members = add_members(type.members, members_of<Reply>());
+    };
+    (add(std::type_identity<typename Messages::template ReplyTo<Command>>()), ...);
+    return type;
+}
+
 // Request and reply of a channel.
 struct MessageTypes {
     MessageType request;
@@ -75,7 +88,7 @@ struct MessageTypes {
         if constexpr (Messages::has_commands) {
             typename Messages::Table const* const table = nullptr;
             return {packet_type<typename Messages::Request>(table),
-                    packet_type<typename Messages::Reply>(table)};
+                    reply_packet_type<Messages>(table)};
         } else {
             return {message_type<typename Messages::Request>(),
                     message_type<typename Messages::Reply>()};
