@@ -114,6 +114,14 @@ class PersistentKernel {
     requires(!std::convertible_to<Source, KernelOptions> && !WayOfRequests<Source>)
         PersistentKernel(Device const& /*device*/, Source const& /*handler*/)
         : PersistentKernel(handler_before_options<Source>()) {}
+    // Refused in words: a number in the place of the options.
+    template <std::integral Number, class... Rest>
+    PersistentKernel(Device const& /*device*/, Number /*blocks*/, Rest const&... /*rest*/)
+        : PersistentKernel(number_for_options<Number>()) {}
+    template <std::same_as<Requests> Chosen, std::integral Number, class... Rest>
+    PersistentKernel(Device const& /*device*/, Chosen const& /*requests*/, Number /*blocks*/,
+                     Rest const&... /*rest*/)
+        : PersistentKernel(number_for_options<Number>()) {}
     // Refused in words: what is not the kernel's handler and makes none.
     template <class Other>
     requires(!HandlerSource<Other, Handler> && !WayOfRequests<Other>)
@@ -239,6 +247,12 @@ class PersistentKernel {
                       "carillon: the options go before the handler: PersistentKernel(device, {}, "
                       "handler)");
     }
+    template <class Number>
+    static PersistentKernel number_for_options() {
+        static_assert(std::same_as<Number, void>,
+                      "carillon: the number of blocks is one of the options: "
+                      "PersistentKernel<Handler>(device, {.blocks = 4})");
+    }
     template <class Other>
     static PersistentKernel no_handler() {
         static_assert(
@@ -272,6 +286,9 @@ template <HandlerLike Source>
 PersistentKernel(Device const&, Source) -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Source>
 PersistentKernel(Device const&, KernelOptions const&, Source)
+    -> PersistentKernel<typename HandlerFrom<Source>::Type>;
+template <std::integral Number, class Source>
+PersistentKernel(Device const&, Number, Source)
     -> PersistentKernel<typename HandlerFrom<Source>::Type>;
 template <class Requests, class Source>
 PersistentKernel(Device const&, Requests const&, KernelOptions const&, Source)

@@ -278,6 +278,10 @@ void use(carillon::Device const& device) {
         unsigned bits : 4;
         CARILLON_MEMBERS(bits)
     };
+#elif CARILLON_CASE == 47
+    carillon::PersistentKernel<Handler<int, int>> const kernel(device, 4);
+#elif CARILLON_CASE == 48
+    carillon::PersistentKernel<Handler<int[4], int>> const kernel(device);
 #elif CARILLON_CASE == 34
     (void)carillon::launch(device, 1, function);
 #elif CARILLON_CASE == 35

@@ -66,6 +66,7 @@ CARILLON_HD constexpr void check_payload() {
     if constexpr (requires { T::check_payload(); }) {
         T::check_payload();
     } else {
+        static_assert(!std::is_array_v<T>, "carillon: a message is no array: put it into a struct");
         static_assert(std::is_trivially_copyable_v<T>,
                       "carillon: a message type must be trivially copyable: its bytes cross a bus");
         static_assert(sizeof(T) <= message_bytes,

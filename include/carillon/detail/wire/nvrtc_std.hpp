@@ -89,6 +89,10 @@ struct is_same : integral_constant<bool, is_same_v<A, B>> {};
 template <class T>
 inline constexpr bool is_void_v = is_same_v<remove_cv_t<T>, void>;
 template <class T>
+inline constexpr bool is_array_v = false;
+template <class T, size_t count>
+inline constexpr bool is_array_v<T[count]> = true;
+template <class T>
 inline constexpr bool is_class_v = __is_class(T);
 template <class T>
 inline constexpr bool is_final_v = __is_final(T);
