@@ -87,7 +87,7 @@ struct StackUse {
     std::size_t needed = 0;     // bytes that the largest of the program's kernels uses
     std::uint64_t threads = 0;  // that can be resident
     // What all of them take once the first kernel has started.
-    [[nodiscard]] std::uint64_t bytes() const { return std::max(limit, needed) * threads; }
+    [[nodiscard]] std::uint64_t bytes() const { return (std::max)(limit, needed) * threads; }
 };
 
 // How a device differs from others, for code that has to go about it otherwise. What is there to be

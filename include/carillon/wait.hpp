@@ -145,7 +145,7 @@ class BasicHostWait {
     [[nodiscard]] std::uint64_t first_yield() const {
         switch (style_) {
             case Style::spin:
-                return std::numeric_limits<std::uint64_t>::max();
+                return (std::numeric_limits<std::uint64_t>::max)();
             case Style::yield:
                 return 0;
             case Style::umwait:  // each of its sleeps may take microseconds

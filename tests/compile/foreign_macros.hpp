@@ -1,6 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that headers of others make macros: no header of the library uses one.
+// Words that headers of others make macros: no header of the library uses one. Those of the
+// standard library do, and come before.
 #pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
 
 // Qt
 #define emit
@@ -36,7 +55,9 @@
 #error not a GNU dialect
 #endif
 
-// Programs' own
+// Windows, and programs' own
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define min(a, b) ((a) < (b) ? (a) : (b))
 #define CHECK(condition)
 #define check(condition)
 #define DEBUG 1

@@ -28,12 +28,12 @@ class Deadline {
     [[nodiscard]] bool passed() const { return at_ != never && Clock::now() >= at_; }
     // 0 once it has passed.
     [[nodiscard]] std::chrono::nanoseconds left() const {
-        if (at_ == never) return std::chrono::nanoseconds::max();
-        return std::max<std::chrono::nanoseconds>(at_ - Clock::now(), {});
+        if (at_ == never) return (std::chrono::nanoseconds::max)();
+        return (std::max<std::chrono::nanoseconds>)(at_ - Clock::now(), {});
     }
 
    private:
-    static constexpr Clock::time_point never = Clock::time_point::max();
+    static constexpr Clock::time_point never = (Clock::time_point::max)();
 
     static Clock::time_point later(Clock::time_point from, std::chrono::nanoseconds by) {
         if (by.count() <= 0) return from;

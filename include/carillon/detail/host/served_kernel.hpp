@@ -24,7 +24,7 @@ inline namespace CARILLON_TOOLCHAIN {
 
 template <std::size_t size>
 void copy_text(char (&to)[size], std::string_view text) {
-    std::size_t const length = std::min(text.size(), size - 1);
+    std::size_t const length = (std::min)(text.size(), size - 1);
     std::fill(std::copy_n(text.data(), length, to), to + size, '\0');
 }
 

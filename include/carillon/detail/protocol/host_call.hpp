@@ -88,7 +88,7 @@ class PollDeadline {
 
    private:
     static constexpr Count polls_between_looks = 16;
-    static constexpr Count last_look = std::numeric_limits<Count>::max() / 16 * 16;
+    static constexpr Count last_look = (std::numeric_limits<Count>::max)() / 16 * 16;
 
     std::uint64_t timeout_ns_;
     std::uint64_t began_ns_ = 0;

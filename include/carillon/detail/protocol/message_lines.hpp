@@ -55,7 +55,7 @@ CARILLON_HD void keep_message(Near const& near, Packed<T> const& message) {
 CARILLON_POLICY_CODE
 template <class T, std::size_t first, std::size_t last, NearAccess Near>
 [[nodiscard]] CARILLON_HD bool load_lines(Near const& near, Line const* slot, Tag tag, Line* into) {
-    constexpr std::size_t count = std::min(lines_in_flight<T>, last - first + 1);
+    constexpr std::size_t count = (std::min)(lines_in_flight<T>, last - first + 1);
     constexpr bool staged = KeepAccess<Near> && !fits_registers<T>;
     Line in_registers[staged ? count : 1];
     Line* const loaded = staged ? in_registers : into + first;
