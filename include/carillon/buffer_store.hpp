@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/arguments.hpp"
 #include "carillon/buffer.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/detail/wire/language.hpp"
@@ -113,19 +114,19 @@ class CARILLON_LAYOUT BufferStore {
 
     // Lets other processes in. Throws UsageError for a path that no socket can have, at which there
     // is something else, or at which somebody listens; for options that make no sense; SystemError.
-    [[nodiscard]] StoreServer serve(std::filesystem::path const& path,
+    [[nodiscard]] StoreServer serve(PathArgument const& path,
                                     StoreServeOptions const& options = {}) const;
 
     // A new one of `bytes`, over 0; `name` of up to 63 characters, empty for none. Throws
     // UsageError for those, OutOfMemoryError.
-    [[nodiscard]] MutableBuffer create(std::string_view name, std::size_t bytes) const;
+    [[nodiscard]] MutableBuffer create(NameArgument name, std::size_t bytes) const;
     // One that is sealed.
     [[nodiscard]] Buffer get(std::uint64_t id) const;
-    [[nodiscard]] Buffer get(std::string_view name) const;
+    [[nodiscard]] Buffer get(NameArgument name) const;
     // From now on nobody gets it, and its name is free. Its memory is too when the last that holds
     // it lets go of it.
     void remove(std::uint64_t id) const;
-    void remove(std::string_view name) const;
+    void remove(NameArgument name) const;
     // All that were not removed, by number.
     [[nodiscard]] std::vector<BufferInfo> list() const;
     [[nodiscard]] SealedEvents sealed_events() const;
@@ -172,8 +173,7 @@ class CARILLON_LAYOUT StoreConnection {
     // Throws SystemError where nobody listens at `path` (StoreConnectOptions::wait_for_owner) or it
     // is not for this user, ProtocolError where no BufferStore listens, RefusedError for a store of
     // another user (StoreConnectOptions::owner_user), UsageError for the options.
-    explicit StoreConnection(std::filesystem::path const& path,
-                             StoreConnectOptions const& options = {});
+    explicit StoreConnection(PathArgument const& path, StoreConnectOptions const& options = {});
     StoreConnection(StoreConnection&&) noexcept;
     StoreConnection& operator=(StoreConnection&&) noexcept;
     StoreConnection(StoreConnection const&) = delete;
@@ -182,12 +182,12 @@ class CARILLON_LAYOUT StoreConnection {
 
     // As BufferStore's. What maps another process's memory may throw too: UnsupportedError,
     // VulkanError, CudaError, SystemError.
-    [[nodiscard]] MutableBuffer create(std::string_view name, std::size_t bytes) const;
+    [[nodiscard]] MutableBuffer create(NameArgument name, std::size_t bytes) const;
     [[nodiscard]] Buffer get(std::uint64_t id) const;
-    [[nodiscard]] Buffer get(std::string_view name) const;
+    [[nodiscard]] Buffer get(NameArgument name) const;
     // Of a buffer that this user has made, or where it is the store's own user, or root.
     void remove(std::uint64_t id) const;
-    void remove(std::string_view name) const;
+    void remove(NameArgument name) const;
     // Asks for one at a time: those that come and go meanwhile may be in it or not.
     [[nodiscard]] std::vector<BufferInfo> list() const;
     // Each by a connection of its own to the same store. Throws OwnerGoneError, too, where another
@@ -207,7 +207,7 @@ class CARILLON_LAYOUT StoreConnection {
 };
 
 // The same as the constructor.
-[[nodiscard]] inline StoreConnection connect_store(std::filesystem::path const& path,
+[[nodiscard]] inline StoreConnection connect_store(PathArgument const& path,
                                                    StoreConnectOptions const& options = {}) {
     return StoreConnection(path, options);
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "carillon/arguments.hpp"
 #include "carillon/chunk_ring.hpp"
 #include "carillon/connection.hpp"
 #include "carillon/counters.hpp"
@@ -53,7 +54,7 @@ class BytesClient {
     // A channel to the kernel that another process serves as `object`. Throws UsageError for the
     // sizes, and what Connection::channel throws.
     BytesClient(Connection const& connection, BytesType const& request, BytesType const& reply,
-                std::string_view object = "kernel");
+                NameArgument object = "kernel");
     BytesClient(BytesClient&&) noexcept;
     BytesClient& operator=(BytesClient&&) noexcept;
     BytesClient(BytesClient const&) = delete;
@@ -128,7 +129,7 @@ class BytesRing {
               RingOptions const& options = {});
     // Of a ring that another process shares as `object`. Throws UsageError for the size, and what
     // Connection::ring throws.
-    BytesRing(Connection const& connection, std::string_view object, BytesType const& type,
+    BytesRing(Connection const& connection, NameArgument object, BytesType const& type,
               Direction direction);
     BytesRing(BytesRing&&) noexcept;
     BytesRing& operator=(BytesRing&&) noexcept;
@@ -196,7 +197,7 @@ class BytesMailbox {
                  MailboxOptions const& options = {});
     // Of a mailbox that another process shares as `object`. Throws UsageError for the size, and
     // what Connection::mailbox throws.
-    BytesMailbox(Connection const& connection, std::string_view object, BytesType const& type,
+    BytesMailbox(Connection const& connection, NameArgument object, BytesType const& type,
                  Direction direction);
     BytesMailbox(BytesMailbox&&) noexcept;
     BytesMailbox& operator=(BytesMailbox&&) noexcept;
@@ -270,8 +271,7 @@ class BytesChunkRing {
                    ChunkRingOptions const& options = {});
     // Of a ring that another process shares as `object`; `meta` of 0 bytes for NoMeta. Throws
     // UsageError for the size, and what Connection::chunk_ring throws.
-    BytesChunkRing(Connection const& connection, std::string_view object,
-                   BytesType const& meta = {});
+    BytesChunkRing(Connection const& connection, NameArgument object, BytesType const& meta = {});
     BytesChunkRing(BytesChunkRing const&) = default;  // and moves: what is left shares it still
     BytesChunkRing& operator=(BytesChunkRing const&) = default;
     ~BytesChunkRing() = default;
@@ -328,9 +328,8 @@ class BytesKernel {
     // As PersistentKernel's of the same names. `client` is for one thread at a time, of
     // BytesClients::of_this_process alone; `serve` of the others.
     [[nodiscard]] BytesClient& client(unsigned block = 0);
-    [[nodiscard]] Server serve(std::filesystem::path const& path,
-                               ServeOptions const& options = {}) const;
-    void serve(Server& server, std::string_view name) const;
+    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const;
+    void serve(Server& server, NameArgument name) const;
     [[nodiscard]] unsigned blocks() const;
     [[nodiscard]] KernelState state() const;
     [[nodiscard]] BlockActivity activity(unsigned block = 0) const;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "carillon/arena.hpp"           // IWYU pragma: export
+#include "carillon/arguments.hpp"       // IWYU pragma: export
 #include "carillon/block.hpp"           // IWYU pragma: export
 #include "carillon/buffer.hpp"          // IWYU pragma: export
 #include "carillon/buffer_store.hpp"    // IWYU pragma: export

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/arguments.hpp"
 #include "carillon/chunk_ring.hpp"
 #include "carillon/client.hpp"
 #include "carillon/counters.hpp"
@@ -95,7 +96,7 @@ class CARILLON_LAYOUT Connection {
     // not for this user, OwnerGoneError where whoever listens ends meanwhile, ProtocolError where
     // that is no Server, RefusedError for what the owner says no to and for an owner of another
     // user (ConnectOptions::owner_user), TimeoutError, UsageError for the options.
-    explicit Connection(std::filesystem::path const& path, ConnectOptions const& options = {});
+    explicit Connection(PathArgument const& path, ConnectOptions const& options = {});
     Connection(Connection&&) noexcept;
     Connection& operator=(Connection&&) noexcept;
     Connection(Connection const&) = delete;
@@ -109,11 +110,11 @@ class CARILLON_LAYOUT Connection {
     // when there is no such kernel, every block has a client, or the types are not the kernel's;
     // TimeoutError; OwnerGoneError.
     template <class Request, class Reply>
-    [[nodiscard]] Channel<Request, Reply> channel(std::string_view object = "kernel") const {
+    [[nodiscard]] Channel<Request, Reply> channel(NameArgument object = "kernel") const {
         return Channel<Request, Reply>(attach(object, detail::OneRequest<Request, Reply>()));
     }
     template <class Handler>
-    [[nodiscard]] auto channel(std::string_view object = "kernel") const {
+    [[nodiscard]] auto channel(NameArgument object = "kernel") const {
         using Messages = detail::MessagesOf<Handler>;
         using Transport =
             detail::ChannelTransport<typename Messages::Request, typename Messages::Reply>;
@@ -127,27 +128,27 @@ class CARILLON_LAYOUT Connection {
     // object. Each of these throws RefusedError when there is no such object, it was destroyed, it
     // has a client, or its type is another; TimeoutError; OwnerGoneError.
     template <class T, Direction direction = Direction::to_device>
-    [[nodiscard]] Mailbox<T, direction> mailbox(std::string_view object) const {
+    [[nodiscard]] Mailbox<T, direction> mailbox(NameArgument object) const {
         check_mailbox<T>();
         return Mailbox<T, direction>(mailbox_end(object, detail::message_type<T>(mailbox_lines<T>),
                                                  direction == Direction::to_device));
     }
     // Towards the kernel, or from it.
     template <class T, Direction direction>
-    [[nodiscard]] Ring<T, direction> ring(std::string_view object) const {
+    [[nodiscard]] Ring<T, direction> ring(NameArgument object) const {
         check_payload<T>();
         return Ring<T, direction>(
             ring_end(object, detail::message_type<T>(), direction == Direction::to_device));
     }
     template <class Meta = NoMeta>
-    [[nodiscard]] ChunkRing<Meta> chunk_ring(std::string_view object) const {
+    [[nodiscard]] ChunkRing<Meta> chunk_ring(NameArgument object) const {
         check_meta<Meta>();
         return ChunkRing<Meta>(chunk_ring_end(object, detail::message_type<Meta>(1)));
     }
 
     // A log that the owner shares by that name, from the oldest message on that is there still. It
     // takes nothing from the owner or from other clients. Throws as those above.
-    [[nodiscard]] LogReader log(std::string_view object) const;
+    [[nodiscard]] LogReader log(NameArgument object) const;
 
     [[nodiscard]] ConnectedOwner const& owner() const;
     // What there is, what each is at, who has which of its blocks, and what has gone through them.
@@ -179,7 +180,7 @@ class CARILLON_LAYOUT Connection {
 };
 
 // The same as the constructor.
-[[nodiscard]] inline Connection connect(std::filesystem::path const& path,
+[[nodiscard]] inline Connection connect(PathArgument const& path,
                                         ConnectOptions const& options = {}) {
     return Connection(path, options);
 }

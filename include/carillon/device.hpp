@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "carillon/arguments.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device_info.hpp"
@@ -65,7 +66,7 @@ class CARILLON_LAYOUT Device {
     //   "emulated"         the emulated device, in shared memory
     //   "emulated:vulkan"  the same, its memory from Vulkan's CPU driver (Mesa lavapipe)
     // Throws DeviceNotFoundError, UnsupportedError, CudaError, VulkanError, UsageError.
-    [[nodiscard]] static Device open(std::string_view selector = "best",
+    [[nodiscard]] static Device open(NameArgument selector = "best",
                                      DeviceOptions const& options = {});
 
     // Every device of this machine that open() could be asked for, GPUs first. A device that
@@ -75,7 +76,7 @@ class CARILLON_LAYOUT Device {
     // What open() takes, in words, for help and errors; and whether it takes `selector` for a
     // GPU's, "best" among them.
     [[nodiscard]] static std::string selectors();
-    [[nodiscard]] static bool names_gpu(std::string_view selector);
+    [[nodiscard]] static bool names_gpu(NameArgument selector);
 
     // What it is and how it is used: for reports, and for people.
     [[nodiscard]] DeviceInfo const& info() const;

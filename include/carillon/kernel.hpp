@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/arguments.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/client.hpp"
 #include "carillon/counters.hpp"
@@ -174,13 +175,13 @@ class PersistentKernel {
     // Lets clients of other processes in (connect()), at a Unix socket that is made at `path`, for
     // as long as what it returns is there. It may outlive the kernel: clients learn that it has
     // ended. Throws UsageError for the path or the options, SystemError.
-    [[nodiscard]] Server serve(std::filesystem::path const& path,
-                               ServeOptions const& options = {}) const requires(shared) {
+    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const
+        requires(shared) {
         (void)supervisor("PersistentKernel::serve");
         return detail::ServerMaker::make(path, route_.leases(), options);
     }
     // The same at a path where others are served, too: Server::add.
-    void serve(Server& server, std::string_view name) const requires(shared) {
+    void serve(Server& server, NameArgument name) const requires(shared) {
         (void)supervisor("PersistentKernel::serve");
         detail::ServerMaker::add(server, name, route_.leases());
     }

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/log_texts.hpp"
@@ -123,7 +124,7 @@ class LogService {
     // before the sink gets it: they read it, and can write nothing there (Connection::log). Of a
     // text they get 480 bytes. Throws UnsupportedError for a system that cannot keep them from
     // writing (Linux before 5.1).
-    void serve(Server& server, std::string_view name) const;
+    void serve(Server& server, NameArgument name) const;
 
    private:
     [[nodiscard]] detail::RequestServer& server(std::string_view call) const {

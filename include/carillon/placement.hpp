@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "carillon/arguments.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/probe_launch.hpp"
 #include "carillon/detail/kernel/probe_body.hpp"
@@ -56,13 +57,13 @@ struct PlacementProfile {
 
 // Throws SystemError when the file cannot be read; FormatError, which names it, when it is not a
 // profile, of another version, or of another device.
-[[nodiscard]] PlacementProfile load_placement_profile(std::filesystem::path const& path,
+[[nodiscard]] PlacementProfile load_placement_profile(PathArgument const& path,
                                                       DeviceInfo const& info);
 
 // Writes a new file in place of an old one, and its folders where they are missing: it is on the
 // disk on return. Bytes of a text that are not UTF-8 become U+FFFD. Throws SystemError; what was
 // there is there still then, unless only its folder could not be written to the disk.
-void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path);
+void save_placement_profile(PlacementProfile const& profile, PathArgument const& path);
 
 // The profile of a device where it is kept, or nothing and the reason: never an error.
 [[nodiscard]] std::optional<PlacementProfile> find_placement_profile(DeviceInfo const& info,

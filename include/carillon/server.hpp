@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/arguments.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 
@@ -73,7 +74,7 @@ class Server {
     explicit Server(ServeOptions const& options = {});
     // Is open from the beginning on: a client that comes before an object was added waits for it
     // (ConnectOptions::wait_for_owner), or is refused. Throws as open() does, too.
-    explicit Server(std::filesystem::path const& path, ServeOptions const& options = {});
+    explicit Server(PathArgument const& path, ServeOptions const& options = {});
     Server(Server&&) noexcept;
     Server& operator=(Server&&) noexcept;
     Server(Server const&) = delete;
@@ -83,7 +84,7 @@ class Server {
     // Lets clients in at the path, who find all that was added before. Throws UsageError the second
     // time, and for a path that no socket can have, at which there is something else, or at which
     // somebody listens; SystemError. After a call that failed another one may succeed.
-    void open(std::filesystem::path const& path);
+    void open(PathArgument const& path);
 
     // Lets clients in to a kernel with SharedChannels, too; they ask for `name`, which has 1 to 63
     // characters. Either may outlive the other. Another one may get the name of a kernel that has
@@ -91,7 +92,7 @@ class Server {
     // then; its memory is freed by a later add() or share(), or with the server. Throws UsageError
     // for a name that is taken, or is none.
     template <class Kernel>
-    void add(std::string_view name, Kernel const& kernel) {
+    void add(NameArgument name, Kernel const& kernel) {
         kernel.serve(*this, name);
     }
 
@@ -100,7 +101,7 @@ class Server {
     // the owner destroys one while the server goes on, its clients are told: their calls throw
     // StoppedError, and new ones are refused (RefusalReason::stopping).
     template <class Object>
-    void share(std::string_view name, Object const& object) {
+    void share(NameArgument name, Object const& object) {
         object.serve(*this, name);
     }
 

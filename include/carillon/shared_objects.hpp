@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "carillon/arguments.hpp"
 #include "carillon/block.hpp"
 #include "carillon/chunk_ring.hpp"
 #include "carillon/detail/access/device.hpp"
@@ -82,7 +83,7 @@ class SharedMailbox<T, Direction::to_device> {
         object_->tell_own_set();
     }
     // As Server::share.
-    void serve(Server& server, std::string_view name) const {
+    void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
 
@@ -129,7 +130,7 @@ class SharedMailbox<T, Direction::to_host> {
     // For a thread of the owner's, while the mailbox lives: refresh(value).
     [[nodiscard]] HostEnd reader() const { return HostEnd(object_->host_view()); }
     // As Server::share.
-    void serve(Server& server, std::string_view name) const {
+    void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
 
@@ -163,7 +164,7 @@ class SharedRing {
         return {object_->take("SharedRing::device_handle", 0, where), 0, object_->shape()};
     }
     // As Server::share.
-    void serve(Server& server, std::string_view name) const {
+    void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
 
@@ -194,7 +195,7 @@ class SharedChunkRing {
         return {object_->take("SharedChunkRing::device_handle", 0, where), 0, object_->shape()};
     }
     // As Server::share.
-    void serve(Server& server, std::string_view name) const {
+    void serve(Server& server, NameArgument name) const {
         detail::ServerMaker::share(server, name, object_);
     }
 

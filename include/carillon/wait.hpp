@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "carillon/arguments.hpp"
 #include "carillon/detail/machine/pause.hpp"
 #include "carillon/device_info.hpp"
 
@@ -26,7 +27,7 @@ enum class WaitStyle : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(WaitStyle style);  // its name, as "spin"
 // The style of that name, if there is one.
-[[nodiscard]] std::optional<WaitStyle> wait_style(std::string_view name);
+[[nodiscard]] std::optional<WaitStyle> wait_style(NameArgument name);
 // Whether this CPU has the instructions.
 [[nodiscard]] bool supported(WaitStyle style);
 

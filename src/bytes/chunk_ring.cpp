@@ -61,7 +61,7 @@ BytesChunkRing::BytesChunkRing(Device const& device, std::size_t meta_bytes,
     : ring_(std::make_shared<detail::ChunkRingState>(device, options, nullptr)),
       meta_bytes_(checked_meta(meta_bytes)),
       gpu_(!device.emulated()) {}
-BytesChunkRing::BytesChunkRing(Connection const& connection, std::string_view object,
+BytesChunkRing::BytesChunkRing(Connection const& connection, NameArgument object,
                                BytesType const& meta)
     : ring_(attach_chunk_ring(connection, object, meta)), meta_bytes_(meta.bytes) {}
 

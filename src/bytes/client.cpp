@@ -36,7 +36,7 @@ std::span<detail::MessageAt const> first_of(std::span<std::byte const> requests,
 }  // namespace
 
 BytesClient::BytesClient(Connection const& connection, BytesType const& request,
-                         BytesType const& reply, std::string_view object)
+                         BytesType const& reply, NameArgument object)
     : channel_(attach_bytes(connection, request, reply, object)) {}
 BytesClient::BytesClient(std::unique_ptr<detail::BytesChannel> channel)
     : channel_(std::move(channel)) {}

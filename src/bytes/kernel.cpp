@@ -220,13 +220,13 @@ BytesClient& BytesKernel::client(unsigned block) {
     return state(call).client(call, block);
 }
 
-Server BytesKernel::serve(std::filesystem::path const& path, ServeOptions const& options) const {
+Server BytesKernel::serve(PathArgument const& path, ServeOptions const& options) const {
     constexpr std::string_view call = "BytesKernel::serve";
     (void)state(call).supervisor(call);
     return detail::ServerMaker::make(path, state(call).leases(call), options);
 }
 
-void BytesKernel::serve(Server& server, std::string_view name) const {
+void BytesKernel::serve(Server& server, NameArgument name) const {
     constexpr std::string_view call = "BytesKernel::serve";
     (void)state(call).supervisor(call);
     detail::ServerMaker::add(server, name, state(call).leases(call));

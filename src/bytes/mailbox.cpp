@@ -213,8 +213,8 @@ bool BytesMailboxEnd::refresh(std::span<std::byte> value) {
 BytesMailbox::BytesMailbox(Device const& device, std::span<std::byte const> initial,
                            Direction direction, MailboxOptions const& options)
     : state_(std::make_shared<detail::BytesMailboxState>(device, initial, direction, options)) {}
-BytesMailbox::BytesMailbox(Connection const& connection, std::string_view object,
-                           BytesType const& type, Direction direction)
+BytesMailbox::BytesMailbox(Connection const& connection, NameArgument object, BytesType const& type,
+                           Direction direction)
     : state_(std::make_shared<detail::BytesMailboxState>(
           detail::ValueShape{type.bytes}, direction,
           detail::attach_mailbox(connection, object, type, direction))) {}

@@ -168,7 +168,7 @@ BytesRing::BytesRing(Device const& device, std::size_t bytes, Direction directio
     : state_(std::make_shared<detail::BytesRingState>(
           device, detail::checked_shape(detail::call_of_bytes_ring, "message", bytes), direction,
           options)) {}
-BytesRing::BytesRing(Connection const& connection, std::string_view object, BytesType const& type,
+BytesRing::BytesRing(Connection const& connection, NameArgument object, BytesType const& type,
                      Direction direction)
     : state_(std::make_shared<detail::BytesRingState>(
           detail::checked_shape(detail::call_of_bytes_ring, "message", type.bytes), direction,

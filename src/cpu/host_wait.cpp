@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 5> names{"spin", "pause", "yield", "tpaus
 
 std::string_view to_string(WaitStyle style) { return names.at(static_cast<std::size_t>(style)); }
 
-std::optional<WaitStyle> wait_style(std::string_view name) {
+std::optional<WaitStyle> wait_style(NameArgument name) {
     auto const* const found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) return {};
     return static_cast<WaitStyle>(found - names.begin());

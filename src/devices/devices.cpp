@@ -133,8 +133,12 @@ std::optional<std::size_t> stack_asked_for(std::optional<std::size_t> option) {
 
 }  // namespace
 
-Device Device::open(std::string_view selector, DeviceOptions const& options) {
+Device Device::open(NameArgument selector, DeviceOptions const& options) {
     detail::require_single_copy_16_bytes("Device::open");
+    if (selector == NameArgument::null_pointer) {
+        throw UsageError("Device::open", fmt::format("a null pointer is no device: use one of {}",
+                                                     Device::selectors()));
+    }
     if (options.require_coherent && options.force_non_coherent) {
         throw UsageError("Device::open",
                          "require_coherent and force_non_coherent exclude each other");
@@ -177,6 +181,6 @@ std::string Device::selectors() {
     return text;
 }
 
-bool Device::names_gpu(std::string_view selector) { return other_device(selector) == nullptr; }
+bool Device::names_gpu(NameArgument selector) { return other_device(selector) == nullptr; }
 
 }  // namespace carillon

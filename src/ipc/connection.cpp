@@ -13,7 +13,7 @@ ChannelCounters ServedBlock::all() const {
             gone.stalls + counters.stalls,       counters.depth};
 }
 
-Connection::Connection(std::filesystem::path const& path, ConnectOptions const& options)
+Connection::Connection(PathArgument const& path, ConnectOptions const& options)
     : session_(detail::ClientSession::connect(path, options)) {}
 Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
@@ -44,7 +44,7 @@ detail::LeasedEnd<MailboxView> Connection::mailbox_end(std::string_view object,
     return session("Connection::mailbox").mailbox(object, type, to_device);
 }
 
-LogReader Connection::log(std::string_view object) const {
+LogReader Connection::log(NameArgument object) const {
     return LogReader(detail::LogReaderState::make(session("Connection::log").log(object)));
 }
 

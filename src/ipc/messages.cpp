@@ -7,6 +7,7 @@
 #include <limits>
 #include <string_view>
 
+#include "carillon/arguments.hpp"
 #include "carillon/detail/protocol/mailbox.hpp"
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/members.hpp"
@@ -168,6 +169,9 @@ constexpr auto fields_of = [](auto& wire, auto& message) { fields(wire, message)
 }  // namespace
 
 void require_name(std::string_view call, std::string_view what, std::string_view name) {
+    if (name == NameArgument::null_pointer) {
+        throw UsageError(call, fmt::format("a null pointer for the name of the {}", what));
+    }
     if (name.empty() || name.size() > longest_name) {
         throw UsageError(call, fmt::format("a name of {} characters for the {}: 1 to {} are",
                                            name.size(), what, longest_name));

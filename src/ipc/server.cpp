@@ -9,7 +9,7 @@
 namespace carillon {
 
 Server::Server(ServeOptions const& options) : thread_(detail::ServerThread::make(options)) {}
-Server::Server(std::filesystem::path const& path, ServeOptions const& options) : Server(options) {
+Server::Server(PathArgument const& path, ServeOptions const& options) : Server(options) {
     open(path);
 }
 Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
@@ -28,7 +28,7 @@ detail::ServerThread& Server::thread(char const* call) const {
     return thread;
 }
 
-void Server::open(std::filesystem::path const& path) { thread("Server::open").open(path); }
+void Server::open(PathArgument const& path) { thread("Server::open").open(path); }
 
 void Server::add(std::string_view name, std::shared_ptr<detail::Leases> leases) {
     thread("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));

@@ -138,7 +138,7 @@ DeviceLog LogService::device_handle() const {
             static_cast<std::uint64_t*>(dropped_.device_ptr())};
 }
 
-void LogService::serve(Server& server, std::string_view name) const {
+void LogService::serve(Server& server, NameArgument name) const {
     detail::ServerMaker::share(server, name,
                                detail::owned(published_, "LogService::serve").object());
 }

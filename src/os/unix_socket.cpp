@@ -300,7 +300,7 @@ OwnDescriptor new_unix_socket(std::string_view call) {
     address.sun_family = AF_UNIX;
     std::string const& text = path.native();
     constexpr std::size_t most = longest_unix_path;
-    if (text.empty()) throw UsageError(call, "the path of the socket is empty");
+    if (text.empty()) throw UsageError(call, "the path of the socket is empty, or a null pointer");
     // Behind one Linux looks for names that are in no folder, or cuts the path.
     if (text.find('\0') != std::string::npos) {
         throw UsageError(call, "the path of the socket has a byte 0 in it");

@@ -116,7 +116,7 @@ std::filesystem::path placement_profile_path(DeviceInfo const& info) {
     return *config / "carillon" / "placement" / file;
 }
 
-PlacementProfile load_placement_profile(std::filesystem::path const& path, DeviceInfo const& info) {
+PlacementProfile load_placement_profile(PathArgument const& path, DeviceInfo const& info) {
     errno = 0;
     std::ifstream file(path);
     if (!file) throw SystemError("open " + path.string(), errno != 0 ? errno : EIO);
@@ -134,7 +134,7 @@ PlacementProfile load_placement_profile(std::filesystem::path const& path, Devic
     return profile;
 }
 
-void save_placement_profile(PlacementProfile const& profile, std::filesystem::path const& path) {
+void save_placement_profile(PlacementProfile const& profile, PathArgument const& path) {
     std::error_code error;
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
     if (error) {

@@ -62,13 +62,12 @@ detail::BufferAccess& BufferStore::access(char const* call) const {
     return *access_;
 }
 
-StoreServer BufferStore::serve(std::filesystem::path const& path,
-                               StoreServeOptions const& options) const {
+StoreServer BufferStore::serve(PathArgument const& path, StoreServeOptions const& options) const {
     (void)access("BufferStore::serve");
     return detail::StoreServerMaker::make(detail::StoreThread::make(path, table_, options));
 }
 
-MutableBuffer BufferStore::create(std::string_view name, std::size_t bytes) const {
+MutableBuffer BufferStore::create(NameArgument name, std::size_t bytes) const {
     constexpr char const* call = "BufferStore::create";
     detail::require_buffer(call, name, bytes);
     return BufferMaker::make_mutable(access(call).create(std::string(name), bytes));
@@ -78,7 +77,7 @@ Buffer BufferStore::get(std::uint64_t id) const {
     constexpr char const* call = "BufferStore::get";
     return BufferMaker::make(access(call).get(key_of(call, id)));
 }
-Buffer BufferStore::get(std::string_view name) const {
+Buffer BufferStore::get(NameArgument name) const {
     constexpr char const* call = "BufferStore::get";
     return BufferMaker::make(access(call).get(key_of(call, name)));
 }
@@ -87,7 +86,7 @@ void BufferStore::remove(std::uint64_t id) const {
     constexpr char const* call = "BufferStore::remove";
     access(call).remove(key_of(call, id));
 }
-void BufferStore::remove(std::string_view name) const {
+void BufferStore::remove(NameArgument name) const {
     constexpr char const* call = "BufferStore::remove";
     access(call).remove(key_of(call, name));
 }
@@ -107,8 +106,7 @@ Doorbell<Direction::to_device>::DeviceEnd BufferStore::sealed_doorbell() const {
     return table_->doorbell();
 }
 
-StoreConnection::StoreConnection(std::filesystem::path const& path,
-                                 StoreConnectOptions const& options)
+StoreConnection::StoreConnection(PathArgument const& path, StoreConnectOptions const& options)
     : session_(detail::StoreSession::connect(path, options)) {}
 StoreConnection::StoreConnection(StoreConnection&&) noexcept = default;
 StoreConnection& StoreConnection::operator=(StoreConnection&&) noexcept = default;
@@ -120,7 +118,7 @@ detail::StoreSession& StoreConnection::session(char const* call) const {
     return session;
 }
 
-MutableBuffer StoreConnection::create(std::string_view name, std::size_t bytes) const {
+MutableBuffer StoreConnection::create(NameArgument name, std::size_t bytes) const {
     constexpr char const* call = "StoreConnection::create";
     detail::require_buffer(call, name, bytes);
     return BufferMaker::make_mutable(session(call).create(std::string(name), bytes));
@@ -130,7 +128,7 @@ Buffer StoreConnection::get(std::uint64_t id) const {
     constexpr char const* call = "StoreConnection::get";
     return BufferMaker::make(session(call).get(key_of(call, id)));
 }
-Buffer StoreConnection::get(std::string_view name) const {
+Buffer StoreConnection::get(NameArgument name) const {
     constexpr char const* call = "StoreConnection::get";
     return BufferMaker::make(session(call).get(key_of(call, name)));
 }
@@ -139,7 +137,7 @@ void StoreConnection::remove(std::uint64_t id) const {
     constexpr char const* call = "StoreConnection::remove";
     session(call).remove(key_of(call, id));
 }
-void StoreConnection::remove(std::string_view name) const {
+void StoreConnection::remove(NameArgument name) const {
     constexpr char const* call = "StoreConnection::remove";
     session(call).remove(key_of(call, name));
 }

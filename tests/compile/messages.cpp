@@ -282,6 +282,8 @@ void use(carillon::Device const& device) {
     carillon::PersistentKernel<Handler<int, int>> const kernel(device, 4);
 #elif CARILLON_CASE == 48
     carillon::PersistentKernel<Handler<int[4], int>> const kernel(device);
+#elif CARILLON_CASE == 49
+    (void)carillon::Device::open(0);
 #elif CARILLON_CASE == 34
     (void)carillon::launch(device, 1, function);
 #elif CARILLON_CASE == 35

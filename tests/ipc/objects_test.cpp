@@ -55,6 +55,33 @@ TEST_F(ObjectsTest, kernelsAreAskedForByName) {
     EXPECT_FALSE(status.objects[1].blocks.at(0).client.empty());
 }
 
+// As std::getenv gives it.
+TEST_F(ObjectsTest, nullPointerInThePlaceOfANameOrPathIsAUsageError) {
+    char const* const none = nullptr;
+    auto const quotes = kernel<CountingHandler>();
+    server().add("quotes", quotes);
+    CARILLON_EXPECT_ERROR(server().add(none, quotes), UsageError, "a null pointer for the name");
+    Connection const owner = connect();
+    CARILLON_EXPECT_ERROR((owner.channel<Ask, Told>(none)), UsageError,
+                          "Connection::channel: a null pointer for the name of the object");
+    CARILLON_EXPECT_ERROR(owner.mailbox<int>(none), UsageError, "Connection::mailbox: a null");
+    CARILLON_EXPECT_ERROR((owner.ring<int, Direction::to_host>(none)), UsageError,
+                          "Connection::ring: a null");
+    CARILLON_EXPECT_ERROR(owner.chunk_ring(none), UsageError, "Connection::chunk_ring: a null");
+    CARILLON_EXPECT_ERROR(owner.log(none), UsageError, "Connection::log: a null");
+    BufferStore const store(Device::open("emulated"));
+    CARILLON_EXPECT_ERROR(store.create(none, 4096), UsageError, "BufferStore::create: a null");
+    CARILLON_EXPECT_ERROR(store.get(none), UsageError, "BufferStore::get: a null");
+    CARILLON_EXPECT_ERROR(store.remove(none), UsageError, "BufferStore::remove: a null");
+    for (auto const& at_path : {+[](char const* path) { (void)carillon::connect(path); },
+                                +[](char const* path) { (void)connect_store(path); },
+                                +[](char const* path) { (void)Server(path); }}) {
+        CARILLON_EXPECT_ERROR(at_path(none), UsageError,
+                              "the path of the socket is empty, or a null pointer");
+    }
+    EXPECT_EQ((owner.channel<Ask, Told>("quotes").call({4}, patience).twice), 8U);
+}
+
 TEST_F(ObjectsTest, nameThatIsNotThereIsAnsweredByThoseThatAre) {
     Connection const owner = connect();
     EXPECT_TRUE(owner.status().objects.empty());

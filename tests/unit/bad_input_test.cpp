@@ -81,6 +81,14 @@ TEST(SelectorTest, nonsenseIsAUsageErrorThatNamesWhatThereIs) {
     expect_usable(Device::open("emulated"));
 }
 
+// As std::getenv gives it.
+TEST(SelectorTest, nullPointerIsAUsageError) {
+    char const* const none = nullptr;
+    CARILLON_EXPECT_ERROR(Device::open(none), UsageError,
+                          "Device::open: a null pointer is no device: use one of ");
+    EXPECT_EQ(wait_style(none), std::nullopt);
+}
+
 // As open() takes them; what is nonsense is taken for a GPU's, and refused as one.
 TEST(SelectorTest, allButThoseOfOtherDevicesNameGpus) {
     for (char const* selector :
