@@ -67,10 +67,17 @@ function(carillon_unite_device_sources target sources)
 endfunction()
 
 # These sources of `target` hold kernels: nvcc compiles them where there is one, for the GPU and
-# the CPU; otherwise the C++ compiler does, for the emulated device. To be called from a
-# CMakeLists.txt itself, not from a function: a macro, so that it can enable CUDA there.
+# the CPU; otherwise the C++ compiler does, for the emulated device. A macro, so that it can enable
+# CUDA, which no function can.
 macro(carillon_device_sources target)
   if(CARILLON_HAVE_NVCC)
+    if(CMAKE_CURRENT_FUNCTION
+       AND NOT (CMAKE_CUDA_COMPILER_LOADED AND CMAKE_CUDA20_STANDARD_COMPILE_OPTION))
+      message(FATAL_ERROR
+              "carillon_device_sources() cannot enable CUDA within the function "
+              "${CMAKE_CURRENT_FUNCTION}(): call it in a CMakeLists.txt itself, or with CMake 3.26 "
+              "or later write enable_language(CUDA) there before")
+    endif()
     if(NOT CMAKE_CUDA_COMPILER_LOADED)
       if(NOT CMAKE_CUDA_ARCHITECTURES)
         set(CMAKE_CUDA_ARCHITECTURES OFF)

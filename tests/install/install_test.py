@@ -146,9 +146,9 @@ def handlerOfTheHostAlone():
 
 
 def refusals():
-    def says(*options):
+    def says(*options, **environment):
         output = configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", *options,
-                                    fails=True)
+                                    fails=True, **environment)
         return " ".join(output.split())
 
     said = says("-DCONSUMER_COMPONENTS=cuda", "-DCARILLON_CUDA=off")
@@ -157,6 +157,12 @@ def refusals():
     check("there is no component tools (only host, cuda and testing)" in said, said)
     said = says("-DCONSUMER_COMPONENTS=host", "-DCARILLON_CUDA=nvcc")
     check("CARILLON_CUDA is nvcc, but" in said, said)
+    if NVCC:
+        path = f"{pathlib.Path(NVCC).parent}:{os.environ['PATH']}"
+        said = says("-DCONSUMER_COMPONENTS=cuda", "-DCARILLON_CUDA=nvcc", "-DCONSUMER_FUNCTION=ON",
+                    PATH=path)
+        check("within the function consumer_device_sources(): call it in a CMakeLists.txt" in said,
+              said)
 
 
 def compiled_for(package, source):
