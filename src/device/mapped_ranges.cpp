@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t gpu_page = 64 << 10;  // of a GPU's memory, as gdrcopy has it
 
 // Whether a list has an address. `perhaps`: another thread has the list just now.
-enum class Found : std::uint8_t { no, yes, perhaps };
+enum class FoundRange : std::uint8_t { no, yes, perhaps };
 
 class RangeList {
    public:
@@ -62,10 +62,10 @@ class RangeList {
         if (--entry.holds == 0) last = std::move(entry.freed);
     }
     // Waits for no other thread: see find_mapped().
-    [[nodiscard]] Found find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
+    [[nodiscard]] FoundRange find(std::uint64_t address, std::uint64_t size, MappedRange& found) {
         std::unique_lock const lock(ForkMutex<RangeList>::get(), std::try_to_lock);
-        if (!lock) return Found::perhaps;
-        return find_locked(address, size, found) ? Found::yes : Found::no;
+        if (!lock) return FoundRange::perhaps;
+        return find_locked(address, size, found) ? FoundRange::yes : FoundRange::no;
     }
 
    private:
@@ -103,7 +103,7 @@ bool hold(std::uint64_t device, bool on) {
     return true;
 }
 
-using Find = Found(std::uint64_t address, std::uint64_t size, MappedRange& found);
+using Find = FoundRange(std::uint64_t address, std::uint64_t size, MappedRange& found);
 
 // A copy of the library tells the others where its function is by an ELF note: that needs no symbol
 // that others see, which libraries made of the static one do not have.
@@ -134,9 +134,9 @@ struct Search {
 };
 
 // Where a parent had memory another copy may have this process's own.
-bool ends_search(Found found, Search& search) {
-    search.perhaps = found == Found::perhaps;
-    return search.perhaps || (found == Found::yes && search.found.host != nullptr);
+bool ends_search(FoundRange found, Search& search) {
+    search.perhaps = found == FoundRange::perhaps;
+    return search.perhaps || (found == FoundRange::yes && search.found.host != nullptr);
 }
 
 bool find_by_notes(char const* notes, std::size_t size, std::size_t alignment, Search& search) {
@@ -199,7 +199,7 @@ std::optional<MappedRange> find_mapped(std::uint64_t device_address, std::uint64
 }  // namespace carillon::detail
 
 // What the note tells. The two lengths are of the name with its zero, and of the description.
-extern "C" [[gnu::used, gnu::visibility("hidden")]] carillon::detail::Found
+extern "C" [[gnu::used, gnu::visibility("hidden")]] carillon::detail::FoundRange
 carillon_find_in_this_copy(std::uint64_t address, std::uint64_t size,
                            carillon::detail::MappedRange& found) {
     return carillon::detail::RangeList::get().find(address, size, found);

@@ -34,7 +34,7 @@ struct Flat {
     float sizes[2];
     CARILLON_MEMBERS(bid, sizes)
 };
-struct [[gnu::packed]] Packed {
+struct [[gnu::packed]] PackedTick {
     char side;
     double bid;
     double ask;
@@ -50,12 +50,12 @@ struct [[gnu::packed]] PackedAskFirst {
 // Whichever compiler, options and landing of the library.
 TEST(MembersTest, areTheSameForEveryCompiler) {
     EXPECT_EQ(members_of<Flat>(), 0xeb19a052531e4001U);
-    EXPECT_EQ(members_of<Packed>(), 0xe5864476226c433dU);
+    EXPECT_EQ(members_of<PackedTick>(), 0xe5864476226c433dU);
     EXPECT_EQ(members_of<NamedOrder>(), members_without_rtti());
 }
 
 TEST(MembersTest, ofAPackedStructHaveTheirPlaces) {
-    EXPECT_NE(members_of<PackedAskFirst>(), members_of<Packed>());
+    EXPECT_NE(members_of<PackedAskFirst>(), members_of<PackedTick>());
 }
 
 // As two programs may have them, under one name.
@@ -89,14 +89,14 @@ void expectMembersOfWhatIsHeldToCount() {
     EXPECT_EQ(members_of<Order<Holder<Unsaid>>>(), unsaid_members);
 }
 template <class T>
-using Plain = T;
+using PlainHeld = T;
 template <class T>
 using Arrays = T[2][3];
 template <class T>
 using StdArray = std::array<T, 2>;
 
 TEST(MembersTest, ofAMemberThatIsAStructCount) {
-    expectMembersOfWhatIsHeldToCount<Plain>();
+    expectMembersOfWhatIsHeldToCount<PlainHeld>();
     expectMembersOfWhatIsHeldToCount<Order>();
 }
 TEST(MembersTest, ofTheElementsOfAnArrayCount) {
@@ -107,7 +107,7 @@ TEST(MembersTest, ofWhatATypeOfTheStandardLibraryHoldsCount) {
     expectMembersOfWhatIsHeldToCount<std::optional>();
 }
 
-struct Tag {};
+struct Mark {};
 union Number {
     double real;
     std::uint64_t whole;
@@ -115,8 +115,8 @@ union Number {
 TEST(MembersTest, needNotBeSaidOfTypesOfOthersAndOfEmptyOnes) {
     EXPECT_NE(members_of<Order<std::chrono::nanoseconds>>(), unsaid_members);
     EXPECT_NE(members_of<Order<std::complex<float>>>(), unsaid_members);
-    EXPECT_NE(members_of<Order<Tag>>(), unsaid_members);
-    EXPECT_EQ(members_of<Tag>(), no_members);
+    EXPECT_NE(members_of<Order<Mark>>(), unsaid_members);
+    EXPECT_EQ(members_of<Mark>(), no_members);
     EXPECT_EQ(members_of<int>(), no_members);
     EXPECT_EQ(members_of<Order<Number>>(), unsaid_members);
 }
@@ -161,7 +161,7 @@ struct LastLeftOut {
     double ask;
     CARILLON_MEMBERS(bid)
 };
-struct alignas(64) Padded {
+struct alignas(64) PaddedAlone {
     std::uint64_t id;
     char side;
     alignas(32) double bid;
@@ -170,7 +170,7 @@ struct alignas(64) Padded {
 TEST(MembersTest, areUnsaidWhereOneIsLeftOut) {
     EXPECT_EQ(members_of<LeftOut>(), unsaid_members);
     EXPECT_EQ(members_of<LastLeftOut>(), unsaid_members);
-    EXPECT_NE(members_of<Padded>(), unsaid_members);
+    EXPECT_NE(members_of<PaddedAlone>(), unsaid_members);
 }
 
 }  // namespace
