@@ -75,8 +75,8 @@ class HostMpmcProducer {
         return try_push_n({std::addressof(message), 1}, data) == 1;
     }
     // Publishes the first ones of `messages`, as many as there is room for, in a row: one claim,
-    // one fence. Returns how many. As every call that sends it throws UsageError when the thread
-    // that made the end has ended, and another producer may have its place.
+    // one fence. Returns how many. Every call that sends throws UsageError when the thread that
+    // made the end has ended, and another producer may have its place.
     std::size_t try_push_n(std::span<T const> messages, OutOfLine data = OutOfLine::none) {
         detail::OneThreadCall<> const call(this, "MpmcRing::try_push");
         mark_.require_own("MpmcRing::try_push");
@@ -110,9 +110,10 @@ class HostMpmcProducer {
         end_.warm();
     }
 
-    // False once the thread that made it was found dead.
+    // False once the thread that made the end was found dead, and of an end that was moved from.
     [[nodiscard]] bool has_place() const {
-        return holder_->load(std::memory_order_relaxed) == number_;  // relaxed: LifeRegistry
+        // Relaxed: LifeRegistry.
+        return state_ != nullptr && holder_->load(std::memory_order_relaxed) == number_;
     }
     // Which of the ring's producers it is, and what is known of its claims.
     [[nodiscard]] unsigned index() const {

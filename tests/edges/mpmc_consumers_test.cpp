@@ -128,6 +128,7 @@ TEST_F(MpmcConsumersTest, oneThatWaitsFindsTheStripeOfAThreadThatEnded) {
     }
     expect_all_taken_once();
     EXPECT_GT(sent_, 128U);
+    EXPECT_EQ(*ring_.device_view().left_count(), 0U) << "a stripe stays behind";
 }
 
 TEST_F(MpmcConsumersTest, messagesBeforeOneWhoseUseThrewAreNotTakenAgain) {

@@ -214,6 +214,9 @@ TEST(MpmcRingObjectTest, nextProducerHasTheRoomOfOneThatDied) {
                           "the thread that made this producer has ended");
     leaked.reset();
     EXPECT_TRUE(producer.try_push(Whole::make(2)));
+    auto const moved = std::move(producer);
+    EXPECT_TRUE(moved.has_place());
+    EXPECT_FALSE(producer.has_place());  // NOLINT(bugprone-use-after-move): what is left of it
 }
 
 // Its thread lives on: the room must not wait for that thread's end.

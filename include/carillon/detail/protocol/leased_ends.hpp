@@ -134,7 +134,8 @@ class LeasedMailboxReader {
     // As MailboxReader::refresh.
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh(T& value) {
-        // Ahead of the client's value, or one of the owner's that is newer could be covered by it.
+        // The two loads are under way together. Where the line has news, the client's value is
+        // looked for once more, and the owner's is handed out last.
         auto const line = leased_.look();
         bool const news = leased_.has_client() && leased_.end().refresh(value);
         if (!leased_.is_news(line) && !leased_.set_by_owner()) [[likely]]

@@ -112,8 +112,8 @@ class MpmcConsumer {
         mine_taken_ = 0;
     }
 
-    // Goes on with the first stripe that is left, if there is one. It looks again behind that: its
-    // own may be left too, and producers wait for its credit next.
+    // Goes on with the first stripe that is left, if there is one. The next claim looks again then:
+    // this consumer may have left its own stripe, for whose credit producers wait next.
     CARILLON_POLICY_CODE
     CARILLON_HD bool resume_left() {
         Sequence found = 0;
