@@ -41,7 +41,7 @@ struct TakeBody {
             chunks.release(chunk.sequence);
             if (chunk.meta.last != 0) break;
         }
-        carillon::DeviceFar().store_word(looked_at, sum);
+        carillon::detail::DeviceFar().store_word(looked_at, sum);
     }
 };
 
@@ -72,7 +72,7 @@ void memcpy_and_fence(benchmark::State& state, carillon::Device const& device) {
     for (auto _ : state) {
         std::memcpy(static_cast<std::byte*>(memory.host_ptr()) + slot++ % slots * size, from.data(),
                     size);
-        carillon::X86::store_fence();
+        carillon::detail::X86::store_fence();
     }
     state.SetBytesProcessed(state.iterations() * state.range(0));
 }

@@ -39,9 +39,9 @@ void add(std::string const& name, Copy const& copy) {
 void register_all(carillon::Memory const& memory) {
     add("memcpy+fence", [&](std::span<std::byte const> from) {
         std::memcpy(memory.host_ptr(), from.data(), from.size());
-        carillon::X86::store_fence();
+        carillon::detail::X86::store_fence();
     });
-    for (carillon::StoreTraits const& each : carillon::store_table()) {
+    for (carillon::detail::StoreTraits const& each : carillon::store_table()) {
         if (!supported(each.kind)) continue;
         StoreKind const kind = each.kind;
         add(fmt::format("copy/{}", to_string(kind)), [&, kind](std::span<std::byte const> from) {

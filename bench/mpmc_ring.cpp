@@ -67,7 +67,7 @@ bool push_all(std::span<Payload const> messages, bool oversubscribed, Push&& pus
         std::size_t const sent = push(messages);
         messages = messages.subspan(sent);
         if (sent != 0) continue;
-        cpu::pause_or_yield(++misses, oversubscribed);
+        carillon::detail::cpu::pause_or_yield(++misses, oversubscribed);
         if (misses % 1024 == 0 && RateClock::now() >= deadline) return false;
     }
     return true;

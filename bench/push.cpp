@@ -12,11 +12,11 @@ namespace {
 
 using carillon::ChannelMemory;
 using carillon::Device;
-using carillon::HostCached;
-using carillon::HostProducer;
-using carillon::Line;
-using carillon::RingView;
 using carillon::StoreKind;
+using carillon::detail::HostCached;
+using carillon::detail::HostProducer;
+using carillon::detail::Line;
+using carillon::detail::RingView;
 
 constexpr std::uint32_t slots = 4096;
 
@@ -24,29 +24,31 @@ struct Message {
     std::uint64_t word[6];
 };
 
-RingView ring_of(ChannelMemory const& memory) { return memory.host_view().channel(0).requests; }
+carillon::detail::RingView ring_of(ChannelMemory const& memory) {
+    return memory.host_view().channel(0).requests;
+}
 
 // As a consumer would that is always done.
-void return_credit(ChannelMemory const& memory, carillon::Sequence last) {
+void return_credit(ChannelMemory const& memory, carillon::detail::Sequence last) {
     *ring_of(memory).credit = last;
 }
 
 void store_fence(benchmark::State& state, Device const& device, ChannelMemory const& memory) {
     StoreKind const kind = device.stores().kind;
-    Line* const lines = ring_of(memory).base;
-    Line const line = carillon::pack(std::uint64_t{1}, 1);
+    carillon::detail::Line* const lines = ring_of(memory).base;
+    carillon::detail::Line const line = carillon::detail::pack(std::uint64_t{1}, 1);
     std::uint32_t next = 0;
     for (auto _ : state) {
-        carillon::X86::store_line(kind, lines + (next++ & (slots - 1)), line);
-        if (kind != StoreKind::cached) carillon::X86::store_fence();
+        carillon::detail::X86::store_line(kind, lines + (next++ & (slots - 1)), line);
+        if (kind != StoreKind::cached) carillon::detail::X86::store_fence();
     }
     state.SetItemsProcessed(state.iterations());
 }
 
 void try_push(benchmark::State& state, Device const& device, ChannelMemory& memory) {
     memory.reset();
-    HostProducer<Message> ring(ring_of(memory), device.access(memory.device_memory()),
-                               HostCached());
+    carillon::detail::HostProducer<Message> ring(
+        ring_of(memory), device.access(memory.device_memory()), carillon::detail::HostCached());
     Message message{};
     bool pushed = true;
     for (auto _ : state) {
@@ -60,8 +62,8 @@ void try_push(benchmark::State& state, Device const& device, ChannelMemory& memo
 
 void try_push_n(benchmark::State& state, Device const& device, ChannelMemory& memory) {
     memory.reset();
-    HostProducer<Message> ring(ring_of(memory), device.access(memory.device_memory()),
-                               HostCached());
+    carillon::detail::HostProducer<Message> ring(
+        ring_of(memory), device.access(memory.device_memory()), carillon::detail::HostCached());
     auto const batch = static_cast<std::size_t>(state.range(0));
     std::vector<Message> const messages(batch);
     bool pushed = true;

@@ -361,7 +361,7 @@ int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, siz
     carillon::stream_copy(
         to->write_combining ? carillon::best_copy_stores() : carillon::StoreKind::cached, map_d_ptr,
         h_ptr, size);
-    carillon::X86::store_fence();
+    carillon::detail::X86::store_fence();
     return 0;
 }
 int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size) {

@@ -12,7 +12,7 @@ namespace carillon::tool {
 
 // A message that fills a line.
 struct Payload {
-    std::uint64_t word[payload_bytes / sizeof(std::uint64_t)];
+    std::uint64_t word[detail::payload_bytes / sizeof(std::uint64_t)];
 
     [[nodiscard]] CARILLON_HD std::uint64_t sum() const {
         std::uint64_t total = 0;
@@ -20,7 +20,7 @@ struct Payload {
         return total;
     }
 };
-static_assert(sizeof(Payload) == payload_bytes);
+static_assert(sizeof(Payload) == detail::payload_bytes);
 
 // How many messages went by, and the sum of their words.
 struct Tally {
@@ -50,12 +50,12 @@ enum class Order : std::uint64_t {
 // tally, in host memory: a line, whose tag counts what was told before.
 struct Ledger {
     std::uint64_t const* order;
-    Line* tallies;
+    detail::Line* tallies;
     Bound bound;
 
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD Order current_order() const {
-        return static_cast<Order>(DeviceNear().load_word(order));
+        return static_cast<Order>(detail::DeviceNear().load_word(order));
     }
 };
 
@@ -89,16 +89,16 @@ class Account {
     CARILLON_HD void tell() {
         if (tally_.messages == told_) return;
         told_ = tally_.messages;
-        Tag const version = ++version_;
-        DeviceFar().store_line(line_, pack(tally_, version), version - 1);
+        detail::Tag const version = ++version_;
+        detail::DeviceFar().store_line(line_, detail::pack(tally_, version), version - 1);
     }
 
     Ledger ledger_;
-    Line* line_;
+    detail::Line* line_;
     BoundedPolls polls_;
     Tally tally_;
     std::uint64_t told_ = 0;
-    Tag version_ = 0;
+    detail::Tag version_ = 0;
     std::uint32_t idle_ = 0;
 };
 
@@ -116,13 +116,13 @@ struct TakeMpmc {
         auto end = ends[block % rings];
         Account account(ledger, block);
         for (bool going_on = true; going_on;) {
-            bool const found = end.poll([&](Payload const& message, Sequence /*number*/) {
+            bool const found = end.poll([&](Payload const& message, detail::Sequence /*number*/) {
                 account.add(sums ? message.sum() : 0);
             });
             if (found) {
                 account.found();
             } else {
-                going_on = WarpLanes::all(account.again());  // the lanes stay together
+                going_on = detail::WarpLanes::all(account.again());  // the lanes stay together
             }
         }
     }
@@ -150,9 +150,10 @@ struct SendMpmc {
             if (own.try_push_all(messages)) {
                 for (Payload const& each : messages) account.add(each.sum());
                 account.found();
-                if (++sends % sends_per_look == 0) going_on = WarpLanes::all(account.obey());
+                if (++sends % sends_per_look == 0)
+                    going_on = detail::WarpLanes::all(account.obey());
             } else {
-                going_on = WarpLanes::all(account.again());
+                going_on = detail::WarpLanes::all(account.again());
             }
         }
     }
@@ -160,15 +161,16 @@ struct SendMpmc {
 
 // One thread that drains a ring, and tells so each time that it is empty if asked to.
 struct Drain {
-    RingView ring;
+    detail::RingView ring;
     Ledger ledger;
 
     CARILLON_HD void operator()(unsigned block) const {
         DeviceConsumer<Payload> end(ring);
         Account account(ledger, block);
         do {
-            while (end.try_consume(
-                [&](Line const& line) { account.add(unpack<Payload>(line).sum()); })) {
+            while (end.try_consume([&](detail::Line const& line) {
+                account.add(detail::unpack<Payload>(line).sum());
+            })) {
                 account.found();
             }
         } while (account.again());
@@ -178,22 +180,22 @@ struct Drain {
 // The rival: lines in page-locked host memory, which warps poll over the bus. Warp w takes rows
 // w, w + warps, ... of 32 lines and returns as its credit, in host memory, how many rows.
 struct PinnedRing {
-    Line* lines;
+    detail::Line* lines;
     std::uint64_t* credits;  // a line apart
     std::uint32_t capacity;  // lines; a power of two
     std::uint32_t warps;
 
-    static constexpr std::uint32_t row = lanes_per_warp;
+    static constexpr std::uint32_t row = detail::lanes_per_warp;
 
-    [[nodiscard]] CARILLON_HD Line* line(std::uint64_t number) const {
+    [[nodiscard]] CARILLON_HD detail::Line* line(std::uint64_t number) const {
         return lines + (number & (capacity - 1));
     }
     [[nodiscard]] CARILLON_HD std::uint64_t* credit(std::uint32_t warp) const {
-        return credits + warp * (sizeof(Line) / sizeof(std::uint64_t));
+        return credits + warp * (sizeof(detail::Line) / sizeof(std::uint64_t));
     }
     // Of the line's lap, from 1.
-    [[nodiscard]] CARILLON_HD Tag tag(std::uint64_t number) const {
-        return static_cast<Tag>(number / capacity) + 1;
+    [[nodiscard]] CARILLON_HD detail::Tag tag(std::uint64_t number) const {
+        return static_cast<detail::Tag>(number / capacity) + 1;
     }
 };
 
@@ -203,29 +205,31 @@ struct PollPinned {
 
     CARILLON_HD void operator()(unsigned block) const {
         std::uint32_t const warp =
-            block::size() == 1 ? block : block::thread_rank() / lanes_per_warp;
+            block::size() == 1 ? block : block::thread_rank() / detail::lanes_per_warp;
         Account account(ledger, block);
         for (std::uint64_t rows = 0;; ++rows) {
             std::uint64_t const first = (rows * ring.warps + warp) * PinnedRing::row;
-            for (auto i = WarpLanes::thread_rank(); i < PinnedRing::row; i += WarpLanes::size()) {
+            for (auto i = detail::WarpLanes::thread_rank(); i < PinnedRing::row;
+                 i += detail::WarpLanes::size()) {
                 if (!await(first + i, account)) return;
             }
-            WarpLanes::sync();
-            if (WarpLanes::thread_rank() == 0) DeviceFar().store_word(ring.credit(warp), rows + 1);
+            detail::WarpLanes::sync();
+            if (detail::WarpLanes::thread_rank() == 0)
+                detail::DeviceFar().store_word(ring.credit(warp), rows + 1);
         }
     }
 
    private:
     CARILLON_HD bool await(std::uint64_t number, Account& account) const {
         for (bool going_on = true; going_on;) {
-            Line const line = DeviceNear().load_line(ring.line(number));
-            bool const arrived = has_arrived(line, ring.tag(number));
-            if (WarpLanes::all(arrived)) {
-                account.add(unpack<Payload>(line).sum());
+            detail::Line const line = detail::DeviceNear().load_line(ring.line(number));
+            bool const arrived = detail::has_arrived(line, ring.tag(number));
+            if (detail::WarpLanes::all(arrived)) {
+                account.add(detail::unpack<Payload>(line).sum());
                 account.found();
                 return true;
             }
-            going_on = WarpLanes::all(account.again());
+            going_on = detail::WarpLanes::all(account.again());
         }
         return false;
     }

@@ -47,7 +47,7 @@ struct Flags {
     std::uint32_t count;  // a power of two
 
     [[nodiscard]] CARILLON_HD Flag operator[](std::uint32_t number) const {
-        return Flag(static_cast<Line*>(slots) + (number & (count - 1)));
+        return Flag(static_cast<detail::Line*>(slots) + (number & (count - 1)));
     }
 };
 
@@ -61,8 +61,8 @@ struct alignas(64) BlockReport {
 // `Status`: a BlockReport, or the line that the library has for a block.
 template <class Status>
 CARILLON_HD void report_sm(Status* status) {
-    FlagWriter<std::uint64_t, DeviceFar>(&status->sm).set(DeviceClock::sm());
-    FlagWriter<bool, DeviceFar>(&status->started).set(true, OutOfLine::written);
+    detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&status->sm).set(DeviceClock::sm());
+    detail::FlagWriter<bool, detail::DeviceFar>(&status->started).set(true, OutOfLine::written);
 }
 
 // Answers flag 1, 2, ... `count` with the same number.
@@ -82,7 +82,7 @@ CARILLON_HD inline void echo_flags(Flags requests, Flags replies, std::uint32_t 
 struct FlagEcho {
     Flags requests;
     Flags replies;
-    StatusLine* status;
+    detail::StatusLine* status;
     std::uint32_t count;
     Bound bound;
 
@@ -118,7 +118,7 @@ struct FlagField {
         return whole_pages(replies_count);
     }
     [[nodiscard]] CARILLON_HD static std::size_t whole_pages(std::uint32_t flags) {
-        return (flags * sizeof(Line) + page - 1) / page * page;
+        return (flags * sizeof(detail::Line) + page - 1) / page * page;
     }
     [[nodiscard]] CARILLON_HD Flags requests_of(unsigned block, std::uint64_t which_page) const {
         return {requests + block * stride() + which_page * page, count};
@@ -137,7 +137,7 @@ struct PlacedFlagEcho {
     CARILLON_HD void operator()(unsigned block) const {
         BlockReport* const report = field.reports + block;
         std::uint64_t const chosen = choose(block);
-        FlagWriter<std::uint64_t, DeviceFar>(&report->page).set(chosen);
+        detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&report->page).set(chosen);
         report_sm(report);
         echo_flags(field.requests_of(block, chosen), field.replies_of(block), count, bound);
     }
@@ -148,7 +148,7 @@ struct PlacedFlagEcho {
         auto* const pair =
             reinterpret_cast<std::uint64_t*>(field.requests + block * field.stride());
         unsigned const near =
-            detail::nearest_page(DeviceNear(), DeviceClock(), pair, FlagField::page, 2,
+            detail::nearest_page(detail::DeviceNear(), DeviceClock(), pair, FlagField::page, 2,
                                  ~std::uint64_t{0});  // no flag is ever that
         return field.place == FlagPlace::near_page ? near : 1 - near;
     }
@@ -156,7 +156,7 @@ struct PlacedFlagEcho {
 
 // A message that fills a line.
 struct Words {
-    std::uint32_t word[payload_bytes / sizeof(std::uint32_t)];
+    std::uint32_t word[detail::payload_bytes / sizeof(std::uint32_t)];
 };
 
 // Sends `count` messages back as they came: ring to ring.
@@ -201,7 +201,7 @@ struct Quote {
     std::uint64_t order;
     std::uint64_t size;
 };
-static_assert(sizeof(Tick) == payload_bytes && sizeof(Quote) == payload_bytes);
+static_assert(sizeof(Tick) == detail::payload_bytes && sizeof(Quote) == detail::payload_bytes);
 
 struct Reprice {
     CARILLON_HD Quote operator()(Tick const& tick) const {
@@ -217,7 +217,7 @@ struct Reprice {
 // In place of BlockControl, for a block that is told nothing, tells nothing, and ends by itself.
 class CountedControl {
    public:
-    CARILLON_HD CountedControl(StatusLine* status, std::uint32_t count, Bound bound)
+    CARILLON_HD CountedControl(detail::StatusLine* status, std::uint32_t count, Bound bound)
         : status_(status), left_(count), polls_(bound) {}
 
     CARILLON_HD void report_started() { report_sm(status_); }
@@ -237,19 +237,19 @@ class CountedControl {
     CARILLON_HD static void rest(std::uint32_t /*polls*/) {}
 
    private:
-    StatusLine* status_;
+    detail::StatusLine* status_;
     std::uint32_t left_;
     BoundedPolls polls_;
 };
 
 // `call` without what a PersistentKernel adds: no stop, no heartbeat, no state.
 struct BareReprice {
-    ChannelTable channels;
+    detail::ChannelTable channels;
     std::uint32_t count;
     Bound bound;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
+        detail::ChannelView const view = channels.channel(block);
         Reprice handler;
         serve(DeviceChannel<Tick, Quote>(view.requests, view.replies), handler,
               CountedControl(view.status, count, bound));

@@ -13,7 +13,7 @@ namespace carillon::tool {
 
 // How many words of a message of so many lines say nothing but what they are made of.
 template <unsigned lines>
-inline constexpr unsigned soak_words = lines* payload_bytes / sizeof(std::uint64_t) - 2;
+inline constexpr unsigned soak_words = lines* detail::payload_bytes / sizeof(std::uint64_t) - 2;
 
 template <unsigned lines>
 struct SoakRequest {

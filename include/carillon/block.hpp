@@ -63,7 +63,8 @@ inline void emulate(unsigned index) {
 
 // Every thread of the block has arrived here, and what each wrote before is visible to all.
 // All come here by the same call: two calls on one line are one to a test (testing.hpp).
-CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()) {
+CARILLON_HD inline void sync(
+    carillon::detail::CodeLocation const& where = carillon::detail::CodeLocation::current()) {
 #if defined(__CUDA_ARCH__)
     (void)where;
     __syncthreads();
@@ -121,7 +122,8 @@ namespace carillon {
 struct BlockThreads {
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread_rank(); }
     [[nodiscard]] CARILLON_HD static unsigned size() { return block::size(); }
-    CARILLON_HD static void sync(CodeLocation const& where = CodeLocation::current()) {
+    CARILLON_HD static void sync(
+        detail::CodeLocation const& where = detail::CodeLocation::current()) {
         block::sync(where);
     }
     template <class Name, class Shared>

@@ -15,6 +15,10 @@
 #include "carillon/device.hpp"
 
 namespace carillon {
+
+using detail::ChannelLocation;
+using detail::ChannelShape;
+using detail::ServedBy;
 namespace detail {
 class Leases;
 }
@@ -33,12 +37,12 @@ class ChannelMemory {
     // (48 bytes) at most, with both rings empty and the first message numbered `first` (tests place
     // it before a wrap). Throws UsageError and what Device::allocate throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
-                  Sequence first = 1)
+                  detail::Sequence first = 1)
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}
     // The same for larger ones: ChannelShape::of<Request, Reply>(capacity). Request slots lie in
     // pairs of pages, of which a block chooses the near ones, where one block serves them.
     ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                  Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
+                  detail::Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
                   ServedBy served_by = ServedBy::one_block);
 
     ChannelMemory(ChannelMemory const&) = delete;
@@ -47,7 +51,7 @@ class ChannelMemory {
     // Makes all rings empty again; with another number for the first message. No kernel may be
     // using them. Throws UsageError for the number, and where a PersistentKernel does.
     void reset();
-    void reset(Sequence first);
+    void reset(detail::Sequence first);
     // Lays channel i at locations[i], and the channels beyond those in what is left, for ends that
     // are made from now on; the rings are made empty. Throws UsageError for a part that is not
     // there or is given twice, and where a PersistentKernel uses them.
@@ -59,8 +63,8 @@ class ChannelMemory {
     [[nodiscard]] ChannelSharing sharing() const { return sharing_; }
     [[nodiscard]] ServedBy served_by() const { return served_by_; }
     // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
-    [[nodiscard]] ChannelTable host_view() const;
-    [[nodiscard]] ChannelTable device_view() const;
+    [[nodiscard]] detail::ChannelTable host_view() const;
+    [[nodiscard]] detail::ChannelTable device_view() const;
     // The two blocks of memory, for whoever wants to put something of their own there.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     [[nodiscard]] Memory const& host_memory() const { return in_host_memory_; }
@@ -88,7 +92,7 @@ class ChannelMemory {
     ChannelSharing sharing_;
     ServedBy served_by_;
     bool in_pairs_;
-    Sequence first_;
+    detail::Sequence first_;
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged
     Memory in_device_memory_;
     Memory in_host_memory_;

@@ -129,9 +129,9 @@ class Client : private detail::ClientBase<Messages, Transport> {
         constexpr std::string_view call = "Client::try_take";
         detail::OneThreadCall<> const one(this, call);
         auto const sent = this->valid(call, ticket);
-        Packed<Reply> reply;
+        detail::Packed<Reply> reply;
         if (!this->take_now(call, sent, reply)) return {};
-        return unpack<Reply>(reply);
+        return detail::unpack<Reply>(reply);
     }
 
     // The reply to a request, waiting for it. After a TimeoutError the ticket is still good.
@@ -241,7 +241,8 @@ class Client : private detail::ClientBase<Messages, Transport> {
     }
     // The device's ends of a channel: pass them to a kernel that you write by value, once. Throws
     // UsageError the second time, and for a PersistentKernel's client.
-    [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
+    [[nodiscard]] auto device_handle(
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const
         requires(Transport::is_channel) {
         return transport_.device_handle("Client::device_handle", where);
     }

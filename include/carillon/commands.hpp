@@ -20,7 +20,7 @@ namespace carillon {
 
 // The largest command, and the largest reply to one, in bytes: what a message has beside the
 // number.
-inline constexpr std::size_t command_bytes = message_bytes - sizeof(std::uint32_t);
+inline constexpr std::size_t command_bytes = detail::message_bytes - sizeof(std::uint32_t);
 
 // The reply to a command whose handler returns nothing.
 struct Done {

@@ -129,20 +129,21 @@ class CARILLON_LAYOUT Connection {
     // has a client, or its type is another; TimeoutError; OwnerGoneError.
     template <class T, Direction direction = Direction::to_device>
     [[nodiscard]] Mailbox<T, direction> mailbox(NameArgument object) const {
-        check_mailbox<T>();
-        return Mailbox<T, direction>(mailbox_end(object, detail::message_type<T>(mailbox_lines<T>),
+        detail::check_mailbox<T>();
+        return Mailbox<T, direction>(mailbox_end(object,
+                                                 detail::message_type<T>(detail::mailbox_lines<T>),
                                                  direction == Direction::to_device));
     }
     // Towards the kernel, or from it.
     template <class T, Direction direction>
     [[nodiscard]] Ring<T, direction> ring(NameArgument object) const {
-        check_payload<T>();
+        detail::check_payload<T>();
         return Ring<T, direction>(
             ring_end(object, detail::message_type<T>(), direction == Direction::to_device));
     }
     template <class Meta = NoMeta>
     [[nodiscard]] ChunkRing<Meta> chunk_ring(NameArgument object) const {
-        check_meta<Meta>();
+        detail::check_meta<Meta>();
         return ChunkRing<Meta>(chunk_ring_end(object, detail::message_type<Meta>(1)));
     }
 
@@ -166,12 +167,11 @@ class CARILLON_LAYOUT Connection {
     }
     [[nodiscard]] detail::LeasedChannel attach(std::string_view object,
                                                detail::MessageTypes const& types) const;
-    [[nodiscard]] detail::LeasedEnd<MailboxView> mailbox_end(std::string_view object,
-                                                             detail::MessageType const& type,
-                                                             bool to_device) const;
-    [[nodiscard]] detail::LeasedEnd<RingView> ring_end(std::string_view object,
-                                                       detail::MessageType const& type,
-                                                       bool to_device) const;
+    [[nodiscard]] detail::LeasedEnd<detail::MailboxView> mailbox_end(
+        std::string_view object, detail::MessageType const& type, bool to_device) const;
+    [[nodiscard]] detail::LeasedEnd<detail::RingView> ring_end(std::string_view object,
+                                                               detail::MessageType const& type,
+                                                               bool to_device) const;
     [[nodiscard]] std::shared_ptr<detail::ChunkRingState> chunk_ring_end(
         std::string_view object, detail::MessageType const& type) const;
     [[nodiscard]] detail::ClientSession& session(std::string_view call) const;

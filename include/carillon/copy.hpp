@@ -14,6 +14,8 @@
 
 namespace carillon {
 
+using detail::StoreKind;
+
 // The store that copies fastest on this CPU. Not the one that publishes fastest: a copy may arrive
 // in pieces, so nothing is paid for a line that arrives whole.
 [[nodiscard]] StoreKind best_copy_stores();

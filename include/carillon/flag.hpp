@@ -22,10 +22,10 @@ template <class T, Direction direction>
 class Flag {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    using HostEnd =
-        std::conditional_t<to_device, FlagWriter<T, HostMapped>, FlagReader<T, HostCached>>;
-    using DeviceEnd =
-        std::conditional_t<to_device, FlagReader<T, DeviceNear>, FlagWriter<T, DeviceFar>>;
+    using HostEnd = std::conditional_t<to_device, detail::FlagWriter<T, detail::HostMapped>,
+                                       detail::FlagReader<T, detail::HostCached>>;
+    using DeviceEnd = std::conditional_t<to_device, detail::FlagReader<T, detail::DeviceNear>,
+                                         detail::FlagWriter<T, detail::DeviceFar>>;
 
     // Throws what Device::allocate throws.
     explicit Flag(Device const& device) : word_(device) {}
@@ -55,17 +55,17 @@ template <Direction direction>
 class Doorbell {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    using HostEnd =
-        std::conditional_t<to_device, DoorbellRinger<HostMapped>, DoorbellListener<HostCached>>;
-    using DeviceEnd =
-        std::conditional_t<to_device, DoorbellListener<DeviceNear>, DoorbellRinger<DeviceFar>>;
+    using HostEnd = std::conditional_t<to_device, detail::DoorbellRinger<detail::HostMapped>,
+                                       detail::DoorbellListener<detail::HostCached>>;
+    using DeviceEnd = std::conditional_t<to_device, detail::DoorbellListener<detail::DeviceNear>,
+                                         detail::DoorbellRinger<detail::DeviceFar>>;
 
     // Throws what Device::allocate throws.
     explicit Doorbell(Device const& device) : word_(device) {}
 
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        CodeLocation const& where = CodeLocation::current()) const {
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
         void const* const word = word_.device_address();
         taken_.take("Doorbell::device_handle", where, {word, word});
         return word_.device_handle();

@@ -23,10 +23,10 @@ namespace carillon {
 
 // The ends of a HostRing, each for one thread.
 template <class T>
-using HostRingProducer = Producer<T, HostCoherent, HostCoherent>;
+using HostRingProducer = detail::Producer<T, detail::HostCoherent, detail::HostCoherent>;
 // The end that takes.
 template <class T>
-using HostRingConsumer = Consumer<T, HostCoherent, HostCoherent>;
+using HostRingConsumer = detail::Consumer<T, detail::HostCoherent, detail::HostCoherent>;
 
 // `T` is trivially copyable and at most 1 KiB. One thread at a time pushes, one at a time pops.
 // The ring must outlive their calls.
@@ -36,8 +36,9 @@ class HostRing {
     // `capacity`: slots, a power of two up to 2^20. `first`: the number of the first message; tests
     // place it before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU
     // without AVX.
-    explicit HostRing(std::uint32_t capacity, Sequence first = 1, HostWait wait = wait_of_threads())
-        : memory_(capacity, slot_lines_of<T>, first),
+    explicit HostRing(std::uint32_t capacity, detail::Sequence first = 1,
+                      HostWait wait = wait_of_threads())
+        : memory_(capacity, detail::slot_lines_of<T>, first),
           wait_(wait),
           producer_{HostRingProducer<T>(memory_.view())},
           consumer_{HostRingConsumer<T>(memory_.view())} {}
@@ -76,18 +77,18 @@ class HostRing {
     // The next message, or nothing when none has arrived.
     [[nodiscard]] std::optional<T> try_pop() {
         detail::OneThreadCall<> const call(&consumer_, "HostRing::try_pop");
-        Packed<T> message;
+        detail::Packed<T> message;
         if (!try_take(message)) return {};
-        return unpack<T>(message);
+        return detail::unpack<T>(message);
     }
     // The next message. Throws TimeoutError.
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) {
         detail::OneThreadCall<> const call(&consumer_, "HostRing::pop");
-        Packed<T> message;
+        detail::Packed<T> message;
         if (!wait_.until([&] { return try_take(message); }, timeout)) {
             throw TimeoutError("HostRing::pop", "no message arrived");
         }
-        return unpack<T>(message);
+        return detail::unpack<T>(message);
     }
     // Takes the next messages into the first ones of `messages`, as many as have arrived and fit,
     // and returns how many. Throws UsageError for a null pointer to any.
@@ -116,10 +117,10 @@ class HostRing {
         return HostWait::for_kernel(traits, 1);
     }
     // Each end's counters are its thread's alone.
-    struct alignas(detail::apart) Pushing {
+    struct alignas(detail::far_apart) Pushing {
         HostRingProducer<T> end;
     };
-    struct alignas(detail::apart) Popping {
+    struct alignas(detail::far_apart) Popping {
         HostRingConsumer<T> end;
         std::size_t run = 0;  // messages taken without a look in vain
     };
@@ -136,14 +137,14 @@ class HostRing {
         }
         return ran_dry() && take();
     }
-    bool try_take(Packed<T>& message) {
+    bool try_take(detail::Packed<T>& message) {
         return look([&] { return consumer_.end.try_take(message); });
     }
     bool ran_dry() {
         constexpr std::size_t stream = 4;
         bool const dry = consumer_.run >= stream;
         consumer_.run = 0;
-        if (dry) cpu::pause_for_a_line();
+        if (dry) detail::cpu::pause_for_a_line();
         return dry;
     }
 

@@ -25,6 +25,9 @@
 
 namespace carillon {
 
+using detail::DeviceClock;
+using detail::HostCallResult;
+
 // The text is what its name says.
 [[nodiscard]] std::string_view to_string(HostCallResult result);
 
@@ -54,9 +57,9 @@ struct HostServiceOptions {
 // What a handler or a kernel's body keeps to ask the host: pass it by value, every thread uses a
 // copy of its own. Without a reply it can post only.
 template <class Request, class Reply>
-using HostCaller =
-    std::conditional_t<std::is_void_v<Reply>, BasicHostPoster<Request, DeviceFar, DeviceNear>,
-                       BasicHostCaller<Request, Reply, DeviceFar, DeviceNear, DeviceClock>>;
+using HostCaller = std::conditional_t<
+    std::is_void_v<Reply>, detail::BasicHostPoster<Request, detail::DeviceFar, detail::DeviceNear>,
+    detail::BasicHostCaller<Request, Reply, detail::DeviceFar, detail::DeviceNear, DeviceClock>>;
 
 // `Request` and `Reply` are trivially copyable and at most 40 bytes; a `Reply` may be void. The
 // function runs on the service's thread, one request at a time, those of one device thread in
@@ -72,16 +75,16 @@ class HostService {
     // Throws UsageError for the options and without a function, and what Device::allocate throws.
     HostService(Device const& device, Function function, HostServiceOptions const& options = {})
         : clock_(device.oversubscribed(2)) {
-        check_host_message<Request>();
+        detail::check_host_message<Request>();
         if (!function) throw UsageError("HostService", "there is no function to serve requests");
         if constexpr (!std::is_void_v<Reply>) {
-            check_host_message<Reply>();
+            detail::check_host_message<Reply>();
             replies_ = std::make_shared<detail::ReplyMemory>(device, options.callers,
                                                              options.for_tests.first);
         }
         server_ = std::make_unique<detail::RequestServer>(
-            "HostService", device, quads_of<AddressedRequest<Request>>, options.capacity,
-            options.for_tests.first, options.thread,
+            "HostService", device, detail::quads_of<detail::AddressedRequest<Request>>,
+            options.capacity, options.for_tests.first, options.thread,
             [function = std::move(function), replies = replies_, data = options.replies](
                 auto const& payload, auto& failures) {
                 serve(function, replies.get(), data, payload, failures);
@@ -90,7 +93,7 @@ class HostService {
 
     // What handlers and kernels ask through: any number may have one.
     [[nodiscard]] Caller device_handle() const {
-        MpmcRingView const requests = server("HostService::device_handle").device_view();
+        detail::MpmcRingView const requests = server("HostService::device_handle").device_view();
         if constexpr (std::is_void_v<Reply>) {
             return Caller(requests);
         } else {
@@ -118,7 +121,7 @@ class HostService {
 
     static void serve(Function const& function, detail::ReplyMemory const* replies, OutOfLine data,
                       detail::PayloadWords const& payload, detail::ServiceFailures& failures) {
-        auto const request = detail::message_of<AddressedRequest<Request>>(payload);
+        auto const request = detail::message_of<detail::AddressedRequest<Request>>(payload);
         if constexpr (std::is_void_v<Reply>) {
             function(request.value);
         } else {
@@ -128,7 +131,7 @@ class HostService {
 
     template <class Writer>
     static void answer(Function const& function, Writer const& writer, OutOfLine data,
-                       AddressedRequest<Request> const& request,
+                       detail::AddressedRequest<Request> const& request,
                        detail::ServiceFailures& failures) {
         std::optional<Reply> reply;
         try {

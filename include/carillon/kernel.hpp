@@ -29,6 +29,8 @@
 #include "carillon/server.hpp"
 
 namespace carillon {
+
+using detail::DeviceChannel;
 inline namespace CARILLON_TOOLCHAIN {
 
 // `Handler` is a trivially copyable functor of at most handler_bytes, its operator() CARILLON_HD,

@@ -56,7 +56,7 @@ class RunningKernel {
 
     std::shared_ptr<detail::Backend> backend_;
     std::unique_ptr<detail::Execution> execution_;
-    Deadline start_by_{std::chrono::nanoseconds(0)};
+    detail::Deadline start_by_{std::chrono::nanoseconds(0)};
 };
 
 namespace detail {
@@ -83,7 +83,7 @@ struct LaunchShape {
 };
 
 // Of a role that does not care where it runs.
-inline constexpr std::uint32_t any_sm = PinTable::anywhere;
+inline constexpr std::uint32_t any_sm = detail::PinTable::anywhere;
 
 // Which SM each role of one launch wants. Neither copied nor moved.
 class Pins {
@@ -102,7 +102,7 @@ class Pins {
     // How many blocks to launch, so that some land on every SM.
     [[nodiscard]] unsigned blocks() const { return blocks_; }
     // The roles as the blocks see them.
-    [[nodiscard]] PinTable device_view() const;
+    [[nodiscard]] detail::PinTable device_view() const;
     // For a launch, in which each role on an SM is taken once. Throws UsageError the second time.
     void take(std::string_view call) const;
 

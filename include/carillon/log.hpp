@@ -56,18 +56,19 @@ inline constexpr std::size_t most_log_arguments = detail::log_arguments;
 class DeviceLog;
 
 CARILLON_POLICY_CODE
-template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
+template <detail::LogText text, LogLevel level = LogLevel::info, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
 
 // What a handler or a kernel's body keeps to log through: pass it by value.
 class DeviceLog {
    public:
     // `dropped`: a word of device memory that counts messages without room.
-    DeviceLog(MpmcRingView const& ring, std::uint64_t* dropped) : ring_(ring), dropped_(dropped) {}
+    DeviceLog(detail::MpmcRingView const& ring, std::uint64_t* dropped)
+        : ring_(ring), dropped_(dropped) {}
 
    private:
     CARILLON_POLICY_CODE
-    template <LogText text, LogLevel level, class... Arguments>
+    template <detail::LogText text, LogLevel level, class... Arguments>
     CARILLON_HD friend void log(DeviceLog& to, Arguments... arguments);
 
     CARILLON_POLICY_CODE
@@ -76,17 +77,19 @@ class DeviceLog {
                                                        << detail::log_level_shift;
         message.time_ns = DeviceClock().now_ns();
         if (!ring_.try_push(message)) [[unlikely]]
-            (void)DeviceNear().fetch_add(dropped_, 1);
+            (void)detail::DeviceNear().fetch_add(dropped_, 1);
     }
 
-    LanesProducer<detail::LogMessage, DeviceFar, DeviceNear, OneThread> ring_;
+    detail::LanesProducer<detail::LogMessage, detail::DeviceFar, detail::DeviceNear,
+                          detail::OneThread>
+        ring_;
     std::uint64_t* dropped_;
 };
 
 // Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
 // Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
 CARILLON_POLICY_CODE
-template <LogText text, LogLevel level, class... Arguments>
+template <detail::LogText text, LogLevel level, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
     constexpr std::uint32_t id = detail::LogSite<text, Arguments...>::id;
 #if !defined(__CUDA_ARCH__)

@@ -33,7 +33,7 @@ struct MailboxOptions {
 // the call returns, and the next call writes it only when all have come. What refresh() returns is
 // the same for every thread. On the emulated device one thread is the block.
 template <class T>
-using BlockMailboxReader = MailboxReader<T, DeviceNear, BlockThreads>;
+using BlockMailboxReader = detail::MailboxReader<T, detail::DeviceNear, BlockThreads>;
 
 // `T` is trivially copyable and at most 4 KiB. The latest value wins; a value that was not read in
 // time is never seen. One writer, one thread at a time, and any number of readers; none of them
@@ -43,10 +43,10 @@ class Mailbox {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // The host's end, for reader(), and the device's, which device_handle() gives.
-    using HostEnd =
-        std::conditional_t<to_device, MailboxWriter<T, HostMapped>, MailboxReader<T, HostCached>>;
-    using DeviceEnd =
-        std::conditional_t<to_device, MailboxReader<T, DeviceNear>, MailboxWriter<T, DeviceFar>>;
+    using HostEnd = std::conditional_t<to_device, detail::MailboxWriter<T, detail::HostMapped>,
+                                       detail::MailboxReader<T, detail::HostCached>>;
+    using DeviceEnd = std::conditional_t<to_device, detail::MailboxReader<T, detail::DeviceNear>,
+                                         detail::MailboxWriter<T, detail::DeviceFar>>;
     using BlockEnd = BlockMailboxReader<T>;  // what block_handle() gives
 
     // `initial` is the first value that a reader finds. Throws UsageError for the options, and
@@ -64,9 +64,9 @@ class Mailbox {
     // this throws UsageError.
     // Throws it for a mailbox of another process, too (Connection::mailbox).
     [[nodiscard]] DeviceEnd device_handle(
-        CodeLocation const& where = CodeLocation::current()) const {
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
         lent_by_.require_own_end("Mailbox::device_handle");
-        MailboxView view = view_at(memory_.device_ptr());
+        detail::MailboxView view = view_at(memory_.device_ptr());
         if constexpr (!to_device) {
             writer_taken_.take("Mailbox::device_handle", where, {view.lines, view.newest});
             ++view.first;  // after the initial value
@@ -114,38 +114,39 @@ class Mailbox {
     }
     // A line for `newest`, and the slots.
     static std::size_t size_of(MailboxOptions const& options) {
-        return (1 + std::size_t{options.capacity} * mailbox_lines<T>)*sizeof(Line);
+        return (1 + std::size_t{options.capacity} * detail::mailbox_lines<T>)*sizeof(detail::Line);
     }
 
-    [[nodiscard]] MailboxView view_at(void* begin) const {
-        auto* const lines = static_cast<Line*>(begin);
-        return {lines + 1, &lines->quads[0].low, options_.capacity, mailbox_lines<T>,
+    [[nodiscard]] detail::MailboxView view_at(void* begin) const {
+        auto* const lines = static_cast<detail::Line*>(begin);
+        return {lines + 1, &lines->quads[0].low, options_.capacity, detail::mailbox_lines<T>,
                 options_.for_tests.first};
     }
 
     [[nodiscard]] HostEnd make_host_end(Device const& device, T const& initial) const {
-        MailboxView const view = view_at(memory_.host_ptr());
-        format_mailbox(view);
+        detail::MailboxView const view = view_at(memory_.host_ptr());
+        detail::format_mailbox(view);
         memory_.flush(0, memory_.size());
         // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
-        HostStores stores = device.stores();
-        stores.mode = PublishMode::one_step;
+        detail::HostStores stores = device.stores();
+        stores.mode = detail::PublishMode::one_step;
         if constexpr (to_device) {
             HostEnd writer(view, device.access(memory_, stores));
             writer.set(initial);
             return writer;
         } else {
             stores.kind = StoreKind::cached;  // the CPU's own memory
-            MailboxWriter<T, HostMapped>(view, HostMapped(stores)).set(initial);
+            detail::MailboxWriter<T, detail::HostMapped>(view, detail::HostMapped(stores))
+                .set(initial);
             return HostEnd(view);
         }
     }
 
     // Of a mailbox that another process lends.
     friend class Connection;
-    explicit Mailbox(detail::LeasedEnd<MailboxView> const& lent)
+    explicit Mailbox(detail::LeasedEnd<detail::MailboxView> const& lent)
         : lent_by_(lent.lease), lent_view_(lent.view), host_(lent_end(lent)) {}
-    static HostEnd lent_end(detail::LeasedEnd<MailboxView> const& lent) {
+    static HostEnd lent_end(detail::LeasedEnd<detail::MailboxView> const& lent) {
         if constexpr (to_device) {
             return HostEnd(lent.view, lent.far);
         } else {
@@ -155,7 +156,7 @@ class Mailbox {
 
     detail::ProcessMark mark_;
     detail::LentBy lent_by_;
-    MailboxView lent_view_{};
+    detail::MailboxView lent_view_{};
     MailboxOptions options_;
     Memory memory_;
     HostEnd host_;

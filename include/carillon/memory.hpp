@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "carillon/detail/access/range_sync.hpp"
+#include "carillon/detail/protocol/ring_view.hpp"
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/error.hpp"
 
 namespace carillon {
+
+using detail::OutOfLine;
 namespace detail {
 class Allocation;
 class Backend;
@@ -84,7 +87,7 @@ class Memory {
     // Lets the CPU see what the device wrote to the range; nothing to do on coherent memory.
     void invalidate(std::size_t offset, std::size_t size) const;
     // For access policies: nullptr on coherent memory.
-    [[nodiscard]] RangeSync const* range_sync() const;
+    [[nodiscard]] detail::RangeSync const* range_sync() const;
 
     // A new close-on-exec descriptor through which another process, device or API can map the
     // same memory: a GPU's as an opaque one of Vulkan's, or a dma-buf; what

@@ -49,9 +49,11 @@ struct MpmcRingOptions {
 // while the ring stays calls hand_on() last: else the rest of its stripe is lost, and the ring
 // fills for good.
 template <class T>
-using DeviceMpmcConsumer = MpmcConsumer<T, DeviceNear, DeviceFar, WarpLanes, true>;
+using DeviceMpmcConsumer =
+    detail::MpmcConsumer<T, detail::DeviceNear, detail::DeviceFar, detail::WarpLanes, true>;
 template <class T>
-using DeviceMpmcProducer = LanesProducer<T, DeviceFar, DeviceNear, WarpLanes>;
+using DeviceMpmcProducer =
+    detail::LanesProducer<T, detail::DeviceFar, detail::DeviceNear, detail::WarpLanes>;
 
 // A host thread's end that sends: made and let go by the thread that uses it. When that thread ends
 // without letting go, the messages that it had claimed room for and not written are skipped. So
@@ -119,7 +121,7 @@ class HostMpmcProducer {
     [[nodiscard]] unsigned index() const {
         return detail::owned(state_, "MpmcRing::index").registry.index(number_);
     }
-    [[nodiscard]] ProducerRecord& record() const {
+    [[nodiscard]] detail::ProducerRecord& record() const {
         return *detail::owned(state_, "MpmcRing::record").registry.record(number_);
     }
 
@@ -130,7 +132,8 @@ class HostMpmcProducer {
         : state_(std::move(state)),
           number_(detail::owned(state_, call).enter(call, which)),
           holder_(&state_->registry.holder(number_)),
-          end_(state_->memory.host_view(), state_->far, HostCached(), ClaimRecord(&record())) {}
+          end_(state_->memory.host_view(), state_->far, detail::HostCached(),
+               detail::ClaimRecord(&record())) {}
 
     // `end_` is there still, in memory that may be gone.
     void require_state(std::string_view call) const { (void)detail::owned(state_, call); }
@@ -139,7 +142,7 @@ class HostMpmcProducer {
     std::shared_ptr<detail::MpmcRingState> state_;
     unsigned number_;
     std::atomic<unsigned> const* holder_;
-    MpmcProducer<T, HostMapped, HostCached, ClaimRecord> end_;
+    detail::MpmcProducer<T, detail::HostMapped, detail::HostCached, detail::ClaimRecord> end_;
 };
 
 // A host thread's end that takes: made and let go by the thread that uses it, though another thread
@@ -203,7 +206,7 @@ class HostMpmcConsumer {
             consumer_.record_->begin.store(detail::ConsumerRecord::polling,
                                            std::memory_order_relaxed);
             // S11, pairs with S10: before the look whether the thread that made it lives.
-            cpu::ProcessFence::light();
+            detail::cpu::ProcessFence::light();
         }
         Told(Told const&) = delete;
         Told& operator=(Told const&) = delete;
@@ -222,7 +225,7 @@ class HostMpmcConsumer {
           record_(std::make_unique<detail::ConsumerRecord>()),
           number_(state_->enter_consumer("MpmcRing::consumer", *record_)),
           holder_(&state_->consumers.holder(number_)),
-          end_(state_->memory.host_view(), HostCached(), state_->far) {}
+          end_(state_->memory.host_view(), detail::HostCached(), state_->far) {}
 
     detail::ProcessMark mark_;
     std::shared_ptr<detail::MpmcRingState> state_;
@@ -230,7 +233,7 @@ class HostMpmcConsumer {
     unsigned number_;
     std::atomic<unsigned> const* holder_;
     std::uint32_t idle_ = 0;
-    MpmcConsumer<T, HostCached, HostMapped, OneThread, true> end_;
+    detail::MpmcConsumer<T, detail::HostCached, detail::HostMapped, detail::OneThread, true> end_;
 };
 
 // `T` is trivially copyable and at most 1 KiB.
@@ -244,8 +247,8 @@ class MpmcRing {
 
     // Throws UsageError for the options, and what Device::allocate throws.
     explicit MpmcRing(Device const& device, MpmcRingOptions const& options = {})
-        : state_(
-              std::make_shared<detail::MpmcRingState>(device, options, direction, shape_of<T>())) {}
+        : state_(std::make_shared<detail::MpmcRingState>(device, options, direction,
+                                                         detail::shape_of<T>())) {}
 
     MpmcRing(MpmcRing const&) = default;  // and moves: a handle, copies share the ring
     MpmcRing& operator=(MpmcRing const&) = default;
@@ -257,7 +260,7 @@ class MpmcRing {
     }
 
     // What the end of other lanes than a warp's is made of.
-    [[nodiscard]] MpmcRingView device_view() const { return state_->memory.device_view(); }
+    [[nodiscard]] detail::MpmcRingView device_view() const { return state_->memory.device_view(); }
 
     // The calling thread's end. Throws UsageError when MpmcRingOptions::producers have one.
     [[nodiscard]] HostMpmcProducer<T> producer() const requires to_device {

@@ -23,6 +23,10 @@
 
 namespace carillon {
 
+using detail::DeviceClock;
+using detail::DeviceConsumer;
+using detail::DeviceProducer;
+
 class CARILLON_LAYOUT Connection;
 
 // Which side takes what the other sends.
@@ -42,7 +46,7 @@ class Ring {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // The host's end, which the ring has, and the device's, which device_handle() gives.
-    using HostEnd = std::conditional_t<to_device, HostProducer<T>, HostConsumer<T>>;
+    using HostEnd = std::conditional_t<to_device, detail::HostProducer<T>, detail::HostConsumer<T>>;
     using DeviceEnd = std::conditional_t<to_device, DeviceConsumer<T>, DeviceProducer<T>>;
 
     // Throws UsageError for the capacity, and what Device::allocate throws. Of a ring that another
@@ -61,9 +65,9 @@ class Ring {
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
     // for a ring of another process (Connection::ring).
     [[nodiscard]] DeviceEnd device_handle(
-        CodeLocation const& where = CodeLocation::current()) const {
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
         lent_by_.require_own_end("Ring::device_handle");
-        RingView const ring = ring_of(memory_->device_view());
+        detail::RingView const ring = ring_of(memory_->device_view());
         taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
         return DeviceEnd(ring);
     }
@@ -105,8 +109,8 @@ class Ring {
     [[nodiscard]] std::optional<T> try_pop() requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Ring::try_pop");
         mark_.require_own("Ring::try_pop");
-        Packed<T> message;
-        if (host_.try_take(message)) return unpack<T>(message);
+        detail::Packed<T> message;
+        if (host_.try_take(message)) return detail::unpack<T>(message);
         lent_by_.require_there("Ring::try_pop");
         return {};
     }
@@ -124,7 +128,7 @@ class Ring {
     [[nodiscard]] T pop(std::chrono::nanoseconds timeout) requires(!to_device) {
         detail::OneThreadCall<> const call(this, "Ring::pop");
         mark_.require_own("Ring::pop");
-        Packed<T> message;
+        detail::Packed<T> message;
         auto const watched = [&] { return host_.awaited(); };
         auto const taken = [&] {
             if (host_.try_take(message)) return true;
@@ -134,29 +138,31 @@ class Ring {
         if (!wait_.until(taken, watched, timeout)) {
             throw TimeoutError("Ring::pop", "no message arrived");
         }
-        return unpack<T>(message);
+        return detail::unpack<T>(message);
     }
 
     [[nodiscard]] std::uint32_t capacity() const { return host_.capacity(); }  // slots
 
    private:
-    [[nodiscard]] static RingView ring_of(ChannelTable const& table) {
+    [[nodiscard]] static detail::RingView ring_of(detail::ChannelTable const& table) {
         return to_device ? table.channel(0).requests : table.channel(0).replies;
     }
 
     // Of a ring that another process lends.
     friend class Connection;
-    explicit Ring(detail::LeasedEnd<RingView> const& lent)
+    explicit Ring(detail::LeasedEnd<detail::RingView> const& lent)
         : lent_by_(lent.lease), wait_(lent.wait), host_(end_of(lent.view, lent.far)) {}
 
-    [[nodiscard]] static HostEnd make_host_end(ChannelTable const& table, HostMapped const& far) {
+    [[nodiscard]] static HostEnd make_host_end(detail::ChannelTable const& table,
+                                               detail::HostMapped const& far) {
         return end_of(ring_of(table), far);
     }
-    [[nodiscard]] static HostEnd end_of(RingView const& ring, HostMapped const& far) {
+    [[nodiscard]] static HostEnd end_of(detail::RingView const& ring,
+                                        detail::HostMapped const& far) {
         if constexpr (to_device) {
-            return HostEnd(ring, far, HostCached());
+            return HostEnd(ring, far, detail::HostCached());
         } else {
-            return HostEnd(ring, HostCached(), far);
+            return HostEnd(ring, detail::HostCached(), far);
         }
     }
 

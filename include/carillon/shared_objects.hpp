@@ -58,7 +58,7 @@ template <class T>
 class SharedMailbox<T, Direction::to_device> {
    public:
     // What device_handle() gives, for one thread: refresh(value), as of any mailbox's reader.
-    using DeviceEnd = LeasedMailboxReader<T, DeviceNear, DeviceFar>;
+    using DeviceEnd = detail::LeasedMailboxReader<T, detail::DeviceNear, detail::DeviceFar>;
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
     explicit SharedMailbox(Device const& device, SharedMailboxOptions const& options = {});
@@ -69,7 +69,8 @@ class SharedMailbox<T, Direction::to_device> {
     // An end of the device's, to be passed to a kernel by value. Throws UsageError for one that was
     // given out before, or is not.
     [[nodiscard]] DeviceEnd device_handle(
-        unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
+        unsigned reader = 0,
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
         return {object_->take("SharedMailbox::device_handle", reader, where), reader,
                 object_->shape(), own_.device_handle()};
     }
@@ -88,7 +89,7 @@ class SharedMailbox<T, Direction::to_device> {
     }
 
    private:
-    static_assert((check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
+    static_assert((detail::check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
 
     [[nodiscard]] static std::shared_ptr<detail::SharedObject> make_object(
         Device const& device, SharedMailboxOptions const& options);
@@ -106,9 +107,9 @@ class SharedMailbox<T, Direction::to_device> {
 template <class T>
 class SharedMailbox<T, Direction::to_host> {
    public:
-    using HostEnd = MailboxReader<T, HostCached>;
+    using HostEnd = detail::MailboxReader<T, detail::HostCached>;
     // What device_handle() gives, for one thread: set(value), as of any mailbox's writer.
-    using DeviceEnd = MailboxWriter<T, DeviceFar>;
+    using DeviceEnd = detail::MailboxWriter<T, detail::DeviceFar>;
 
     // `initial` is the first value that a reader finds. Throws UsageError for the options,
     // UnsupportedError for a system that cannot keep clients from writing (Linux before 5.1), and
@@ -121,8 +122,8 @@ class SharedMailbox<T, Direction::to_host> {
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        CodeLocation const& where = CodeLocation::current()) const {
-        MailboxView view = object_->device_view();
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        detail::MailboxView view = object_->device_view();
         taken_.take("SharedMailbox::device_handle", where, {view.lines, view.newest});
         ++view.first;  // after the initial value
         return DeviceEnd(view);
@@ -149,8 +150,10 @@ class SharedRing {
     // What device_handle() gives, for one thread: try_pop(message), or try_push(message), which is
     // false while there is no client, and look(), for a kernel that pushes seldom: the next client
     // waits until it has looked.
-    using DeviceEnd = std::conditional_t<to_device, LeasedConsumer<T, DeviceNear, DeviceFar>,
-                                         LeasedProducer<T, DeviceNear, DeviceFar>>;
+    using DeviceEnd =
+        std::conditional_t<to_device,
+                           detail::LeasedConsumer<T, detail::DeviceNear, detail::DeviceFar>,
+                           detail::LeasedProducer<T, detail::DeviceNear, detail::DeviceFar>>;
 
     // Throws UsageError for the options, and what Device::allocate_shared_host throws.
     explicit SharedRing(Device const& device, SharedRingOptions const& options = {});
@@ -160,7 +163,7 @@ class SharedRing {
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        CodeLocation const& where = CodeLocation::current()) const {
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
         return {object_->take("SharedRing::device_handle", 0, where), 0, object_->shape()};
     }
     // As Server::share.
@@ -180,7 +183,7 @@ template <class Meta = NoMeta>
 class SharedChunkRing {
    public:
     // What device_handle() gives, for one thread: try_take(chunk), release(sequence).
-    using DeviceEnd = LeasedChunkReader<Meta, DeviceNear, DeviceFar>;
+    using DeviceEnd = detail::LeasedChunkReader<Meta, detail::DeviceNear, detail::DeviceFar>;
 
     // ChunkRingOptions::wait is not looked at. Throws UsageError for the options, and what
     // Device::allocate_shared_host throws.
@@ -191,7 +194,7 @@ class SharedChunkRing {
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        CodeLocation const& where = CodeLocation::current()) const {
+        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
         return {object_->take("SharedChunkRing::device_handle", 0, where), 0, object_->shape()};
     }
     // As Server::share.
@@ -213,34 +216,38 @@ SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
 template <class T>
 std::shared_ptr<detail::SharedObject> SharedMailbox<T, Direction::to_device>::make_object(
     Device const& device, SharedMailboxOptions const& options) {
-    check_mailbox<T>();
+    detail::check_mailbox<T>();
     detail::check_shared("SharedMailbox", options.capacity, options.readers,
                          options.for_tests.first);
-    ObjectShape const shape{options.capacity, mailbox_lines<T>, 0};
+    detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
     return std::make_shared<detail::SharedObject>(
-        device, ObjectKind::mailbox, shape, detail::object_layout<MailboxLayout>(shape),
-        detail::message_type<T>(mailbox_lines<T>), options.readers, options.for_tests.first);
+        device, ObjectKind::mailbox, shape, detail::object_layout<detail::MailboxLayout>(shape),
+        detail::message_type<T>(detail::mailbox_lines<T>), options.readers,
+        options.for_tests.first);
 }
 
 template <class T>
 SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T const& initial,
                                                     MailboxOptions const& options) {
-    check_mailbox<T>();
+    detail::check_mailbox<T>();
     detail::check_shared("SharedMailbox", options.capacity, 1, options.for_tests.first);
-    ObjectShape const shape{options.capacity, mailbox_lines<T>, 0};
-    object_ = std::make_shared<detail::PublishedObject>(device, ObjectKind::mailbox_to_host, shape,
-                                                        detail::message_type<T>(mailbox_lines<T>),
-                                                        options.for_tests.first, true);
+    detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
+    object_ = std::make_shared<detail::PublishedObject>(
+        device, ObjectKind::mailbox_to_host, shape,
+        detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first, true);
     // The CPU's own memory, of which every word carries its tag (detail/protocol/mailbox.hpp).
-    MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{})).set(initial);
+    detail::MailboxWriter<T, detail::HostMapped>(object_->host_view(),
+                                                 detail::HostMapped(detail::HostStores{}))
+        .set(initial);
 }
 
 template <class T, Direction direction>
 SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) {
-    check_payload<T>();
+    detail::check_payload<T>();
     detail::check_shared("SharedRing", options.capacity, 1, options.for_tests.first);
-    using Layout = std::conditional_t<to_device, RingToDeviceLayout, RingToHostLayout>;
-    ObjectShape const shape{options.capacity, slot_lines_of<T>, 0};
+    using Layout =
+        std::conditional_t<to_device, detail::RingToDeviceLayout, detail::RingToHostLayout>;
+    detail::ObjectShape const shape{options.capacity, detail::slot_lines_of<T>, 0};
     object_ = std::make_shared<detail::SharedObject>(
         device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host, shape,
         detail::object_layout<Layout>(shape), detail::message_type<T>(), 1,
@@ -249,13 +256,15 @@ SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions con
 
 template <class Meta>
 SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions const& options) {
-    check_meta<Meta>();
+    detail::check_meta<Meta>();
     detail::check_shared("SharedChunkRing", options.chunks, 1, options.for_tests.first);
     detail::check_chunk_bytes("SharedChunkRing", options.chunk_bytes);
-    ObjectShape const shape{options.chunks, 1, static_cast<std::uint32_t>(options.chunk_bytes)};
+    detail::ObjectShape const shape{options.chunks, 1,
+                                    static_cast<std::uint32_t>(options.chunk_bytes)};
     object_ = std::make_shared<detail::SharedObject>(
-        device, ObjectKind::chunk_ring, shape, detail::object_layout<ChunkRingLayout>(shape),
-        detail::message_type<Meta>(1), 1, options.for_tests.first);
+        device, ObjectKind::chunk_ring, shape,
+        detail::object_layout<detail::ChunkRingLayout>(shape), detail::message_type<Meta>(1), 1,
+        options.for_tests.first);
 }
 
 }  // namespace carillon

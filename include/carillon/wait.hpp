@@ -61,7 +61,7 @@ class BasicHostWait {
     }
     // Whether so many blocks and a thread of the host are more than this process has processors.
     [[nodiscard]] static bool oversubscribed(unsigned blocks) {
-        return cpu::available_processors() <= blocks;
+        return detail::cpu::available_processors() <= blocks;
     }
 
     [[nodiscard]] Style style() const { return style_; }  // as given, or as for_kernel() chose
@@ -150,12 +150,12 @@ class BasicHostWait {
             case Style::yield:
                 return 0;
             case Style::umwait:  // each of its sleeps may take microseconds
-                return cpu::polls_before_yield / 16;
+                return detail::cpu::polls_before_yield / 16;
             case Style::pause:
             case Style::tpause:
                 break;
         }
-        return cpu::polls_before_yield;
+        return detail::cpu::polls_before_yield;
     }
 
     // Often enough that the polls in between take a few microseconds together: a sleep may take
@@ -193,6 +193,6 @@ class BasicHostWait {
 };
 
 // With the instructions of this CPU.
-using HostWait = BasicHostWait<cpu::Waits>;
+using HostWait = BasicHostWait<detail::cpu::Waits>;
 
 }  // namespace carillon

@@ -24,8 +24,9 @@ template <class Far, class Near>
 class DataSender {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD DataSender(RingView const& names, RingView const& receipts, std::uint64_t* data,
-                           OutOfLine order, Far far = Far(), Near near = Near())
+    CARILLON_HD DataSender(detail::RingView const& names, detail::RingView const& receipts,
+                           std::uint64_t* data, OutOfLine order, Far far = Far(),
+                           Near near = Near())
         : data_(data), order_(order), names_(names, far, near), receipts_(receipts, near, far) {}
 
     // `written(where, bytes)` is called between the data and the line.
@@ -56,7 +57,7 @@ class DataSender {
     [[nodiscard]] CARILLON_HD std::uint64_t in_flight() const {
         return names_.next() - receipts_.next();
     }
-    [[nodiscard]] CARILLON_HD Sequence next() const { return names_.next(); }
+    [[nodiscard]] CARILLON_HD detail::Sequence next() const { return names_.next(); }
 
    private:
     // Half the slots: a receipt always finds room, whatever credit is held back.
@@ -66,7 +67,7 @@ class DataSender {
 
     CARILLON_POLICY_CODE
     template <class Written>
-    [[nodiscard]] CARILLON_HD DataName write(Sequence sequence, Written&& written) {
+    [[nodiscard]] CARILLON_HD DataName write(detail::Sequence sequence, Written&& written) {
         auto const number = static_cast<std::uint32_t>(sequence);
         std::uint32_t const block = number & (names_.capacity() - 1);
         std::uint32_t const words = 1 + scramble(number, 0) % data_words;
@@ -78,8 +79,8 @@ class DataSender {
 
     std::uint64_t* data_;
     OutOfLine order_;
-    Producer<DataName, Far, Near> names_;
-    Consumer<DataReceipt, Near, Far> receipts_;
+    detail::Producer<DataName, Far, Near> names_;
+    detail::Consumer<DataReceipt, Near, Far> receipts_;
 };
 
 // Reads every word that a name is of; their sum. The loop is a small one: else the compiler leaves
@@ -108,7 +109,7 @@ template <class Near, class Far>
 class DataReceiver {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD DataReceiver(RingView const& names, RingView const& receipts,
+    CARILLON_HD DataReceiver(detail::RingView const& names, detail::RingView const& receipts,
                              std::uint64_t const* data, std::uint32_t ring, Near near = Near(),
                              Far far = Far())
         : data_(data), ring_(ring), names_(names, near, far), receipts_(receipts, far, near) {}
@@ -124,31 +125,31 @@ class DataReceiver {
         return true;
     }
 
-    [[nodiscard]] CARILLON_HD Sequence next() const { return names_.next(); }
+    [[nodiscard]] CARILLON_HD detail::Sequence next() const { return names_.next(); }
 
    private:
     std::uint64_t const* data_;
     std::uint32_t ring_;
-    Consumer<DataName, Near, Far> names_;
-    Producer<DataReceipt, Far, Near> receipts_;
+    detail::Consumer<DataName, Near, Far> names_;
+    detail::Producer<DataReceipt, Far, Near> receipts_;
 };
 
 // The control: DeviceNear with its acquire taken away.
 struct RelaxedNear {
-    [[nodiscard]] CARILLON_HD Line load_line(Line const* from,
-                                             std::size_t quads = quads_per_line) const {
-        Line line{};
+    [[nodiscard]] CARILLON_HD detail::Line load_line(
+        detail::Line const* from, std::size_t quads = detail::quads_per_line) const {
+        detail::Line line{};
         for (std::size_t i = 0; i < quads; ++i) {
-            line.quads[i] = DeviceInstructions::load_relaxed(&from->quads[i]);
+            line.quads[i] = detail::DeviceInstructions::load_relaxed(&from->quads[i]);
         }
         return line;
     }
-    [[nodiscard]] CARILLON_HD Line load_line_ahead(Line const* from,
-                                                   std::size_t quads = quads_per_line) const {
+    [[nodiscard]] CARILLON_HD detail::Line load_line_ahead(
+        detail::Line const* from, std::size_t quads = detail::quads_per_line) const {
         return load_line(from, quads);
     }
     [[nodiscard]] CARILLON_HD std::uint64_t load_word(std::uint64_t const* from) const {
-        return DeviceNear().load_word(from);
+        return detail::DeviceNear().load_word(from);
     }
 };
 
@@ -166,12 +167,12 @@ struct RelaxedNear {
 // Receiver: DataReceiver, or one of rows.hpp.
 template <class Receiver>
 struct ReceiveData {
-    ChannelTable channels;
+    detail::ChannelTable channels;
     void* data;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
+        detail::ChannelView const view = channels.channel(block);
         Receiver receiver(view.requests, view.replies,
                           data_of(data, block, channels.shape.capacity), block);
         Findings findings;
@@ -192,15 +193,15 @@ struct ReceiveData {
 // DeviceBulkFar, with which the library sends nothing that names data.
 template <class Far>
 struct SendData {
-    ChannelTable channels;
+    detail::ChannelTable channels;
     void* data;
     OutOfLine order;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
-        DataSender<Far, DeviceNear> sender(view.replies, view.requests,
-                                           data_of(data, block, channels.shape.capacity), order);
+        detail::ChannelView const view = channels.channel(block);
+        DataSender<Far, detail::DeviceNear> sender(
+            view.replies, view.requests, data_of(data, block, channels.shape.capacity), order);
         station.start(block);
         BoundedPolls polls(station.bound);
         do {
@@ -212,7 +213,8 @@ struct SendData {
             }
         } while (!station.stopped());
         Far().settle();
-        FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended).set(sender.next());
+        detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&view.status->ended)
+            .set(sender.next());
     }
 };
 

@@ -12,7 +12,8 @@ struct NumberedWords {
     static constexpr std::uint32_t words = count;
     std::uint64_t word[count];
 
-    [[nodiscard]] CARILLON_HD static NumberedWords make(std::uint32_t ring, Sequence number) {
+    [[nodiscard]] CARILLON_HD static NumberedWords make(std::uint32_t ring,
+                                                        detail::Sequence number) {
         std::uint64_t const base = (number ^ (std::uint64_t{ring} << 48U)) * 0x9e37'79b9'7f4a'7c15U;
         NumberedWords made;
         for (std::uint32_t i = 0; i < count; ++i) {
@@ -23,13 +24,13 @@ struct NumberedWords {
 };
 // One that fills so many lines.
 template <std::uint32_t lines>
-using NumberedLines = NumberedWords<lines * payload_bytes / sizeof(std::uint64_t)>;
+using NumberedLines = NumberedWords<lines * detail::payload_bytes / sizeof(std::uint64_t)>;
 using Numbered = NumberedLines<1>;
 
 // Whether a message is what was sent under its number.
 template <std::uint32_t count>
 CARILLON_HD void check_numbered(NumberedWords<count> const& seen, std::uint32_t ring,
-                                Sequence number, Findings& findings) {
+                                detail::Sequence number, Findings& findings) {
     auto const expected = NumberedWords<count>::make(ring, number);
     std::uint64_t difference = 0;
     for (std::uint32_t i = 0; i < count; ++i) difference |= seen.word[i] ^ expected.word[i];
@@ -52,20 +53,20 @@ template <class Near, class Far>
 class CheckedConsumer {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD CheckedConsumer(RingView const& view, std::uint32_t ring, Near near = Near(),
-                                Far far = Far())
+    CARILLON_HD CheckedConsumer(detail::RingView const& view, std::uint32_t ring,
+                                Near near = Near(), Far far = Far())
         : view_(view), ring_(ring), near_(near), far_(far), consumer_(view, near, far) {}
 
     // Takes and checks the next line, or returns false at once when it has not arrived.
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_check(Findings& findings) {
-        Line line;
-        Sequence const number = consumer_.next();
+        detail::Line line;
+        detail::Sequence const number = consumer_.next();
         if (!consumer_.try_take(line)) {
             if ((++missed_ & 15U) == 0) skip_overwritten(findings);
             return false;
         }
-        check_numbered(unpack<Numbered>(line), ring_, number, findings);
+        check_numbered(detail::unpack<Numbered>(line), ring_, number, findings);
         return true;
     }
 
@@ -86,42 +87,42 @@ class CheckedConsumer {
     // A newer tag than the awaited one: the line is lost. Goes on with the oldest that may be left.
     CARILLON_POLICY_CODE
     CARILLON_HD void skip_overwritten(Findings& findings) {
-        Sequence const awaited = consumer_.next();
-        Line const line = near_.load_line(view_.slot(awaited));
+        detail::Sequence const awaited = consumer_.next();
+        detail::Line const line = near_.load_line(view_.slot(awaited));
         std::uint32_t ahead = 0;
-        for (Quad const& quad : line.quads) {
-            std::uint32_t const by = quad.tag() - tag_of(awaited);
+        for (detail::Quad const& quad : line.quads) {
+            std::uint32_t const by = quad.tag() - detail::tag_of(awaited);
             if (static_cast<std::int32_t>(by) > static_cast<std::int32_t>(ahead)) ahead = by;
         }
         if (ahead == 0) return;
         ++findings.checks;
-        findings.add(
-            {Fault::overwritten, ring_, awaited, 0, tag_of(awaited), tag_of(awaited + ahead)});
-        RingView rest = view_;
+        findings.add({Fault::overwritten, ring_, awaited, 0, detail::tag_of(awaited),
+                      detail::tag_of(awaited + ahead)});
+        detail::RingView rest = view_;
         rest.first = ahead < view_.capacity ? awaited + 1 : awaited + ahead - view_.capacity + 1;
-        consumer_ = Consumer<Numbered, Near, Far>(rest, near_, far_);
+        consumer_ = detail::Consumer<Numbered, Near, Far>(rest, near_, far_);
     }
 
-    RingView view_;
+    detail::RingView view_;
     std::uint32_t ring_;
     std::uint32_t missed_ = 0;
     Dawdler dawdler_;
     Near near_;
     Far far_;
-    Consumer<Numbered, Near, Far> consumer_;
+    detail::Consumer<Numbered, Near, Far> consumer_;
 };
 
 // Takes what the CPU sends until the end that the CPU announces in the control line.
 struct TakeLines {
     static constexpr std::uint64_t patience_ns = 1'000'000'000;  // for lines before the end
 
-    ChannelTable channels;
+    detail::ChannelTable channels;
     std::uint32_t dawdle;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
-        CheckedConsumer<DeviceNear, DeviceFar> consumer(view.requests, block);
+        detail::ChannelView const view = channels.channel(block);
+        CheckedConsumer<detail::DeviceNear, detail::DeviceFar> consumer(view.requests, block);
         Findings findings;
         std::uint64_t end = 0;
         station.start(block);
@@ -133,7 +134,7 @@ struct TakeLines {
                 continue;
             }
             if (end == 0) {
-                end = DeviceNear().load_word(&view.control->stop);
+                end = detail::DeviceNear().load_word(&view.control->stop);
                 if (end != 0) polls = BoundedPolls({patience_ns, station.bound.oversubscribed});
             }
             if (!polls.again()) {
@@ -151,12 +152,12 @@ template <class Credit>
 struct SendLines {
     static constexpr std::uint32_t batch = 64;
 
-    ChannelTable channels;
+    detail::ChannelTable channels;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
-        Producer<Numbered, DeviceFar, Credit> producer(view.replies);
+        detail::ChannelView const view = channels.channel(block);
+        detail::Producer<Numbered, detail::DeviceFar, Credit> producer(view.replies);
         station.start(block);
         BoundedPolls polls(station.bound);
         bool going_on = true;
@@ -167,7 +168,8 @@ struct SendLines {
                 polls.found();
             }
         } while (going_on && !station.stopped());
-        FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended).set(producer.next());
+        detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&view.status->ended)
+            .set(producer.next());
     }
 };
 

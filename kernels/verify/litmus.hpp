@@ -17,9 +17,11 @@ struct Station {
     Bound bound;
 
     CARILLON_HD void start(unsigned reporter) const {
-        FlagWriter<std::uint64_t, DeviceFar>(&findings[reporter].started).set(1);
+        detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&findings[reporter].started).set(1);
     }
-    [[nodiscard]] CARILLON_HD bool stopped() const { return DeviceNear().load_word(stop) != 0; }
+    [[nodiscard]] CARILLON_HD bool stopped() const {
+        return detail::DeviceNear().load_word(stop) != 0;
+    }
     // The CPU reads it once the kernel has ended.
     CARILLON_HD void report(unsigned reporter, Findings const& found) const {
         findings[reporter] = found;
@@ -67,14 +69,14 @@ class Dawdler {
 #if defined(__CUDA_ARCH__)
     return *from;
 #else
-    return cpu::StdWords::load(from, std::memory_order_relaxed);
+    return detail::cpu::StdWords::load(from, std::memory_order_relaxed);
 #endif
 }
 CARILLON_HD inline void store_data(std::uint64_t* to, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
     *to = value;
 #else
-    cpu::StdWords::store(to, value, std::memory_order_relaxed);
+    detail::cpu::StdWords::store(to, value, std::memory_order_relaxed);
 #endif
 }
 

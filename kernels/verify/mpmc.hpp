@@ -38,7 +38,7 @@ struct Sealed {
         return product ^ (product >> 32U);
     }
 };
-static_assert(sizeof(Sealed) == payload_bytes);
+static_assert(sizeof(Sealed) == detail::payload_bytes);
 
 // What has come through a ring, in device memory. Of each producer a window of words: that of
 // message n says which of n, n - window, ... came last. The window is longer than the ring: message
@@ -61,7 +61,7 @@ struct Arrivals {
     // Message `number` of `producer` has come. The branch on what its word held is behind the
     // access, and so is the credit that follows (as with tags, docs/guarantees.md).
     CARILLON_HD void add(std::uint32_t producer, std::uint64_t number, Findings& findings) const {
-        DeviceNear const near;
+        detail::DeviceNear const near;
         std::uint64_t* const to = word(producer, number);
         std::uint64_t const before = number - window;
         std::uint64_t const seen = near.compare_exchange(to, before, number);
@@ -77,7 +77,7 @@ struct Arrivals {
 
     // `count` more came: whether that is all.
     [[nodiscard]] CARILLON_HD bool tell(std::uint64_t count, std::uint64_t known_end) const {
-        DeviceNear const near;
+        detail::DeviceNear const near;
         if (count != 0) (void)near.fetch_add(told, count);
         return near.load_word(told) + 1 >= known_end;
     }
@@ -88,7 +88,7 @@ class ArrivalChecker {
    public:
     CARILLON_HD explicit ArrivalChecker(Arrivals const& arrivals) : arrivals_(arrivals) {}
 
-    CARILLON_HD void check(Sealed const& message, Sequence sequence, Findings& findings) {
+    CARILLON_HD void check(Sealed const& message, detail::Sequence sequence, Findings& findings) {
         ++findings.checks;
         std::uint64_t const sum = message.checksum();
         if (message.seal != sum || message.producer >= arrivals_.producers ||
@@ -112,12 +112,12 @@ class ArrivalChecker {
 };
 
 // The control: credits so far ahead that the ring never seems full.
-class IgnoredRoom : public HostCached {
+class IgnoredRoom : public detail::HostCached {
    public:
-    explicit IgnoredRoom(MpmcRingView const& view) : claimed_(view.claimed) {}
+    explicit IgnoredRoom(detail::MpmcRingView const& view) : claimed_(view.claimed) {}
 
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
-        return from == claimed_ ? HostCached::load_word(from) : std::uint64_t{1} << 62U;
+        return from == claimed_ ? detail::HostCached::load_word(from) : std::uint64_t{1} << 62U;
     }
 
    private:
@@ -126,7 +126,7 @@ class IgnoredRoom : public HostCached {
 
 // Takes what the CPU's threads send, with every warp, until all has come.
 struct TakeSealed {
-    MpmcRingView ring;
+    detail::MpmcRingView ring;
     Arrivals arrivals;
     std::uint32_t dawdle;
     std::uint64_t patience_ns;  // for messages before the end
@@ -143,16 +143,16 @@ struct TakeSealed {
         station.start(reporter);
         BoundedPolls polls(station.bound);
         for (bool going_on = true; going_on;) {
-            bool const found = consumer.poll([&](Sealed const& message, Sequence sequence) {
+            bool const found = consumer.poll([&](Sealed const& message, detail::Sequence sequence) {
                 checker.check(message, sequence, findings);
             });
             if (found) {
                 polls.found();
-                if (dawdle != 0) dawdler.dawdle(DeviceNear(), arrivals.end, dawdle);
+                if (dawdle != 0) dawdler.dawdle(detail::DeviceNear(), arrivals.end, dawdle);
                 continue;
             }
             if (end == 0) {
-                end = WarpLanes::broadcast(DeviceNear().load_word(arrivals.end));
+                end = detail::WarpLanes::broadcast(detail::DeviceNear().load_word(arrivals.end));
                 if (end != 0) polls = BoundedPolls({patience_ns, station.bound.oversubscribed});
             }
             bool all_came = false;
@@ -160,7 +160,8 @@ struct TakeSealed {
                 all_came = arrivals.tell(findings.checks - told, end);
                 told = findings.checks;
             }
-            going_on = WarpLanes::all(!all_came && polls.again());  // the lanes stay together
+            going_on =
+                detail::WarpLanes::all(!all_came && polls.again());  // the lanes stay together
         }
         station.report(reporter, findings);
     }

@@ -31,11 +31,12 @@ struct AnyPage {
 };
 
 // The control: as long as it is not told, all goes to the first page alone.
-class FirstPage : public ToldPages {
+class FirstPage : public detail::ToldPages {
    public:
-    using ToldPages::ToldPages;
+    using detail::ToldPages::ToldPages;
 
-    [[nodiscard]] CARILLON_HD static Line* other(RingSlots const& view, Sequence sequence) {
+    [[nodiscard]] CARILLON_HD static detail::Line* other(detail::RingSlots const& view,
+                                                         detail::Sequence sequence) {
         return view.slot(sequence);
     }
 };
@@ -44,49 +45,50 @@ class FirstPage : public ToldPages {
 // line that it is over.
 template <class T>
 struct TakeRounds {
-    ChannelTable channels;
+    detail::ChannelTable channels;
     std::uint64_t patience_ns;  // for the messages of a round
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
-        ChannelView const view = channels.channel(block);
-        RingView ring = view.requests;
+        detail::ChannelView const view = channels.channel(block);
+        detail::RingView ring = view.requests;
         Findings findings;
         station.start(block);
         for (std::uint64_t round = 1; begins(round, view.control->stop); ++round) {
-            Sequence const end = ring.first + messages_of(block, round);
+            detail::Sequence const end = ring.first + messages_of(block, round);
             take(ring, block, end, findings);
             ring.first = end;
             // What it told is there before: the CPU clears it for the next round.
-            FlagWriter<std::uint64_t, DeviceFar>(&view.status->ended)
+            detail::FlagWriter<std::uint64_t, detail::DeviceFar>(&view.status->ended)
                 .set(round, OutOfLine::written);
         }
         station.report(block, findings);
     }
 
    private:
-    using PagedConsumer = Consumer<T, DeviceNear, DeviceFar, OneThread, ChosenPages<AnyPage>>;
+    using PagedConsumer = detail::Consumer<T, detail::DeviceNear, detail::DeviceFar,
+                                           detail::OneThread, detail::ChosenPages<AnyPage>>;
 
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool begins(std::uint64_t round,
                                           std::uint64_t const& announced) const {
         BoundedPolls polls(station.bound);
-        while (DeviceNear().load_word(&announced) < round) {
+        while (detail::DeviceNear().load_word(&announced) < round) {
             if (station.stopped() || !polls.again()) return false;
         }
         return true;
     }
 
     CARILLON_POLICY_CODE
-    CARILLON_HD void take(RingView const& ring, std::uint32_t number, Sequence end,
+    CARILLON_HD void take(detail::RingView const& ring, std::uint32_t number, detail::Sequence end,
                           Findings& findings) const {
         PagedConsumer consumer(ring);
-        Packed<T> message;
+        detail::Packed<T> message;
         BoundedPolls polls({patience_ns, station.bound.oversubscribed});
         while (consumer.next() != end) {
-            Sequence const awaited = consumer.next();
+            detail::Sequence const awaited = consumer.next();
             if (consumer.try_take(message)) {
-                check_numbered(unpack<T>(message), number, awaited, findings);
+                check_numbered(detail::unpack<T>(message), number, awaited, findings);
                 polls.found();
             } else if (!polls.again()) {
                 findings.add({Fault::missing, number, awaited, 0, end, awaited});

@@ -15,7 +15,7 @@ template <class Near, bool early = false>
 class RowReceiver {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD RowReceiver(RingView const& names, RingView const& receipts,
+    CARILLON_HD RowReceiver(detail::RingView const& names, detail::RingView const& receipts,
                             std::uint64_t const* data, std::uint32_t ring)
         : data_(data), ring_(ring), names_(names), receipts_(receipts) {}
 
@@ -27,8 +27,8 @@ class RowReceiver {
                 first_words[i] = load_data(first_word_of(names_.next() + i));
             }
         }
-        auto const use = [&](std::uint32_t i, Line const& line) {
-            auto const name = unpack<DataName>(line);
+        auto const use = [&](std::uint32_t i, detail::Line const& line) {
+            auto const name = detail::unpack<DataName>(line);
             if constexpr (early) check_early(name, first_words[i], findings);
             std::uint64_t const sum = check_data(data_, ring_, name, findings);
             if (!receipts_.try_push({name.number, sum})) {
@@ -41,7 +41,7 @@ class RowReceiver {
     }
 
    private:
-    [[nodiscard]] CARILLON_HD std::uint64_t const* first_word_of(Sequence number) const {
+    [[nodiscard]] CARILLON_HD std::uint64_t const* first_word_of(detail::Sequence number) const {
         return data_ + (number & (names_.capacity() - 1)) * data_words;
     }
     CARILLON_HD void check_early(DataName const& name, std::uint64_t seen,
@@ -53,8 +53,8 @@ class RowReceiver {
 
     std::uint64_t const* data_;
     std::uint32_t ring_;
-    Consumer<DataName, Near, DeviceFar> names_;
-    Producer<DataReceipt, DeviceFar, Near> receipts_;
+    detail::Consumer<DataName, Near, detail::DeviceFar> names_;
+    detail::Producer<DataReceipt, detail::DeviceFar, Near> receipts_;
 };
 
 // The same as the consumer of an MPMC ring, alone: it lies in the slots of the other one and has
@@ -63,14 +63,14 @@ class RowReceiver {
 class SharedRowReceiver {
    public:
     CARILLON_POLICY_CODE
-    CARILLON_HD SharedRowReceiver(RingView const& names, RingView const& receipts,
+    CARILLON_HD SharedRowReceiver(detail::RingView const& names, detail::RingView const& receipts,
                                   std::uint64_t* data, std::uint32_t ring)
         : data_(data), ring_(ring), names_(shared(names, data)), receipts_(receipts) {}
 
     CARILLON_POLICY_CODE
     CARILLON_HD bool try_receive(Findings& findings) {
         std::uint32_t taken = 0;
-        auto const use = [&](DataName const& name, Sequence /*number*/) {
+        auto const use = [&](DataName const& name, detail::Sequence /*number*/) {
             ++taken;
             std::uint64_t const sum = check_data(data_, ring_, name, findings);
             if (!receipts_.try_push({name.number, sum})) {
@@ -85,10 +85,10 @@ class SharedRowReceiver {
    private:
     static constexpr std::uint32_t stripe_shift = 4;
 
-    [[nodiscard]] CARILLON_HD static MpmcRingView shared(RingView const& names,
-                                                         std::uint64_t* data) {
+    [[nodiscard]] CARILLON_HD static detail::MpmcRingView shared(detail::RingView const& names,
+                                                                 std::uint64_t* data) {
         constexpr std::size_t lap = data_words;
-        static_assert(MpmcRingView::left_words(data_words, 1U << stripe_shift) <= 2 * lap);
+        static_assert(detail::MpmcRingView::left_words(data_words, 1U << stripe_shift) <= 2 * lap);
         std::uint64_t* const given_up = data + names.capacity * lap;
         std::uint64_t* const taken = given_up + lap;
         return {names.base,   given_up,       taken,        taken + lap, nullptr,
@@ -97,8 +97,8 @@ class SharedRowReceiver {
 
     std::uint64_t const* data_;
     std::uint32_t ring_;
-    MpmcConsumer<DataName, DeviceNear, DeviceFar, OneThread> names_;
-    Producer<DataReceipt, DeviceFar, DeviceNear> receipts_;
+    detail::MpmcConsumer<DataName, detail::DeviceNear, detail::DeviceFar, detail::OneThread> names_;
+    detail::Producer<DataReceipt, detail::DeviceFar, detail::DeviceNear> receipts_;
 };
 
 }  // namespace carillon::tool

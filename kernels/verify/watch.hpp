@@ -8,9 +8,9 @@
 namespace carillon::tool {
 
 // A line whose every quad tells its version, and whether it is whole.
-[[nodiscard]] CARILLON_HD inline Line versioned_line(std::uint32_t version) {
-    Line line;
-    for (std::uint32_t i = 0; i < quads_per_line; ++i) {
+[[nodiscard]] CARILLON_HD inline detail::Line versioned_line(std::uint32_t version) {
+    detail::Line line;
+    for (std::uint32_t i = 0; i < detail::quads_per_line; ++i) {
         line.quads[i].low = versioned_word(version, i);
         line.quads[i].high = scramble(version, i + 8) | (std::uint64_t{version} << 32U);
     }
@@ -24,7 +24,8 @@ struct Early {
 };
 
 // Whether the payload is that of the tag, or of a version that is not too early.
-[[nodiscard]] CARILLON_HD inline bool is_whole(Quad const& quad, std::uint32_t index, Early early) {
+[[nodiscard]] CARILLON_HD inline bool is_whole(detail::Quad const& quad, std::uint32_t index,
+                                               Early early) {
     auto const version = static_cast<std::uint32_t>(quad.low);
     auto const word = static_cast<std::uint32_t>(quad.high);
     return quad.low == versioned_word(version, index) && version - quad.tag() <= early.low &&
@@ -34,14 +35,14 @@ struct Early {
 
 // One look at a line, quad after quad. An earlier look's quad that is newer than a later look's
 // proves that the line arrived in pieces: expected, and why all four tags are compared.
-CARILLON_HD inline void look_at_line(Line const* line, std::uint32_t number, bool descending,
-                                     Early early, Findings& findings) {
-    DeviceInstructions const device;
+CARILLON_HD inline void look_at_line(detail::Line const* line, std::uint32_t number,
+                                     bool descending, Early early, Findings& findings) {
+    detail::DeviceInstructions const device;
     std::uint32_t before = 0;
     bool partly = false;
-    for (std::uint32_t i = 0; i < quads_per_line; ++i) {
-        std::uint32_t const index = descending ? quads_per_line - 1 - i : i;
-        Quad const quad = device.load_acquire(&line->quads[index]);
+    for (std::uint32_t i = 0; i < detail::quads_per_line; ++i) {
+        std::uint32_t const index = descending ? detail::quads_per_line - 1 - i : i;
+        detail::Quad const quad = device.load_acquire(&line->quads[index]);
         if (i != 0 && !not_before(quad.tag(), before)) partly = true;
         before = quad.tag();
         if (quad.tag() == 0) continue;  // not written yet
@@ -70,7 +71,7 @@ CARILLON_HD void watch(Station const& station, unsigned block, Look&& look) {
 }
 
 struct WatchLines {
-    Line const* lines;
+    detail::Line const* lines;
     std::uint32_t count;
     Early early;
     Station station;
@@ -85,21 +86,21 @@ struct WatchLines {
 
 // The line `second` is written after `first`, of the same version.
 struct WatchPairs {
-    Line const* first;
-    Line const* second;
+    detail::Line const* first;
+    detail::Line const* second;
     std::uint32_t count;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
         std::uint32_t const number = block % count;
         watch(station, block, [&](Findings& findings, std::uint32_t /*pass*/) {
-            Line const later = DeviceNear().load_line(second + number);
-            Tag const version = later.quads[0].tag();
-            if (version == 0 || !has_arrived(later, version)) return;
-            Line const earlier = DeviceNear().load_line(first + number);
+            detail::Line const later = detail::DeviceNear().load_line(second + number);
+            detail::Tag const version = later.quads[0].tag();
+            if (version == 0 || !detail::has_arrived(later, version)) return;
+            detail::Line const earlier = detail::DeviceNear().load_line(first + number);
             ++findings.checks;
-            for (std::uint32_t i = 0; i < quads_per_line; ++i) {
-                Tag const seen = earlier.quads[i].tag();
+            for (std::uint32_t i = 0; i < detail::quads_per_line; ++i) {
+                detail::Tag const seen = earlier.quads[i].tag();
                 if (not_before(seen, version)) continue;
                 findings.add({Fault::order, number, version, 4 * i + 3, version, seen});
                 break;
@@ -112,14 +113,15 @@ struct WatchPairs {
 struct WatchFlags {
     static constexpr std::uint32_t words = 64;  // of data to each flag
 
-    Line const* flags;
+    detail::Line const* flags;
     std::uint64_t const* data;
     std::uint32_t count;
     Station station;
 
     CARILLON_HD void operator()(unsigned block) const {
         std::uint32_t const number = block % count;
-        FlagReader<std::uint32_t, DeviceNear> const flag(&flags[number].quads[0].low);
+        detail::FlagReader<std::uint32_t, detail::DeviceNear> const flag(
+            &flags[number].quads[0].low);
         watch(station, block, [&](Findings& findings, std::uint32_t /*pass*/) {
             std::uint32_t const version = flag.get();
             if (version == 0) return;
@@ -139,7 +141,7 @@ struct WatchFlags {
 // Answers trial 1, 2, ... with its number: once its line has wholly arrived, or its flag, which is
 // the word of a slot's first tag.
 struct EchoTrials {
-    Line const* slots;
+    detail::Line const* slots;
     std::uint32_t count;  // a power of two
     bool flags;
     std::uint64_t* echo;
@@ -147,12 +149,12 @@ struct EchoTrials {
 
     CARILLON_HD void operator()(unsigned block) const {
         constexpr std::uint32_t polls_per_look = 64;  // at the stop word
-        FlagWriter<std::uint64_t, DeviceFar> answer(echo);
+        detail::FlagWriter<std::uint64_t, detail::DeviceFar> answer(echo);
         station.start(block);
         BoundedPolls polls(station.bound);
         std::uint32_t looks = 0;
         for (std::uint32_t trial = 1;; ++trial) {
-            Line const* const slot = slots + (trial & (count - 1));
+            detail::Line const* const slot = slots + (trial & (count - 1));
             while (!came(slot, trial)) {
                 if (++looks % polls_per_look == 0 && station.stopped()) return;
                 if (!polls.again()) return;
@@ -163,9 +165,9 @@ struct EchoTrials {
     }
 
    private:
-    [[nodiscard]] CARILLON_HD bool came(Line const* slot, Tag trial) const {
-        if (flags) return DeviceNear().load_word(&slot->quads[0].high) >> 32U == trial;
-        return has_arrived(DeviceNear().load_line(slot), trial);
+    [[nodiscard]] CARILLON_HD bool came(detail::Line const* slot, detail::Tag trial) const {
+        if (flags) return detail::DeviceNear().load_word(&slot->quads[0].high) >> 32U == trial;
+        return detail::has_arrived(detail::DeviceNear().load_line(slot), trial);
     }
 };
 

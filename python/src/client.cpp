@@ -167,7 +167,7 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
     auto const bound = duration(timeout);
     Message asked;
     asks.encode(request, asked);
-    std::array<std::byte, message_bytes> answered;
+    std::array<std::byte, detail::message_bytes> answered;
     auto const reply = within([&](BytesClient& client) {
         auto const room = std::span<std::byte>(answered).first(client.reply_bytes());
         ask(client, asked.bytes(), room, bound);
@@ -180,7 +180,7 @@ nb::object ClientEnd::call_as(Codec const& asks, Codec const& answers, nb::handl
 void ClientEnd::ask(BytesClient& client, std::span<std::byte const> request,
                     std::span<std::byte> reply, std::chrono::nanoseconds timeout) {
     std::optional<Ticket> ticket = client.try_submit(request, sent);
-    Deadline const deadline(timeout);
+    detail::Deadline const deadline(timeout);
     try {
         if (!ticket) {
             wait_for(timeout, timeout,
@@ -263,7 +263,7 @@ nb::bytes ClientEnd::wait(OneTicket& ticket, double timeout) {
 
 nb::object ClientEnd::try_take(OneTicket& ticket) {
     return within([&](BytesClient& client) -> nb::object {
-        std::array<std::byte, message_bytes> reply;
+        std::array<std::byte, detail::message_bytes> reply;
         auto const room = std::span<std::byte>(reply).first(client.reply_bytes());
         if (!client.try_take(ticket.ticket(), room)) return nb::none();
         ticket.done();
@@ -296,7 +296,7 @@ std::vector<std::int64_t> ClientEnd::time_calls(nb::handle request, std::size_t 
     using Clock = std::chrono::steady_clock;
     HeldBytes const from(request, HeldBytes::Use::read);
     InCall const in(state_->busy());
-    std::array<std::byte, message_bytes> reply;
+    std::array<std::byte, detail::message_bytes> reply;
     auto const room = std::span<std::byte>(reply).first(client().reply_bytes());
     std::vector<std::int64_t> took(count);
     OthersRun const others_run;

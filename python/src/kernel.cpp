@@ -146,7 +146,7 @@ void serve_by(void* user, void const* request, void* reply) {
 // Python ends: handlers are called no more, but those that are under way.
 void close_gate() {
     gate.closed = true;
-    Deadline const deadline(std::chrono::seconds(1));
+    detail::Deadline const deadline(std::chrono::seconds(1));
     OthersRun const others_run;
     while (gate.coming != 0 && !deadline.passed()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

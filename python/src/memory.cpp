@@ -162,7 +162,7 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     }
     OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
-    X86::store_fence();
+    detail::X86::store_fence();
 }
 
 void bind_copies(nb::module_& module) {

@@ -138,7 +138,7 @@ void drop(RawChunk& self) {
 }
 
 // The bytes of the next chunk, what goes beside it and its number.
-std::optional<std::tuple<nb::bytes, nb::bytes, Sequence>> try_take(BytesChunkEnd& self) {
+std::optional<std::tuple<nb::bytes, nb::bytes, detail::Sequence>> try_take(BytesChunkEnd& self) {
     auto const chunk = self.try_take();
     if (!chunk) return {};
     return std::tuple(nb::bytes(chunk->data, chunk->size),
@@ -155,7 +155,7 @@ LogEnd* lent_log(ConnectionEnd const& connection, std::string const& object) {
         unless_interrupted([to = connection.get(), object] { return to->log(object); }), {}};
 }
 std::optional<LogRecord> next_record(LogEnd& self, double timeout) {
-    Deadline const deadline(duration(timeout));
+    detail::Deadline const deadline(duration(timeout));
     InCall const in(self.busy);
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));

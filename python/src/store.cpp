@@ -194,7 +194,7 @@ BuffersEnd* sealed_buffers(End const& self) {
 // What has come until `timeout` is over, or none.
 template <class End>
 auto next_of(End& self, double timeout) {
-    Deadline const deadline(duration(timeout));
+    detail::Deadline const deadline(duration(timeout));
     InCall const in(self.busy);
     for (;;) {
         auto const left = deadline.left();

@@ -34,7 +34,7 @@ inline void raise_signals() {
 template <class Wait, class Between>
 void wait_in_parts(std::chrono::nanoseconds timeout, std::chrono::nanoseconds given,
                    Wait const& wait, Between const& between) {
-    Deadline const deadline(timeout);
+    detail::Deadline const deadline(timeout);
     for (;;) {
         auto const left = std::max(deadline.left(), std::chrono::nanoseconds(0));
         try {

@@ -48,7 +48,7 @@ std::optional<ChunkView<ChunkMeta>> BytesChunkEnd::try_take() {
     if (!reader_.try_take(chunk)) return {};
     return chunk;
 }
-bool BytesChunkEnd::release(Sequence sequence) {
+bool BytesChunkEnd::release(detail::Sequence sequence) {
     constexpr std::string_view call = "BytesChunkEnd::release";
     auto const& ring = detail::owned(ring_, call);
     detail::OneThreadCall<> const one(&reader_, call);  // the ring is the host's end
@@ -68,7 +68,7 @@ BytesChunkRing::BytesChunkRing(Connection const& connection, NameArgument object
 std::optional<BytesChunk> BytesChunkRing::try_claim() {
     detail::OneThreadCall<> const call(ring_.get(), "ChunkRing::try_claim");
     ring_->mark().require_own("ChunkRing::try_claim");
-    Sequence const sequence = ring_->try_claim();
+    detail::Sequence const sequence = ring_->try_claim();
     if (sequence == 0) return {};
     return BytesChunk(ring_, sequence, meta_bytes_);
 }
@@ -83,7 +83,7 @@ BytesChunkEnd BytesChunkRing::emulated_end() {
     if (gpu_) {
         throw UnsupportedError(call, "the device is a GPU: its kernels are C++, and have types");
     }
-    ring_->take(call, CodeLocation::elsewhere());
+    ring_->take(call, detail::CodeLocation::elsewhere());
     return BytesChunkEnd(ring_);
 }
 

@@ -95,7 +95,7 @@ void BytesClient::submit_n(std::span<std::byte const> requests, Tickets& sent,
     detail::BytesChannel& channel = this->channel(call);
     std::size_t const bytes = channel.request().bytes;
     std::size_t left = detail::require_whole(call, "request", requests, channel.request());
-    Deadline const deadline(timeout);
+    detail::Deadline const deadline(timeout);
     sent = {};
     while (left != 0) {
         std::array<detail::MessageAt, requests_at_once> messages;

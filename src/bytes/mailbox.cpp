@@ -165,18 +165,18 @@ class BytesMailboxState {
 }  // namespace detail
 
 struct BytesMailboxEnd::Ends {
-    using Reading = MailboxReader<detail::MessageAt, detail::ValueNear<DeviceNear>>;
-    using Setting = MailboxWriter<detail::MessageAt, detail::ValueFar<DeviceFar>>;
+    using Reading = detail::MailboxReader<detail::MessageAt, detail::ValueNear<detail::DeviceNear>>;
+    using Setting = detail::MailboxWriter<detail::MessageAt, detail::ValueFar<detail::DeviceFar>>;
     using End = std::variant<Reading, Setting>;
 
-    Ends(std::shared_ptr<detail::BytesMailboxState> of, MailboxView const& view)
+    Ends(std::shared_ptr<detail::BytesMailboxState> of, detail::MailboxView const& view)
         : mailbox(std::move(of)),
           room(mailbox->shape().room()),
           end(mailbox->direction() == Direction::to_device
                   ? End(std::in_place_type<Reading>, view,
-                        detail::ValueNear(DeviceNear(), mailbox->shape(), room.data()))
+                        detail::ValueNear(detail::DeviceNear(), mailbox->shape(), room.data()))
                   : End(std::in_place_type<Setting>, view,
-                        detail::ValueFar(DeviceFar(), mailbox->shape()))) {}
+                        detail::ValueFar(detail::DeviceFar(), mailbox->shape()))) {}
 
     std::shared_ptr<detail::BytesMailboxState> mailbox;
     std::vector<std::byte> room;
@@ -248,7 +248,8 @@ bool BytesMailbox::refresh(std::span<std::byte> value) {
 
 BytesMailboxEnd BytesMailbox::emulated_end() {
     constexpr std::string_view call = "BytesMailbox::emulated_end";
-    MailboxView const view = state(call).take_device_view(call, CodeLocation::elsewhere());
+    detail::MailboxView const view =
+        state(call).take_device_view(call, detail::CodeLocation::elsewhere());
     return BytesMailboxEnd(std::make_unique<BytesMailboxEnd::Ends>(state_, view));
 }
 

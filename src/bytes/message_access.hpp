@@ -167,7 +167,7 @@ class FirstPages {
 namespace carillon {
 
 template <class Near>
-inline constexpr std::uint32_t looks_within_a_trip<detail::MessageNear<Near>> =
-    looks_within_a_trip<Near>;
+inline constexpr std::uint32_t detail::looks_within_a_trip<detail::MessageNear<Near>> =
+    detail::looks_within_a_trip<Near>;
 
 }  // namespace carillon

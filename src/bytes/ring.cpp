@@ -115,19 +115,23 @@ class BytesRingState {
 }  // namespace detail
 
 struct BytesDeviceEnd::Ends {
-    using Taking = Consumer<detail::MessageAt, detail::MessageNear<DeviceNear>, DeviceFar,
-                            OneThread, detail::FirstPages>;
-    using Sending = Producer<detail::MessageAt, detail::MessageFar<DeviceFar>, DeviceNear>;
+    using Taking = detail::Consumer<detail::MessageAt, detail::MessageNear<detail::DeviceNear>,
+                                    detail::DeviceFar, detail::OneThread, detail::FirstPages>;
+    using Sending = detail::Producer<detail::MessageAt, detail::MessageFar<detail::DeviceFar>,
+                                     detail::DeviceNear>;
 
     using End = std::variant<Taking, Sending>;
 
-    Ends(std::shared_ptr<detail::BytesRingState> of, RingView const& view)
+    Ends(std::shared_ptr<detail::BytesRingState> of, detail::RingView const& view)
         : ring(std::move(of)),
           end(ring->direction() == Direction::to_device
                   ? End(std::in_place_type<Taking>, view,
-                        detail::MessageNear<DeviceNear>(DeviceNear(), ring->shape()), DeviceFar())
+                        detail::MessageNear<detail::DeviceNear>(detail::DeviceNear(),
+                                                                ring->shape()),
+                        detail::DeviceFar())
                   : End(std::in_place_type<Sending>, view,
-                        detail::MessageFar<DeviceFar>(DeviceFar(), ring->shape()), DeviceNear())) {}
+                        detail::MessageFar<detail::DeviceFar>(detail::DeviceFar(), ring->shape()),
+                        detail::DeviceNear())) {}
 
     std::shared_ptr<detail::BytesRingState> ring;
     End end;
@@ -159,7 +163,8 @@ bool BytesDeviceEnd::try_pop(std::span<std::byte> message) {
     if (end == nullptr) throw UsageError(call, "the ring is to the host: this side sends");
     detail::MessageAt taken;
     if (!end->try_pop(taken)) return false;
-    detail::MessageNear<DeviceNear>(DeviceNear(), ends.ring->shape()).copy(taken, message.data());
+    detail::MessageNear<detail::DeviceNear>(detail::DeviceNear(), ends.ring->shape())
+        .copy(taken, message.data());
     return true;
 }
 
@@ -272,7 +277,7 @@ void BytesRing::pop(std::span<std::byte> message, std::chrono::nanoseconds timeo
 BytesDeviceEnd BytesRing::emulated_end() {
     constexpr std::string_view call = "BytesRing::emulated_end";
     detail::BytesRingState& ring = state(call);
-    RingView const view = ring.take_device_view(call, CodeLocation::elsewhere());
+    detail::RingView const view = ring.take_device_view(call, detail::CodeLocation::elsewhere());
     return BytesDeviceEnd(std::make_unique<BytesDeviceEnd::Ends>(state_, view));
 }
 

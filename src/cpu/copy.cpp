@@ -14,7 +14,7 @@
 namespace carillon {
 namespace {
 
-constexpr std::size_t line = sizeof(Line);
+constexpr std::size_t line = sizeof(detail::Line);
 
 // How far `where` is into its line.
 std::size_t into_line(void const* where) { return reinterpret_cast<std::uintptr_t>(where) % line; }

@@ -22,7 +22,7 @@ cpu_set_t const cores_at_start = own_cores();
 
 }  // namespace
 
-unsigned cpu::available_processors() {
+unsigned detail::cpu::available_processors() {
     cpu_set_t const set = own_cores();
     int const count = CPU_COUNT(&set);
     return count < 1 ? 1U : static_cast<unsigned>(count);

@@ -22,7 +22,9 @@ std::optional<WaitStyle> wait_style(NameArgument name) {
     return static_cast<WaitStyle>(found - names.begin());
 }
 
-bool supported(WaitStyle style) { return !detail::needs_waitpkg(style) || cpu::has_waitpkg(); }
+bool supported(WaitStyle style) {
+    return !detail::needs_waitpkg(style) || detail::cpu::has_waitpkg();
+}
 
 void detail::throw_no_waitpkg(WaitStyle style) {
     throw UnsupportedError("HostWait", "this CPU lacks WAITPKG, which the style " +

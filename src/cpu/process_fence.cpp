@@ -18,7 +18,7 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 
 }  // namespace
 
-void cpu::ProcessFence::heavy() noexcept {
+void detail::cpu::ProcessFence::heavy() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     // A process that is registered already registers at no cost.
     if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&

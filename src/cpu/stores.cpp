@@ -12,8 +12,10 @@ namespace {
 
 using detail::AllStores;
 
-constexpr std::array<StoreTraits, AllStores::count> table = AllStores::all(
-    [](auto... form) -> std::array<StoreTraits, AllStores::count> { return {form.traits...}; });
+constexpr std::array<detail::StoreTraits, AllStores::count> table =
+    AllStores::all([](auto... form) -> std::array<detail::StoreTraits, AllStores::count> {
+        return {form.traits...};
+    });
 
 constexpr bool in_the_order_of_kinds() {
     for (std::size_t i = 0; i < table.size(); ++i) {
@@ -31,17 +33,19 @@ bool rows_leave_whole(StoreKind kind) {
 
 }  // namespace
 
-std::span<StoreTraits const> store_table() { return table; }
+std::span<detail::StoreTraits const> detail::store_table() { return table; }
 
-StoreTraits const& traits_of(StoreKind kind) { return table.at(static_cast<std::size_t>(kind)); }
-
-std::string_view to_string(StoreKind kind) { return traits_of(kind).name; }
-
-std::string_view to_string(PublishMode mode) {
-    return mode == PublishMode::one_step ? "one-step" : "two-step";
+detail::StoreTraits const& detail::traits_of(StoreKind kind) {
+    return table.at(static_cast<std::size_t>(kind));
 }
 
-bool supported(StoreKind kind) {
+std::string_view detail::to_string(StoreKind kind) { return detail::traits_of(kind).name; }
+
+std::string_view detail::to_string(PublishMode mode) {
+    return mode == detail::PublishMode::one_step ? "one-step" : "two-step";
+}
+
+bool detail::supported(StoreKind kind) {
     bool has = false;
     (void)AllStores::with(kind, [&](auto form) { has = form.supported(); });
     return has;
@@ -62,12 +66,12 @@ StoreKind best_copy_stores() {
     return best;
 }
 
-HostStores best_mapped_stores() {
-    static HostStores const best = [] {
-        auto const widest = std::find_if(table.rbegin(), table.rend(), [](StoreTraits const& each) {
-            return supported(each.kind);
-        });
-        HostStores stores{widest->kind, widest->mode};
+detail::HostStores detail::best_mapped_stores() {
+    static detail::HostStores const best = [] {
+        auto const widest =
+            std::find_if(table.rbegin(), table.rend(),
+                         [](detail::StoreTraits const& each) { return supported(each.kind); });
+        detail::HostStores stores{widest->kind, widest->mode};
         StoreKind const bulk = best_copy_stores();
         if (bulk != stores.kind && rows_leave_whole(bulk)) stores.bulk = bulk;
         return stores;

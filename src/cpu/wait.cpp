@@ -19,7 +19,7 @@ constexpr std::uint64_t wait_ticks = 8192;
 
 }  // namespace
 
-bool cpu::has_waitpkg() {
+bool detail::cpu::has_waitpkg() {
     static bool const has = [] {
         unsigned eax = 0;
         unsigned ebx = 0;
@@ -30,15 +30,15 @@ bool cpu::has_waitpkg() {
     return has;
 }
 
-__attribute__((target("waitpkg"))) void cpu::Waits::timed_pause() {
+__attribute__((target("waitpkg"))) void detail::cpu::Waits::timed_pause() {
     _tpause(light_sleep, __rdtsc() + pause_ticks);
 }
 
-__attribute__((target("waitpkg"))) void cpu::Waits::monitor(void const* address) {
+__attribute__((target("waitpkg"))) void detail::cpu::Waits::monitor(void const* address) {
     _umonitor(const_cast<void*>(address));
 }
 
-__attribute__((target("waitpkg"))) void cpu::Waits::monitored_wait() {
+__attribute__((target("waitpkg"))) void detail::cpu::Waits::monitored_wait() {
     _umwait(light_sleep, __rdtsc() + wait_ticks);
 }
 

@@ -61,7 +61,8 @@ void detail::require_budget(char const* call, DeviceInfo const& info, std::size_
 class detail::ArenaState {
    public:
     explicit ArenaState(Memory memory)
-        : memory_(std::move(memory)), granule_(std::max(sizeof(Line), memory_.atom_size())) {
+        : memory_(std::move(memory)),
+          granule_(std::max(sizeof(detail::Line), memory_.atom_size())) {
         blocks_.emplace(0, Block{memory_.size(), true});
     }
 

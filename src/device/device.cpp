@@ -73,22 +73,23 @@ Memory Device::register_host(std::span<std::byte> bytes, std::shared_ptr<void co
     return {backend_, backend_->register_host(bytes, std::move(owner))};
 }
 
-HostStores Device::stores() const { return backend_->stores(); }
-void Device::set_stores(HostStores stores) const { backend_->set_stores(stores); }
+detail::HostStores Device::stores() const { return backend_->stores(); }
+void Device::set_stores(detail::HostStores stores) const { backend_->set_stores(stores); }
 
 bool Device::owns(Memory const& memory) const {
     return memory.backend_ != nullptr && &memory.backend_->residents() == &backend_->residents();
 }
 
-HostMapped Device::access(Memory const& memory, HostStores stores) const {
+detail::HostMapped Device::access(Memory const& memory, detail::HostStores stores) const {
     constexpr char const* call = "Device::access";
     if (memory.size() == 0)
         throw UsageError(call, "there is no memory: it was moved from, or never allocated");
     if (!owns(memory)) throw UsageError(call, "the memory is another device's");
     detail::require_supported(call, stores);
     bool const read_back = info().data_order == DataOrder::read_back;
-    return HostMapped(stores, memory.range_sync(),
-                      read_back ? static_cast<std::uint64_t const*>(memory.host_ptr()) : nullptr);
+    return detail::HostMapped(
+        stores, memory.range_sync(),
+        read_back ? static_cast<std::uint64_t const*>(memory.host_ptr()) : nullptr);
 }
 
 }  // namespace carillon

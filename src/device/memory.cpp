@@ -55,7 +55,7 @@ std::size_t Memory::atom_size() const { return allocation_ ? allocation_->atom_s
 void Memory::flush(std::size_t offset, std::size_t size) const {
     detail::require_range("Memory::flush", offset, size, this->size());
     if (allocation_) backend_->mark().require_own("Memory::flush");
-    X86::store_fence();
+    detail::X86::store_fence();
     if (!coherent()) allocation_->flush(static_cast<std::byte*>(host_ptr()) + offset, size);
 }
 
@@ -65,8 +65,8 @@ void Memory::invalidate(std::size_t offset, std::size_t size) const {
     if (!coherent()) allocation_->invalidate(static_cast<std::byte*>(host_ptr()) + offset, size);
 }
 
-RangeSync const* Memory::range_sync() const {
-    return coherent() ? nullptr : static_cast<RangeSync const*>(allocation_.get());
+detail::RangeSync const* Memory::range_sync() const {
+    return coherent() ? nullptr : static_cast<detail::RangeSync const*>(allocation_.get());
 }
 
 FileDescriptor Memory::export_fd() const {

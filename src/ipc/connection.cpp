@@ -38,9 +38,9 @@ detail::LeasedChannel Connection::attach(std::string_view object,
     return session("Connection::channel").attach(object, types);
 }
 
-detail::LeasedEnd<MailboxView> Connection::mailbox_end(std::string_view object,
-                                                       detail::MessageType const& type,
-                                                       bool to_device) const {
+detail::LeasedEnd<detail::MailboxView> Connection::mailbox_end(std::string_view object,
+                                                               detail::MessageType const& type,
+                                                               bool to_device) const {
     return session("Connection::mailbox").mailbox(object, type, to_device);
 }
 
@@ -48,9 +48,9 @@ LogReader Connection::log(NameArgument object) const {
     return LogReader(detail::LogReaderState::make(session("Connection::log").log(object)));
 }
 
-detail::LeasedEnd<RingView> Connection::ring_end(std::string_view object,
-                                                 detail::MessageType const& type,
-                                                 bool to_device) const {
+detail::LeasedEnd<detail::RingView> Connection::ring_end(std::string_view object,
+                                                         detail::MessageType const& type,
+                                                         bool to_device) const {
     return session("Connection::ring").ring(object, type, to_device);
 }
 

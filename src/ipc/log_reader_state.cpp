@@ -95,7 +95,7 @@ std::optional<LogRecord> LogReader::next(std::chrono::nanoseconds timeout) {
     detail::LogReaderState& state = detail::owned(state_, call);
     detail::OneThreadCall<> const one_thread(&state, call);
     state.require_own(call);
-    Deadline const deadline(timeout);
+    detail::Deadline const deadline(timeout);
     for (;;) {
         if (auto record = state.look()) return record;
         try {

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds own_patience{1};     // of a kernel that has no s
 // Whether `there` became true within the timeout.
 template <class Condition>
 bool poll_until(std::chrono::nanoseconds timeout, Condition&& there) {
-    Deadline const deadline(timeout);
+    detail::Deadline const deadline(timeout);
     while (!there()) {
         if (deadline.passed()) return false;
         std::this_thread::sleep_for(std::chrono::microseconds(20));

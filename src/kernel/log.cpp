@@ -112,14 +112,14 @@ std::string_view to_string(LogLevel level) {
 }
 
 LogService::LogService(Device const& device, LogOptions options)
-    : dropped_(device.allocate(sizeof(Line))),
+    : dropped_(device.allocate(sizeof(detail::Line))),
       published_(std::make_shared<detail::PublishedLog>(device, options.shared_capacity)) {
     auto const& registry = detail::LogRegistry::of_program();
     registry.require_sound();
     if (!options.sink) options.sink = &detail::print;
     server_ = std::make_unique<detail::RequestServer>(
-        "LogService", device, quads_of<detail::LogMessage>, options.capacity, Sequence{1},
-        options.thread,
+        "LogService", device, detail::quads_of<detail::LogMessage>, options.capacity,
+        detail::Sequence{1}, options.thread,
         [&registry, sink = std::move(options.sink), clients = published_](
             detail::PayloadWords const& payload, auto&) {
             auto const message = __builtin_bit_cast(detail::LogMessage, payload);
@@ -145,7 +145,7 @@ void LogService::serve(Server& server, NameArgument name) const {
 
 std::uint64_t LogService::dropped() const {
     (void)server("LogService::dropped");
-    return HostCached(dropped_.range_sync())
+    return detail::HostCached(dropped_.range_sync())
         .load_word(static_cast<std::uint64_t const*>(dropped_.host_ptr()));
 }
 

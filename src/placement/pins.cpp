@@ -14,11 +14,11 @@ Pins::Pins(Device const& device, std::span<std::uint32_t const> sms)
     // over in the first.
     auto const count = device.info().sm_count;  // none: there is nothing to choose
     if (count) blocks_ = std::max(2U * static_cast<unsigned>(*count), 2 * roles_);
-    std::size_t const size = PinTable::words_for(roles_) * sizeof(std::uint64_t);
+    std::size_t const size = detail::PinTable::words_for(roles_) * sizeof(std::uint64_t);
     memory_ = device.allocate(size);
     auto* const words = static_cast<std::uint64_t*>(memory_.host_ptr());
     for (std::uint32_t role = 0; role < roles_; ++role) {
-        words[PinTable::wanted_at(role)] = count ? sms[role] : any_sm;
+        words[detail::PinTable::wanted_at(role)] = count ? sms[role] : any_sm;
     }
     memory_.flush(0, size);
 }
@@ -28,7 +28,7 @@ void Pins::take(std::string_view call) const {
     throw UsageError(call, "the roles of the Pins were given to a launch: make others");
 }
 
-PinTable Pins::device_view() const {
+detail::PinTable Pins::device_view() const {
     if (memory_.size() == 0) return {};
     return {static_cast<std::uint64_t*>(memory_.device_ptr()), roles_};
 }

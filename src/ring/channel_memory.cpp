@@ -17,14 +17,14 @@ namespace carillon {
 namespace {
 
 struct LargestMessage {
-    std::byte bytes[message_bytes + 8];
+    std::byte bytes[detail::message_bytes + 8];
 };
 
 void check(unsigned channels, ChannelShape const& shape) {
     detail::check_capacity("ChannelMemory", shape.capacity);
     if (channels == 0) throw UsageError("ChannelMemory", "at least one channel is needed");
     for (std::uint32_t const lines : {shape.request_lines, shape.reply_lines}) {
-        if (std::has_single_bit(lines) && lines <= slot_lines_of<LargestMessage>) continue;
+        if (std::has_single_bit(lines) && lines <= detail::slot_lines_of<LargestMessage>) continue;
         throw UsageError(
             "ChannelMemory",
             fmt::format("slots of {} lines: ChannelShape::of says how many there are", lines));
@@ -33,12 +33,12 @@ void check(unsigned channels, ChannelShape const& shape) {
 
 std::size_t bytes_in_host_memory(unsigned channels, ChannelShape const& shape) {
     check(channels, shape);
-    return channels * ChannelTable::host_bytes(shape);
+    return channels * detail::ChannelTable::host_bytes(shape);
 }
 
 std::size_t bytes_with_doorbells(unsigned channels, ChannelShape const& shape) {
     check(channels, shape);
-    return ChannelTable::doorbells_end(channels, shape);
+    return detail::ChannelTable::doorbells_end(channels, shape);
 }
 
 std::size_t bytes_in_device_memory(unsigned channels, ChannelShape const& shape) {
@@ -83,7 +83,7 @@ std::vector<std::uint32_t> all_parts(std::vector<std::uint32_t> given, unsigned 
 }  // namespace
 
 ChannelMemory::ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                             Sequence first, ChannelSharing sharing, ServedBy served_by)
+                             detail::Sequence first, ChannelSharing sharing, ServedBy served_by)
     : channels_(channels),
       shape_(shape),
       sharing_(sharing),
@@ -110,7 +110,7 @@ void ChannelMemory::require_no_kernel(std::string_view call) const {
     if (has_kernel_) throw_has_kernel(call);
 }
 
-void ChannelMemory::reset(Sequence first) {
+void ChannelMemory::reset(detail::Sequence first) {
     detail::check_first("ChannelMemory::reset", first);
     require_no_kernel("ChannelMemory::reset");
     first_ = first;
@@ -128,13 +128,13 @@ void ChannelMemory::make_empty() {
     std::memset(in_device_memory_.host_ptr(), 0, size);
     std::memset(in_host_memory_.host_ptr(), 0, bytes_in_host_memory(channels_, shape_));
     for (unsigned i = 0; i < channels_; ++i) {
-        *host_view().counters(i) = no_counts(first_);
-        ChannelView const view = host_view().channel(ChannelLocation{i, i});
-        format_ring(view.requests);
-        format_ring(view.replies);
+        *host_view().counters(i) = detail::no_counts(first_);
+        detail::ChannelView const view = host_view().channel(ChannelLocation{i, i});
+        detail::format_ring(view.requests);
+        detail::format_ring(view.replies);
     }
     std::uint64_t* const doorbells = host_view().doorbells(0, 0);
-    std::size_t const doorbell_bytes = size - ChannelTable::doorbells_at(channels_, shape_);
+    std::size_t const doorbell_bytes = size - detail::ChannelTable::doorbells_at(channels_, shape_);
     std::fill_n(doorbells, doorbell_bytes / sizeof(*doorbells), first_ - 1);
     if (!locations_.empty()) {
         std::memcpy(locations, locations_.data(), locations_.size() * sizeof(ChannelLocation));
@@ -158,11 +158,11 @@ void ChannelMemory::arrange(std::span<ChannelLocation const> locations) {
 }
 
 ChannelCounters ChannelMemory::counters(unsigned index) const {
-    ChannelTable const table = host_view();
+    detail::ChannelTable const table = host_view();
     return detail::read_counters(table.channel(index).replies, *table.counters(index), served_by_);
 }
 
-ChannelTable ChannelMemory::host_view() const {
+detail::ChannelTable ChannelMemory::host_view() const {
     return {static_cast<std::byte*>(in_device_memory_.host_ptr()),
             static_cast<std::byte*>(in_host_memory_.host_ptr()),
             channels_,
@@ -172,7 +172,7 @@ ChannelTable ChannelMemory::host_view() const {
             in_pairs_};
 }
 
-ChannelTable ChannelMemory::device_view() const {
+detail::ChannelTable ChannelMemory::device_view() const {
     auto* const device = static_cast<std::byte*>(in_device_memory_.device_ptr());
     std::byte* const locations = device + bytes_with_doorbells(channels_, shape_);
     return {device,

@@ -124,7 +124,8 @@ void ClaimedChunk::flush() const {
     ring.producer().flush(sequence_, ring.chunk_bytes());
 }
 
-ChunkProducer<HostMapped, HostCached> const& ClaimedChunk::require_commit(std::size_t used) const {
+detail::ChunkProducer<detail::HostMapped, detail::HostCached> const& ClaimedChunk::require_commit(
+    std::size_t used) const {
     detail::ChunkRingState& ring = state("Chunk::commit");
     ring.require("Chunk::commit", 0, used);
     ring.require_there("Chunk::commit");

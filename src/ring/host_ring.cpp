@@ -10,7 +10,7 @@ namespace {
 std::size_t blocks_for(std::uint32_t capacity, std::uint32_t slot_lines) {
     check_capacity("HostRing", capacity);
     require_single_copy_16_bytes("HostRing");
-    constexpr std::size_t lines_per_block = apart / sizeof(Line);
+    constexpr std::size_t lines_per_block = far_apart / sizeof(Line);
     return std::size_t{capacity} * slot_lines / lines_per_block + 1;  // the last one for the credit
 }
 

@@ -49,7 +49,7 @@ std::string describe(ThreadState const& state, bool one) {
     return text + barriers(state.barriers);
 }
 
-struct Group {
+struct Alike {
     ThreadState state;
     std::vector<Rank> ranks;
 };
@@ -58,8 +58,8 @@ bool alike(ThreadState const& one, ThreadState const& other) {
     return one.barriers == other.barriers && describe(one, true) == describe(other, true);
 }
 
-void add(std::vector<Group>& groups, unsigned rank, ThreadState const& state) {
-    for (Group& each : groups) {
+void add(std::vector<Alike>& groups, unsigned rank, ThreadState const& state) {
+    for (Alike& each : groups) {
         if (!alike(each.state, state)) continue;
         if (each.ranks.back().last + 1 == rank) {
             each.ranks.back().last = rank;
@@ -74,10 +74,10 @@ void add(std::vector<Group>& groups, unsigned rank, ThreadState const& state) {
 }  // namespace
 
 std::string describe_threads(std::vector<ThreadState> const& threads) {
-    std::vector<Group> groups;
+    std::vector<Alike> groups;
     for (unsigned i = 0; i != threads.size(); ++i) add(groups, i, threads[i]);
     std::vector<std::string> texts;
-    for (Group const& each : groups) {
+    for (Alike const& each : groups) {
         bool const one = each.ranks.size() == 1 && each.ranks[0].first == each.ranks[0].last;
         texts.push_back(describe(each.ranks) + " " + describe(each.state, one));
     }

@@ -3,6 +3,7 @@
 #include "adversary/scenarios/chunk_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 struct FencelessLateGpu : LateGpu {

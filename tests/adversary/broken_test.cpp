@@ -7,6 +7,7 @@
 #include "adversary/scenarios/ring_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 template <class Far>

@@ -5,6 +5,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversaryChannelTest : public testing::TestWithParam<Configuration> {};

@@ -3,6 +3,7 @@
 #include "adversary/scenarios/flag_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversaryFlagTest : public testing::TestWithParam<Configuration> {};

@@ -3,6 +3,7 @@
 #include "adversary/scenarios/host_service_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversaryHostServiceTest : public testing::TestWithParam<Configuration> {};

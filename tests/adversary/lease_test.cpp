@@ -3,6 +3,7 @@
 #include "adversary/scenarios/lease_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversaryLeaseTest : public testing::TestWithParam<Configuration> {};

@@ -4,6 +4,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // Two lines, of the second one quad or all; and three, of which nothing but the first is looked at

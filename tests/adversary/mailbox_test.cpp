@@ -3,6 +3,7 @@
 #include "adversary/scenarios/mailbox_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // Every bus and every way to store, those too that are not sound for a ring: no quad has to stay

@@ -3,6 +3,7 @@
 #include "adversary/scenarios/mpmc_producers.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 constexpr Bus quads{};

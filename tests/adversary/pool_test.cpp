@@ -3,6 +3,7 @@
 #include "adversary/scenarios/pool_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversaryPoolTest : public testing::TestWithParam<Configuration> {};

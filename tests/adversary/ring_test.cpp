@@ -4,6 +4,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversaryRingToDeviceTest : public testing::TestWithParam<Configuration> {};

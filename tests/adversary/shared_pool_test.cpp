@@ -3,6 +3,7 @@
 #include "adversary/scenarios/shared_pool_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class AdversarySharedPoolTest : public testing::TestWithParam<Configuration> {};

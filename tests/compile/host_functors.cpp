@@ -70,10 +70,10 @@ struct BodyWithPins {
     void operator()(unsigned /*block*/) const {}
 };
 struct UseOfLines {
-    void operator()(carillon::Packed<int> const& /*packed*/) const {}
+    void operator()(carillon::detail::Packed<int> const& /*packed*/) const {}
 };
 struct Use {
-    void operator()(int const& /*value*/, carillon::Sequence /*number*/) const {}
+    void operator()(int const& /*value*/, carillon::detail::Sequence /*number*/) const {}
 };
 struct Takes {
     carillon::DeviceConsumer<int>* ring;

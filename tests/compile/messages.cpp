@@ -174,8 +174,8 @@ void use(carillon::Device const& device) {
     use_pool<CommandToAPool<1020>>(device);
     use_service<CommandOf<40>>(device);
     use_chunks<CommandOf<40>>(device);
-    use_kernel<Sized<carillon::handler_bytes>>(device);
-    (void)carillon::launch(device, 1, SizedBody<carillon::handler_bytes>{});
+    use_kernel<Sized<carillon::detail::handler_bytes>>(device);
+    (void)carillon::launch(device, 1, SizedBody<carillon::detail::handler_bytes>{});
     use_kernel<OfMade>(device);
     (void)carillon::PersistentKernel<OfMade, carillon::Pool>(device).client();
     (void)carillon::Flag<Made, carillon::Direction::to_host>(device).get();
@@ -238,9 +238,9 @@ void use(carillon::Device const& device) {
 #elif CARILLON_CASE == 24
     use_chunks<CommandOf<41>>(device);
 #elif CARILLON_CASE == 25
-    use_kernel<Sized<carillon::handler_bytes + 1>>(device);
+    use_kernel<Sized<carillon::detail::handler_bytes + 1>>(device);
 #elif CARILLON_CASE == 26
-    (void)carillon::launch(device, 1, SizedBody<carillon::handler_bytes + 1>{});
+    (void)carillon::launch(device, 1, SizedBody<carillon::detail::handler_bytes + 1>{});
 #elif CARILLON_CASE == 27
     use_kernel<Uncallable>(device);
 #elif CARILLON_CASE == 28

@@ -7,6 +7,7 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // How long a body waits: a host that has failed its test is not waited for.
 class BodyPatience {

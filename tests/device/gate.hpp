@@ -5,6 +5,7 @@
 #include "carillon/device.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // A word in device memory that bodies wait for (bodies.hpp).
 class Gate {

@@ -16,6 +16,7 @@
 #include "support/temporary_directory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Counts what it serves, beyond the life of the kernel.
 struct CountsServed {

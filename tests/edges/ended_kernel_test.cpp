@@ -7,6 +7,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Echo = Channel<int, int>;

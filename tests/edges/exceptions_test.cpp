@@ -9,6 +9,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Throws at its request `bad`, which is one of several in a row; device code cannot.
 struct ThrowsAt {

@@ -17,6 +17,7 @@
 #include "support/captured_stderr.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Asks the host for as long as the request says.
 using EchoService = HostService<std::uint64_t, std::uint64_t>;

@@ -13,6 +13,7 @@
 #include "edges/limits.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 namespace {
 

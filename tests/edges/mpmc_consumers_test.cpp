@@ -15,6 +15,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Sends the next numbers, as many as it is asked for, and says how many had room.
 struct SendsNumbers {

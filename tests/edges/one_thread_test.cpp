@@ -22,6 +22,7 @@
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // A handler that answers when the gate is open.
 struct AnswersLater {

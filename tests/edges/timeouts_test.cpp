@@ -7,6 +7,7 @@
 #include "device/gate.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class TimeoutTest : public KernelTest {

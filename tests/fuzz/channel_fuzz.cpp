@@ -6,6 +6,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t channel_slots = 4;

@@ -12,6 +12,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 
 inline constexpr std::uint32_t client_slots = 8;
 

@@ -10,6 +10,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 // The client writes whenever the block looks; the block ends when it has nothing left to write.

@@ -10,6 +10,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t counted_slots = 8;

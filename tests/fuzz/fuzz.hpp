@@ -17,6 +17,7 @@
 #include "carillon/detail/machine/cpu_atomics.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 
 // The bytes, taken off their front. What is missing is zero.
 class Input {
@@ -61,7 +62,7 @@ struct Target {
 
 // Loads in a way that the address sanitizer sees: X86 has them in assembly.
 struct SeenCpu : X86 {
-    [[nodiscard]] static Quad load_quad(Quad const* from) { return cpu::load_quad(from); }
+    [[nodiscard]] static Quad load_quad(Quad const* from) { return detail::cpu::load_quad(from); }
 };
 using SeenNear = BasicHostCached<SeenCpu>;
 inline HostMapped const seen_far({StoreKind::cached, PublishMode::one_step});

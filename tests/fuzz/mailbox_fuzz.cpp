@@ -5,6 +5,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 struct Values {

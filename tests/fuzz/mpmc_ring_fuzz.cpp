@@ -8,6 +8,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t mpmc_slots = 16;

@@ -13,6 +13,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr unsigned pool_places = 2;

@@ -7,6 +7,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t slot_count = 3;

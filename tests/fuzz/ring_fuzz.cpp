@@ -7,6 +7,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t ring_slots = 8;

@@ -6,6 +6,7 @@
 #include "fuzz/fuzz.hpp"
 
 namespace carillon::fuzz {
+using namespace detail;
 namespace {
 
 constexpr unsigned status_blocks = 2;

@@ -12,6 +12,7 @@
 #include "ipc/process.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class IpcCountersTest : public testing::Test {

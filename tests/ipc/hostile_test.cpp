@@ -24,6 +24,7 @@
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Types = detail::OneRequest<Ask, Told>;

@@ -16,6 +16,7 @@
 #include "support/held.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using detail::Leases;

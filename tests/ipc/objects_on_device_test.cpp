@@ -15,6 +15,7 @@
 #include "ipc/process.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Multiplies what comes by the ring by the gain that the mailbox has, and sums the bytes of chunks,
 // until it is told to stop, or for a while.

@@ -12,6 +12,7 @@
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class ObjectsTest : public testing::Test {

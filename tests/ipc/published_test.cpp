@@ -25,6 +25,7 @@
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -23,6 +23,7 @@
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;

@@ -9,6 +9,7 @@
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Cpu = RelacyCpu<WholeQuads>;

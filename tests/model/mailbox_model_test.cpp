@@ -7,6 +7,7 @@
 #include "model/machine/search.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 template <class Way, std::size_t lines, MailboxTraffic traffic>

@@ -7,6 +7,7 @@
 #include "model/machine/search.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 template <CallShape shape, Quads quads>

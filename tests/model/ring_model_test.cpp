@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Reduced = Hardware<first_and_last_quad>;

@@ -9,9 +9,9 @@
 
 namespace {
 
-using carillon::DeviceChannel;
-using carillon::DeviceConsumer;
-using carillon::Line;
+using carillon::detail::DeviceChannel;
+using carillon::detail::DeviceConsumer;
+using carillon::detail::Line;
 using carillon::detail::PoolBody;
 using carillon::detail::ServeBody;
 using carillon::detail::ServeTogetherBody;
@@ -120,7 +120,7 @@ extern "C" __global__ void own_wait(DeviceConsumer<Words<8>> ring, std::uint32_t
 extern "C" __global__ void control(Line const* slot, std::uint32_t* out) {
     Line line;
     do {
-        line = carillon::DeviceNear().load_line(slot);
+        line = carillon::detail::DeviceNear().load_line(slot);
     } while (!has_arrived(line, 1));
     *out = static_cast<std::uint32_t>(line.quads[0].low);
 }

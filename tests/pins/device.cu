@@ -9,11 +9,11 @@
 
 namespace {
 
-using carillon::DeviceConsumer;
-using carillon::DeviceProducer;
-using carillon::Line;
-using carillon::OutOfLine;
-using carillon::RingView;
+using carillon::detail::DeviceConsumer;
+using carillon::detail::DeviceProducer;
+using carillon::detail::Line;
+using carillon::detail::OutOfLine;
+using carillon::detail::RingView;
 
 struct Words {
     std::uint32_t word[12];
@@ -30,11 +30,11 @@ struct Clock {
 }  // namespace
 
 extern "C" __global__ void poll_line(Line const* slot, Line* out) {
-    *out = carillon::DeviceNear().load_line(slot);
+    *out = carillon::detail::DeviceNear().load_line(slot);
 }
 
 extern "C" __global__ void poll_word(std::uint64_t const* word, std::uint64_t* out) {
-    *out = carillon::DeviceNear().load_word(word);
+    *out = carillon::detail::DeviceNear().load_word(word);
 }
 
 // The loop that waits for a line; a credit that is held goes back on the way.
@@ -53,46 +53,49 @@ extern "C" __global__ void publish_data(DeviceProducer<Words> producer, Line con
     *done = producer.try_put(*in, OutOfLine::written);
 }
 
-extern "C" __global__ void set_flag(carillon::FlagWriter<int, carillon::DeviceFar> flag) {
+extern "C" __global__ void set_flag(
+    carillon::detail::FlagWriter<int, carillon::detail::DeviceFar> flag) {
     flag.set(1);
 }
 
-extern "C" __global__ void set_flag_data(carillon::FlagWriter<int, carillon::DeviceFar> flag,
-                                         int* data) {
+extern "C" __global__ void set_flag_data(
+    carillon::detail::FlagWriter<int, carillon::detail::DeviceFar> flag, int* data) {
     *data = 1;
     flag.set(1, OutOfLine::written);
 }
 
 // A warp's poll of an MPMC ring: a stripe is claimed, four lines a lane are looked at.
 extern "C" __global__ void poll_mpmc(
-    carillon::MpmcConsumer<Words, carillon::DeviceNear, carillon::DeviceFar, carillon::WarpLanes>
+    carillon::detail::MpmcConsumer<Words, carillon::detail::DeviceNear, carillon::detail::DeviceFar,
+                                   carillon::detail::WarpLanes>
         consumer,
     Words* out) {
-    while (!consumer.poll([&](Words const& words, carillon::Sequence) { *out = words; })) {
+    while (!consumer.poll([&](Words const& words, carillon::detail::Sequence) { *out = words; })) {
     }
 }
 
 extern "C" __global__ void publish_mpmc(
-    carillon::LanesProducer<Words, carillon::DeviceFar, carillon::DeviceNear, carillon::WarpLanes>
+    carillon::detail::LanesProducer<Words, carillon::detail::DeviceFar,
+                                    carillon::detail::DeviceNear, carillon::detail::WarpLanes>
         producer,
     Words const* in, bool* done) {
     *done = producer.try_push(*in);
 }
 
-using carillon::DeviceFar;
-using carillon::DeviceNear;
-using carillon::WarpLanes;
+using carillon::detail::DeviceFar;
+using carillon::detail::DeviceNear;
+using carillon::detail::WarpLanes;
 
 // A warp's ends of a ring: every lane looks at the line, one returns the credit; the lanes store a
 // quad each, or one the line, behind its fence.
 extern "C" __global__ void poll_lanes(
-    carillon::Consumer<Words, DeviceNear, DeviceFar, WarpLanes> consumer, Line* out) {
+    carillon::detail::Consumer<Words, DeviceNear, DeviceFar, WarpLanes> consumer, Line* out) {
     while (!consumer.try_consume([&](Line const& line) { *out = line; })) {
     }
 }
 
-using ProducingLanes =
-    carillon::Producer<Words, DeviceFar, DeviceNear, carillon::NoDoorbell, WarpLanes>;
+using ProducingLanes = carillon::detail::Producer<Words, DeviceFar, DeviceNear,
+                                                  carillon::detail::NoDoorbell, WarpLanes>;
 
 extern "C" __global__ void publish_quads(ProducingLanes producer, Words const* in, bool* done) {
     struct Three {
@@ -112,18 +115,19 @@ extern "C" __global__ void publish_lanes_data(ProducingLanes producer, Words con
 
 // What a block does for a DeviceWriter.
 extern "C" __global__ void pull(void* to, void const* from, std::size_t size) {
-    carillon::device_copy::Pull::copy(to, from, size);
+    carillon::detail::device_copy::Pull::copy(to, from, size);
 }
 
 struct Same {
     __device__ Words operator()(Words const& words) const { return words; }
 };
 
-extern "C" __global__ void serve_loop(carillon::DeviceChannel<Words, Words> channel,
-                                      carillon::ControlLine* control,
-                                      carillon::StatusLine* status) {
+extern "C" __global__ void serve_loop(carillon::detail::DeviceChannel<Words, Words> channel,
+                                      carillon::detail::ControlLine* control,
+                                      carillon::detail::StatusLine* status) {
     Same handler;
-    carillon::serve(channel, handler,
-                    carillon::BasicBlockControl<carillon::DeviceNear, carillon::DeviceFar, Clock>(
-                        control, status, 0, Clock()));
+    carillon::detail::serve(channel, handler,
+                            carillon::detail::BasicBlockControl<carillon::detail::DeviceNear,
+                                                                carillon::detail::DeviceFar, Clock>(
+                                control, status, 0, Clock()));
 }

@@ -2,15 +2,15 @@
 // Functions whose assembly x86_test.py looks at, beside that of src/cpu/x86.cpp.
 #include <carillon/detail/protocol/endpoints.hpp>
 
-using carillon::HostCached;
-using carillon::HostMapped;
-using carillon::Line;
-using carillon::X86;
+using carillon::detail::HostCached;
+using carillon::detail::HostMapped;
+using carillon::detail::Line;
+using carillon::detail::X86;
 
 extern "C" {
 
 // Only parts of the line are used: the loads must stay whole all the same.
-std::uint64_t poll_line(Line const* slot, carillon::Tag tag) {
+std::uint64_t poll_line(Line const* slot, carillon::detail::Tag tag) {
     Line const line = HostCached().load_line(slot);
     return has_arrived(line, tag) ? line.quads[2].low : 0;
 }

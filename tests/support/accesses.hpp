@@ -14,6 +14,7 @@
 #include "support/stores.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 class AnyNear {
    public:

@@ -18,7 +18,7 @@ template <class Poll>
 [[nodiscard]] bool eventually(Poll&& poll) {
     for (int i = 0; i < 200; ++i) {
         if (poll()) return true;
-        cpu::pause_or_yield(0, false);
+        detail::cpu::pause_or_yield(0, false);
     }
     // Who yields again and again can keep the kernel from ending a process for as long.
     constexpr std::chrono::milliseconds between_polls{1};

@@ -9,6 +9,7 @@
 #include "carillon/detail/protocol/mpmc_ring.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // An MPMC ring in ordinary aligned memory.
 class MpmcRingSlots {

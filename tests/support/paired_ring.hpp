@@ -10,6 +10,7 @@
 #include "carillon/detail/protocol/ring_pages.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // One at a time: its choices are those of ScriptedPages.
 class PairedRing {

@@ -10,6 +10,7 @@
 #include "carillon/detail/protocol/ring.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // What was asked, as "<policy>.<call> <place>".
 class AccessLog {
@@ -53,7 +54,7 @@ class RecordingNear {
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         log_->add("near.load_word", from);
-        return cpu::load_word(from);
+        return detail::cpu::load_word(from);
     }
 
    private:
@@ -81,7 +82,7 @@ class RecordingFar {
     }
     void store_word(std::uint64_t* to, std::uint64_t value) const {
         log_->add("far.store_word", to);
-        cpu::store_word(to, value);
+        detail::cpu::store_word(to, value);
     }
     void commit(void const* where, std::size_t size) const {
         log_->add("far.commit " + std::to_string(size), where);

@@ -8,6 +8,7 @@
 #include "carillon/detail/protocol/ring.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // The tag of the third line of a ring that starts here is 2^32 - 1, that of the fourth 0.
 inline constexpr Sequence just_below_the_tags_wrap = (Sequence{1} << 32) - 3;

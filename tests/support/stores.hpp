@@ -9,6 +9,7 @@
 #include "carillon/detail/wire/config.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // A name that GoogleTest accepts: "avx2TwoStep".
 [[nodiscard]] inline std::string name_of(HostStores stores) {

@@ -16,6 +16,7 @@
 #include "testing/handlers.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using carillon::testing::BarrierError;

@@ -14,6 +14,7 @@
 #include "testing/handlers.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;

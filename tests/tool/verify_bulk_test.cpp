@@ -7,6 +7,7 @@
 #include "verify/litmus.hpp"
 
 namespace carillon::tool {
+using namespace detail;
 namespace {
 
 using test::RingMemory;

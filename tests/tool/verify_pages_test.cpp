@@ -7,6 +7,7 @@
 #include "verify/litmus.hpp"
 
 namespace carillon::tool {
+using namespace detail;
 namespace {
 
 // The first round of a ring, whose messages are there before its consumer.

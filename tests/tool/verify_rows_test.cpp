@@ -11,6 +11,7 @@
 #include "verify/litmus.hpp"
 
 namespace carillon::tool {
+using namespace detail;
 namespace {
 
 using test::RingMemory;

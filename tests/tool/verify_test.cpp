@@ -14,6 +14,7 @@
 #include "verify/report.hpp"
 
 namespace carillon::tool {
+using namespace detail;
 namespace {
 
 using test::RingMemory;

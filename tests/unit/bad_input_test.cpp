@@ -12,6 +12,7 @@
 #include "support/usable.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;

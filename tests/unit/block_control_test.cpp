@@ -14,6 +14,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 struct Time {

@@ -15,6 +15,7 @@
 #include "support/eventually.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Echo = Channel<int, int>;

@@ -14,6 +14,7 @@
 #include "support/usable.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // The reply to number n is number ~n.
 template <std::size_t asked, std::size_t answered>

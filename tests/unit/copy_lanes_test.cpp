@@ -12,6 +12,7 @@
 #include "support/thread_lanes.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using detail::CopyReply;

@@ -20,6 +20,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct CountedEcho {
     CARILLON_HD int operator()(int const& value) const { return value; }

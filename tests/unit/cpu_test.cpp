@@ -14,6 +14,7 @@
 #include "support/accesses.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 std::set<std::string> kernel_flags() {

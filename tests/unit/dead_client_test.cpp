@@ -11,6 +11,7 @@
 #include "carillon/detail/host/pool_state.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Asked = AddressedRequest<std::int64_t>;  // more than a quad

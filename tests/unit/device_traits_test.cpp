@@ -11,6 +11,7 @@
 #include "device/backend.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,7 +90,7 @@ TEST(DeviceTraitsTest, kernelsThatOutliveTheirHostListenForIt) {
 
 TEST(DeviceTraitsTest, blocksThatShareProcessorsMayBeTooMany) {
     Device const device = Device::open("emulated");
-    unsigned const processors = cpu::available_processors();
+    unsigned const processors = detail::cpu::available_processors();
     EXPECT_TRUE(device.oversubscribed(processors));
     EXPECT_FALSE(device.oversubscribed(processors - 1));
 }

@@ -8,6 +8,7 @@
 #include "support/recording.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Entries = std::vector<std::string>;

@@ -16,6 +16,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class ReplySlotsMemory {

@@ -13,6 +13,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t capacity = 4;

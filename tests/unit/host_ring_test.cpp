@@ -17,6 +17,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using namespace std::chrono_literals;

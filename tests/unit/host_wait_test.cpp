@@ -215,7 +215,7 @@ TEST_F(RecordedWaitTest, umwaitDoesNotSleepOnALineThatThePollHasLeft) {
 
 // Catches a thread that keeps its processor from the one that it waits for.
 TEST_F(RecordedWaitTest, everyStyleButSpinYieldsFromSomePollOn) {
-    constexpr int polls = 4 * static_cast<int>(cpu::polls_before_yield);
+    constexpr int polls = 4 * static_cast<int>(detail::cpu::polls_before_yield);
     for (HostWait::Style style : all_wait_styles) {
         for (bool const line_known : {false, true}) {
             std::string const record =
@@ -232,7 +232,7 @@ TEST_F(RecordedWaitTest, everyStyleButSpinYieldsFromSomePollOn) {
             EXPECT_GE(occurrences(rest, "yield") + occurrences(rest, "monitor"),
                       occurrences(rest, "poll"));
             EXPECT_LE(occurrences(record.substr(0, first), "poll"),
-                      2 * cpu::polls_before_yield + 1);
+                      2 * detail::cpu::polls_before_yield + 1);
         }
     }
 }
@@ -258,7 +258,7 @@ TEST(WaitStyleTest, styleThatTheCpuLacksIsRefusedByName) {
 }
 
 TEST(WaitStyleTest, kernelsAreWaitedForAsTheirDeviceAsksUnlessTold) {
-    unsigned const processors = cpu::available_processors();
+    unsigned const processors = detail::cpu::available_processors();
     DeviceTraits const gpu{.shares_processors = false};
     DeviceTraits const shared{.shares_processors = true};
     EXPECT_EQ(HostWait::for_kernel(gpu, 64).style(), HostWait::Style::spin);
@@ -269,7 +269,7 @@ TEST(WaitStyleTest, kernelsAreWaitedForAsTheirDeviceAsksUnlessTold) {
 }
 
 TEST(OversubscribedTest, threadsMayBeAsManyAsProcessors) {
-    unsigned const processors = cpu::available_processors();
+    unsigned const processors = detail::cpu::available_processors();
     EXPECT_FALSE(HostWait::oversubscribed(processors - 1));
     EXPECT_TRUE(HostWait::oversubscribed(processors));
 }
@@ -278,14 +278,14 @@ TEST(OversubscribedTest, threadsMayBeAsManyAsProcessors) {
 TEST(AvailableProcessorsTest, areThoseOfTheAffinityMask) {
     cpu_set_t before;
     ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-    EXPECT_EQ(cpu::available_processors(), static_cast<unsigned>(CPU_COUNT(&before)));
+    EXPECT_EQ(detail::cpu::available_processors(), static_cast<unsigned>(CPU_COUNT(&before)));
     int first = 0;
     while (!CPU_ISSET(first, &before)) ++first;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(first, &one);
     ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-    EXPECT_EQ(cpu::available_processors(), 1U);
+    EXPECT_EQ(detail::cpu::available_processors(), 1U);
     ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 

@@ -12,6 +12,7 @@
 #include "carillon/detail/kernel/serve_long.hpp"
 
 namespace carillon {
+using namespace detail;
 namespace {
 
 template <std::size_t size>

@@ -14,6 +14,7 @@
 #include "support/thread_lanes.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // As many lanes as `most` says: what a lane has of a message follows from it.

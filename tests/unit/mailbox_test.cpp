@@ -17,6 +17,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Entries = std::vector<std::string>;
@@ -271,7 +272,7 @@ class HurriedNear {
     }
     [[nodiscard]] std::uint64_t load_word(std::uint64_t const* from) const {
         ++state_->loads;
-        return cpu::load_word(from);
+        return detail::cpu::load_word(from);
     }
 
    private:

@@ -18,6 +18,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 template <class T>

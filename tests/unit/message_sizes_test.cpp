@@ -16,6 +16,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 constexpr Tag old_tag = 8;

@@ -11,6 +11,7 @@
 #include "support/thread_lanes.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // Lanes that outnumber the lines of a stripe, that divide them and that do not.

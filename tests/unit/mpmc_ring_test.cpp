@@ -15,6 +15,7 @@
 #include "support/stores.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using WholeConsumer = MpmcTestConsumer<Whole>;

@@ -15,6 +15,7 @@
 #include "support/thread_lanes.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 constexpr Sequence below_the_wrap = (Sequence{1} << 32) - 3;

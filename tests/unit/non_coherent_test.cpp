@@ -17,6 +17,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // Stands for non-coherent memory: the device's copy of a line changes only at a flush, the host's

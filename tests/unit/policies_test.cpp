@@ -20,6 +20,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 static_assert(CpuLoads<X86> && CpuStores<X86> && CpuClaims<X86>);
@@ -50,12 +51,16 @@ static_assert(SharingGroup<BlockThreads> && !VotingGroup<BlockThreads>);
 
 // Instructions that have no more than a ring's ends on the host ask for.
 struct PlainCpu {
-    static Quad load_quad(Quad const* from) { return cpu::load_quad(from); }
-    static std::uint64_t load_word(std::uint64_t const* from) { return cpu::load_word(from); }
-    static void store_word(std::uint64_t* to, std::uint64_t value) { cpu::store_word(to, value); }
+    static Quad load_quad(Quad const* from) { return detail::cpu::load_quad(from); }
+    static std::uint64_t load_word(std::uint64_t const* from) {
+        return detail::cpu::load_word(from);
+    }
+    static void store_word(std::uint64_t* to, std::uint64_t value) {
+        detail::cpu::store_word(to, value);
+    }
     static void store_line(StoreKind /*kind*/, Line* to, Line const& line) {
         for (std::size_t i = 0; i < quads_per_line; ++i) {
-            cpu::store_quad(&to->quads[i], line.quads[i]);
+            detail::cpu::store_quad(&to->quads[i], line.quads[i]);
         }
     }
     static void store_fence() {}

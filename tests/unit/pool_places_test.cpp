@@ -13,6 +13,7 @@
 #include "carillon/detail/access/host_mapped.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 struct Ask {

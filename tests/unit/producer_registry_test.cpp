@@ -15,6 +15,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using detail::ProducerRegistry;

@@ -9,6 +9,7 @@
 #include "support/thread_lanes.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using ConsumingLanes = Consumer<Whole, DeviceNear, DeviceFar, ThreadLanes>;

@@ -10,6 +10,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Entries = std::vector<std::string>;

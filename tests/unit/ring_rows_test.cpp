@@ -13,6 +13,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 constexpr std::uint32_t most = 4;

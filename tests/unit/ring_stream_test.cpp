@@ -11,6 +11,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 constexpr std::uint64_t messages = CARILLON_THREAD_SANITIZER != 0 ? 20'000 : 100'000;

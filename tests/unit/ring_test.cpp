@@ -11,6 +11,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class RingProtocolTest : public AccessTest {};

@@ -11,6 +11,7 @@
 #include "support/captured_stderr.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using detail::TakenOnce;

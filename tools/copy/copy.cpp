@@ -76,7 +76,7 @@ class PlainCopy final : public CopyMeasure {
         if (direction() == CopyDirection::to_device) {
             time_copies(samples, [&] {
                 std::memcpy(stage_.device_bytes(), stage_.host_bytes(), bytes);
-                X86::store_fence();
+                detail::X86::store_fence();
             });
         } else {
             time_copies(samples,
@@ -144,7 +144,7 @@ class StagedWriterCopy final : public CopyMeasure {
 std::vector<std::unique_ptr<CopyMeasure>> make_measures(CopyStage const& stage) {
     std::vector<std::unique_ptr<CopyMeasure>> all;
     all.push_back(std::make_unique<DefaultCopy>(stage));
-    for (StoreTraits const& each : store_table()) {
+    for (detail::StoreTraits const& each : detail::store_table()) {
         if (!supported(each.kind)) continue;
         StoreKind const kind = each.kind;
         std::string name("copy-");

@@ -101,12 +101,12 @@ SlotFacts read_slot(std::string const& pci_bus_id) {
 CpuFacts read_cpu() {
     CpuFacts cpu;
     cpu.avx = __builtin_cpu_supports("avx") != 0;
-    for (StoreTraits const& each : store_table()) {
+    for (detail::StoreTraits const& each : detail::store_table()) {
         bool const streams = each.kind != StoreKind::cached;
         if (streams && supported(each.kind)) cpu.stores.emplace(cpu.stores.begin(), each.name);
     }
-    cpu.publish_mode = to_string(best_mapped_stores().mode);
-    cpu.waitpkg = cpu::has_waitpkg();
+    cpu.publish_mode = to_string(detail::best_mapped_stores().mode);
+    cpu.waitpkg = detail::cpu::has_waitpkg();
     cpu.allowed = allowed_cores();
     cpu.governors = governors(cpu.allowed);
     return cpu;

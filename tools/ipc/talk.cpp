@@ -20,7 +20,7 @@ bool readable(int fd, std::chrono::milliseconds timeout) {
 }
 
 bool readable_soon(int fd) {
-    if (cpu::available_processors() <= 2) return false;
+    if (detail::cpu::available_processors() <= 2) return false;
     auto const end = std::chrono::steady_clock::now() + talk_spin;
     while (std::chrono::steady_clock::now() < end) {
         if (readable(fd, std::chrono::milliseconds(0))) return true;

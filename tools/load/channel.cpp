@@ -39,7 +39,7 @@ class ChannelTarget final : public LoadTarget {
 
     // The device may need a processor too.
     void idle() {
-        if (shares_processors_) cpu::pause_or_yield(++idle_, HostWait::oversubscribed(1));
+        if (shares_processors_) detail::cpu::pause_or_yield(++idle_, HostWait::oversubscribed(1));
     }
 
    private:

@@ -16,7 +16,7 @@ __global__ void answer_load(Flag flag, std::uint32_t value) { flag.write(value);
 class LaunchTarget final : public LoadTarget {
    public:
     explicit LaunchTarget(Device const& device)
-        : flags_(device.allocate_host(slots * sizeof(Line))) {}
+        : flags_(device.allocate_host(slots * sizeof(detail::Line))) {}
 
     LoadRun run(Schedule const& schedule, std::uint64_t count, std::uint64_t window,
                 Samples& latencies) override {

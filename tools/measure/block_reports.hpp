@@ -48,10 +48,10 @@ class BlockReports {
 
     // Of a block that has started.
     [[nodiscard]] int sm(unsigned block = 0) const {
-        return static_cast<int>(HostCached().load_word(&of(block).sm));
+        return static_cast<int>(detail::HostCached().load_word(&of(block).sm));
     }
     [[nodiscard]] std::uint64_t page(unsigned block) const {
-        return HostCached().load_word(&of(block).page);
+        return detail::HostCached().load_word(&of(block).page);
     }
 
    private:
@@ -60,7 +60,7 @@ class BlockReports {
     }
     [[nodiscard]] bool all_started() const {
         for (unsigned block = 0; block < blocks_; ++block) {
-            if (HostCached().load_word(&of(block).started) == 0) return false;
+            if (detail::HostCached().load_word(&of(block).started) == 0) return false;
         }
         return true;
     }

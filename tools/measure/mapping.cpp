@@ -28,10 +28,10 @@ double time_of(Run&& run) {
 
 // One access each, which no compiler joins with its neighbours.
 std::uint64_t load(std::uint64_t const* from) {
-    return cpu::StdWords::load(from, std::memory_order_relaxed);
+    return detail::cpu::StdWords::load(from, std::memory_order_relaxed);
 }
 void store(std::uint64_t* to, std::uint64_t value) {
-    cpu::StdWords::store(to, value, std::memory_order_relaxed);
+    detail::cpu::StdWords::store(to, value, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ Mapping MappingReport::conclusion() const {
 MappingReport measure_mapping(Device const& device) {
     constexpr std::uint32_t lines = 8;
     constexpr std::uint32_t loads = 16;
-    Memory const memory = device.allocate(lines * sizeof(Line));
+    Memory const memory = device.allocate(lines * sizeof(detail::Line));
     auto* const words = static_cast<std::uint64_t*>(memory.host_ptr());
-    constexpr std::uint32_t words_per_line = sizeof(Line) / sizeof(*words);
+    constexpr std::uint32_t words_per_line = sizeof(detail::Line) / sizeof(*words);
     MappingReport report;
     report.load_ns = time_of([&] {
                          for (std::uint32_t i = 0; i < loads; ++i) (void)load(words + i);
@@ -62,11 +62,11 @@ MappingReport measure_mapping(Device const& device) {
                      loads;
     report.one_line_ns = time_of([&] {
         for (std::uint32_t i = 0; i < lines; ++i) store(words + i, i);
-        X86::store_fence();
+        detail::X86::store_fence();
     });
     report.eight_lines_ns = time_of([&] {
         for (std::uint32_t i = 0; i < lines; ++i) store(words + std::size_t{i} * words_per_line, i);
-        X86::store_fence();
+        detail::X86::store_fence();
     });
     return report;
 }

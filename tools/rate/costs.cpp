@@ -60,16 +60,16 @@ class PushMeasure final : public RateMeasure {
 
     double run(std::chrono::nanoseconds duration) override {
         memory_->reset();
-        RingView const view = memory_->host_view().channel(0).requests;
+        detail::RingView const view = memory_->host_view().channel(0).requests;
         // What Ring::try_push calls.
-        HostProducer<Payload> ring(view, stage_.device.access(memory_->device_memory()),
-                                   HostCached());
+        detail::HostProducer<Payload> ring(view, stage_.device.access(memory_->device_memory()),
+                                           detail::HostCached());
         RateKernel kernel(stage_.device, {}, duration);
         kernel.order(Order::report);
         kernel.start(Drain{memory_->device_view().channel(0).requests, kernel.ledger()});
         Source source(1);
-        std::vector<Line> ready(group);
-        std::vector<Line*> slots(group);
+        std::vector<detail::Line> ready(group);
+        std::vector<detail::Line*> slots(group);
         std::size_t pushed = group;
         double const cost = median_cost(
             duration,
@@ -101,26 +101,28 @@ class PushMeasure final : public RateMeasure {
     }
 
    private:
-    static std::size_t push(HostProducer<Payload>& ring, std::span<Payload const> messages) {
+    static std::size_t push(detail::HostProducer<Payload>& ring,
+                            std::span<Payload const> messages) {
         std::size_t pushed = 0;
         for (Payload const& each : messages) pushed += ring.try_push(each) ? 1 : 0;
         return pushed;
     }
 
-    static void compose(Source const& source, std::vector<Line>& lines) {
+    static void compose(Source const& source, std::vector<detail::Line>& lines) {
         auto const messages = source.next_messages(group);
         for (std::size_t i = 0; i < group; ++i) {
-            lines[i] = pack(messages[i], tag_of(source.tally().messages + i + 1));
+            lines[i] = detail::pack(messages[i], detail::tag_of(source.tally().messages + i + 1));
         }
     }
 
     // Where the messages after `sent` go, once the device has told on which pages it looks.
-    static void find_slots(RingView const& view, std::uint64_t sent, std::vector<Line*>& slots) {
-        ToldPages pages(view.pages);
+    static void find_slots(detail::RingView const& view, std::uint64_t sent,
+                           std::vector<detail::Line*>& slots) {
+        detail::ToldPages pages(view.pages);
         for (std::size_t i = 0; i < group; ++i) {
             slots[i] = pages.slot(view, sent + i + 1);
             auto const told = [&] {
-                if (!pages.known()) slots[i] = pages.look(HostCached(), view, sent + i + 1);
+                if (!pages.known()) slots[i] = pages.look(detail::HostCached(), view, sent + i + 1);
                 return pages.known();
             };
             if (!HostWait(HostWait::Style::yield).until(told, std::chrono::seconds(5))) {
@@ -129,11 +131,12 @@ class PushMeasure final : public RateMeasure {
         }
     }
 
-    void store(std::vector<Line*> const& slots, std::vector<Line> const& lines) const {
+    void store(std::vector<detail::Line*> const& slots,
+               std::vector<detail::Line> const& lines) const {
         StoreKind const kind = stage_.device.stores().kind;
         for (std::size_t i = 0; i < group; ++i) {
-            X86::store_line(kind, slots[i], lines[i]);
-            if (kind != StoreKind::cached) X86::store_fence();
+            detail::X86::store_line(kind, slots[i], lines[i]);
+            if (kind != StoreKind::cached) detail::X86::store_fence();
         }
     }
 

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t host_ring_slots = 256;
 struct HostMessage {
     std::array<std::uint64_t, 6> word;
 };
-static_assert(sizeof(HostMessage) == payload_bytes);
+static_assert(sizeof(HostMessage) == detail::payload_bytes);
 
 class OurHostRing {
    public:

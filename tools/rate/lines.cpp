@@ -25,7 +25,9 @@ struct LinesSetup {
     Sharing sharing = Sharing::claims;
     bool sums = true;  // or an empty handler
 
-    [[nodiscard]] LaunchShape shape() const { return {rings * blocks, warps * lanes_per_warp}; }
+    [[nodiscard]] LaunchShape shape() const {
+        return {rings * blocks, warps * detail::lanes_per_warp};
+    }
 };
 
 // "lines-8p1r": 8 producers, 1 ring.

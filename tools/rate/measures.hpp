@@ -29,7 +29,7 @@ struct RateStage {
         return std::min(wanted, std::max(2U, processors));
     }
     [[nodiscard]] std::uint32_t threads_of(std::uint32_t warps) const {
-        return warps * lanes_per_warp;
+        return warps * detail::lanes_per_warp;
     }
 };
 

@@ -23,15 +23,15 @@ class PinnedMeasure final : public RateMeasure {
 
     double run(std::chrono::nanoseconds duration) override {
         std::uint32_t const capacity = stage_.options.capacity;
-        std::size_t const slots = capacity * sizeof(Line);
-        Memory const memory = stage_.device.allocate_host(slots + warps_ * sizeof(Line));
+        std::size_t const slots = capacity * sizeof(detail::Line);
+        Memory const memory = stage_.device.allocate_host(slots + warps_ * sizeof(detail::Line));
         RateKernel kernel(stage_.device,
                           stage_.device.traits().one_thread_a_block
                               ? LaunchShape{warps_, 1}
                               : LaunchShape{1, stage_.threads_of(warps_)},
                           duration);
         auto const ring = [&](void* start) {
-            auto* const lines = static_cast<Line*>(start);
+            auto* const lines = static_cast<detail::Line*>(start);
             return PinnedRing{lines, reinterpret_cast<std::uint64_t*>(lines + capacity), capacity,
                               warps_};
         };
@@ -59,10 +59,10 @@ class PinnedMeasure final : public RateMeasure {
         std::size_t sent = 0;
         while (sent < messages.size() && has_room()) {
             for (std::uint32_t i = 0; i < PinnedRing::row; ++i, ++next_, ++sent) {
-                Line const line = pack(messages[sent], ring_.tag(next_));
-                Line* const to = ring_.line(next_);
-                for (std::size_t q = 0; q < quads_per_line; ++q) {
-                    X86::store_quad(&to->quads[q], line.quads[q]);
+                detail::Line const line = detail::pack(messages[sent], ring_.tag(next_));
+                detail::Line* const to = ring_.line(next_);
+                for (std::size_t q = 0; q < detail::quads_per_line; ++q) {
+                    detail::X86::store_quad(&to->quads[q], line.quads[q]);
                 }
             }
         }
@@ -73,7 +73,7 @@ class PinnedMeasure final : public RateMeasure {
         if (next_ < ring_.capacity) return true;
         std::uint64_t const row_before = (next_ - ring_.capacity) / PinnedRing::row;
         auto const warp = static_cast<std::uint32_t>(row_before % warps_);
-        return HostCached().load_word(ring_.credit(warp)) > row_before / warps_;
+        return detail::HostCached().load_word(ring_.credit(warp)) > row_before / warps_;
     }
 
     RateStage stage_;

@@ -67,7 +67,7 @@ void send_for(std::chrono::nanoseconds duration, Source& source, std::size_t bat
         if (sent != 0) {
             misses = 0;
         } else {
-            cpu::pause_or_yield(++misses, oversubscribed);
+            detail::cpu::pause_or_yield(++misses, oversubscribed);
         }
         if ((sent == 0 || pushes % 64 == 0) && RateClock::now() >= end) return;
     }
@@ -128,13 +128,13 @@ class RateKernel {
           shape_(shape),
           bound_{static_cast<std::uint64_t>((duration + std::chrono::seconds(60)).count()),
                  device.oversubscribed(shape.blocks + 1)},
-          order_(device.allocate(sizeof(Line))),
-          tallies_(device.allocate_host(std::size_t{shape.blocks} * shape.threads * sizeof(Line))) {
-    }
+          order_(device.allocate(sizeof(detail::Line))),
+          tallies_(device.allocate_host(std::size_t{shape.blocks} * shape.threads *
+                                        sizeof(detail::Line))) {}
 
     [[nodiscard]] Ledger ledger() const {
         return {static_cast<std::uint64_t const*>(order_.device_ptr()),
-                static_cast<Line*>(tallies_.device_ptr()), bound_};
+                static_cast<detail::Line*>(tallies_.device_ptr()), bound_};
     }
 
     template <class Body>
@@ -144,7 +144,7 @@ class RateKernel {
 
     void order(Order order) const {
         auto* const word = static_cast<std::uint64_t*>(order_.host_ptr());
-        HostMapped const far = device_.access(order_);
+        detail::HostMapped const far = device_.access(order_);
         far.store_word(word, static_cast<std::uint64_t>(order));
         far.commit(word, sizeof(*word));
     }
@@ -167,10 +167,10 @@ class RateKernel {
 
     [[nodiscard]] Tally tally() const {
         Tally all;
-        auto const* const lines = static_cast<Line const*>(tallies_.host_ptr());
+        auto const* const lines = static_cast<detail::Line const*>(tallies_.host_ptr());
         for (std::size_t i = 0; i < std::size_t{shape_.blocks} * shape_.threads; ++i) {
-            Line const line = HostCached().load_line(lines + i);
-            if (has_arrived(line, line.quads[0].tag())) all += unpack<Tally>(line);
+            detail::Line const line = detail::HostCached().load_line(lines + i);
+            if (detail::has_arrived(line, line.quads[0].tag())) all += detail::unpack<Tally>(line);
         }
         return all;
     }

@@ -16,7 +16,7 @@ std::vector<RateResult> run_rate(Device const& device, RateOptions const& option
         throw UsageError("rate", "a block has 1 to 32 warps");
     }
     if (options.batch == 0) throw UsageError("rate", "a push is of one message at least");
-    RateStage const stage{device, options, cpu::available_processors()};
+    RateStage const stage{device, options, detail::cpu::available_processors()};
     RateMeasures measures;
     add_line_measures(stage, measures);
     add_pinned_measures(stage, measures);

@@ -17,7 +17,7 @@ class RepliesMeasure final : public RateMeasure {
     nlohmann::json parameters() const override {
         return {{"consumers", 1},
                 {"blocks", shape_.blocks},
-                {"warps", (shape_.threads + lanes_per_warp - 1) / lanes_per_warp},
+                {"warps", (shape_.threads + detail::lanes_per_warp - 1) / detail::lanes_per_warp},
                 {"capacity", options().capacity},
                 {"stripe", options().stripe}};
     }
@@ -29,8 +29,9 @@ class RepliesMeasure final : public RateMeasure {
         kernel.start(SendMpmc{ring.device_handle(), kernel.ledger()});
         Tally taken;
         auto const take = [&] {
-            return consumer.poll(
-                [&](Payload const& message, Sequence /*number*/) { taken.add(message.sum()); });
+            return consumer.poll([&](Payload const& message, detail::Sequence /*number*/) {
+                taken.add(message.sum());
+            });
         };
         auto const wait = HostWait::for_kernel(stage_.device.traits(), 1);
         if (!wait.until(take, rate_limit)) throw TimeoutError("rate", "no reply came");
@@ -41,7 +42,7 @@ class RepliesMeasure final : public RateMeasure {
         for (std::uint32_t polls = 1; now - start < duration; ++polls) {
             bool const found = take();
             misses = found ? 0 : misses + 1;
-            if (!found) cpu::pause_or_yield(misses, stage_.oversubscribed());
+            if (!found) detail::cpu::pause_or_yield(misses, stage_.oversubscribed());
             if (polls % 256 == 0 || misses % 64 == 1) now = RateClock::now();
         }
         double const rate = per_second(taken.messages - before, now - start);

@@ -22,11 +22,12 @@ class StoresMeasure final : public RateMeasure {
     }
 
     double run(std::chrono::nanoseconds duration) override {
-        Memory const memory = stage_.device.allocate(producers_ * lines() * sizeof(Line));
+        Memory const memory = stage_.device.allocate(producers_ * lines() * sizeof(detail::Line));
         std::vector<std::uint64_t> stored(producers_);
         auto const start = on_producers(
             producers_, !stage_.device.traits().shares_processors, [&](unsigned thread) {
-                auto* const first = static_cast<Line*>(memory.host_ptr()) + thread * lines();
+                auto* const first =
+                    static_cast<detail::Line*>(memory.host_ptr()) + thread * lines();
                 stored[thread] = store_for(duration, memory, first);
             });
         auto const elapsed = RateClock::now() - start;
@@ -43,15 +44,15 @@ class StoresMeasure final : public RateMeasure {
     }
 
     [[nodiscard]] std::uint64_t store_for(std::chrono::nanoseconds duration, Memory const& memory,
-                                          Line* first) const {
-        HostMapped const far = stage_.device.access(memory);
+                                          detail::Line* first) const {
+        detail::HostMapped const far = stage_.device.access(memory);
         StoreKind const kind = far.stores().bulk_kind();
-        std::vector<Line> const from(batch, pack(std::uint64_t{1}, 1));
+        std::vector<detail::Line> const from(batch, detail::pack(std::uint64_t{1}, 1));
         auto const end = RateClock::now() + duration;
         for (std::size_t stored = 0;;) {
-            Line* const to = first + stored % lines();
-            stream_copy(kind, to, from.data(), batch * sizeof(Line));
-            far.commit(to, batch * sizeof(Line));
+            detail::Line* const to = first + stored % lines();
+            stream_copy(kind, to, from.data(), batch * sizeof(detail::Line));
+            far.commit(to, batch * sizeof(detail::Line));
             stored += batch;
             if (stored % (64 * batch) == 0 && RateClock::now() >= end) return stored;
         }

@@ -42,7 +42,7 @@ json environment(DeviceInfo const& info) {
     if (*commit != '\0') result["commit"] = commit;
     result.update(idle_states());
     if (!info.pci_bus_id.empty()) result.update(gpu_state(info.pci_bus_id));
-    result["processors"] = cpu::available_processors();
+    result["processors"] = detail::cpu::available_processors();
     result["clock"] = "std::chrono::steady_clock";
     result["clock_cost_ns"] = clock_cost_ns();
     result["date"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));

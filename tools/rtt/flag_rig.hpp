@@ -72,7 +72,7 @@ class FlagRig {
         // Number `i`, from 1 on. Throws TimeoutError.
         void operator()(std::uint32_t i) const {
             requests_[i].write(i);
-            if (fences_) X86::store_fence();
+            if (fences_) detail::X86::store_fence();
             await_flag(wait_, replies_[i], i);
         }
 
@@ -95,7 +95,7 @@ class FlagRig {
     static constexpr std::uint32_t default_replies = 256;
 
     [[nodiscard]] std::size_t replies_size() const {
-        return layout_.replies ? layout_.replies->count * sizeof(Line)
+        return layout_.replies ? layout_.replies->count * sizeof(detail::Line)
                                : layout_.blocks * field_.replies_stride();
     }
     [[nodiscard]] FlagField host_view() const {

@@ -21,8 +21,10 @@ struct RttStage {
     Bound bound;  // of the kernels of one round
     std::uint32_t warm_up;
 
-    [[nodiscard]] ChannelView host_view() const { return memory->host_view().channel(0); }
-    [[nodiscard]] ChannelView device_view() const { return memory->device_view().channel(0); }
+    [[nodiscard]] detail::ChannelView host_view() const { return memory->host_view().channel(0); }
+    [[nodiscard]] detail::ChannelView device_view() const {
+        return memory->device_view().channel(0);
+    }
 };
 
 // One way of making a round trip. run() makes `count` of them and appends their times.
@@ -55,7 +57,8 @@ void time_trips(std::uint32_t warm_up, std::uint32_t count, Samples& samples, Tr
 // Waits until the one block of `kernel` runs. Throws TimeoutError.
 inline void await_started(RttStage const& stage, RunningKernel const& kernel) {
     auto const started = [&] {
-        return HostCached().load_word(&stage.host_view().status->started) != 0 || kernel.finished();
+        return detail::HostCached().load_word(&stage.host_view().status->started) != 0 ||
+               kernel.finished();
     };
     if (!HostWait(HostWait::Style::yield).until(started, kernel_limit)) {
         throw TimeoutError("rtt", "the kernel did not start");
@@ -64,7 +67,7 @@ inline void await_started(RttStage const& stage, RunningKernel const& kernel) {
 
 // Where it is.
 [[nodiscard]] inline int sm_of(RttStage const& stage) {
-    return static_cast<int>(HostCached().load_word(&stage.host_view().status->sm));
+    return static_cast<int>(detail::HostCached().load_word(&stage.host_view().status->sm));
 }
 
 // Waits until `flag` reads `value`. Throws TimeoutError.

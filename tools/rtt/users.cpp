@@ -26,7 +26,7 @@ UsersRows make_rows(UsersStage const& stage) {
 UsersStage make_stage(Device const& device, UsersOptions const& options, std::uint32_t count) {
     std::uint32_t const pauses = std::max(options.pauses / options.rounds, 1U);
     return {device, std::min<std::uint32_t>(1000, count / 10 + 1), options.pause, pauses,
-            cpu::available_processors()};
+            detail::cpu::available_processors()};
 }
 
 UsersFigure figure_of(UsersRow& row) {

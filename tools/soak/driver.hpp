@@ -191,7 +191,7 @@ class SoakDriver {
     // The device may need processors too.
     void idle(bool moved) {
         misses_ = moved ? 0 : misses_ + 1;
-        if (shares_processors_ && !moved) cpu::pause_or_yield(misses_, oversubscribed_);
+        if (shares_processors_ && !moved) detail::cpu::pause_or_yield(misses_, oversubscribed_);
     }
 
     PersistentKernel<SoakHandler<lines>> kernel_;

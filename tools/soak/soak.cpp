@@ -13,7 +13,7 @@ namespace {
 
 [[nodiscard]] unsigned default_soak_channels(Device const& device) {
     if (!device.traits().shares_processors) return 8;  // answers leave as bulk copies
-    return cpu::available_processors() > 3 ? 2 : 1;
+    return detail::cpu::available_processors() > 3 ? 2 : 1;
 }
 
 [[nodiscard]] double soak_rate(std::uint64_t count, SoakClock::duration elapsed) {

@@ -9,7 +9,8 @@
 namespace carillon::tool {
 namespace {
 
-constexpr Sequence first_answer = (Sequence{1} << 32U) - 99;  // tags wrap early in every ring
+constexpr detail::Sequence first_answer =
+    (detail::Sequence{1} << 32U) - 99;  // tags wrap early in every ring
 constexpr std::uint32_t answer_slots = 32;
 constexpr unsigned least_blocks = 5;  // from so many on, a kernel's answers are bulk copies
 
@@ -18,7 +19,7 @@ template <class T>
 struct AnswerRings {
     VerifyStage const& stage;
     ChannelMemory memory;
-    HostMapped far;
+    detail::HostMapped far;
 
     explicit AnswerRings(VerifyStage const& on)
         : stage(on),
@@ -30,7 +31,7 @@ struct AnswerRings {
         return std::max(stage.rings_per_thread(),
                         (least_blocks + stage.threads - 1) / stage.threads);
     }
-    [[nodiscard]] ChannelView host_view(unsigned ring) const {
+    [[nodiscard]] detail::ChannelView host_view(unsigned ring) const {
         return memory.host_view().channel(ring);
     }
 };
@@ -42,7 +43,7 @@ struct OpenRing {
     unsigned ring;
 
     OpenRing(AnswerRings<T> const& rings, unsigned number, OldQuad old)
-        : taker(rings.host_view(number).replies, number, old, HostCached(), rings.far),
+        : taker(rings.host_view(number).replies, number, old, detail::HostCached(), rings.far),
           end(&rings.host_view(number).status->ended),
           ring(number) {}
 
@@ -52,7 +53,7 @@ struct OpenRing {
         }
         return true;
     }
-    [[nodiscard]] std::uint64_t ended() const { return HostCached().load_word(end); }
+    [[nodiscard]] std::uint64_t ended() const { return detail::HostCached().load_word(end); }
     [[nodiscard]] bool at_end() const { return taker.next() == ended(); }
 };
 
@@ -71,7 +72,7 @@ Findings take_answers(AnswerRings<T> const& rings, OldQuad old, unsigned thread,
         std::erase_if(open, [](auto const& each) { return each.at_end(); });
         if (Clock::now() < deadline + arrival_patience) continue;
         for (auto const& each : open) {
-            Sequence const next = each.taker.next();
+            detail::Sequence const next = each.taker.next();
             Evidence const missing{Fault::missing, each.ring, next, 0, each.ended(), next};
             findings.add(missing);
         }
@@ -84,11 +85,11 @@ template <class T, std::uint32_t row>
 Findings run_answers(VerifyStage const& stage, bool word_by_word, std::chrono::nanoseconds time) {
     AnswerRings<T> const rings(stage);
     LitmusKernel kernel(stage, rings.memory.channels(), time);
-    ChannelTable const channels = rings.memory.device_view();
+    detail::ChannelTable const channels = rings.memory.device_view();
     if (word_by_word) {
         kernel.start(SendAnswers<T, row, WordByWordFar>{channels, kernel.station()});
     } else {
-        kernel.start(SendAnswers<T, row, DeviceBulkFar>{channels, kernel.station()});
+        kernel.start(SendAnswers<T, row, detail::DeviceBulkFar>{channels, kernel.station()});
     }
     OldQuad const old =
         stage.device.traits().loads_whole_quads ? OldQuad::whole : OldQuad::new_payload;

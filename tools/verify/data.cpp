@@ -16,7 +16,7 @@ struct DataRings {
     DataTest const& test;
     ChannelMemory memory;
     Memory data;
-    HostMapped far;
+    detail::HostMapped far;
 
     DataRings(VerifyStage const& on, DataTest const& what)
         : stage(on),
@@ -33,7 +33,7 @@ struct DataRings {
     [[nodiscard]] std::uint64_t* data_of_ring(unsigned ring) const {
         return data_of(data.host_ptr(), ring, memory.capacity());
     }
-    [[nodiscard]] ChannelView host_view(unsigned ring) const {
+    [[nodiscard]] detail::ChannelView host_view(unsigned ring) const {
         return memory.host_view().channel(ring);
     }
     // The rings of one thread.
@@ -45,13 +45,13 @@ struct DataRings {
 };
 
 Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point deadline) {
-    std::vector<DataSender<HostMapped, HostCached>> senders;
+    std::vector<DataSender<detail::HostMapped, detail::HostCached>> senders;
     rings.for_each(thread, [&](unsigned ring) {
-        ChannelView const view = rings.host_view(ring);
+        detail::ChannelView const view = rings.host_view(ring);
         senders.emplace_back(view.requests, view.replies, rings.data_of_ring(ring),
-                             rings.test.order, rings.far, HostCached());
+                             rings.test.order, rings.far, detail::HostCached());
     });
-    RangeSync const* const sync = rings.data.range_sync();
+    detail::RangeSync const* const sync = rings.data.range_sync();
     auto const flush = [&](void const* where, std::size_t size) {
         if (sync != nullptr) sync->flush(where, size);
     };
@@ -78,15 +78,17 @@ Findings send_data(DataRings const& rings, unsigned thread, Clock::time_point de
 }
 
 struct HostReceiver {
-    DataReceiver<HostCached, HostMapped> receiver;
+    DataReceiver<detail::HostCached, detail::HostMapped> receiver;
     std::uint64_t const* end;
 
     HostReceiver(DataRings const& rings, unsigned ring)
         : receiver(rings.host_view(ring).replies, rings.host_view(ring).requests,
-                   rings.data_of_ring(ring), ring, HostCached(), rings.far),
+                   rings.data_of_ring(ring), ring, detail::HostCached(), rings.far),
           end(&rings.host_view(ring).status->ended) {}
 
-    [[nodiscard]] bool at_end() const { return receiver.next() == HostCached().load_word(end); }
+    [[nodiscard]] bool at_end() const {
+        return receiver.next() == detail::HostCached().load_word(end);
+    }
 };
 
 Findings receive_data(DataRings const& rings, unsigned thread, Clock::time_point deadline) {
@@ -102,7 +104,7 @@ Findings receive_data(DataRings const& rings, unsigned thread, Clock::time_point
         if (Clock::now() < deadline + arrival_patience) continue;
         for (HostReceiver const& each : open) {
             findings.add({Fault::missing, thread, each.receiver.next(), 0,
-                          HostCached().load_word(each.end), each.receiver.next()});
+                          detail::HostCached().load_word(each.end), each.receiver.next()});
         }
         break;
     }
@@ -119,15 +121,16 @@ Findings data_to_device(DataRings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
     DataTest const& test = rings.test;
     if (test.rows && test.read_early) {
-        start_receiving<RowReceiver<DeviceNear, true>>(kernel, rings);
+        start_receiving<RowReceiver<detail::DeviceNear, true>>(kernel, rings);
     } else if (test.rows && test.shared) {
         start_receiving<SharedRowReceiver>(kernel, rings);
     } else if (test.rows) {
         test.relaxed_load ? start_receiving<RowReceiver<RelaxedNear>>(kernel, rings)
-                          : start_receiving<RowReceiver<DeviceNear>>(kernel, rings);
+                          : start_receiving<RowReceiver<detail::DeviceNear>>(kernel, rings);
     } else {
-        test.relaxed_load ? start_receiving<DataReceiver<RelaxedNear, DeviceFar>>(kernel, rings)
-                          : start_receiving<DataReceiver<DeviceNear, DeviceFar>>(kernel, rings);
+        test.relaxed_load
+            ? start_receiving<DataReceiver<RelaxedNear, detail::DeviceFar>>(kernel, rings)
+            : start_receiving<DataReceiver<detail::DeviceNear, detail::DeviceFar>>(kernel, rings);
     }
     auto const deadline = Clock::now() + time;
     Findings found = on_threads(
@@ -144,8 +147,8 @@ void start_sending(LitmusKernel& kernel, DataRings const& rings) {
 
 Findings data_to_host(DataRings const& rings, std::chrono::nanoseconds time) {
     LitmusKernel kernel(rings.stage, rings.count(), time);
-    rings.test.bulk ? start_sending<DeviceBulkFar>(kernel, rings)
-                    : start_sending<DeviceFar>(kernel, rings);
+    rings.test.bulk ? start_sending<detail::DeviceBulkFar>(kernel, rings)
+                    : start_sending<detail::DeviceFar>(kernel, rings);
     auto const deadline = Clock::now() + time;
     return on_threads_until(kernel, deadline, rings.stage.threads,
                             [&](unsigned thread) { return receive_data(rings, thread, deadline); });

@@ -23,7 +23,7 @@ struct PublishForm {
 std::vector<PublishForm> publish_forms(Device const& device) {
     std::vector<PublishForm> forms{{"8-byte flag", StoreKind::cached, true}};
     for (StoreForm const& form : store_forms(device)) {
-        if (form.stores.mode == PublishMode::two_step) continue;
+        if (form.stores.mode == detail::PublishMode::two_step) continue;
         if (form.stores.kind == StoreKind::cached && device.traits().write_combining) continue;
         forms.push_back({std::string(to_string(form.stores.kind)), form.stores.kind, false});
     }
@@ -39,7 +39,7 @@ class Trials {
           time_(time),
           memory_(stage.device, 1, slots),
           kernel_(stage, 1, 2 * time) {
-        ChannelView const view = memory_.device_view().channel(0);
+        detail::ChannelView const view = memory_.device_view().channel(0);
         kernel_.start(EchoTrials{view.requests.base, slots, form.flag, &view.status->ended,
                                  kernel_.station()});
     }
@@ -53,7 +53,7 @@ class Trials {
             auto const start = Clock::now();
             publish(++trial_, fence);
             if (!came(linger_limit)) {
-                X86::store_fence();
+                detail::X86::store_fence();
                 if (!came(arrival_limit)) {
                     findings.add({Fault::missing, 0, trial_, 0, trial_, echo()});
                     break;
@@ -73,19 +73,20 @@ class Trials {
     static constexpr std::size_t most = 1'000'000;
 
     void publish(std::uint32_t trial, bool fence) const {
-        Line* const slot = memory_.host_view().channel(0).requests.base + trial % slots;
+        detail::Line* const slot = memory_.host_view().channel(0).requests.base + trial % slots;
         if (form_.flag) {
-            X86::store_word(&slot->quads[0].high, std::uint64_t{trial} << 32U);
+            detail::X86::store_word(&slot->quads[0].high, std::uint64_t{trial} << 32U);
         } else {
-            X86::store_line(form_.kind, slot, versioned_line(trial));
+            detail::X86::store_line(form_.kind, slot, versioned_line(trial));
         }
-        if (fence) X86::store_fence();
-        if (RangeSync const* const sync = memory_.device_memory().range_sync(); sync != nullptr) {
-            sync->flush(slot, sizeof(Line));
+        if (fence) detail::X86::store_fence();
+        if (detail::RangeSync const* const sync = memory_.device_memory().range_sync();
+            sync != nullptr) {
+            sync->flush(slot, sizeof(detail::Line));
         }
     }
     [[nodiscard]] std::uint64_t echo() const {
-        return HostCached().load_word(&memory_.host_view().channel(0).status->ended);
+        return detail::HostCached().load_word(&memory_.host_view().channel(0).status->ended);
     }
     [[nodiscard]] bool came(std::chrono::nanoseconds limit) const {
         HostWait const wait(stage_.device.traits().shares_processors ? HostWait::Style::yield

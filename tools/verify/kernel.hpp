@@ -26,7 +26,7 @@ class LitmusKernel {
           shape_(shape),
           reporters_(shape.blocks * (device_.traits().one_thread_a_block ? 1 : shape.threads)),
           findings_(device_.allocate_host(reporters_ * sizeof(Findings))),
-          stop_(device_.allocate(sizeof(Line))),
+          stop_(device_.allocate(sizeof(detail::Line))),
           bound_{static_cast<std::uint64_t>((time + margin).count()),
                  device_.traits().shares_processors} {}
     LitmusKernel(VerifyStage const& stage, unsigned blocks, std::chrono::nanoseconds time)
@@ -48,8 +48,8 @@ class LitmusKernel {
     }
 
     void stop() const {
-        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(stop_.host_ptr()),
-                                              device_.access(stop_))
+        detail::FlagWriter<std::uint64_t, detail::HostMapped>(
+            static_cast<std::uint64_t*>(stop_.host_ptr()), device_.access(stop_))
             .set(1);
     }
 
@@ -73,7 +73,7 @@ class LitmusKernel {
     [[nodiscard]] unsigned started() const {
         unsigned count = 0;
         for (unsigned i = 0; i < reporters_; ++i) {
-            if (HostCached().load_word(&of_reporter(i).started) != 0) ++count;
+            if (detail::HostCached().load_word(&of_reporter(i).started) != 0) ++count;
         }
         return count;
     }

@@ -7,14 +7,15 @@
 namespace carillon::tool {
 namespace {
 
-constexpr Sequence first_line = (Sequence{1} << 32U) - 999;  // tags wrap early in every ring
+constexpr detail::Sequence first_line =
+    (detail::Sequence{1} << 32U) - 999;  // tags wrap early in every ring
 constexpr std::uint32_t slow_on_host = 1023;
 
 struct Rings {
     VerifyStage const& stage;
     LineTest const& test;
     ChannelMemory memory;
-    HostMapped far;
+    detail::HostMapped far;
 
     Rings(VerifyStage const& on, LineTest const& what)
         : stage(on),
@@ -27,7 +28,7 @@ struct Rings {
     [[nodiscard]] unsigned first_of(unsigned thread) const {
         return thread * test.rings_per_thread;
     }
-    [[nodiscard]] ChannelView host_view(unsigned ring) const {
+    [[nodiscard]] detail::ChannelView host_view(unsigned ring) const {
         return memory.host_view().channel(ring);
     }
 };
@@ -35,7 +36,7 @@ struct Rings {
 template <class Credit>
 Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadline) {
     unsigned const first = rings.first_of(thread);
-    std::vector<Producer<Numbered, HostMapped, Credit>> producers;
+    std::vector<detail::Producer<Numbered, detail::HostMapped, Credit>> producers;
     for (unsigned i = 0; i < rings.test.rings_per_thread; ++i) {
         producers.emplace_back(rings.host_view(first + i).requests, rings.far, Credit());
     }
@@ -51,7 +52,8 @@ Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
         if (!sent) rings.stage.rest();
     } while (Clock::now() < deadline);
     for (unsigned i = 0; i < producers.size(); ++i) {
-        FlagWriter<std::uint64_t, HostMapped>(&rings.host_view(first + i).control->stop, rings.far)
+        detail::FlagWriter<std::uint64_t, detail::HostMapped>(
+            &rings.host_view(first + i).control->stop, rings.far)
             .set(producers[i].next());
     }
     return {};
@@ -60,7 +62,7 @@ Findings send_lines(Rings const& rings, unsigned thread, Clock::time_point deadl
 class HostTaker {
    public:
     HostTaker(Rings const& rings, unsigned ring)
-        : consumer_(rings.host_view(ring).replies, ring, HostCached(), rings.far),
+        : consumer_(rings.host_view(ring).replies, ring, detail::HostCached(), rings.far),
           end_(&rings.host_view(ring).status->ended),
           dawdle_(rings.test.slow_consumer ? slow_on_host : 0) {}
 
@@ -72,13 +74,15 @@ class HostTaker {
         }
         return true;
     }
-    [[nodiscard]] bool at_end() const { return consumer_.at_end(HostCached().load_word(end_)); }
+    [[nodiscard]] bool at_end() const {
+        return consumer_.at_end(detail::HostCached().load_word(end_));
+    }
     void give_up(Findings& findings) const {
-        consumer_.give_up(HostCached().load_word(end_), findings);
+        consumer_.give_up(detail::HostCached().load_word(end_), findings);
     }
 
    private:
-    CheckedConsumer<HostCached, HostMapped> consumer_;
+    CheckedConsumer<detail::HostCached, detail::HostMapped> consumer_;
     std::uint64_t const* end_;
     std::uint32_t dawdle_;
 };
@@ -109,7 +113,7 @@ Findings lines_to_device(Rings const& rings, std::chrono::nanoseconds time) {
     auto const deadline = Clock::now() + time;
     (void)on_threads(rings.stage.threads, [&](unsigned thread) {
         return rings.test.ignore_credit ? send_lines<IgnoredCredit>(rings, thread, deadline)
-                                        : send_lines<HostCached>(rings, thread, deadline);
+                                        : send_lines<detail::HostCached>(rings, thread, deadline);
     });
     return kernel.end();
 }
@@ -129,7 +133,7 @@ Findings run_lines(VerifyStage const& stage, LineTest const& test, std::chrono::
     Rings const rings(stage, test);
     if (test.direction == Direction::to_device) return lines_to_device(rings, time);
     return test.ignore_credit ? lines_to_host<IgnoredCredit>(rings, time)
-                              : lines_to_host<DeviceNear>(rings, time);
+                              : lines_to_host<detail::DeviceNear>(rings, time);
 }
 
 }  // namespace carillon::tool

@@ -27,7 +27,7 @@ struct VerifyStage {
     [[nodiscard]] unsigned watchers() const { return device.traits().shares_processors ? 1 : 32; }
     // After an unsuccessful poll.
     void rest() const {
-        if (device.traits().shares_processors) cpu::pause_or_yield(0, true);
+        if (device.traits().shares_processors) detail::cpu::pause_or_yield(0, true);
     }
 };
 
@@ -94,7 +94,7 @@ enum class Storing : std::uint8_t {
 };
 struct StoreForm {
     std::string name;
-    HostStores stores;
+    detail::HostStores stores;
     bool used = true;  // by the library on this device: a torn quad is a violation
     Storing storing = Storing::lines;
 };

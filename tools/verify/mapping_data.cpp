@@ -170,7 +170,7 @@ std::vector<DataCheck> check_mapping_data(Device const& device, DriverCopies& dr
     auto const shapes = data_shapes();
     std::vector<DataCheck> checks;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-        for (StoreTraits const& each : store_table()) {
+        for (detail::StoreTraits const& each : detail::store_table()) {
             if (supported(each.kind)) checks.push_back(data.to_device(shapes[i], each.kind));
         }
         checks.push_back(data.to_cpu(shapes[i]));

@@ -25,7 +25,7 @@ class MpmcLines {
                  .producers = static_cast<unsigned>(sent_.size()),
                  .for_tests = {first_mpmc}},
                 Direction::to_device),
-          arrivals_(stage.device.allocate(2 * sizeof(Line) +
+          arrivals_(stage.device.allocate(2 * sizeof(detail::Line) +
                                           sent_.size() * window_ * sizeof(std::uint64_t))),
           far_(stage.device.access(ring_.device_memory())) {
         Arrivals const arrivals = at(arrivals_.host_ptr());
@@ -38,7 +38,7 @@ class MpmcLines {
     Findings run(std::chrono::nanoseconds time) {
         LaunchShape const shape = stage_.device.traits().one_thread_a_block
                                       ? LaunchShape{2}
-                                      : LaunchShape{test_.blocks, 4 * lanes_per_warp};
+                                      : LaunchShape{test_.blocks, 4 * detail::lanes_per_warp};
         LitmusKernel kernel(stage_, shape, time);
         kernel.start(
             TakeSealed{ring_.device_view(), at(arrivals_.device_ptr()),
@@ -46,16 +46,16 @@ class MpmcLines {
                        test_.ignore_room ? TakeLines::patience_ns / 10 : TakeLines::patience_ns,
                        kernel.station()});
         auto const deadline = Clock::now() + time;
-        MpmcRingView const view = ring_.host_view();
+        detail::MpmcRingView const view = ring_.host_view();
         (void)on_threads(threads(), [&](unsigned thread) {
             sent_[thread] = test_.ignore_room ? send(thread, deadline, IgnoredRoom(view))
-                                              : send(thread, deadline, HostCached());
+                                              : send(thread, deadline, detail::HostCached());
             return Findings{};
         });
         std::uint64_t end = 1;
         for (std::uint64_t const each : sent_) end += each;
-        FlagWriter<std::uint64_t, HostMapped>(static_cast<std::uint64_t*>(arrivals_.host_ptr()),
-                                              stage_.device.access(arrivals_))
+        detail::FlagWriter<std::uint64_t, detail::HostMapped>(
+            static_cast<std::uint64_t*>(arrivals_.host_ptr()), stage_.device.access(arrivals_))
             .set(end);
         Findings found = kernel.end();
         add_missing(found);
@@ -63,12 +63,13 @@ class MpmcLines {
     }
 
    private:
-    static constexpr Sequence first_mpmc = (Sequence{1} << 32U) - 1023;  // tags wrap early
+    static constexpr detail::Sequence first_mpmc =
+        (detail::Sequence{1} << 32U) - 1023;  // tags wrap early
     static constexpr std::uint32_t batch = 16;
 
     [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(sent_.size()); }
     [[nodiscard]] Arrivals at(void* start) const {
-        auto* const lines = static_cast<Line*>(start);
+        auto* const lines = static_cast<detail::Line*>(start);
         auto const word = [&](int line) { return reinterpret_cast<std::uint64_t*>(lines + line); };
         return {word(0), word(1), word(2), window_, threads()};
     }
@@ -76,8 +77,8 @@ class MpmcLines {
     // Sends single messages and batches in turn; how many.
     template <class Near>
     [[nodiscard]] std::uint64_t send(unsigned thread, Clock::time_point deadline, Near near) const {
-        MpmcProducer<Sealed, HostMapped, Near, ClaimRecord> producer(
-            ring_.host_view(), far_, near, ClaimRecord(ring_.records() + thread));
+        detail::MpmcProducer<Sealed, detail::HostMapped, Near, detail::ClaimRecord> producer(
+            ring_.host_view(), far_, near, detail::ClaimRecord(ring_.records() + thread));
         std::array<Sealed, batch> messages{};
         std::uint64_t next = window_;
         std::uint32_t pushes = 0;
@@ -117,7 +118,7 @@ class MpmcLines {
     std::vector<std::uint64_t> sent_;  // by each thread
     detail::MpmcRingMemory ring_;
     Memory arrivals_;
-    HostMapped far_;
+    detail::HostMapped far_;
 };
 
 static_assert(Arrivals::most_producers == most_verify_threads);

@@ -10,7 +10,8 @@
 namespace carillon::tool {
 namespace {
 
-constexpr Sequence first_of_pages = (Sequence{1} << 32U) - 999;  // tags wrap early in every ring
+constexpr detail::Sequence first_of_pages =
+    (detail::Sequence{1} << 32U) - 999;  // tags wrap early in every ring
 constexpr std::chrono::milliseconds patience_of_control{2};
 
 // When the producer begins to send.
@@ -24,11 +25,11 @@ enum class Beginning : std::uint8_t {
 template <class T, class Pages>
 class RoundSender {
    public:
-    RoundSender(ChannelMemory const& memory, HostMapped const& far, unsigned ring)
+    RoundSender(ChannelMemory const& memory, detail::HostMapped const& far, unsigned ring)
         : view_(memory.host_view().channel(ring)),
           far_(far),
           ring_(ring),
-          producer_(view_.requests, far, HostCached()) {}
+          producer_(view_.requests, far, detail::HostCached()) {}
 
     // Whether it did anything. No round begins after the deadline.
     bool step(Clock::time_point now, Clock::time_point deadline, Findings& findings) {
@@ -50,34 +51,35 @@ class RoundSender {
     [[nodiscard]] bool ended() const { return ended_; }
 
    private:
-    using PagedProducer = Producer<T, HostMapped, HostCached, NoDoorbell, OneThread, Pages>;
+    using PagedProducer = detail::Producer<T, detail::HostMapped, detail::HostCached,
+                                           detail::NoDoorbell, detail::OneThread, Pages>;
     static constexpr std::uint32_t most_at_once = 8;
 
     [[nodiscard]] bool is_over() const {
-        return HostCached().load_word(&view_.status->ended) == round_;
+        return detail::HostCached().load_word(&view_.status->ended) == round_;
     }
     // How many of the words that tell the pages are there.
     [[nodiscard]] std::uint32_t words_told() const {
         std::uint32_t told = 0;
         for (std::uint32_t i = 0; i < words(); ++i) {
-            told += HostCached().load_word(view_.requests.pages.told + i) != 0 ? 1 : 0;
+            told += detail::HostCached().load_word(view_.requests.pages.told + i) != 0 ? 1 : 0;
         }
         return told;
     }
     [[nodiscard]] std::uint32_t words() const {
-        RingView const& ring = view_.requests;
-        return ring.in_pairs() ? PagePairs::words(ring.capacity, ring.pages.page_shift) : 0;
+        detail::RingView const& ring = view_.requests;
+        return ring.in_pairs() ? detail::PagePairs::words(ring.capacity, ring.pages.page_shift) : 0;
     }
 
     // A ring as it is when it has just been made, but for its numbers.
     void begin(Clock::time_point now, Findings& findings) {
-        RingView& ring = view_.requests;
+        detail::RingView& ring = view_.requests;
         if (round_ != 0) ring.first += messages_of(ring_, round_);
         ++round_;
         ++findings.rounds;
         for (std::uint32_t i = 0; i < words(); ++i) store_data(ring.pages.told + i, 0);
         store_data(ring.credit, ring.first - 1);
-        producer_ = PagedProducer(ring, far_, HostCached());
+        producer_ = PagedProducer(ring, far_, detail::HostCached());
         end_ = ring.first + messages_of(ring_, round_);
         random_ = scramble(static_cast<std::uint32_t>(round_), ring_ + 1);
         beginning_ = static_cast<Beginning>(random_ % 3);
@@ -88,7 +90,7 @@ class RoundSender {
             while (producer_.next() - ring.first < ahead && push(findings)) {
             }
         }
-        FlagWriter<std::uint64_t, HostMapped>(&view_.control->stop, far_)
+        detail::FlagWriter<std::uint64_t, detail::HostMapped>(&view_.control->stop, far_)
             .set(round_, OutOfLine::written);
     }
 
@@ -116,13 +118,13 @@ class RoundSender {
         return sent != 0;
     }
 
-    ChannelView view_;
-    HostMapped far_;
+    detail::ChannelView view_;
+    detail::HostMapped far_;
     unsigned ring_;
     PagedProducer producer_;
     std::array<T, most_at_once> messages_{};
     std::uint64_t round_ = 0;
-    Sequence end_ = 0;
+    detail::Sequence end_ = 0;
     std::uint32_t random_ = 0;
     std::uint32_t told_at_first_ = 0;
     Beginning beginning_ = Beginning::before;
@@ -133,7 +135,7 @@ class RoundSender {
 template <class T, class Pages>
 Findings send_rounds(VerifyStage const& stage, ChannelMemory const& memory, unsigned thread,
                      Clock::time_point deadline) {
-    HostMapped const far = stage.device.access(memory.device_memory());
+    detail::HostMapped const far = stage.device.access(memory.device_memory());
     std::vector<RoundSender<T, Pages>> senders;
     for (unsigned i = 0; i < stage.rings_per_thread(); ++i) {
         senders.emplace_back(memory, far, thread * stage.rings_per_thread() + i);
@@ -161,8 +163,9 @@ Findings run_rounds(VerifyStage const& stage, PageTest const& test, std::chrono:
                                kernel.station()});
     auto const deadline = Clock::now() + time;
     Findings found = on_threads(stage.threads, [&](unsigned thread) {
-        return test.first_page_only ? send_rounds<T, FirstPage>(stage, memory, thread, deadline)
-                                    : send_rounds<T, ToldPages>(stage, memory, thread, deadline);
+        return test.first_page_only
+                   ? send_rounds<T, FirstPage>(stage, memory, thread, deadline)
+                   : send_rounds<T, detail::ToldPages>(stage, memory, thread, deadline);
     });
     found += kernel.end();
     return found;

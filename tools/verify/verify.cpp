@@ -269,7 +269,9 @@ class Verification {
 
 }  // namespace
 
-unsigned default_verify_threads() { return std::clamp(cpu::available_processors() - 1, 1U, 8U); }
+unsigned default_verify_threads() {
+    return std::clamp(detail::cpu::available_processors() - 1, 1U, 8U);
+}
 
 bool FenceReport::lingered() const {
     return without.late > 10 * with.late && 10 * without.late > without.count;

@@ -12,6 +12,7 @@
 #include "carillon/detail/wire/line.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 enum class Side : std::uint8_t { host, device };
 

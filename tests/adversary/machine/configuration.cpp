@@ -2,6 +2,7 @@
 #include "adversary/machine/configuration.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // A line that crosses the bus in words must not carry a tag ahead of its payload. Only in two steps

@@ -8,6 +8,7 @@
 #include "adversary/machine/instructions.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct Configuration {
     Bus bus;

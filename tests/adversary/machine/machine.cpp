@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 // Some hundred times what a run needs that makes progress.

@@ -37,6 +37,7 @@
 #include "testing/random.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 using detail::Fiber;
 

@@ -6,6 +6,7 @@
 #include "adversary/machine/machine.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 void Machine::store(Side side, void const* to, std::span<std::uint64_t const> words) {
     step(side);

@@ -16,6 +16,7 @@
 #include "carillon/detail/kernel/serve_long.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // One channel in the machine's memory, as in a ChannelTable's but for the size of a page. After its
 // slots each memory has three lines for its words.

@@ -8,6 +8,7 @@
 #include "carillon/detail/protocol/ring_view.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 inline constexpr std::uint64_t sm_in_test = 7;
 

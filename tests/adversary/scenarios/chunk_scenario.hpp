@@ -12,6 +12,7 @@
 #include "carillon/detail/protocol/chunk_ring.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Loads of data that a device thread has issued and whose values have not come yet. Nothing but a
 // fence holds a plain load up ahead of later accesses: what the machine itself cannot show.

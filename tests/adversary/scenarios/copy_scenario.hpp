@@ -11,6 +11,7 @@
 #include "carillon/detail/kernel/copy_blocks.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 class CopyScenario {
    public:

@@ -6,6 +6,7 @@
 #include "carillon/detail/protocol/flag.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // `announce()` makes the value one greater, `latest()` returns what the reader knows of it.
 template <class Announce, class Latest>

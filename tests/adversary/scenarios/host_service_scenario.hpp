@@ -10,6 +10,7 @@
 #include "carillon/detail/protocol/host_call.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // In so many words. Answer `kind` 1 is made of question `kind` 0.
 template <std::size_t words>

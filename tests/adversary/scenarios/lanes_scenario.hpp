@@ -10,6 +10,7 @@
 #include "adversary/scenarios/ring_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 class LanesScenario {
    public:

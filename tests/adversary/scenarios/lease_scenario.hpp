@@ -10,6 +10,7 @@
 #include "carillon/detail/protocol/lease.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Of the channels it is enough that each has a word that the owner lays out, and one that the block
 // answers into. Lease k, from 1 on, has k in the first and gets k in the second.

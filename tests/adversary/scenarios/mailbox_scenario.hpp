@@ -7,6 +7,7 @@
 #include "support/sized.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // `lines` of one value; the smallest mailboxes, so that the writer laps its reader often.
 template <std::size_t lines, class Far, class Near>

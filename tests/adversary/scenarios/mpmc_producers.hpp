@@ -12,6 +12,7 @@
 #include "carillon/detail/protocol/mpmc_ring.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // CPU threads with records, of which the first ones may die; the others give up what they held.
 template <class Far, class Near, class Scenario>

@@ -16,6 +16,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct MpmcTraffic {
     unsigned producers = 3;

@@ -9,6 +9,7 @@
 #include "adversary/scenarios/host_service_scenario.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Replies refer to data, but for those that leave by bulk copies.
 template <class ReplyFar = Policies::DeviceFar, class Question = AskedOfHost,

@@ -10,6 +10,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Small, so that slots are used again and again, and often across the wrap of the tags.
 struct RingShape {

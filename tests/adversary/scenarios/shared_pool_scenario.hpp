@@ -14,6 +14,7 @@
 #include "carillon/detail/protocol/pool_places.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // What a client counts is its own and no memory of the machine's.
 struct NearWithCounters : Policies::HostNear {

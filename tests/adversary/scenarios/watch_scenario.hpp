@@ -10,6 +10,7 @@
 #include "carillon/detail/kernel/watch.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Channel c is asked with 100 c, 100 c + 1, ...; each request is answered with its complement.
 template <class Request, class Reply>

@@ -9,6 +9,7 @@
 #include "support/captured_stderr.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct EndAsk {
     std::uint64_t value;

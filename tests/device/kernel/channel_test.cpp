@@ -3,6 +3,7 @@
 #include "device/gated_kernel.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // A kernel of the user's own at the other end of a channel.
 struct ServeSomeBody {

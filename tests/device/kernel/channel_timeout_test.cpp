@@ -3,6 +3,7 @@
 #include "device/gated_kernel.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class ChannelTimeoutTest : public GatedKernelTest {

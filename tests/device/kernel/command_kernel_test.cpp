@@ -9,6 +9,7 @@
 #include "device/gate.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct Add {
     double value;

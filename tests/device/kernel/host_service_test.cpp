@@ -16,6 +16,7 @@
 #include "support/stores.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // 40 bytes each, the most there is.
 struct HostQuestion {

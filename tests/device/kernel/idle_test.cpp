@@ -6,6 +6,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct IdleAsk {
     std::uint32_t word[4];

@@ -7,6 +7,7 @@
 #include "support/captured_stderr.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct NumberBody {
     std::uint64_t* numbers;

@@ -13,6 +13,7 @@
 #include "support/usable.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Counts who takes each role, in host memory.
 struct CountBody {

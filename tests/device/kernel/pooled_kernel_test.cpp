@@ -210,7 +210,7 @@ TEST_P(PooledKernelTest, poolThatSaysNothingOfItsBlocksHasAsManyAsSuitTheDevice)
     using Kernel = PersistentKernel<PoolHandler, Pool>;
     unsigned const suit =
         device().traits().shares_processors
-            ? std::clamp(cpu::available_processors(), 2U, 3U) - 1
+            ? std::clamp(detail::cpu::available_processors(), 2U, 3U) - 1
             : std::min(32U, static_cast<unsigned>(device().info().sm_count.value_or(1)));
     EXPECT_EQ(Kernel(device()).blocks(), suit);
     EXPECT_EQ(Kernel(device(), Pool{.stripe = 32}, {.capacity = 64}).blocks(), std::min(suit, 2U));

@@ -9,6 +9,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct Doubled {
     CARILLON_HD std::uint64_t operator()(std::uint64_t value) const { return 2 * value; }

@@ -21,6 +21,7 @@
 #endif
 
 namespace carillon::test {
+using namespace detail;
 
 struct Sevenfold {
     CARILLON_HD int operator()(int value) const { return 7 * value; }

@@ -15,6 +15,7 @@
 #include "support/mapped_file.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using Kernel = PersistentKernel<GatedHandler>;

@@ -8,6 +8,7 @@
 #include "device/refuses_seven.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 namespace {
 

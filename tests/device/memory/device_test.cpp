@@ -4,6 +4,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 class OpenTest : public DeviceTest {};

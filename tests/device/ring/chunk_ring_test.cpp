@@ -12,6 +12,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct ChunkMeta {
     std::uint64_t number;

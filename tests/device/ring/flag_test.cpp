@@ -4,6 +4,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 using LevelIn = Flag<std::uint64_t, Direction::to_device>;
 using LevelOut = Flag<std::uint64_t, Direction::to_host>;

@@ -16,6 +16,7 @@
 #include "support/stores.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 using Gains = SizedWords<48>;    // two lines
 using Table = SizedWords<4096>;  // the largest there is

@@ -12,6 +12,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 using MpmcToDevice = MpmcRing<Message, Direction::to_device>;
 using MpmcToHost = MpmcRing<Message, Direction::to_host>;

@@ -12,6 +12,7 @@
 #include "support/usable.hpp"
 
 namespace carillon::test {
+using namespace detail;
 namespace {
 
 using ToDevice = Ring<Message, Direction::to_device>;

@@ -4,6 +4,7 @@
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct Block {
     std::uint64_t offset;  // words

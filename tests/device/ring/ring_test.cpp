@@ -12,6 +12,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 using ToDevice = Ring<Message, Direction::to_device>;
 using ToHost = Ring<Message, Direction::to_host>;

@@ -6,6 +6,7 @@
 #include "support/ring_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct Damage {
     // 1 for a message that came whole.

@@ -17,6 +17,7 @@
 #include "model/machine/model_memory.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Copyable handles to a memory. Whole quads, as hardware has them: never torn.
 class WholeQuads {
@@ -52,11 +53,11 @@ class QuadsOfWords {
     explicit QuadsOfWords(ModelMemory& memory) : memory_(&memory) {}
 
     [[nodiscard]] Quad load(Quad const* from, rl::memory_order /*order*/) const {
-        if (memory_->has(from)) memory_->loaded() = cpu::load_quad(from, *this);
+        if (memory_->has(from)) memory_->loaded() = detail::cpu::load_quad(from, *this);
         return memory_->loaded();
     }
     void store(Quad* to, Quad const& quad, rl::memory_order /*order*/) const {
-        if (memory_->has(to)) cpu::store_quad(to, quad, *this);
+        if (memory_->has(to)) detail::cpu::store_quad(to, quad, *this);
     }
     template <class Order>
     [[nodiscard]] Word load(Word const* from, Order order) const {

@@ -12,16 +12,17 @@
 #include "carillon/detail/wire/line.hpp"
 #include "model/machine/relacy.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Relacy prints what an atomic holds.
 inline std::ostream& operator<<(std::ostream& out, Quad const& quad) {
     return out << quad.low << ':' << quad.high;
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail
 
 namespace carillon::test {
+using namespace detail;
 
 using Word = std::uint64_t;
 

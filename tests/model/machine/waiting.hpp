@@ -9,6 +9,7 @@
 #include "model/machine/relacy.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // How often a thread tries in all: `bound` times, or with 0 for ever. Only a thread that goes on
 // for ever lets others run, so that with a bound every execution is searched.

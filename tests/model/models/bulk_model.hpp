@@ -11,6 +11,7 @@
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // Pieces that one thread hands to another. Nothing that the first has written comes before them.
 class ModelCopies {

@@ -15,6 +15,7 @@
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 class ModelClock {
    public:

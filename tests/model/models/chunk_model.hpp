@@ -18,6 +18,7 @@
 #include "model/machine/waiting.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct ChunkTraffic {
     std::uint32_t chunks;

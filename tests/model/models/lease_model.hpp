@@ -10,6 +10,7 @@
 #include "model/machine/relacy.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // A channel is two words: one that the owner lays out and the block reads, one that the block
 // writes and the owner wipes. Neither is atomic: a lease that begins or ends without its order is a

@@ -11,6 +11,7 @@
 #include "model/machine/relacy.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct MailboxTraffic {
     std::uint32_t slots;

@@ -9,6 +9,7 @@
 #include "model/models/mpmc_traffic_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // MpmcToDevice or MpmcToHost with consumers that leave their stripes.
 template <class Way>

@@ -15,6 +15,7 @@
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct ThreadDied {};
 
@@ -97,12 +98,12 @@ struct LookingGpu : ClaimingGpu {
 
 }  // namespace carillon::test
 
-namespace carillon {
+namespace carillon::detail {
 
 template <>
 inline constexpr std::uint32_t polls_per_look<BasicDeviceNear<test::LookingGpu>> = 1;
 
-}  // namespace carillon
+}  // namespace carillon::detail
 
 namespace carillon::test {
 

@@ -16,6 +16,7 @@
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct MpmcTraffic {
     std::uint32_t capacity;

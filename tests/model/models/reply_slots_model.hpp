@@ -15,6 +15,7 @@
 #include "model/models/mpmc_ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 struct CallShape {
     std::uint32_t slots;

@@ -15,6 +15,7 @@
 #include "model/machine/waiting.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // The same number in all words, so that a word of another message shows, and all quads are equal.
 template <std::size_t words>

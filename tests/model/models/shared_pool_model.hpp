@@ -14,6 +14,7 @@
 #include "model/models/ring_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 // M: the host's policies, and what a quad is. Gpu: the blocks'.
 template <class M, class Gpu>

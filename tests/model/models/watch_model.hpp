@@ -9,6 +9,7 @@
 #include "model/models/channel_model.hpp"
 
 namespace carillon::test {
+using namespace detail;
 
 template <class M>
 class WatchModel : public rl::test_suite<WatchModel<M>, 2> {

@@ -8,7 +8,7 @@
 namespace carillon::tool {
 namespace {
 
-constexpr std::uint32_t flags_of_a_page = FlagField::page / sizeof(Line);
+constexpr std::uint32_t flags_of_a_page = FlagField::page / sizeof(detail::Line);
 
 class FlagMeasure final : public Measure {
    public:

@@ -101,7 +101,7 @@ class StreamWrite final : public DriverMeasure {
             launch(stage_.device, 1,
                    FlagEcho{far, Flags{stage_.device_view().replies.base, capacity},
                             stage_.device_view().status, stage_.warm_up + count, stage_.bound});
-        auto* const first = static_cast<Line*>(far.slots);
+        auto* const first = static_cast<detail::Line*>(far.slots);
         time_trips(stage_.warm_up, count, samples, [&](std::uint32_t i) {
             auto const where = reinterpret_cast<CUdeviceptr>(first + (i & (capacity - 1)));
             CUresult const result = write_(stream_.get(), where, i, 0);

@@ -29,7 +29,7 @@ class Patience {
     // Throws TimeoutError.
     void in_vain() {
         if (++misses_ == 1) since_ = Clock::now();
-        if (shared_) cpu::pause_or_yield(misses_, oversubscribed_);
+        if (shared_) detail::cpu::pause_or_yield(misses_, oversubscribed_);
         if (misses_ % 1024 == 0 && Clock::now() - since_ > round_trip_limit) {
             throw TimeoutError("rtt", "requests were not answered");
         }

@@ -27,7 +27,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Memory of which this side polls words.
 template <class P>
@@ -173,8 +173,6 @@ CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* pa
     }
 }
 
-namespace detail {
-
 // What the CPU does with the first `quads` quads of a line. Not a loop: GCC unrolls one when it has
 // put the line into memory already, from where it is loaded again (a stream through a HostRing took
 // three times as long).
@@ -186,5 +184,4 @@ CARILLON_ALWAYS_INLINE void each_quad(std::size_t quads, Do&& each) {
     if (quads > 3) each(std::size_t{3});
 }
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -18,7 +18,7 @@
 #include "carillon/detail/machine/pause.hpp"
 #endif
 
-namespace carillon {
+namespace carillon::detail {
 
 template <GpuLoads Instructions>
 class BasicDeviceNear {
@@ -259,4 +259,4 @@ class DeviceClock {
     bool oversubscribed_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

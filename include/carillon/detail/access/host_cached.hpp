@@ -9,7 +9,7 @@
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 template <CpuLoads Cpu>
 class BasicHostCached {
@@ -60,4 +60,4 @@ using HostCached = BasicHostCached<X86>;
 template <>
 inline constexpr std::uint32_t looks_within_a_trip<HostCached> = 1024;
 
-}  // namespace carillon
+}  // namespace carillon::detail

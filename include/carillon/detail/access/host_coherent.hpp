@@ -10,7 +10,7 @@
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 template <class Cpu>
 requires CpuLoads<Cpu> && CpuCoherentStores<Cpu>
@@ -68,4 +68,4 @@ using HostCoherent = BasicHostCoherent<X86>;
 template <>
 inline constexpr std::uint32_t looks_within_a_trip<HostCoherent> = 1024;
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -14,7 +14,7 @@
 #include "carillon/detail/machine/x86.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // How the CPU stores into mapped memory: the instruction for one line, and whether its quads' tags
 // go with it or after it.
@@ -135,4 +135,4 @@ class BasicHostMapped {
 
 using HostMapped = BasicHostMapped<X86>;
 
-}  // namespace carillon
+}  // namespace carillon::detail

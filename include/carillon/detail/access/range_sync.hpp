@@ -5,7 +5,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Makes writes to non-coherent mapped memory reach it, and reads see it. Implemented by Memory;
 // a policy holds a pointer to one, or nullptr where the memory is coherent. Ranges are widened to
@@ -19,4 +19,4 @@ class RangeSync {
     ~RangeSync() = default;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -6,7 +6,7 @@
 
 #include "carillon/kernel_options.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // What a channel asks about the kernel at its other end.
 class ChannelPeer {
@@ -36,4 +36,4 @@ class ChannelPeer {
     StateLine line_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

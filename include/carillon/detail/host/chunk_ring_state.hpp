@@ -20,10 +20,10 @@
 #include "carillon/wait.hpp"
 
 namespace carillon {
-
 struct ChunkRingOptions;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 // A ring of chunks on the host, and what the chunks that are claimed keep alive.
 class ChunkRingState {
@@ -71,5 +71,4 @@ class ChunkRingState {
     TakenOnce taken_;
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

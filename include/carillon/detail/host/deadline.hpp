@@ -9,7 +9,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // What the clock cannot reach is never.
 class Deadline {
@@ -43,4 +43,4 @@ class Deadline {
     Clock::time_point at_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

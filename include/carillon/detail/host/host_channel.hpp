@@ -15,7 +15,7 @@
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/error.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Nobody closes the channel.
 struct AlwaysOpen {
@@ -272,4 +272,4 @@ class HostChannel {
     ServedBy served_by_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -11,8 +11,8 @@
 
 namespace carillon::detail {
 
-// What two cores write lies so far apart: CPUs fetch cache lines in pairs.
-inline constexpr std::size_t apart = 128;
+// What two cores write lies so far far_apart: CPUs fetch cache lines in pairs.
+inline constexpr std::size_t far_apart = 128;
 
 // The slots and, on a line of its own, the credit word.
 class HostRingMemory {
@@ -22,8 +22,8 @@ class HostRingMemory {
     [[nodiscard]] RingView const& view() const { return view_; }
 
    private:
-    struct alignas(apart) Block {
-        std::byte bytes[apart];
+    struct alignas(far_apart) Block {
+        std::byte bytes[far_apart];
     };
 
     std::unique_ptr<Block[]> blocks_;

@@ -11,10 +11,10 @@
 #include "carillon/detail/kernel/log_message.hpp"
 
 namespace carillon {
-
 struct LogRecord;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 // Knows texts by their ids.
 class LogRegistry {
@@ -56,5 +56,4 @@ struct LogRegistered {
     static inline LogRegistration const registration{Site::id, text.view(), Site::kinds};
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

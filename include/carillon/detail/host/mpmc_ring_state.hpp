@@ -21,12 +21,12 @@
 #include "carillon/wait.hpp"
 
 namespace carillon {
-
 struct MpmcRingOptions;
 template <class T>
 class HostMpmcProducer;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 // The memory of an MPMC ring on both sides of the bus.
 class MpmcRingMemory {
@@ -106,5 +106,4 @@ struct MpmcProducerAccess {
     }
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -9,12 +9,12 @@
 #include "carillon/launch.hpp"
 
 namespace carillon {
-
 struct ChannelPlacement;
 struct PlacementProfile;
 struct TuneOptions;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 using LaunchProbe = RunningKernel (*)(Device const&, Pins const&, ProbeBody const&);
 
@@ -32,5 +32,4 @@ RunningKernel launch_probe(Device const& device, Pins const& pins, Body const& b
                                               unsigned blocks, PlacementProfile const& profile,
                                               LaunchProbe launch);
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -12,10 +12,10 @@
 #include "carillon/memory.hpp"
 
 namespace carillon {
-
 struct DeviceReaderOptions;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 // The CPU's side of a DeviceReader, for which no device code is needed.
 class ReaderClient {
@@ -58,5 +58,4 @@ class ReaderClient {
     std::size_t arrived_ = 0;       // bytes of it
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -19,10 +19,10 @@
 #include "carillon/device.hpp"
 
 namespace carillon {
-
 struct ServiceThreadOptions;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 class ExitHook;
 
@@ -81,5 +81,4 @@ template <class T>
     return __builtin_bit_cast(T, bytes);
 }
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -15,10 +15,10 @@
 #include "carillon/memory.hpp"
 
 namespace carillon {
-
 struct DeviceWriterOptions;
+}  // namespace carillon
 
-namespace detail {
+namespace carillon::detail {
 
 // The CPU's side of a DeviceWriter, for which no device code is needed. Of its calls `call` is what
 // the user called, for errors.
@@ -97,5 +97,4 @@ class WriterClient {
     CopyQueue<HostCached, HostMapped> queue_;
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -10,7 +10,7 @@
 #include "carillon/detail/protocol/flag.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // IdlePolicy, as a block has it.
 struct BlockRest {
@@ -185,4 +185,4 @@ struct BlockLimits {
     }
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -9,13 +9,11 @@
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // The largest handler, and the largest body of a launch, in bytes. Either is a parameter of the
 // kernel, and each thread of a GPU has room for a copy.
 inline constexpr std::size_t handler_bytes = 4096;
-
-namespace detail {
 
 // A handler's private members too: with those of the same name in another base, a name that the
 // handler declares is ambiguous. A class that is final has only what is public.
@@ -112,6 +110,4 @@ CARILLON_HD constexpr bool check_handler_object() {
     return check_handler_names<Handler>();
 }
 
-}  // namespace detail
-
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -11,7 +11,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // A text as a template argument.
 template <std::size_t size>
@@ -24,8 +24,6 @@ struct LogText {
     }
     [[nodiscard]] constexpr std::string_view view() const { return {text, size - 1}; }
 };
-
-namespace detail {
 
 inline constexpr std::size_t log_arguments = 4;
 
@@ -118,5 +116,4 @@ struct LogSite {
                   "ask for gigabytes of spaces");
 };
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -12,7 +12,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/device_call.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // The roles as the blocks see them. Trivially copyable.
 class PinTable {
@@ -104,4 +104,4 @@ struct PinnedBody {
     }
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -11,9 +11,7 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
-
-namespace detail {
+namespace carillon::detail {
 
 // What the first of the threads of a block found to do for all of them.
 enum class Found : std::uint32_t {
@@ -88,8 +86,6 @@ CARILLON_HD bool serve_rows(Channel& channel, Handler& handler, Control& control
     }
 }
 
-}  // namespace detail
-
 // Answers every request with what `handler` makes of it, until told to stop.
 CARILLON_POLICY_CODE
 template <class Request, class Reply, class Near, class Far, class Pages, class Handler,
@@ -130,8 +126,6 @@ CARILLON_HD void serve(DeviceChannel<Request, Reply, Near, Far, Pages> channel, 
     }
     control.report_ended();
 }
-
-namespace detail {
 
 // Serves by all of `threads` together: the first of them takes work, `handle(work)` is for all, and
 // the first answers with what it returned to that one. `take(work)` returns whether there was any,
@@ -182,8 +176,6 @@ CARILLON_HD void serve_by_turns(Control& control, Threads threads, Handler& hand
     if (leads) control.report_ended();
 }
 
-}  // namespace detail
-
 // The same by all of `threads` together, each of which has a handler of its own: the first looks
 // for a request, all run the handler with it, and what it returns to the first is the reply. Where
 // `has_express`, a request of `express` is served before any of `channel`: it waits for the one
@@ -230,4 +222,4 @@ CARILLON_HD void serve_together(bool has_express, Channel express, Channel chann
     detail::serve_by_turns<Work>(control, threads, handler, take, handle, answer);
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

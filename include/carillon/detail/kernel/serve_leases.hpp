@@ -13,7 +13,7 @@
 #include "carillon/detail/protocol/lease.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // A block's life while it serves one lease: it ends with the lease, too.
 template <class Control, class Reader>
@@ -39,16 +39,12 @@ class LeaseControl : public Control {
     std::uint64_t number_;
 };
 
-namespace detail {
-
 // What the first of the threads of a block found: a channel to serve, where it is `work`.
 struct LeaseTurn {
     ChannelView channel;
     std::uint64_t number;
     Found found;
 };
-
-}  // namespace detail
 
 // Serves every lease by `serve(channel, control)`, until told to stop; while there is none, calls
 // `rested()` as serve() calls idle(). All of `threads` call it; control and lease are the first
@@ -59,36 +55,36 @@ CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Se
                               Rested&& rested) {
     bool const leads = threads.thread_rank() == 0;
     std::uint64_t seen = 0;
-    auto const await = [&](detail::LeaseTurn& turn) {
+    auto const await = [&](LeaseTurn& turn) {
         std::uint32_t const looks = control.polls_before_rest();
         for (std::uint32_t in_vain = 0; in_vain < looks; ++in_vain) {
-            if (control.stop_now()) return detail::Found::stop;
+            if (control.stop_now()) return Found::stop;
             turn.number = lease.number();
             bool const news = turn.number != seen;
             seen = turn.number;
             if (news && is_leased(seen)) {
                 turn.channel = lease.place().channel(0);
-                return detail::Found::work;
+                return Found::work;
             }
             if (news) lease.report_free(seen);
             control.spin();
         }
         control.rest(looks);
-        return detail::Found::nothing;
+        return Found::nothing;
     };
-    detail::LeaseTurn own_turn;
-    detail::LeaseTurn& turn = threads.template shared<detail::LeaseTurn>(own_turn);
+    LeaseTurn own_turn;
+    LeaseTurn& turn = threads.template shared<LeaseTurn>(own_turn);
     if (leads) control.report_started();
     for (;;) {
         if (leads) turn.found = await(turn);
         threads.sync();
-        if (turn.found == detail::Found::stop) break;
-        if (turn.found == detail::Found::nothing) {
+        if (turn.found == Found::stop) break;
+        if (turn.found == Found::nothing) {
             rested();
             threads.sync();  // all have read the turn
             continue;
         }
-        detail::LeaseTurn const mine = turn;
+        LeaseTurn const mine = turn;
         threads.sync();  // all have read the turn before the next one
         serve(mine.channel, LeaseControl<Control, Reader>(control, lease, mine.number));
         threads.sync();  // what all have written comes before the first one's word that it is over
@@ -96,4 +92,4 @@ CARILLON_HD void serve_leases(Control control, Reader lease, Threads threads, Se
     if (leads) control.report_ended();
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

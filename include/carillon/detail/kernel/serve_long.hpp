@@ -20,7 +20,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // The ends of a channel whose messages the lanes share out.
 template <class RequestType, class ReplyType, NearQuadAccess Near = DeviceNear,
@@ -40,8 +40,6 @@ struct LongChannel {
         requests.choose_pages();
     }
 };
-
-namespace detail {
 
 // The bytes of a message, in whole quads: what the lanes of a warp hand to each other.
 template <class T>
@@ -83,15 +81,13 @@ struct SharedMessages {
     SharedMessage<Reply> reply;
 };
 
-}  // namespace detail
-
 // Answers every request with what `handler` makes of it, until told to stop. Every lane calls it;
 // `shared` is what all of them see. Handler and control are the first one's.
 CARILLON_POLICY_CODE
 template <class Channel, class Handler, class Control>
 CARILLON_HD void serve_long(
     Channel channel, Handler& handler, Control control, typename Channel::Lanes lanes,
-    detail::SharedMessages<typename Channel::Request, typename Channel::Reply>& shared) {
+    SharedMessages<typename Channel::Request, typename Channel::Reply>& shared) {
     using Reply = typename Channel::Reply;
     auto const look = [&] {
         if (channel.replies.was_full()) return false;
@@ -116,4 +112,4 @@ CARILLON_HD void serve_long(
     });
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

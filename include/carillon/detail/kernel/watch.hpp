@@ -13,9 +13,7 @@
 #include "carillon/detail/protocol/endpoints.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
-
-namespace detail {
+namespace carillon::detail {
 
 // One request of `channel`, whose doorbell is heard as `rung`; whether there was one. The doorbell
 // is ahead of what was taken, so there is a line or there will be. It is left where it is while
@@ -67,8 +65,6 @@ class Watched {
     Sequence due_;  // the request that comes next
 };
 
-}  // namespace detail
-
 // Serves `count` channels, whose hosts ring: `doorbells` is a word for each, at a multiple of 16
 // bytes, and on a GPU room for doorbells_per_block of them. Every lane of a warp calls it, with the
 // same channels in memory that all lanes see, and serves some of them; only lane 0 has to do with
@@ -88,8 +84,8 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
         // A lane has two channels at most: what it knows of them stays in registers. Nearly every
         // sweep finds nothing, and how long that takes is a part of every round trip: one branch.
         unsigned const index = 2 * lanes.thread_rank();
-        detail::Watched<Channel> first(channels, index, count);
-        detail::Watched<Channel> second(channels, index + 1, count);
+        Watched<Channel> first(channels, index, count);
+        Watched<Channel> second(channels, index + 1, count);
         std::uint64_t const* const own_doorbells = doorbells + index;
         auto const look = [&] {
             Quad const rung = near.load_pair(own_doorbells);
@@ -125,4 +121,4 @@ CARILLON_HD void serve_watch(Channel* channels, unsigned count, std::uint64_t co
     }
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -3,7 +3,7 @@
 
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Where in the program a call is made. As a default argument, of the call that leaves it out.
 // The library's own calls name their file themselves: nvcc's default is the path on the machine
@@ -21,4 +21,4 @@ struct CodeLocation {
     }
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

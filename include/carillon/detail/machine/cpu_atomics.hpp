@@ -10,7 +10,7 @@
 
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon::cpu {
+namespace carillon::detail::cpu {
 
 // Word atomics of the C++ memory model; the model checker puts its own in their place.
 struct StdWords {
@@ -69,4 +69,4 @@ inline void store_word(std::uint64_t* to, std::uint64_t value) {
     StdWords::store(to, value, std::memory_order_release);
 }
 
-}  // namespace carillon::cpu
+}  // namespace carillon::detail::cpu

@@ -13,7 +13,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon::device_copy {
+namespace carillon::detail::device_copy {
 
 struct Words {
     std::uint32_t word[3];
@@ -183,4 +183,4 @@ struct Pull {
     }
 };
 
-}  // namespace carillon::device_copy
+}  // namespace carillon::detail::device_copy

@@ -20,7 +20,7 @@
 #include "carillon/detail/machine/tested_block.hpp"
 #endif
 
-namespace carillon {
+namespace carillon::detail {
 
 // Loads of a device thread, each one access but load_pair(), which is of two words.
 template <class Gpu>
@@ -200,4 +200,4 @@ class DeviceInstructions {
     }
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

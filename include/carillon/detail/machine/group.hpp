@@ -16,7 +16,7 @@
 #include <bit>
 #endif
 
-namespace carillon {
+namespace carillon::detail {
 
 template <class G>
 concept Group = std::copyable<G> && requires(G const& group) {
@@ -108,15 +108,15 @@ class WarpLanes {
     // What is compiled for one thread serves several lanes too, without what makes a GPU's faster.
     static constexpr unsigned most = 1;
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() {
-        auto const* const tested = detail::tested_block;
+        auto const* const tested = tested_block;
         return tested == nullptr ? 0 : tested->thread_rank() % lanes_per_warp;
     }
     [[nodiscard]] CARILLON_HD static unsigned size() {
-        auto const* const tested = detail::tested_block;
+        auto const* const tested = tested_block;
         return tested == nullptr ? 1 : tested->lanes();
     }
     CARILLON_HD static void sync() {
-        if (detail::tested_block != nullptr) detail::tested_block->sync_warp("WarpLanes::sync");
+        if (tested_block != nullptr) tested_block->sync_warp("WarpLanes::sync");
     }
     [[nodiscard]] CARILLON_HD static bool all(bool value) {
         return ballot("WarpLanes::all", !value) == 0;
@@ -131,13 +131,13 @@ class WarpLanes {
         return popcount(ballot("WarpLanes::count_before", value) & ((1U << thread_rank()) - 1));
     }
     [[nodiscard]] CARILLON_HD static std::uint64_t broadcast(std::uint64_t word) {
-        auto* const tested = detail::tested_block;
+        auto* const tested = tested_block;
         return tested == nullptr ? word : tested->broadcast("WarpLanes::broadcast", word);
     }
 
    private:
     [[nodiscard]] CARILLON_HD static std::uint32_t ballot(char const* call, bool value) {
-        auto* const tested = detail::tested_block;
+        auto* const tested = tested_block;
         return tested == nullptr ? std::uint32_t{value} : tested->ballot(call, value);
     }
     [[nodiscard]] CARILLON_HD static unsigned popcount(std::uint32_t votes) {
@@ -147,4 +147,4 @@ class WarpLanes {
 
 #endif
 
-}  // namespace carillon
+}  // namespace carillon::detail

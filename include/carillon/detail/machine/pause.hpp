@@ -9,7 +9,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon::cpu {
+namespace carillon::detail::cpu {
 
 // How many polls in a row a thread makes before it offers its processor to others: a few
 // microseconds where every thread has a processor of its own, none where they share.
@@ -52,4 +52,4 @@ inline void pause_for_a_line() {
     for (int i = 0; i < 4; ++i) _mm_pause();
 }
 
-}  // namespace carillon::cpu
+}  // namespace carillon::detail::cpu

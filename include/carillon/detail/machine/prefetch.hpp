@@ -8,7 +8,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon::cpu {
+namespace carillon::detail::cpu {
 
 // The line of an address, and its translation. Of write-combining and uncached memory an x86 CPU
 // fetches nothing (Intel SDM, PREFETCHh); to know that it has to look the page up.
@@ -23,4 +23,4 @@ void prefetch_code(Function* function, std::size_t lines) {
     for (std::size_t i = 0; i < lines; ++i) prefetch(code + i * 64);
 }
 
-}  // namespace carillon::cpu
+}  // namespace carillon::detail::cpu

@@ -6,7 +6,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon::cpu {
+namespace carillon::detail::cpu {
 
 // Two threads each store a word, call one of these, and load the other's word. At least one of the
 // loads sees the other thread's store.
@@ -19,4 +19,4 @@ struct ProcessFence {
     static void heavy() noexcept;
 };
 
-}  // namespace carillon::cpu
+}  // namespace carillon::detail::cpu

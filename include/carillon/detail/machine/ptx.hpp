@@ -13,7 +13,7 @@
 
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon::ptx {
+namespace carillon::detail::ptx {
 
 // The address of a load whose lanes may differ, as far as the compiler can know. What all lanes
 // load from one address it moves to the warp's uniform registers, and there it waits for one load
@@ -227,5 +227,5 @@ __device__ inline std::uint32_t sm() {
     return id;
 }
 
-}  // namespace carillon::ptx
+}  // namespace carillon::detail::ptx
 #endif

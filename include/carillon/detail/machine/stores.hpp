@@ -10,7 +10,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // The instruction that stores a line; the narrowest first.
 enum class StoreKind : std::uint8_t {
@@ -45,4 +45,4 @@ struct StoreTraits {
 // Whether this CPU has the instruction.
 [[nodiscard]] bool supported(StoreKind kind);
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -16,7 +16,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Acquire loads of a CPU, each one access.
 template <class Cpu>
@@ -153,4 +153,4 @@ class X86 {
                             __m128i quad3);
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

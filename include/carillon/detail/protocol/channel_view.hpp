@@ -23,7 +23,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Tells a block to end, and that its host is there. In device memory; the CPU writes, the block
 // polls both words with one load.
@@ -202,4 +202,4 @@ struct ChannelTable {
     }
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

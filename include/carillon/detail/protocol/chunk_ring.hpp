@@ -26,7 +26,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // One side's view of a ring of chunks. Trivially copyable.
 struct ChunkRingView {
@@ -41,8 +41,6 @@ struct ChunkRingView {
 
 // Beside a chunk's size, for whoever has nothing to say about it.
 struct NoMeta {};
-
-namespace detail {
 
 // The first 8 bytes of every line.
 struct ChunkState {
@@ -62,14 +60,12 @@ struct TakenChunk {
     Sequence sequence;  // 0 for none
 };
 
-}  // namespace detail
-
 // The compile-time contract of what travels beside a chunk; the text is what the user sees.
 template <class Meta>
 CARILLON_HD constexpr void check_meta() {
     static_assert(std::is_trivially_copyable_v<Meta>,
                   "carillon: a chunk's metadata must be trivially copyable: its bytes cross a bus");
-    static_assert(sizeof(detail::ChunkMessage<Meta>) <= payload_bytes,
+    static_assert(sizeof(ChunkMessage<Meta>) <= payload_bytes,
                   "carillon: a chunk's metadata must be at most 40 bytes: it travels in one line");
 }
 
@@ -123,7 +119,7 @@ class ChunkProducer {
     CARILLON_HD void store(Sequence sequence, std::uint32_t used, Meta const& meta) const {
         check_meta<Meta>();
         flush(sequence, used);
-        store(sequence, pack(detail::ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
+        store(sequence, pack(ChunkMessage<Meta>{{used, 0}, meta}, tag_of(sequence)));
     }
     // K5, through H2: the line leaves now; without it the consumer may wait for ever.
     CARILLON_POLICY_CODE
@@ -134,7 +130,7 @@ class ChunkProducer {
     // Gives the chunk up: the consumer skips it, so that no chunk after it waits.
     CARILLON_POLICY_CODE
     CARILLON_HD void drop(Sequence sequence) const {
-        store(sequence, pack(detail::ChunkState{0, 1}, tag_of(sequence)));
+        store(sequence, pack(ChunkState{0, 1}, tag_of(sequence)));
         send(sequence);
     }
 
@@ -218,7 +214,7 @@ class ChunkConsumer {
 
     // What a line says that was taken.
     [[nodiscard]] CARILLON_HD ChunkView<Meta> view(Sequence sequence, Line const& line) const {
-        auto const message = unpack<detail::ChunkMessage<Meta>>(line);
+        auto const message = unpack<ChunkMessage<Meta>>(line);
         return {view_.chunk(sequence), message.state.used, message.meta, sequence};
     }
 
@@ -241,7 +237,7 @@ class ChunkConsumer {
 
    private:
     [[nodiscard]] CARILLON_HD static bool is_dropped(Line const& line) {
-        return unpack<detail::ChunkState>(line).dropped != 0;
+        return unpack<ChunkState>(line).dropped != 0;
     }
     // Of a chunk that was taken (K2) and not released, whose line is there still.
     CARILLON_POLICY_CODE
@@ -268,4 +264,4 @@ class ChunkConsumer {
     Far far_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -10,7 +10,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // What a producer tells of the claim it is at, for whoever has to know when it has died.
 struct alignas(128) ProducerRecord {
@@ -136,4 +136,4 @@ class Claimer {
     Record record_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

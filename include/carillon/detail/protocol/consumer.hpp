@@ -15,7 +15,7 @@
 #include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // The end that takes lines. Near: how it touches the slots; Far: how it touches the credit word.
 // Lanes: who takes them together. Every lane calls every member function, takes every line and
@@ -335,4 +335,4 @@ class Consumer {
     Pages pages_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

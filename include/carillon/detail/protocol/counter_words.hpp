@@ -9,7 +9,7 @@
 
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 struct CounterWords {
     Sequence submitted;     // the number of the last request
@@ -32,4 +32,4 @@ struct CounterWords {
 // Of a channel through which nothing has gone.
 [[nodiscard]] inline CounterWords no_counts(Sequence first) { return {first - 1, first - 1, 0, 0}; }
 
-}  // namespace carillon
+}  // namespace carillon::detail

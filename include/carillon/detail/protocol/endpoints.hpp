@@ -16,10 +16,10 @@
 #include "carillon/detail/access/host_mapped.hpp"
 #endif
 
-namespace carillon {
+namespace carillon::detail {
 
 // What a device consumes lies on pages near it.
-using NearPages = ChosenPages<detail::NearestPage>;
+using NearPages = ChosenPages<NearestPage>;
 
 #if !defined(__CUDACC_RTC__)
 template <class T>
@@ -49,4 +49,4 @@ struct DeviceChannel {
 
 static_assert(std::is_trivially_copyable_v<DeviceChannel<int, int>>);
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -12,9 +12,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
-
-namespace detail {
+namespace carillon::detail {
 
 template <class T>
 CARILLON_HD constexpr void check_flag() {
@@ -22,8 +20,6 @@ CARILLON_HD constexpr void check_flag() {
                   "carillon: a flag's value must be trivially copyable and at most 8 bytes: it "
                   "is one access");
 }
-
-}  // namespace detail
 
 // Zeroed memory is a flag that holds T's zero bytes.
 template <class T, FarAccess Far>
@@ -65,7 +61,7 @@ class FlagReader {
         if constexpr (std::is_same_v<T, bool>) {
             return word != 0;  // a bool of any other bits would be undefined
         } else {
-            detail::BytesOf<T> bytes;
+            BytesOf<T> bytes;
             std::memcpy(&bytes, &word, sizeof(T));
             return __builtin_bit_cast(T, bytes);
         }
@@ -111,4 +107,4 @@ class DoorbellListener {
     std::uint64_t heard_ = 0;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

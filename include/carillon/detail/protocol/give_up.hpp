@@ -11,7 +11,7 @@
 #include "carillon/detail/protocol/mpmc_ring_view.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Whether the message with this number, which a producer that has died had claimed, was written
 // whole: it is there, or one of a later lap. To be asked before the number is given up; reads far
@@ -81,4 +81,4 @@ bool give_up_claims(MpmcRingView const& view, std::size_t records, Records&& rec
     return true;
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -28,7 +28,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // What became of a call to the host.
 enum class HostCallResult : std::uint8_t {
@@ -194,4 +194,4 @@ class HostReplyWriter {
     ReplyWriter<Far> writer_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

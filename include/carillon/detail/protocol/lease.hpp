@@ -19,7 +19,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // In device memory; the owner writes, the block polls the number.
 struct alignas(64) LeaseLine {
@@ -242,4 +242,4 @@ class LeaseNewsWriter {
     std::uint64_t count_ = 0;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -19,13 +19,11 @@
 #include "carillon/detail/protocol/ring.hpp"
 #include "carillon/detail/wire/config.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // After so many tries the lease is looked at: one load more than the object's own. A mailbox's end
 // looks each time.
 inline constexpr std::uint32_t tries_between_leases = 8;
-
-namespace detail {
 
 // An end, and the lease that says where it works. For one thread.
 template <class End, class Layout, class Near, class Far>
@@ -120,8 +118,6 @@ class Leased {
     ObjectShape shape_;
 };
 
-}  // namespace detail
-
 // As MailboxReader's: what was set last stays until a client, or the owner, sets something else.
 // The owner's values are in a mailbox of its own: of two that are new at once, its is the newer.
 template <class T, class Near, class Far>
@@ -146,7 +142,7 @@ class LeasedMailboxReader {
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
    private:
-    using Ends = detail::Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far>;
+    using Ends = Leased<MailboxReader<T, Near>, MailboxLayout, Near, Far>;
 
     CARILLON_POLICY_CODE
     [[nodiscard]] CARILLON_HD bool refresh_anew(typename Ends::News const& line, T& value) {
@@ -184,7 +180,7 @@ class LeasedConsumer {
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
    private:
-    detail::Leased<Consumer<T, Near, Far>, RingToDeviceLayout, Near, Far> leased_;
+    Leased<Consumer<T, Near, Far>, RingToDeviceLayout, Near, Far> leased_;
 };
 
 template <class T, class Near, class Far>
@@ -210,7 +206,7 @@ class LeasedProducer {
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
    private:
-    detail::Leased<Producer<T, Far, Near>, RingToHostLayout, Near, Far> leased_;
+    Leased<Producer<T, Far, Near>, RingToHostLayout, Near, Far> leased_;
 };
 
 // A chunk stays readable until it is released, whatever has become of its client, and longer than
@@ -251,10 +247,10 @@ class LeasedChunkReader {
     [[nodiscard]] CARILLON_HD bool has_client() const { return leased_.has_client(); }
 
    private:
-    detail::Leased<ChunkConsumer<Meta, Near, Far>, ChunkRingLayout, Near, Far> leased_;
+    Leased<ChunkConsumer<Meta, Near, Far>, ChunkRingLayout, Near, Far> leased_;
     // Whether any that was handed out is not released: kept here, since the lines are the client's.
     bool holds_ = false;
     Sequence last_taken_ = 0;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

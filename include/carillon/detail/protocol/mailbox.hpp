@@ -40,7 +40,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 inline constexpr std::size_t largest_mailbox_value = 4096;
 inline constexpr std::size_t mailbox_words_per_line = 8;  // of 4 bytes of payload
@@ -73,8 +73,6 @@ struct MailboxView {
     }
 };
 
-namespace detail {
-
 // Line `index` of `value` under `tag`. Bytes beyond sizeof(T) are zero.
 template <class T>
 [[nodiscard]] CARILLON_HD Line mailbox_line(T const& value, std::uint32_t index, Tag tag) {
@@ -103,8 +101,6 @@ template <class T>
     }
     return other == 0;
 }
-
-}  // namespace detail
 
 // Makes `view` a mailbox without a value whose first will be view.first, whatever the memory held
 // before. Only for memory that nobody else is using yet; a slot gets the tags of the lap before.
@@ -262,4 +258,4 @@ class MailboxReader {
     Near near_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -10,7 +10,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // What a ring has to know of its messages: how many quads one fills, and the lines of a slot.
 struct MessageShape {
@@ -22,8 +22,6 @@ template <class T>
 [[nodiscard]] CARILLON_HD constexpr MessageShape shape_of() {
     return {static_cast<std::uint32_t>(quads_of<T>), slot_lines_of<T>};
 }
-
-namespace detail {
 
 // Whether the registers of one thread hold a T as it is packed, and how many lines it loads before
 // it looks at the first of them.
@@ -161,5 +159,4 @@ CARILLON_ALWAYS_INLINE CARILLON_HD void store_message(Far const& far, Line* slot
     }
 }
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -14,7 +14,7 @@
 #include "carillon/detail/wire/device_call.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // How many polls in a row find nothing before a consumer looks whether its line was given up; a
 // power of two. Tests have fewer.
@@ -270,4 +270,4 @@ class MpmcConsumer {
     Lanes lanes_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

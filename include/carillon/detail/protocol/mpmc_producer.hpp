@@ -15,7 +15,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // One thread's end that writes lines; any number of them, each its own thread.
 template <class T, FarAccess Far, ClaimAccess Near, RecordsThrough<Near> Record = NoRecord>
@@ -142,4 +142,4 @@ class LanesProducer {
     Lanes lanes_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -9,7 +9,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // One side's view of an MPMC ring. Trivially copyable.
 struct MpmcRingView {
@@ -72,4 +72,4 @@ inline void format_ring(MpmcRingView const& view) {
     *view.taken = view.first - 1;
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -19,7 +19,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 struct ObjectShape {
     std::uint32_t capacity = 0;     // slots, values or chunks; a power of two
@@ -103,4 +103,4 @@ struct ChunkRingLayout {
     static void format(View const& view) { format_ring(view.ring); }
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

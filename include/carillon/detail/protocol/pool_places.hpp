@@ -31,7 +31,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // How many clients a pool may have in other processes.
 inline constexpr unsigned most_pool_places = 64;
@@ -209,4 +209,4 @@ class PoolPlaces {
     Channel channels_[most_pool_places];         // those that are lent
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -16,7 +16,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // The end that writes lines. Far: how it touches the slots; Near: how it touches the credit word.
 // What can be known before the message is worked out ahead: between message and publish there is
@@ -337,4 +337,4 @@ class Producer {
     Near near_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -24,7 +24,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Where the reply to a request goes.
 struct ReplyAddress {
@@ -228,4 +228,4 @@ class ReplyWriter {
     Far far_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -20,7 +20,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Either end's where nothing is chosen: the slots lie in one run, or in the first page of each
 // pair.
@@ -140,4 +140,4 @@ class ChosenPages {
     PageWord* kept_;  // where there is more than one word
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

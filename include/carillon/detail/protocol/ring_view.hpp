@@ -8,7 +8,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // Which page of each of 32 pairs a ring's consumer looks at: bit i for pair i. A word that is not
 // `known` yet says nothing. (ring_pages.hpp)
@@ -135,4 +135,4 @@ inline void format_ring(RingView const& view) {
 // Data that the message refers to and that the producer wrote outside the line (invariant 6).
 enum class OutOfLine : bool { none, written };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -9,7 +9,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "carillon/detail/wire/line.hpp"
 
-namespace carillon {
+namespace carillon::detail {
 
 // What a producer tells beside the lines, through its own far policy: stored after a line, left to
 // leave after the line has.
@@ -53,4 +53,4 @@ class TailDoorbell {
     std::uint64_t* word_;
 };
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -27,7 +27,7 @@
 #include "carillon/detail/wire/x86_payload.hpp"
 #endif
 
-namespace carillon {
+namespace carillon::detail {
 
 // The low 32 bits of a line's sequence number.
 using Tag = std::uint32_t;
@@ -150,8 +150,6 @@ template <std::size_t count>
     return tagged;
 }
 
-namespace detail {
-
 // The payload of a line, and of lines in a row.
 struct PayloadWords {
     std::uint32_t word[quads_per_line * payload_words_per_quad];
@@ -173,14 +171,10 @@ struct BytesOf<T, false> {
     unsigned char byte[sizeof(T)];
 };
 
-}  // namespace detail
-
 // Three payload words as a quad with `tag`.
 [[nodiscard]] CARILLON_HD constexpr Quad pack_quad(std::uint32_t const* word, Tag tag) {
     return {word[0] | (std::uint64_t{word[1]} << 32), word[2] | (std::uint64_t{tag} << 32)};
 }
-
-namespace detail {
 
 // And back.
 CARILLON_HD constexpr void unpack_quad(std::uint32_t* word, Quad const& quad) {
@@ -342,8 +336,6 @@ CARILLON_HD T const& without_padding(T const& message) {
 }
 #endif
 
-}  // namespace detail
-
 // Lays `message` out in lines with `tag`. Bytes of the payload beyond sizeof(T) are zero; so is the
 // padding in T where this is compiled for the CPU, since others may read it.
 template <class T>
@@ -359,8 +351,8 @@ template <class T>
     detail::lay_out_lines<sizeof(T)>(lines_in(packed), __builtin_addressof(message), tag);
     return packed;
 #else
-    detail::MessageWords<lines_of<T>> words{};
-    auto const bytes = __builtin_bit_cast(detail::BytesOf<T>, message);
+    MessageWords<lines_of<T>> words{};
+    auto const bytes = __builtin_bit_cast(BytesOf<T>, message);
     std::memcpy(&words, &bytes, sizeof(T));
     Packed<T> packed;
     Line* const line = lines_in(packed);
@@ -379,7 +371,7 @@ template <class T>
 #if !defined(__CUDA_ARCH__)
     return __builtin_bit_cast(Line, x86::lay_out(payload, tag));
 #else
-    detail::PayloadWords words;
+    PayloadWords words;
     std::memcpy(&words, payload, sizeof(words));
     return pack(words, tag);
 #endif
@@ -390,11 +382,11 @@ template <class T>
 [[nodiscard]] CARILLON_HD T unpack(Packed<T> const& packed) {
     check_payload<T>();
     Line const* const line = lines_in(packed);
-    detail::BytesOf<T> bytes;
+    BytesOf<T> bytes;
 #if !defined(__CUDA_ARCH__)
     detail::payload_of_lines<sizeof(T)>(&bytes, line);
 #else
-    detail::MessageWords<lines_of<T>> words;
+    MessageWords<lines_of<T>> words;
     for (std::size_t i = 0; i < quads_of<T>; ++i) {
         detail::unpack_quad(words.word + i * payload_words_per_quad,
                             line[i / quads_per_line].quads[i % quads_per_line]);
@@ -404,4 +396,4 @@ template <class T>
     return __builtin_bit_cast(T, bytes);
 }
 
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -12,7 +12,7 @@
 
 #include "carillon/detail/wire/language.hpp"
 
-namespace carillon::x86 {
+namespace carillon::detail::x86 {
 
 struct Payload {
     __m128i part[3];
@@ -22,8 +22,6 @@ struct Payload {
 struct Quads {
     __m128i quad[4];
 };
-
-namespace detail {
 
 [[nodiscard]] inline int load_4(std::byte const* from) {
     int word = 0;
@@ -36,13 +34,11 @@ namespace detail {
                          load_4(payload));
 }
 
-}  // namespace detail
-
 // In words of 4 bytes: the message may have been written by fields a moment ago.
 [[nodiscard]] inline Quads lay_out(void const* payload, std::uint32_t tag) {
     auto const* const bytes = static_cast<std::byte const*>(payload);
-    return {{detail::quad_of(bytes, tag), detail::quad_of(bytes + 12, tag),
-             detail::quad_of(bytes + 24, tag), detail::quad_of(bytes + 36, tag)}};
+    return {{quad_of(bytes, tag), quad_of(bytes + 12, tag), quad_of(bytes + 24, tag),
+             quad_of(bytes + 36, tag)}};
 }
 
 [[nodiscard]] inline Payload payload_of(Quads const& line) {
@@ -55,4 +51,4 @@ namespace detail {
                           _mm_slli_si128(quad[3], 4))}};
 }
 
-}  // namespace carillon::x86
+}  // namespace carillon::detail::x86
