@@ -10,6 +10,10 @@
 #include "carillon/detail/machine/tested_block.hpp"
 #include "carillon/detail/wire/config.hpp"
 
+namespace carillon {
+using detail::CodeLocation;
+}  // namespace carillon
+
 namespace carillon::block {
 
 #if !defined(__CUDA_ARCH__)
@@ -63,8 +67,7 @@ inline void emulate(unsigned index) {
 
 // Every thread of the block has arrived here, and what each wrote before is visible to all.
 // All come here by the same call: two calls on one line are one to a test (testing.hpp).
-CARILLON_HD inline void sync(
-    carillon::detail::CodeLocation const& where = carillon::detail::CodeLocation::current()) {
+CARILLON_HD inline void sync(CodeLocation const& where = CodeLocation::current()) {
 #if defined(__CUDA_ARCH__)
     (void)where;
     __syncthreads();
@@ -122,8 +125,7 @@ namespace carillon {
 struct BlockThreads {
     [[nodiscard]] CARILLON_HD static unsigned thread_rank() { return block::thread_rank(); }
     [[nodiscard]] CARILLON_HD static unsigned size() { return block::size(); }
-    CARILLON_HD static void sync(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) {
+    CARILLON_HD static void sync(CodeLocation const& where = CodeLocation::current()) {
         block::sync(where);
     }
     template <class Name, class Shared>

@@ -234,7 +234,7 @@ class BytesChunk : public ClaimedChunk {
 
    private:
     friend class BytesChunkRing;
-    BytesChunk(std::shared_ptr<detail::ChunkRingState> ring, detail::Sequence sequence,
+    BytesChunk(std::shared_ptr<detail::ChunkRingState> ring, Sequence sequence,
                std::size_t meta_bytes)
         : ClaimedChunk(std::move(ring), sequence), meta_bytes_(meta_bytes) {}
 
@@ -252,7 +252,7 @@ class BytesChunkEnd {
 
     // As ChunkConsumer's: the next chunk, or nothing at once. It may be read until release().
     [[nodiscard]] std::optional<ChunkView<ChunkMeta>> try_take();
-    bool release(detail::Sequence sequence);
+    bool release(Sequence sequence);
 
    private:
     friend class BytesChunkRing;

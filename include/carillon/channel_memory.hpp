@@ -18,6 +18,8 @@ namespace carillon {
 
 using detail::ChannelLocation;
 using detail::ChannelShape;
+using detail::ChannelTable;
+using detail::Sequence;
 using detail::ServedBy;
 namespace detail {
 class Leases;
@@ -37,12 +39,12 @@ class ChannelMemory {
     // (48 bytes) at most, with both rings empty and the first message numbered `first` (tests place
     // it before a wrap). Throws UsageError and what Device::allocate throws.
     ChannelMemory(Device const& device, unsigned channels, std::uint32_t capacity,
-                  detail::Sequence first = 1)
+                  Sequence first = 1)
         : ChannelMemory(device, channels, ChannelShape{capacity}, first) {}
     // The same for larger ones: ChannelShape::of<Request, Reply>(capacity). Request slots lie in
     // pairs of pages, of which a block chooses the near ones, where one block serves them.
     ChannelMemory(Device const& device, unsigned channels, ChannelShape const& shape,
-                  detail::Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
+                  Sequence first = 1, ChannelSharing sharing = ChannelSharing::none,
                   ServedBy served_by = ServedBy::one_block);
 
     ChannelMemory(ChannelMemory const&) = delete;
@@ -51,7 +53,7 @@ class ChannelMemory {
     // Makes all rings empty again; with another number for the first message. No kernel may be
     // using them. Throws UsageError for the number, and where a PersistentKernel does.
     void reset();
-    void reset(detail::Sequence first);
+    void reset(Sequence first);
     // Lays channel i at locations[i], and the channels beyond those in what is left, for ends that
     // are made from now on; the rings are made empty. Throws UsageError for a part that is not
     // there or is given twice, and where a PersistentKernel uses them.
@@ -63,8 +65,8 @@ class ChannelMemory {
     [[nodiscard]] ChannelSharing sharing() const { return sharing_; }
     [[nodiscard]] ServedBy served_by() const { return served_by_; }
     // Where everything lies, at the host's addresses, and at the device's: pass that to a kernel.
-    [[nodiscard]] detail::ChannelTable host_view() const;
-    [[nodiscard]] detail::ChannelTable device_view() const;
+    [[nodiscard]] ChannelTable host_view() const;
+    [[nodiscard]] ChannelTable device_view() const;
     // The two blocks of memory, for whoever wants to put something of their own there.
     [[nodiscard]] Memory const& device_memory() const { return in_device_memory_; }
     [[nodiscard]] Memory const& host_memory() const { return in_host_memory_; }
@@ -92,7 +94,7 @@ class ChannelMemory {
     ChannelSharing sharing_;
     ServedBy served_by_;
     bool in_pairs_;
-    detail::Sequence first_;
+    Sequence first_;
     std::vector<ChannelLocation> locations_;  // of every channel; none unless arranged
     Memory in_device_memory_;
     Memory in_host_memory_;

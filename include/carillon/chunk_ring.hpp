@@ -27,6 +27,7 @@
 
 namespace carillon {
 
+using detail::ChunkRingView;
 using detail::ChunkView;
 using detail::DeviceClock;
 using detail::NoMeta;
@@ -75,14 +76,14 @@ class ClaimedChunk {
     // which another thread will commit.
     void flush() const;
     // Its number, from 1 on in the order of claims.
-    [[nodiscard]] detail::Sequence sequence() const { return sequence_; }
+    [[nodiscard]] Sequence sequence() const { return sequence_; }
 
    protected:
-    ClaimedChunk(std::shared_ptr<detail::ChunkRingState> state, detail::Sequence sequence) noexcept
+    ClaimedChunk(std::shared_ptr<detail::ChunkRingState> state, Sequence sequence) noexcept
         : state_(std::move(state)), sequence_(sequence) {}
     // Checks that so many bytes of the chunk can be committed.
-    [[nodiscard]] detail::ChunkProducer<detail::HostMapped, detail::HostCached> const&
-    require_commit(std::size_t used) const;
+    [[nodiscard]] detail::ChunkProducer<HostMapped, detail::HostCached> const& require_commit(
+        std::size_t used) const;
     [[nodiscard]] std::shared_ptr<detail::ChunkRingState> let_go() noexcept {
         return std::exchange(state_, nullptr);
     }
@@ -92,7 +93,7 @@ class ClaimedChunk {
     void give_up() noexcept;
 
     std::shared_ptr<detail::ChunkRingState> state_;  // none: committed, or moved away
-    detail::Sequence sequence_;
+    Sequence sequence_;
 };
 
 // A chunk that the CPU has claimed and fills. Move-only; it may go to another thread, and chunks
@@ -123,14 +124,14 @@ template <class Meta>
 class BlockChunkReader {
    public:
     // ChunkRing::block_handle makes it.
-    CARILLON_HD explicit BlockChunkReader(detail::ChunkRingView const& view) : reader_(view) {}
+    CARILLON_HD explicit BlockChunkReader(ChunkRingView const& view) : reader_(view) {}
 
     // As ChunkConsumer::try_take, the same to every thread: each may read the chunk.
     [[nodiscard]] CARILLON_HD bool try_take(ChunkView<Meta>& chunk) {
         auto& taken = block::shared<detail::TakenChunk, BlockChunkReader>();
         if (block::thread_rank() == 0) taken.sequence = reader_.try_take(taken.line);
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
-        detail::Sequence const sequence = taken.sequence;
+        Sequence const sequence = taken.sequence;
         if (sequence != 0) chunk = reader_.view(sequence, taken.line);
         // The next one is not put in its place before all have seen it.
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
@@ -138,7 +139,7 @@ class BlockChunkReader {
     }
 
     // As ChunkConsumer::release, once every thread has called it; what it returns is not told.
-    CARILLON_HD void release(detail::Sequence sequence) {
+    CARILLON_HD void release(Sequence sequence) {
         block::sync({"carillon/chunk_ring.hpp", __LINE__});
         if (block::thread_rank() == 0) (void)reader_.release(sequence);
     }
@@ -171,12 +172,11 @@ class ChunkRing {
     // throws UsageError when one of the two was taken, and for a ring of another process
     // (Connection::chunk_ring).
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         state_->take("ChunkRing::device_handle", where);
         return DeviceEnd(state_->device_view());
     }
-    [[nodiscard]] BlockEnd block_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+    [[nodiscard]] BlockEnd block_handle(CodeLocation const& where = CodeLocation::current()) const {
         state_->take("ChunkRing::block_handle", where);
         return BlockEnd(state_->device_view());
     }
@@ -187,7 +187,7 @@ class ChunkRing {
     [[nodiscard]] std::optional<Chunk<Meta>> try_claim() {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::try_claim");
         state_->mark().require_own("ChunkRing::try_claim");
-        detail::Sequence const sequence = state_->try_claim();
+        Sequence const sequence = state_->try_claim();
         if (sequence == 0) return {};
         return Chunk<Meta>(state_, sequence);
     }
@@ -195,7 +195,7 @@ class ChunkRing {
     [[nodiscard]] Chunk<Meta> claim(std::chrono::nanoseconds timeout) {
         detail::OneThreadCall<> const call(state_.get(), "ChunkRing::claim");
         state_->mark().require_own("ChunkRing::claim");
-        detail::Sequence const sequence = state_->claim(timeout);
+        Sequence const sequence = state_->claim(timeout);
         return Chunk<Meta>(state_, sequence);
     }
 

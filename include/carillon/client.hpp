@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "carillon/block.hpp"
 #include "carillon/commands.hpp"
 #include "carillon/counters.hpp"
 #include "carillon/detail/host/channel_transport.hpp"
@@ -241,8 +242,7 @@ class Client : private detail::ClientBase<Messages, Transport> {
     }
     // The device's ends of a channel: pass them to a kernel that you write by value, once. Throws
     // UsageError the second time, and for a PersistentKernel's client.
-    [[nodiscard]] auto device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const
+    [[nodiscard]] auto device_handle(CodeLocation const& where = CodeLocation::current()) const
         requires(Transport::is_channel) {
         return transport_.device_handle("Client::device_handle", where);
     }

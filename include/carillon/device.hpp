@@ -18,6 +18,8 @@
 
 namespace carillon {
 
+using detail::HostMapped;
+using detail::HostStores;
 using detail::StoreKind;
 namespace detail {
 class Backend;
@@ -125,17 +127,15 @@ class CARILLON_LAYOUT Device {
     [[nodiscard]] Memory map(void* device_address, std::size_t size) const;
 
     // How the CPU stores into this device's memory.
-    [[nodiscard]] detail::HostStores stores() const;
+    [[nodiscard]] HostStores stores() const;
     // Chooses another way, for tests and measurements, for rings that are made from now on.
     // Throws UnsupportedError when this CPU lacks the instruction.
-    void set_stores(detail::HostStores stores) const;
+    void set_stores(HostStores stores) const;
     // The CPU's access policy for `memory`, which allocate() of this device gave; with stores of
     // the caller's choice, for tests and measurements, in the second form. Throws UsageError for no
     // memory and for that of another device, UnsupportedError as set_stores.
-    [[nodiscard]] detail::HostMapped access(Memory const& memory) const {
-        return access(memory, stores());
-    }
-    [[nodiscard]] detail::HostMapped access(Memory const& memory, detail::HostStores stores) const;
+    [[nodiscard]] HostMapped access(Memory const& memory) const { return access(memory, stores()); }
+    [[nodiscard]] HostMapped access(Memory const& memory, HostStores stores) const;
 
     // Whether the memory is of this device, however often that was opened.
     [[nodiscard]] bool owns(Memory const& memory) const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "carillon/block.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/one_word.hpp"
 #include "carillon/detail/host/process_mark.hpp"
@@ -22,7 +23,7 @@ template <class T, Direction direction>
 class Flag {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    using HostEnd = std::conditional_t<to_device, detail::FlagWriter<T, detail::HostMapped>,
+    using HostEnd = std::conditional_t<to_device, detail::FlagWriter<T, HostMapped>,
                                        detail::FlagReader<T, detail::HostCached>>;
     using DeviceEnd = std::conditional_t<to_device, detail::FlagReader<T, detail::DeviceNear>,
                                          detail::FlagWriter<T, detail::DeviceFar>>;
@@ -55,7 +56,7 @@ template <Direction direction>
 class Doorbell {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
-    using HostEnd = std::conditional_t<to_device, detail::DoorbellRinger<detail::HostMapped>,
+    using HostEnd = std::conditional_t<to_device, detail::DoorbellRinger<HostMapped>,
                                        detail::DoorbellListener<detail::HostCached>>;
     using DeviceEnd = std::conditional_t<to_device, detail::DoorbellListener<detail::DeviceNear>,
                                          detail::DoorbellRinger<detail::DeviceFar>>;
@@ -65,7 +66,7 @@ class Doorbell {
 
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         void const* const word = word_.device_address();
         taken_.take("Doorbell::device_handle", where, {word, word});
         return word_.device_handle();

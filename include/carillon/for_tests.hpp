@@ -7,10 +7,12 @@
 
 namespace carillon {
 
+using detail::Sequence;
+
 struct ForTests {
     // Number of the first message, value, chunk or call: tests place it before a wrap. Of a ring
     // that is shared it is 1 more than a multiple of a stripe; of a HostService, of 16.
-    detail::Sequence first = 1;
+    Sequence first = 1;
 };
 
 }  // namespace carillon

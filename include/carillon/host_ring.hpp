@@ -36,8 +36,7 @@ class HostRing {
     // `capacity`: slots, a power of two up to 2^20. `first`: the number of the first message; tests
     // place it before a wrap. Throws UsageError for the capacity, UnsupportedError for a CPU
     // without AVX.
-    explicit HostRing(std::uint32_t capacity, detail::Sequence first = 1,
-                      HostWait wait = wait_of_threads())
+    explicit HostRing(std::uint32_t capacity, Sequence first = 1, HostWait wait = wait_of_threads())
         : memory_(capacity, detail::slot_lines_of<T>, first),
           wait_(wait),
           producer_{HostRingProducer<T>(memory_.view())},

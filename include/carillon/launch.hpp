@@ -23,6 +23,8 @@
 #include "carillon/per_block.hpp"
 
 namespace carillon {
+
+using detail::PinTable;
 namespace detail {
 class Execution;
 class KernelSupervisor;
@@ -102,7 +104,7 @@ class Pins {
     // How many blocks to launch, so that some land on every SM.
     [[nodiscard]] unsigned blocks() const { return blocks_; }
     // The roles as the blocks see them.
-    [[nodiscard]] detail::PinTable device_view() const;
+    [[nodiscard]] PinTable device_view() const;
     // For a launch, in which each role on an SM is taken once. Throws UsageError the second time.
     void take(std::string_view call) const;
 

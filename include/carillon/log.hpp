@@ -28,6 +28,10 @@
 #include "carillon/memory.hpp"
 
 namespace carillon {
+
+using detail::LogText;
+using detail::MpmcRingView;
+
 namespace detail {
 class PublishedLog;
 }  // namespace detail
@@ -56,19 +60,18 @@ inline constexpr std::size_t most_log_arguments = detail::log_arguments;
 class DeviceLog;
 
 CARILLON_POLICY_CODE
-template <detail::LogText text, LogLevel level = LogLevel::info, class... Arguments>
+template <LogText text, LogLevel level = LogLevel::info, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments);
 
 // What a handler or a kernel's body keeps to log through: pass it by value.
 class DeviceLog {
    public:
     // `dropped`: a word of device memory that counts messages without room.
-    DeviceLog(detail::MpmcRingView const& ring, std::uint64_t* dropped)
-        : ring_(ring), dropped_(dropped) {}
+    DeviceLog(MpmcRingView const& ring, std::uint64_t* dropped) : ring_(ring), dropped_(dropped) {}
 
    private:
     CARILLON_POLICY_CODE
-    template <detail::LogText text, LogLevel level, class... Arguments>
+    template <LogText text, LogLevel level, class... Arguments>
     CARILLON_HD friend void log(DeviceLog& to, Arguments... arguments);
 
     CARILLON_POLICY_CODE
@@ -89,7 +92,7 @@ class DeviceLog {
 // Sends a message, from any thread of any block: log<"price {} over limit {}">(to, price, limit).
 // Texts are as for fmt::format. It never waits: without room the message is dropped and counted.
 CARILLON_POLICY_CODE
-template <detail::LogText text, LogLevel level, class... Arguments>
+template <LogText text, LogLevel level, class... Arguments>
 CARILLON_HD void log(DeviceLog& to, Arguments... arguments) {
     constexpr std::uint32_t id = detail::LogSite<text, Arguments...>::id;
 #if !defined(__CUDA_ARCH__)

@@ -43,7 +43,7 @@ class Mailbox {
    public:
     static constexpr bool to_device = direction == Direction::to_device;
     // The host's end, for reader(), and the device's, which device_handle() gives.
-    using HostEnd = std::conditional_t<to_device, detail::MailboxWriter<T, detail::HostMapped>,
+    using HostEnd = std::conditional_t<to_device, detail::MailboxWriter<T, HostMapped>,
                                        detail::MailboxReader<T, detail::HostCached>>;
     using DeviceEnd = std::conditional_t<to_device, detail::MailboxReader<T, detail::DeviceNear>,
                                          detail::MailboxWriter<T, detail::DeviceFar>>;
@@ -64,7 +64,7 @@ class Mailbox {
     // this throws UsageError.
     // Throws it for a mailbox of another process, too (Connection::mailbox).
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         lent_by_.require_own_end("Mailbox::device_handle");
         detail::MailboxView view = view_at(memory_.device_ptr());
         if constexpr (!to_device) {
@@ -128,7 +128,7 @@ class Mailbox {
         detail::format_mailbox(view);
         memory_.flush(0, memory_.size());
         // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
-        detail::HostStores stores = device.stores();
+        HostStores stores = device.stores();
         stores.mode = detail::PublishMode::one_step;
         if constexpr (to_device) {
             HostEnd writer(view, device.access(memory_, stores));
@@ -136,8 +136,7 @@ class Mailbox {
             return writer;
         } else {
             stores.kind = StoreKind::cached;  // the CPU's own memory
-            detail::MailboxWriter<T, detail::HostMapped>(view, detail::HostMapped(stores))
-                .set(initial);
+            detail::MailboxWriter<T, HostMapped>(view, HostMapped(stores)).set(initial);
             return HostEnd(view);
         }
     }

@@ -15,6 +15,7 @@
 namespace carillon {
 
 using detail::OutOfLine;
+using detail::RangeSync;
 namespace detail {
 class Allocation;
 class Backend;
@@ -87,7 +88,7 @@ class Memory {
     // Lets the CPU see what the device wrote to the range; nothing to do on coherent memory.
     void invalidate(std::size_t offset, std::size_t size) const;
     // For access policies: nullptr on coherent memory.
-    [[nodiscard]] detail::RangeSync const* range_sync() const;
+    [[nodiscard]] RangeSync const* range_sync() const;
 
     // A new close-on-exec descriptor through which another process, device or API can map the
     // same memory: a GPU's as an opaque one of Vulkan's, or a dma-buf; what

@@ -31,6 +31,9 @@
 
 namespace carillon {
 
+using detail::MpmcRingView;
+using detail::ProducerRecord;
+
 struct MpmcRingOptions {
     std::uint32_t capacity = 8192;  // slots; a power of two up to 2^20
     // Slots that a consumer claims at once; a power of two, at most half the capacity. To the host,
@@ -121,7 +124,7 @@ class HostMpmcProducer {
     [[nodiscard]] unsigned index() const {
         return detail::owned(state_, "MpmcRing::index").registry.index(number_);
     }
-    [[nodiscard]] detail::ProducerRecord& record() const {
+    [[nodiscard]] ProducerRecord& record() const {
         return *detail::owned(state_, "MpmcRing::record").registry.record(number_);
     }
 
@@ -142,7 +145,7 @@ class HostMpmcProducer {
     std::shared_ptr<detail::MpmcRingState> state_;
     unsigned number_;
     std::atomic<unsigned> const* holder_;
-    detail::MpmcProducer<T, detail::HostMapped, detail::HostCached, detail::ClaimRecord> end_;
+    detail::MpmcProducer<T, HostMapped, detail::HostCached, detail::ClaimRecord> end_;
 };
 
 // A host thread's end that takes: made and let go by the thread that uses it, though another thread
@@ -233,7 +236,7 @@ class HostMpmcConsumer {
     unsigned number_;
     std::atomic<unsigned> const* holder_;
     std::uint32_t idle_ = 0;
-    detail::MpmcConsumer<T, detail::HostCached, detail::HostMapped, detail::OneThread, true> end_;
+    detail::MpmcConsumer<T, detail::HostCached, HostMapped, detail::OneThread, true> end_;
 };
 
 // `T` is trivially copyable and at most 1 KiB.
@@ -260,7 +263,7 @@ class MpmcRing {
     }
 
     // What the end of other lanes than a warp's is made of.
-    [[nodiscard]] detail::MpmcRingView device_view() const { return state_->memory.device_view(); }
+    [[nodiscard]] MpmcRingView device_view() const { return state_->memory.device_view(); }
 
     // The calling thread's end. Throws UsageError when MpmcRingOptions::producers have one.
     [[nodiscard]] HostMpmcProducer<T> producer() const requires to_device {

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "carillon/block.hpp"
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/channel_lease.hpp"
 #include "carillon/detail/host/checks.hpp"
@@ -65,7 +66,7 @@ class Ring {
     // The device's end: pass it to a kernel by value, once. Throws UsageError the second time, and
     // for a ring of another process (Connection::ring).
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         lent_by_.require_own_end("Ring::device_handle");
         detail::RingView const ring = ring_of(memory_->device_view());
         taken_.take("Ring::device_handle", where, {ring.base, ring.credit});
@@ -144,7 +145,7 @@ class Ring {
     [[nodiscard]] std::uint32_t capacity() const { return host_.capacity(); }  // slots
 
    private:
-    [[nodiscard]] static detail::RingView ring_of(detail::ChannelTable const& table) {
+    [[nodiscard]] static detail::RingView ring_of(ChannelTable const& table) {
         return to_device ? table.channel(0).requests : table.channel(0).replies;
     }
 
@@ -153,12 +154,10 @@ class Ring {
     explicit Ring(detail::LeasedEnd<detail::RingView> const& lent)
         : lent_by_(lent.lease), wait_(lent.wait), host_(end_of(lent.view, lent.far)) {}
 
-    [[nodiscard]] static HostEnd make_host_end(detail::ChannelTable const& table,
-                                               detail::HostMapped const& far) {
+    [[nodiscard]] static HostEnd make_host_end(ChannelTable const& table, HostMapped const& far) {
         return end_of(ring_of(table), far);
     }
-    [[nodiscard]] static HostEnd end_of(detail::RingView const& ring,
-                                        detail::HostMapped const& far) {
+    [[nodiscard]] static HostEnd end_of(detail::RingView const& ring, HostMapped const& far) {
         if constexpr (to_device) {
             return HostEnd(ring, far, detail::HostCached());
         } else {

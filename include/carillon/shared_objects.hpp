@@ -69,8 +69,7 @@ class SharedMailbox<T, Direction::to_device> {
     // An end of the device's, to be passed to a kernel by value. Throws UsageError for one that was
     // given out before, or is not.
     [[nodiscard]] DeviceEnd device_handle(
-        unsigned reader = 0,
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
         return {object_->take("SharedMailbox::device_handle", reader, where), reader,
                 object_->shape(), own_.device_handle()};
     }
@@ -122,7 +121,7 @@ class SharedMailbox<T, Direction::to_host> {
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         detail::MailboxView view = object_->device_view();
         taken_.take("SharedMailbox::device_handle", where, {view.lines, view.newest});
         ++view.first;  // after the initial value
@@ -163,7 +162,7 @@ class SharedRing {
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         return {object_->take("SharedRing::device_handle", 0, where), 0, object_->shape()};
     }
     // As Server::share.
@@ -194,7 +193,7 @@ class SharedChunkRing {
 
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
-        detail::CodeLocation const& where = detail::CodeLocation::current()) const {
+        CodeLocation const& where = CodeLocation::current()) const {
         return {object_->take("SharedChunkRing::device_handle", 0, where), 0, object_->shape()};
     }
     // As Server::share.
@@ -236,8 +235,7 @@ SharedMailbox<T, Direction::to_host>::SharedMailbox(Device const& device, T cons
         device, ObjectKind::mailbox_to_host, shape,
         detail::message_type<T>(detail::mailbox_lines<T>), options.for_tests.first, true);
     // The CPU's own memory, of which every word carries its tag (detail/protocol/mailbox.hpp).
-    detail::MailboxWriter<T, detail::HostMapped>(object_->host_view(),
-                                                 detail::HostMapped(detail::HostStores{}))
+    detail::MailboxWriter<T, HostMapped>(object_->host_view(), HostMapped(HostStores{}))
         .set(initial);
 }
 
