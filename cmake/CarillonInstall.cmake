@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is installed, and the Debian packages made of it: `dev` (the library and what it takes to
-# build with it) and `command`.
+# build with it), `compat` (compat/) and `command`.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(cmake_folder "${CMAKE_INSTALL_LIBDIR}/cmake/carillon")
@@ -67,7 +67,7 @@ function(carillon_install_whole component)
     endif()
   endforeach()" COMPONENT ${component})
 endfunction()
-carillon_install_whole(dev carillon carillon_testing carillon_c carillon_vkgdr carillon_gdrapi)
+carillon_install_whole(dev carillon carillon_testing carillon_c)
 carillon_install_whole(command carillon_command)
 
 install(TARGETS carillon EXPORT carillonTargets COMPONENT dev
@@ -94,25 +94,20 @@ if(CARILLON_HAS_TESTING)
           COMPONENT dev)
 endif()
 
-# The libraries for C, each with a file for pkg-config.
+# The library for C, with a file for pkg-config.
 if(TARGET carillon_c)
-  install(TARGETS carillon_c carillon_vkgdr carillon_gdrapi EXPORT carillonTargets COMPONENT dev
+  install(TARGETS carillon_c EXPORT carillonTargets COMPONENT dev
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(FILES include/carillon.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev)
-  install(DIRECTORY include/carillon/compat DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/carillon"
-          COMPONENT dev)
-  foreach(target carillon_vkgdr carillon_gdrapi)
-    target_include_directories(
-      ${target} INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/carillon/compat>")
-  endforeach()
   if(NOT CARILLON_IS_STATIC)
-    set_target_properties(carillon_c carillon_vkgdr carillon_gdrapi PROPERTIES INSTALL_RPATH "$ORIGIN")
+    set_target_properties(carillon_c PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
-  foreach(name c vkgdr gdrapi)
-    configure_file(cmake/carillon-${name}.pc.in "${generated}/carillon-${name}.pc" @ONLY)
-    install(FILES "${generated}/carillon-${name}.pc"
-            DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
-  endforeach()
+  configure_file(cmake/carillon-c.pc.in "${generated}/carillon-c.pc" @ONLY)
+  install(FILES "${generated}/carillon-c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+          COMPONENT dev)
+endif()
+if(TARGET carillon_gdrapi)
+  include("${PROJECT_SOURCE_DIR}/compat/install.cmake")
 endif()
 
 if(TARGET carillon_command)

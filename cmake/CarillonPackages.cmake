@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Debian packages, by `cpack -G DEB` in the build folder: libcarillon-dev, and carillon, the
-# command.
+# The Debian packages, by `cpack -G DEB` in the build folder: libcarillon-dev, libcarillon-compat-dev
+# (compat/), and carillon, the command.
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL dev)
+if(TARGET carillon_gdrapi)
+  list(APPEND CPACK_COMPONENTS_ALL compat)
+endif()
 if(TARGET carillon_command)
   list(APPEND CPACK_COMPONENTS_ALL command)
 endif()
@@ -27,6 +30,11 @@ if(CARILLON_HAS_TESTING)  # which only unit tests of handlers link
   set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS libboost-context-dev)
 endif()
 set(CPACK_DEBIAN_DEV_DESCRIPTION "The library and its headers.")
+
+set(CPACK_DEBIAN_COMPAT_PACKAGE_NAME libcarillon-compat-dev)
+set(CPACK_DEBIAN_COMPAT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_COMPAT_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_COMPAT_DESCRIPTION "The calls of gdrcopy and of vkgdr, made of Carillon.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME carillon)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)

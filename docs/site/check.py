@@ -22,7 +22,7 @@ SITE = ROOT / "build/site"
 XML = ROOT / "build/site-xml"
 # What stands in backticks and begins with one of these names a file or folder here.
 FOLDERS = ("docs/", "src/", "include/", "tests/", "scripts/", "tools/", "bench/", "examples/",
-           "kernels/", "cmake/", "python/")
+           "kernels/", "cmake/", "python/", "compat/")
 PROGRAM = re.compile(r"^<!-- from (\S+) -->$")
 # A comment's declaration begins so many lines after it at most: behind `template` and a macro.
 LINES_TO_NAME = 5

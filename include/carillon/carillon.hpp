@@ -25,6 +25,7 @@
 #include "carillon/for_tests.hpp"       // IWYU pragma: export
 #include "carillon/guard.hpp"           // IWYU pragma: export
 #include "carillon/handler_text.hpp"    // IWYU pragma: export
+#include "carillon/held_memory.hpp"     // IWYU pragma: export
 #include "carillon/host_ring.hpp"       // IWYU pragma: export
 #include "carillon/host_service.hpp"    // IWYU pragma: export
 #include "carillon/kernel.hpp"          // IWYU pragma: export

@@ -38,6 +38,8 @@ void copy_from_device(std::span<std::byte> to, Memory const& from, std::size_t o
 // The same stores without the checks, and without the fence that makes them leave: for who copies
 // several ranges and fences once. The CPU must support the kind.
 void stream_copy(StoreKind kind, void* to, void const* from, std::size_t size) noexcept;
+// The fence: what this thread has stored before leaves the CPU before what it stores afterwards.
+inline void store_fence() noexcept { detail::X86::store_fence(); }
 // The loads of copy_from_device without the checks, from wherever the bytes lie to ordinary memory:
 // as they were when the call began, or newer. Whole lines are loaded, of 64 bytes.
 void stream_load(void* to, void const* from, std::size_t size) noexcept;

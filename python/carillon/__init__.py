@@ -31,6 +31,7 @@ from ._carillon import (
     Tickets,
     copy_from_device,
     copy_to_device,
+    stream_copy,
 )
 from ._carillon import _version as __version__
 from ._chunk_ring import Chunk, ChunkRing, ChunkRingDeviceEnd, TakenChunk
@@ -89,5 +90,6 @@ __all__ = [
     "connect_store",
     "copy_from_device",
     "copy_to_device",
+    "stream_copy",
     *_errors,
 ]

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "bindings.hpp"
-#include "carillon/detail/host/vkgdr_device.hpp"
 #include "carillon/error.hpp"
 #include "door.hpp"
 #include "gil.hpp"
@@ -45,21 +44,6 @@ template <Allocate allocate>
 SharedMemory* allocated(Device const& device, std::size_t size) {
     OthersRun const others_run;
     return new SharedMemory(device, (device.*allocate)(size));
-}
-
-void open_vkgdr(detail::VkgdrDevice* self, std::optional<int> device, bool require_coherent,
-                bool force_non_coherent) {
-    DeviceOptions options;
-    options.require_coherent = require_coherent;
-    options.force_non_coherent = force_non_coherent;
-    OthersRun const others_run;
-    new (self) detail::VkgdrDevice(device ? detail::VkgdrDevice(*device, options)
-                                          : detail::VkgdrDevice::of_current_context(options));
-}
-
-Device vkgdr_in_current_context(detail::VkgdrDevice const& self) {
-    OthersRun const others_run;
-    return self.in_current_context();
 }
 
 std::string device_shown(Device const& device) {
@@ -148,14 +132,6 @@ void bind_device(nb::module_& module) {
             },
             nb::arg("memory"), "Whether the memory is of this device.")
         .def("__repr__", device_shown);
-
-    nb::class_<detail::VkgdrDevice> vkgdr(module, "_VkgdrDevice", "What carillon.vkgdr.Vkgdr has.");
-    Doors(vkgdr, "Vkgdr.")
-        .def_init("Vkgdr", open_vkgdr, nb::arg("device").none(), nb::kw_only(),
-                  nb::arg("require_coherent"), nb::arg("force_non_coherent"),
-                  "`device`: None is that of the thread's current CUDA context.")
-        .def_as("RawMemory", "in_current_context", vkgdr_in_current_context,
-                "The device, opened in the thread's current CUDA context.");
 }
 
 }  // namespace carillon::python

@@ -106,10 +106,6 @@ std::uintptr_t host_address(SharedMemory const& self) {
 std::uintptr_t device_address(SharedMemory const& self) {
     return reinterpret_cast<std::uintptr_t>(self.get("Memory.device_ptr").device_ptr());
 }
-std::uintptr_t lent_device_address(SharedMemory& self) {
-    return reinterpret_cast<std::uintptr_t>(self.lend("Memory.device_ptr").device_ptr());
-}
-
 // The bytes of `size`, or those to the end. Throws UsageError for what is no size.
 std::size_t to_the_end(char const* call, Memory const& memory, std::size_t offset,
                        nb::object const& size) {
@@ -162,7 +158,7 @@ void copy_by_lines(nb::handle dest, nb::handle src) {
     }
     OthersRun const others_run;
     stream_copy(best_copy_stores(), to.writable().data(), from.bytes().data(), to.bytes().size());
-    detail::X86::store_fence();
+    store_fence();
 }
 
 void bind_copies(nb::module_& module) {
@@ -177,6 +173,11 @@ void bind_copies(nb::module_& module) {
         nb::arg("offset") = 0,
         "Fills `out`, a writable C-contiguous buffer as a NumPy array, from byte `offset` on of\n"
         "`memory`. Raises UsageError for a range outside the memory, BufferError.");
+    def_function(
+        module, "stream_copy", copy_by_lines, nb::arg("dest"), nb::arg("src"),
+        "Copies the bytes of a C-contiguous buffer into another one of the same size, by whole\n"
+        "lines, as copy_to_device() does into a view of a memory.\n\n"
+        "Raises ValueError for sizes that differ, BufferError.");
 }
 
 void bind_properties(nb::class_<SharedMemory>& memory) {
@@ -264,7 +265,6 @@ void bind_memory(nb::module_& module) {
              "A NumPy array over the CPU's mapping, from byte `offset` on; of all that is there\n"
              "without a shape. Raises UsageError for freed memory and for what is no shape,\n"
              "ValueError for what does not fit.")
-        .def_prop_ro("_lent_device_ptr", lent_device_address)
         .def("flush", flush, nb::arg("offset") = 0, nb::arg("size").none() = nb::none(),
              "Pushes what the CPU wrote to these bytes out to the device.\n\n"
              "Raises UsageError for a range outside the memory, VulkanError.")
@@ -278,8 +278,6 @@ void bind_memory(nb::module_& module) {
     nb::class_<CountedView> view(module, "_MemoryView", nb::type_slots(counted_slots));
     Doors(view, "DeviceArray.").def_static("DeviceArray", "_of", counted_view, nb::arg("memory"));
     bind_copies(module);
-    def_function_as(module, "memcpy_stream", "_stream_copy", copy_by_lines, nb::arg("dest"),
-                    nb::arg("src"));
     module.def("_device_interface", device_interface, nb::arg("memory"),
                nb::sig("def _device_interface(memory: Memory) -> dict[str, object]"));
 }

@@ -331,3 +331,13 @@ def test_objects_go_in_any_order() -> None:
     del memory
     gc.collect()
     view[0] = 1
+
+
+def test_stream_copy_needs_buffers_of_one_size(memory: carillon.Memory) -> None:
+    part = memory.array("u1", 64, offset=64)
+    carillon.stream_copy(part, bytes(range(64)))
+    assert part[63] == 63 and memory.array()[63] == 0 and memory.array()[128] == 0
+    with pytest.raises(ValueError, match="different sizes"):
+        carillon.stream_copy(part, b"12")
+    with pytest.raises(BufferError):
+        carillon.stream_copy(b"12", b"34")

@@ -16,8 +16,9 @@ namespace {
 
 constexpr char const* device_file = "/dev/gdrdrv";
 
-// Or its own calls of itself would be those of libcarillon_gdrapi, in a program that is linked with
-// that. The address sanitizer refuses such libraries.
+// gdrcopy's library calls itself by its names. Without this option those calls would go to a
+// library of the same names that the program is linked with. The address sanitizer refuses the
+// option.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int own_names_first = 0;
 #else

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The device memory of this copy of the library, by the device's address (held_memory.hpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "carillon/held_memory.hpp"
 
 namespace carillon {
 class Memory;
@@ -10,7 +13,7 @@ class Memory;
 
 namespace carillon::detail {
 
-// Has memory found by its address (find_mapped) until it is freed.
+// Has memory found by its address (hold_memory) until it is freed.
 class ListedRange {
    public:
     ListedRange(void* device, void* host, std::size_t size, bool write_combining);
@@ -25,5 +28,10 @@ class ListedRange {
    private:
     std::uint64_t begin_;
 };
+
+// The HoldMemory function of this copy. Its ELF note knows the function by a name of the
+// assembler's, which no other copy sees.
+[[nodiscard, gnu::visibility("hidden")]] HoldResult hold_memory(
+    std::uint64_t address, std::uint64_t size, HeldMemory& found) asm("carillon_hold_memory");
 
 }  // namespace carillon::detail

@@ -100,17 +100,21 @@ def names_no_folder_of_ours(prefix):
             check(str(folder).encode() not in content, f"{file} names {folder}")
 
 
+def headers_below(folder, *kinds):
+    return {path.relative_to(folder) for kind in kinds for path in (folder / "include").rglob(kind)}
+
+
 def tree():
     run(CMAKE, "--install", BUILD, "--prefix", TREE)
     names_no_folder_of_ours(TREE)
     installed = {path.relative_to(TREE) for path in TREE.rglob("*") if path.is_file()}
-    kinds = ("*.hpp", "*.def")
-    if "CARILLON_C" in CACHE and CACHE["CARILLON_C"] == "ON":
-        kinds += ("*.h",)
-    headers = {path.relative_to(SOURCE) for kind in kinds
-               for path in (SOURCE / "include").rglob(kind)}
+    headers = headers_below(SOURCE, "*.hpp", "*.def")
+    if CACHE.get("CARILLON_C") == "ON":
+        headers |= headers_below(SOURCE, "*.h")
+    if CACHE.get("CARILLON_COMPAT") == "ON":
+        headers |= headers_below(SOURCE / "compat", "*.h")
     check({path for path in installed if path.parts[0] == "include"} == headers,
-          "the headers that are installed are not those in include/")
+          "the headers that are installed are not those in include/ and compat/include/")
     others = {path.parts[0] for path in installed} - {"include", "bin", "share"}
     check(all(part.startswith("lib") for part in others), f"also installed: {others}")
     if CACHE["CARILLON_TOOLS"] == "ON":
@@ -202,21 +206,28 @@ def c():
     expect(run(WORK / "build/consumer_c").strip(), "42, emulated, in C")
 
 
-def gdrcopys():
-    """A program for gdrcopy, the same way."""
+def need_compat():
     need("pkg-config", "cc")
-    if CACHE.get("CARILLON_C") != "ON":
-        skip("this build has no library for C")
+    if CACHE.get("CARILLON_COMPAT") != "ON":
+        skip("this build has no libraries with gdrcopy's and vkgdr's calls")
+
+
+def gdrcopys():
+    """A program for gdrcopy, by pkg-config and by CMake."""
+    need_compat()
     program = compiled_for("carillon-gdrapi", "examples/pin_memory.c")
     expect(run(program, CARILLON_DEVICE="emulated").strip(), "to the device and back")
+    configure_consumer(WORK / "build", f"-DCMAKE_PREFIX_PATH={TREE}", "-DCONSUMER_GDRCOPY=ON",
+                       "-DCONSUMER_COMPONENTS=host")
+    run(CMAKE, "--build", WORK / "build", "--target", "consumer_gdrcopy")
+    said = run(WORK / "build/consumer_gdrcopy", CARILLON_DEVICE="emulated")
+    expect(said.strip(), "to the device and back")
 
 
 def vkgdrs():
     """A program for vkgdr, by pkg-config, with the library beside it."""
-    need("pkg-config", "cc")
-    if CACHE.get("CARILLON_C") != "ON":
-        skip("this build has no library for C")
-    said = run(compiled_for("carillon-vkgdr", "tests/c/vkgdr_test.c"), "errors")
+    need_compat()
+    said = run(compiled_for("carillon-vkgdr", "tests/compat/vkgdr_test.c"), "errors")
     check("null pointer" in said, said)
 
 
@@ -262,7 +273,7 @@ def addSubdirectory():
 def sharedLibrary():
     library, prefix = WORK / "carillon", WORK / "tree"
     parts = [f"-DCARILLON_{part}=OFF" for part in ("TOOLS", "EXAMPLES", "TESTS", "BENCH", "C",
-                                                "WERROR")]
+                                                "COMPAT", "WERROR")]
     run(CMAKE, "-S", SOURCE, "-B", library, *COMMON, *parts, "-DCARILLON_CUDA=off",
         "-DBUILD_SHARED_LIBS=ON")
     run(CMAKE, "--build", library)
@@ -286,6 +297,8 @@ def debianPackages():
         "-B", WORK)
     packages = {field(path, "Package"): path for path in WORK.glob("*.deb")}
     expected = {"libcarillon-dev"} | ({"carillon"} if CACHE["CARILLON_TOOLS"] == "ON" else set())
+    if CACHE.get("CARILLON_COMPAT") == "ON":
+        expected.add("libcarillon-compat-dev")
     check(packages.keys() == expected, f"packages: {sorted(packages)}")
     prefix = WORK / "root/usr"
     for name, package in packages.items():

@@ -7,9 +7,9 @@
 
 #include <cstring>
 
-#include "carillon/detail/host/mapped_range.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
+#include "device/mapped_ranges.hpp"
 #include "support/expect_error.hpp"
 #include "support/mapped_file.hpp"
 
@@ -67,51 +67,57 @@ TEST_F(EmulatedMemoryTest, infoSaysThatItIsEmulated) {
     return reinterpret_cast<std::uint64_t>(memory.device_ptr());
 }
 
+// What this copy of the library holds of `size` bytes from `address` on.
+HeldMemory held_at(std::uint64_t address, std::uint64_t size) {
+    HeldMemory found;
+    HoldResult const result = detail::hold_memory(address, size, found);
+    EXPECT_EQ(result, found.size == 0 ? HoldResult::none : HoldResult::held);
+    return found;
+}
+bool is_found(std::uint64_t address, std::uint64_t size) {
+    HeldMemory const found = held_at(address, size);
+    if (found.size != 0) found.release(found.device);
+    return found.size != 0;
+}
+
 // As libraries do that are given nothing but the device's address.
 TEST_F(EmulatedMemoryTest, mappingIsFoundByTheDevicesAddressUntilTheMemoryGoes) {
     Memory memory = device_.allocate(5000);
     std::uint64_t const address = address_of(memory);
-    auto const found = detail::find_mapped(address + 4999, 1);
-    ASSERT_TRUE(found.has_value());
-    EXPECT_EQ(found->device, address);
-    EXPECT_EQ(found->size, 5000U);
-    EXPECT_EQ(found->host, memory.host_ptr());
-    EXPECT_EQ(found->write_combining, 0U);
+    HeldMemory const found = held_at(address + 4999, 1);
+    EXPECT_EQ(found.device, address);
+    EXPECT_EQ(found.size, 5000U);
+    EXPECT_EQ(found.host, memory.host_ptr());
+    EXPECT_FALSE(found.write_combining);
+    found.release(address);
     Memory const moved = std::move(memory);
-    EXPECT_TRUE(detail::find_mapped(address, 5000).has_value());
-    EXPECT_TRUE(detail::find_mapped(address, 5001).has_value());
-    EXPECT_FALSE(detail::find_mapped(address + 5000, 1).has_value());
-    EXPECT_FALSE(detail::find_mapped(address - 1, 1).has_value());
-    EXPECT_FALSE(detail::find_mapped((address & ~std::uint64_t{0xffff}) - 1, 1 << 20).has_value());
-    std::uint64_t const rounded = address & ~std::uint64_t{0xffff};
-    EXPECT_TRUE(detail::find_mapped(rounded, address - rounded + 1).has_value());
+    EXPECT_TRUE(is_found(address, 5000));
+    EXPECT_TRUE(is_found(address, 5001));
+    EXPECT_TRUE(is_found(address - 1, 2));
+    EXPECT_FALSE(is_found(address + 5000, 1));
+    EXPECT_FALSE(is_found(address - 1, 1));
 }
 
 TEST_F(EmulatedMemoryTest, mappingOfMemoryThatHasGoneIsNotFound) {
     Memory memory = device_.allocate(4096);
     std::uint64_t const address = address_of(memory);
-    auto const found = detail::find_mapped(address, 1);
-    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(is_found(address, 1));
     memory = Memory();
-    EXPECT_FALSE(detail::find_mapped(address, 1).has_value());
-    EXPECT_FALSE(found->hold(address, true));
-    EXPECT_FALSE(detail::find_mapped(address_of(device_.allocate_host(64)), 64).has_value());
+    EXPECT_FALSE(is_found(address, 1));
+    EXPECT_FALSE(is_found(address_of(device_.allocate_host(64)), 64));
 }
 
 TEST_F(EmulatedMemoryTest, memoryThatIsHeldStaysAfterItsUserHasFreedIt) {
     Memory memory = device_.allocate(4096);
     std::uint64_t const address = address_of(memory);
     test::MappedFile const file(memory);
-    auto const found = detail::find_mapped(address, 1);
-    ASSERT_TRUE(found.has_value());
-    EXPECT_TRUE(found->hold(address, true));
-    EXPECT_TRUE(found->hold(address, true));
+    HeldMemory const found = held_at(address, 1);
+    EXPECT_EQ(held_at(address, 1).device, address);
     memory = Memory();
-    EXPECT_FALSE(detail::find_mapped(address, 1).has_value());
-    EXPECT_FALSE(found->hold(address, true));
-    (void)found->hold(address, false);
+    EXPECT_FALSE(is_found(address, 1));
+    found.release(address);
     EXPECT_TRUE(file.is_mapped());
-    (void)found->hold(address, false);
+    found.release(address);
     EXPECT_FALSE(file.is_mapped());
 }
 

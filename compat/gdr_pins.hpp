@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is pinned, by its handle. A copy is given nothing but that, and is to find it without a
-// lock.
+// What is pinned, by its handle. gdrcopy's copies are given the handle alone, and they find what it
+// pins without a lock.
 #pragma once
 
 #include <algorithm>
@@ -15,34 +15,11 @@
 #include <vector>
 
 #include "carillon/compat/gdrapi.h"
-#include "carillon/detail/host/fork_mutex.hpp"
-#include "carillon/detail/host/mapped_range.hpp"
-#include "carillon/detail/host/process_mark.hpp"
 #include "carillon/memory.hpp"
+#include "forks.hpp"
+#include "held.hpp"
 
-namespace carillon::c {
-
-// Keeps a memory of Carillon's: it stays although its user frees it.
-class Hold {
-   public:
-    Hold() = default;
-    // False by its bool where the memory has just been freed.
-    explicit Hold(detail::MappedRange const& range)
-        : range_(range.hold(range.device, true) ? range : detail::MappedRange{}) {}
-    Hold(Hold&& other) noexcept : range_(std::exchange(other.range_, {})) {}
-    Hold& operator=(Hold&& other) noexcept {
-        std::swap(range_, other.range_);
-        return *this;
-    }
-    ~Hold() {
-        if (*this && !mark_.inherited()) (void)range_.hold(range_.device, false);
-    }
-    explicit operator bool() const { return range_.hold != nullptr; }
-
-   private:
-    detail::MappedRange range_{};
-    detail::ProcessMark mark_;
-};
+namespace carillon::compat {
 
 // A range of device memory that is pinned, and mapped between gdr_map and gdr_unmap.
 struct Pinned {
@@ -54,8 +31,8 @@ struct Pinned {
     std::size_t mapped = 0;  // bytes from va on; 0: none
 
     Memory own{};  // the mapping, of what CUDA gave
-    Hold held{};   // of Carillon's
-    detail::ProcessMark mark{};
+    Held held{};   // of Carillon's
+    Maker maker{};
 
     [[nodiscard]] std::size_t whole_pages() const {
         return ((va + size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK) - (va & GPU_PAGE_MASK);
@@ -81,7 +58,7 @@ class PinTable {
 
     // Throws std::bad_alloc for the 2^20th at a time.
     [[nodiscard]] unsigned long add(Pinned pinned) {
-        std::lock_guard const lock(detail::ForkMutex<PinTable>::get());
+        std::lock_guard const lock(process_lock);
         std::size_t const index = free_index();
         Slot& slot = (*chunks_[index / per_chunk])[index % per_chunk];
         slot.pinned = std::move(pinned);
@@ -96,8 +73,8 @@ class PinTable {
     }
     // False for none. Whatever it holds is let go here.
     bool remove(unsigned long handle) {
-        Pinned last;
-        std::lock_guard const lock(detail::ForkMutex<PinTable>::get());
+        Pinned last;  // goes without the lock
+        std::lock_guard const lock(process_lock);
         Slot* const slot = slot_of(handle);
         if (slot == nullptr) return false;
         slot->handle.store(0, std::memory_order_relaxed);
@@ -141,4 +118,4 @@ class PinTable {
     unsigned long given_ = 0;
 };
 
-}  // namespace carillon::c
+}  // namespace carillon::compat

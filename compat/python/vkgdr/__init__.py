@@ -8,13 +8,13 @@ What differs: memory goes with its last view, where vkgdr needs free() and leave
 
 from __future__ import annotations
 
+import ctypes
 import enum
+import functools
 import operator
 from typing import Any, NoReturn, TypeVar
 
-from .. import _carillon
-from .._carillon import _version as __version__
-from ..errors import CudaError, Error, OutOfMemoryError, _require
+from carillon import CudaError, Device, Error, OutOfMemoryError, __version__, stream_copy
 
 _V = TypeVar("_V", bound="Vkgdr")
 
@@ -47,6 +47,52 @@ def _raise(error: Error) -> NoReturn:
     raise VkgdrError(text) from error
 
 
+class _Driver:
+    """What vkgdr asks the CUDA driver."""
+
+    def __init__(self) -> None:
+        ctypes.CDLL("libvulkan.so.1")  # vkgdr looks for it first
+        self._cuda = ctypes.CDLL("libcuda.so.1")
+
+    def _require(self, call: str, result: int) -> None:
+        if result == 0:
+            return
+        name = ctypes.c_char_p()
+        if self._cuda.cuGetErrorName(result, ctypes.byref(name)) != 0 or name.value is None:
+            raise VkgdrError(f"{call} failed (unknown CUDA error {result})")
+        raise VkgdrError(f"{call} failed ({name.value.decode()})")
+
+    def require_device(self, device: int) -> None:
+        uuid = ctypes.create_string_buffer(16)
+        self._require("cuDeviceGetUuid", self._cuda.cuDeviceGetUuid(uuid, device))
+
+    def current_device(self, call: str) -> int:
+        """The device of the thread's context. An error has the name of `call`."""
+        device = ctypes.c_int()
+        self._require(call, self._cuda.cuCtxGetDevice(ctypes.byref(device)))
+        return device.value
+
+    def has_current(self, device: int) -> bool:
+        current = ctypes.c_int()
+        found = self._cuda.cuCtxGetDevice(ctypes.byref(current))
+        return found == 0 and current.value == device
+
+
+@functools.cache
+def _driver() -> _Driver:
+    try:
+        return _Driver()
+    except OSError as error:
+        raise VkgdrError(str(error)) from error
+
+
+def _device_number(device: int) -> int:
+    number = operator.index(device)
+    if not -(2**31) <= number < 2**31:
+        raise VkgdrError(f"Vkgdr: device is {number}: a whole number of 32 bits")
+    return number
+
+
 class Vkgdr:
     """A device that memory is taken from: the GPU that CUDA counts as `device`.
 
@@ -57,26 +103,40 @@ class Vkgdr:
         flags = operator.index(flags)
         if flags & ~sum(OpenFlags):
             raise VkgdrError(f"Vkgdr: {flags:#x} has bits that are no flags")
-        how = {
+        self._options = {
             "require_coherent": bool(flags & OpenFlags.REQUIRE_COHERENT_BIT),
             "force_non_coherent": bool(flags & OpenFlags.FORCE_NON_COHERENT_BIT),
         }
-        self._device: _carillon.Device | _carillon._VkgdrDevice
+        self._by_name: Device | None = None
+        if flags & OpenFlags.CURRENT_CONTEXT_BIT:
+            self._number = _driver().current_device("cuCtxGetDevice")
+        elif isinstance(device, str):
+            self._by_name = self._open(device)
+            return
+        else:
+            self._number = _device_number(device)
+        _driver().require_device(self._number)
+        # Without a context there is nothing to open yet: vkgdr makes none.
+        if _driver().has_current(self._number):
+            self._opened()
+
+    def _open(self, selector: str) -> Device:
         try:
-            if flags & OpenFlags.CURRENT_CONTEXT_BIT:
-                self._device = _carillon._VkgdrDevice(None, **how)
-            elif isinstance(device, str):
-                self._device = _carillon.Device(device, memory="mapped", **how)
-            else:
-                self._device = _carillon._VkgdrDevice(operator.index(device), **how)
+            return Device(selector, memory="mapped", **self._options)
         except Error as error:
             _raise(error)
 
-    def _opened(self) -> _carillon.Device:
+    def _opened(self) -> Device:
         """The device that allocates now."""
-        if isinstance(self._device, _carillon.Device):
-            return self._device
-        return self._device.in_current_context()
+        if self._by_name is not None:
+            return self._by_name
+        current = _driver().current_device("cuImportExternalMemory")
+        if current != self._number:
+            raise VkgdrError(
+                f"RawMemory: the current CUDA context is of device {current}, "
+                f"the handle of device {self._number}"
+            )
+        return self._open("current")
 
     @classmethod
     def open_current_context(cls: type[_V], flags: int = 0) -> _V:  # noqa: PYI019
@@ -95,8 +155,9 @@ class RawMemory:
     def __init__(self, owner: Vkgdr, size: int, flags: int = 0) -> None:
         if operator.index(flags):
             raise VkgdrError(f"RawMemory: there are no flags of memory, {flags:#x} among them")
+        if not isinstance(owner, Vkgdr):
+            raise VkgdrError(f"RawMemory: owner is {owner!r}: a Vkgdr is wanted")
         try:
-            _require(Vkgdr, "RawMemory", "owner", owner)
             self._memory = owner._opened().allocate(size)
         except Error as error:
             _raise(error)
@@ -124,8 +185,9 @@ class RawMemory:
         return int(self._get("device_ptr"))
 
     def _lent_device_ptr(self) -> int:
-        """The same for who keeps this object with it: the memory stays as long, freed or not."""
-        return int(self._get("_lent_device_ptr"))
+        """The same for a caller that keeps this object: the memory stays as long, freed or not."""
+        self._get("__array_interface__")  # free() leaves memory whose address was given so
+        return self.device_ptr
 
     def __len__(self) -> int:
         """Its size in bytes."""
@@ -161,7 +223,7 @@ def memcpy_stream(dest: object, src: object) -> None:
 
     Raises ValueError for sizes that differ, BufferError for what is not contiguous or writable.
     """
-    _carillon._stream_copy(dest, src)
+    stream_copy(dest, src)
 
 
 __all__ = ["OpenFlags", "RawMemory", "Vkgdr", "VkgdrError", "__version__", "memcpy_stream"]

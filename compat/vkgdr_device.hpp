@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handle of vkgdr's calls, for C and Python.
+// The handle of vkgdr's calls.
 #pragma once
 
 #include "carillon/device.hpp"
 
-namespace carillon::detail {
+namespace carillon::compat {
 
 // A CUDA device, and options of its memory. A handle has no context: memory belongs to the context
 // that is current at its allocation. This class asks CUDA in vkgdr's order, so the same failures
@@ -25,4 +25,4 @@ class VkgdrDevice {
     DeviceOptions options_;
 };
 
-}  // namespace carillon::detail
+}  // namespace carillon::compat

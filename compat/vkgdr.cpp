@@ -11,19 +11,19 @@
 #include <string>
 #include <string_view>
 
-#include "carillon/detail/host/vkgdr_device.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "carillon/memory.hpp"
+#include "vkgdr_device.hpp"
 
 struct vkgdr {
-    carillon::detail::VkgdrDevice device;
+    carillon::compat::VkgdrDevice device;
 };
 struct vkgdr_memory {
     carillon::Memory memory;
 };
 
-namespace carillon::c {
+namespace carillon::compat {
 namespace {
 
 thread_local std::optional<std::string> last_vkgdr_error;
@@ -66,8 +66,8 @@ vkgdr* open_device(CUdevice device, std::uint32_t flags) {
     options.force_non_coherent = (flags & VKGDR_OPEN_FORCE_NON_COHERENT_BIT) != 0;
     options.require_coherent = (flags & VKGDR_OPEN_REQUIRE_COHERENT_BIT) != 0;
     bool const of_context = (flags & VKGDR_OPEN_CURRENT_CONTEXT_BIT) != 0;
-    return new vkgdr{of_context ? detail::VkgdrDevice::of_current_context(options)
-                                : detail::VkgdrDevice(device, options)};
+    return new vkgdr{of_context ? VkgdrDevice::of_current_context(options)
+                                : VkgdrDevice(device, options)};
 }
 
 vkgdr_memory* allocate_vkgdr(vkgdr const* g, std::size_t size) {
@@ -76,9 +76,9 @@ vkgdr_memory* allocate_vkgdr(vkgdr const* g, std::size_t size) {
 }
 
 }  // namespace
-}  // namespace carillon::c
+}  // namespace carillon::compat
 
-namespace c = carillon::c;
+namespace c = carillon::compat;
 
 extern "C" {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carillon/detail/host/vkgdr_device.hpp"
+#include "vkgdr_device.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 #include "carillon/error.hpp"
 
-namespace carillon::detail {
+namespace carillon::compat {
 namespace {
 
 using CudaResult = int;
@@ -101,4 +101,4 @@ Device VkgdrDevice::in_current_context() const {
     return Device::open("current", options_);
 }
 
-}  // namespace carillon::detail
+}  // namespace carillon::compat

@@ -2,7 +2,6 @@
 /* A program as it is written for gdrcopy 2.6, with every call of it, and what is Carillon's own
  * beside them. Usage: gdrapi_test calls | bad | others | forked | cuda0 | pplat
  * Exit status 77, and the reason, where this machine lacks what that is about. */
-#include <carillon.h>
 #include <errno.h>
 #include <gdrapi.h>
 #include <pthread.h>
@@ -333,6 +332,9 @@ static int bad(void) {
     return 0;
 }
 
+#if defined(HAVE_CARILLON_C)
+#include <carillon.h>
+
 static void* copy_often(void* context) {
     struct stage const* const s = context;
     for (int i = 0; i < 2000; ++i) {
@@ -368,6 +370,16 @@ static void expect_rounded_pins(gdr_t g, unsigned long from, size_t size, void c
     }
 }
 
+/* Memory that begins in a later page than the range does is none that the caller has rounded. */
+static void expect_no_pin_from_the_page_before(gdr_t g, unsigned long from) {
+    gdr_mh_t handle;
+    gdr_info_t info;
+    unsigned long const before = (from & GPU_PAGE_MASK) - 1;
+    if (gdr_pin_buffer(g, before, 2 * GPU_PAGE_SIZE, 0, 0, &handle) != 0) return;
+    EXPECT(gdr_get_info(g, handle, &info) == 0 && info.va != from); /* other memory lies there */
+    EXPECT(gdr_unpin_buffer(g, handle) == 0);
+}
+
 /* Of another library of Carillon's, which has a copy of it of its own; while others copy. */
 static void memory_of_the_c_library(void) {
     struct stage const s = begin();
@@ -387,6 +399,7 @@ static void memory_of_the_c_library(void) {
     EXPECT(gdr_copy_to_mapping(handle, (char*)where + 995, "last", 5) == 0);
     EXPECT(strcmp((char*)info.device + 995, "last") == 0);
     expect_rounded_pins(s.g, (unsigned long)info.device, 1000, where);
+    expect_no_pin_from_the_page_before(s.g, (unsigned long)info.device);
     carillon_memory_free(&memory);
     EXPECT(gdr_copy_to_mapping(handle, where, "held", 5) == 0);
     EXPECT(strcmp(where, "held") == 0);
@@ -395,6 +408,9 @@ static void memory_of_the_c_library(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
     end(&s);
 }
+#else
+static void memory_of_the_c_library(void) {}
+#endif
 
 /* What no library of Carillon's has allocated: the text names the way out. */
 static int others(void) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gdrcopy's calls over Device, Memory and the copies. What they differ in is in docs/c.md.
+// gdrcopy's calls over Device, Memory and the copies. What they differ in is in docs/compat.md.
 #include "carillon/compat/gdrapi.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,24 +20,31 @@
 #include <utility>
 
 #include "carillon/copy.hpp"
-#include "carillon/detail/host/process_mark.hpp"
-#include "carillon/detail/host/say_line.hpp"
 #include "carillon/device.hpp"
 #include "carillon/error.hpp"
 #include "gdr_pins.hpp"
 
 // It may be used by several threads.
 struct gdr {
-    carillon::detail::ProcessMark mark;
+    carillon::compat::Maker maker;
     std::mutex mutex;
     std::set<unsigned long> pinned;                    // handles
     std::map<unsigned long, carillon::Memory> memory;  // by the addresses that were given
 };
 
-namespace carillon::c {
+namespace carillon::compat {
 namespace {
 
 thread_local std::string last_gdr_error;
+
+// Writes a line to stderr. The line is lost where nobody reads stderr or a write would have to
+// wait.
+void say(std::string const& line) {
+    pollfd out{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&out, 1, 0) != 1 || out.revents != POLLOUT) return;
+    std::string const text = "carillon: " + line + '\n';
+    (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
 
 // Keeps why, where there is memory for it, and gives `error` back.
 int refused(int error, std::string_view why) noexcept {
@@ -46,7 +55,7 @@ int refused(int error, std::string_view why) noexcept {
     }
     if (std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr) {
         try {
-            detail::say_line("carillon: " + last_gdr_error);
+            say(last_gdr_error);
         } catch (std::bad_alloc const&) {  // no memory for the line
         }
     }
@@ -71,7 +80,7 @@ int refused(std::string_view call, fmt::format_string<Values...> why, Values&&..
 int cannot_be_mapped(std::string const& why) {
     static std::atomic_flag told;
     bool const logs = std::getenv("GDRCOPY_ENABLE_LOGGING") != nullptr;
-    if (!told.test_and_set() && !logs) detail::say_line("carillon: " + why);
+    if (!told.test_and_set() && !logs) say(why);
     return refused(ENOTSUP, why);
 }
 
@@ -98,28 +107,28 @@ int returned(std::string_view name, Call&& call) noexcept {
 }
 
 // 0 for what this process has opened; EACCES, as gdrcopy's module says, for what a parent has.
-int own(std::string_view call, detail::ProcessMark const& mark) {
-    if (!mark.inherited()) [[likely]]
+int own(std::string_view call, Maker const& maker) {
+    if (!maker.is_a_parent()) [[likely]]
         return 0;
     return refused(EACCES, call, "the handle is the parent process's: fork() does not pass it on");
 }
 int usable(std::string_view call, gdr const* g) {
-    return g == nullptr ? refused(call, "a null pointer") : own(call, g->mark);
+    return g == nullptr ? refused(call, "a null pointer") : own(call, g->maker);
 }
 int usable(std::string_view call, gdr const* g, void const* result) {
     return result == nullptr ? refused(call, "a null pointer") : usable(call, g);
 }
 
 // The whole pages that [address, address + size) touches, of memory that begins and ends anywhere.
-Pinned part_of(detail::MappedRange const& whole, Hold held, std::uint64_t address,
-               std::size_t size) {
+Pinned part_of(Held held, std::uint64_t address, std::size_t size) {
+    HeldMemory const& whole = held.memory();
     Pinned part;
     part.va = std::max(whole.device, address & GPU_PAGE_MASK);
     std::uint64_t const end =
         std::min(whole.device + whole.size, (address + size + GPU_PAGE_OFFSET) & GPU_PAGE_MASK);
     part.size = end - part.va;
     part.host = whole.host + (part.va - whole.device);
-    part.write_combining = whole.write_combining != 0;
+    part.write_combining = whole.write_combining;
     part.held = std::move(held);
     return part;
 }
@@ -157,19 +166,18 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
         return refused(call, "{} bytes at {:#x}", size, address);
     }
     return returned(call, [&] {
-        if (auto const found = detail::find_mapped(address, size)) {
-            if (found->host == nullptr) {
-                return refused(EACCES, call,
-                               "the memory is the parent process's: fork() does not pass it on");
-            }
-            Hold held(*found);
-            if (!held) return refused(call, "the memory has just been freed");
-            return keep(g, part_of(*found, std::move(held), address, size), handle);
+        bool inherited = false;
+        if (auto held = hold(address, size, inherited)) {
+            return keep(g, part_of(*std::move(held), address, size), handle);
+        }
+        if (inherited) {
+            return refused(EACCES, call,
+                           "the memory is the parent process's: fork() does not pass it on");
         }
         auto const why = [&](Error const& error) {
             return fmt::format(
                 "{}: {} bytes at {:#x}, not of Carillon's memory, cannot be mapped here: {}; what "
-                "carillon_gdr_alloc gives can (docs/c.md)",
+                "carillon_gdr_alloc gives can (docs/compat.md)",
                 call, size, address, error.what());
         };
         try {
@@ -187,7 +195,7 @@ int pin(std::string_view call, gdr* g, std::uint64_t address, std::size_t size, 
 // Sets `found` to what `handle` has pinned of `g`; 0, or an error.
 int find_pinned(std::string_view call, gdr const* g, gdr_mh_t handle, Pinned*& found) {
     found = PinTable::get().find(handle.h);
-    if (found != nullptr && g != nullptr && found->of == g) return own(call, found->mark);
+    if (found != nullptr && g != nullptr && found->of == g) return own(call, found->maker);
     return refused(call, "{:#x} is no handle of what is pinned", handle.h);
 }
 
@@ -232,9 +240,9 @@ int find_mapping(std::string_view call, gdr_mh_t handle, void const* where, void
                  std::size_t size, Pinned*& found) {
     found = PinTable::get().find(handle.h);
     if (found != nullptr && found->maps(where, size) && (other != nullptr || size == 0)) [[likely]]
-        return own(call, found->mark);
+        return own(call, found->maker);
     if (found == nullptr) return refused(call, "{:#x} is no handle of what is pinned", handle.h);
-    if (int const error = own(call, found->mark)) return error;
+    if (int const error = own(call, found->maker)) return error;
     if (other == nullptr) return refused(call, "a null pointer");
     return refused(call, "{} bytes at {} are not in the mapping of {} bytes at {}", size, where,
                    found->reach(), static_cast<void*>(found->host));
@@ -263,9 +271,9 @@ int allocate_pages(gdr* g, std::size_t size, unsigned long* address) {
 }
 
 }  // namespace
-}  // namespace carillon::c
+}  // namespace carillon::compat
 
-namespace c = carillon::c;
+namespace c = carillon::compat;
 
 extern "C" {
 
@@ -361,7 +369,7 @@ int gdr_copy_to_mapping(gdr_mh_t handle, void* map_d_ptr, void const* h_ptr, siz
     carillon::stream_copy(
         to->write_combining ? carillon::best_copy_stores() : carillon::StoreKind::cached, map_d_ptr,
         h_ptr, size);
-    carillon::detail::X86::store_fence();
+    carillon::store_fence();
     return 0;
 }
 int gdr_copy_from_mapping(gdr_mh_t handle, void* h_ptr, void const* map_d_ptr, size_t size) {
