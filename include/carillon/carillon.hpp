@@ -26,7 +26,6 @@
 #include "carillon/guard.hpp"           // IWYU pragma: export
 #include "carillon/handler_text.hpp"    // IWYU pragma: export
 #include "carillon/held_memory.hpp"     // IWYU pragma: export
-#include "carillon/host_ring.hpp"       // IWYU pragma: export
 #include "carillon/host_service.hpp"    // IWYU pragma: export
 #include "carillon/kernel.hpp"          // IWYU pragma: export
 #include "carillon/kernel_options.hpp"  // IWYU pragma: export

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "carillon/detail/host/deadline.hpp"
-#include "carillon/host_ring.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "device/gate.hpp"
@@ -312,20 +311,6 @@ TEST_P(LimitsOfDurationsTest, ringsAndChunks) {
                         [&](auto timeout) { producer.push(1, timeout); });
     try_short_durations("ChunkRing::claim, none free", Expected::timeout("ChunkRing::claim: "),
                         [&](auto timeout) { return chunks.claim(timeout); });
-}
-
-TEST(LimitsOfHostRingsTest, durations) {
-    HostRing<int> ring(8);
-    try_short_durations("HostRing::pop, empty", Expected::timeout("HostRing::pop: "),
-                        [&](auto timeout) { return ring.pop(timeout); });
-    try_durations("HostRing::push", Expected::behaves(),
-                  [&](auto timeout) { ring.push(1, timeout); });
-    try_durations("HostRing::pop", Expected::behaves(),
-                  [&](auto timeout) { return ring.pop(timeout) == 1; });
-    while (ring.try_push(1)) {
-    }
-    try_short_durations("HostRing::push, full", Expected::timeout("HostRing::push: "),
-                        [&](auto timeout) { ring.push(1, timeout); });
 }
 
 std::uint64_t twice(std::uint64_t value) { return 2 * value; }

@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "carillon/host_ring.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "edges/limits.hpp"
@@ -24,7 +23,7 @@ template <class T>
 inline constexpr bool stays = !std::is_copy_constructible_v<T> && !std::is_move_constructible_v<T>;
 static_assert(stays<Ring<int, Direction::to_device>> && stays<Ring<int, Direction::to_host>>);
 static_assert(stays<Flag<int, Direction::to_device>> && stays<Doorbell<Direction::to_host>>);
-static_assert(stays<Mailbox<int, Direction::to_device>> && stays<HostRing<int>>);
+static_assert(stays<Mailbox<int, Direction::to_device>>);
 static_assert(stays<Channel<int, int>> && stays<ChannelMemory> && stays<Pins> && stays<Guard>);
 
 int same(int value) { return value; }
@@ -230,7 +229,6 @@ TEST_P(LimitsOfObjectsTest, null) {
     Ring<int, Direction::to_device> to(device());
     Ring<int, Direction::to_host> from(device());
     MpmcRing<int, Direction::to_device> const shared(device());
-    HostRing<int> ring(8);
     std::span<int> const at_null(static_cast<int*>(nullptr), 1);
     auto const null = Expected::usage("null pointer");
     try_limits(
@@ -261,12 +259,6 @@ TEST_P(LimitsOfObjectsTest, null) {
          {"Ring::try_push_n, null", null, [&] { to.try_push_n(at_null); }},
          {"Ring::try_pop_n, null", null, [&] { (void)from.try_pop_n(at_null); }},
          {"MpmcRing::try_push_n, null", null, [&] { shared.producer().try_push_n(at_null); }},
-         {"HostRing::try_push_n, null", null, [&] { ring.try_push_n(at_null); }},
-         {"HostRing::try_pop_n, null", null, [&] { (void)ring.try_pop_n(at_null); }},
-         {"HostRing::try_push_n, none", Expected::behaves(),
-          [&] { return ring.try_push_n({}) == 0; }},
-         {"HostRing::try_pop_n, none", Expected::behaves(),
-          [&] { return ring.try_pop_n({}) == 0; }},
          {"copy_to_device, nothing", Expected::behaves(), [&] { copy_to_device(memory, 64, {}); }},
          {"copy_from_device, nothing", Expected::behaves(),
           [&] { copy_from_device({}, memory, 64); }},

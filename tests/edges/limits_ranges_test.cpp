@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "carillon/host_ring.hpp"
 #include "carillon/placement.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
@@ -172,7 +171,6 @@ TEST_P(LimitsOfRangesTest, batches) {
     auto producer = shared.producer();
     Ring<int, Direction::to_device> to(device(), {.capacity = 4});
     Ring<int, Direction::to_host> from(device(), {.capacity = 4});
-    HostRing<int> ring(4);
     std::vector<int> many(100, 1);
     try_limits(
         {{"MpmcRing::try_push_n, none", Expected::behaves(),
@@ -182,13 +180,8 @@ TEST_P(LimitsOfRangesTest, batches) {
          {"Ring::try_push_n, none", Expected::behaves(), [&] { return to.try_push_n({}) == 0; }},
          {"Ring::try_push_n, more than fit", Expected::behaves(),
           [&] { return to.try_push_n(many) == 4; }},
-         {"Ring::try_pop_n, empty", Expected::behaves(), [&] { return from.try_pop_n(many) == 0; }},
-         {"HostRing::try_push_n, more than fit", Expected::behaves(),
-          [&] { return ring.try_push_n(many) == 4; }},
-         {"HostRing::try_pop_n, more than there are", Expected::behaves(),
-          [&] { return ring.try_pop_n(many) == 4; }},
-         {"HostRing::try_pop_n, empty", Expected::behaves(),
-          [&] { return ring.try_pop_n(many) == 0; }}});
+         {"Ring::try_pop_n, empty", Expected::behaves(),
+          [&] { return from.try_pop_n(many) == 0; }}});
 }
 
 TEST_P(LimitsOfRangesTest, placesAndCores) {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "carillon/host_ring.hpp"
 #include "device/bodies.hpp"
 #include "device/device_fixture.hpp"
 #include "edges/limits.hpp"
@@ -116,11 +115,6 @@ TEST_P(LimitsOfSizesTest, rings) {
         return !Out(device(), {.for_tests = {.first = first}}).try_pop();
     });
     try_capacity("Channel", [&](auto slots) { Channel<int, int>(device(), slots); });
-    try_capacity("HostRing", [&](auto slots) { return HostRing<int>(slots).try_push(1); });
-    try_first("HostRing", [&](auto first) {
-        HostRing<int> ring(64, first);
-        return !ring.try_pop() && ring.try_push(1) && ring.try_pop() == 1;
-    });
     try_capacity("MpmcRing", [&](auto slots) {
         return Shared(device(), {.capacity = slots}).producer().try_push(1);
     });

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "carillon/host_ring.hpp"
 #include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
@@ -131,20 +130,6 @@ TEST_F(OneThreadTest, channelThatWarmsUp) {
             int value = 0;
             EXPECT_TRUE(eventually([&] { return ends.requests.try_pop(value); }));
             EXPECT_TRUE(ends.replies.try_push(value + 1));
-        });
-}
-
-TEST_F(OneThreadTest, bothEndsOfAHostRingAndTheyAreTwo) {
-    HostRing<int> ring(2);
-    expect_refused(
-        "HostRing::try_pop", [&] { EXPECT_EQ(ring.pop(patience), 1); },
-        [&] { (void)ring.try_pop(); }, [&] { EXPECT_TRUE(ring.try_push(1)); });
-    ASSERT_TRUE(ring.try_push(1) && ring.try_push(2));
-    expect_refused(
-        "HostRing::try_push", [&] { ring.push(3, patience); }, [&] { (void)ring.try_push(4); },
-        [&] {
-            int value = 0;
-            EXPECT_TRUE(eventually([&] { return ring.try_pop(value) && value == 3; }));
         });
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <type_traits>
 
-#include "carillon/host_ring.hpp"
 #include "device/device_fixture.hpp"
 
 namespace carillon::test {
@@ -70,7 +69,6 @@ Row const rows[] = {
     {"MpmcRing", kind<MpmcRing<int, to_device>>()},
     {"HostMpmcProducer", kind<HostMpmcProducer<int>>()},
     {"HostMpmcConsumer", kind<HostMpmcConsumer<int>>()},
-    {"HostRing", kind<HostRing<int>>()},
     {"ChunkRing", kind<ChunkRing<>>()},
     {"Chunk", kind<Chunk<NoMeta>>()},
     {"Flag", kind<Flag<int, to_host>>()},

@@ -97,15 +97,6 @@ TEST(RingModelTest, twoSwitchesWithCreditsInBatches) {
     expect_success<ToHost<Hardware<first_quad>>, batches_of_credit>(switching_at_most(2));
 }
 
-TEST(RingModelTest, everyExecutionBetweenTwoHostThreadsIsRight) {
-    expect_success<HostToHost<first_quad>, few_tries>(every_execution);
-    expect_success<HostToHost<first_and_last_quad>, without_data>(every_execution);
-}
-TEST(RingModelTest, randomExecutionsBetweenTwoHostThreads) {
-    expect_success<HostToHost<all_quads>, four_slots>(random_executions(100'000));
-    expect_success<HostToHost<all_quads>, eight_slots>(random_executions(50'000));
-}
-
 TEST(RingModelTest, everyExecutionInTwoStepsIsRight) {
     expect_success<TwoSteps<first_quad, Evicted::low>, without_data>(every_execution);
     expect_success<TwoSteps<first_quad, Evicted::high>, without_data>(every_execution);

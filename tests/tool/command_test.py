@@ -21,7 +21,7 @@ STATISTICS = {"name", "count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns"
               "quantiles_ns"}
 RATES = {"lines-1p1c", "lines-8p8r", "lines-1p1r", "lines-8p1r", "lines-8p1r-single",
          "lines-8p1r-mutex", "lines-8p1r-mutex-single", "commands-all-sms", "replies",
-         "bare-stores", "bare-stores-8", "pinned-polling", "host-ring"}
+         "bare-stores", "bare-stores-8", "pinned-polling"}
 COSTS = {"try-push-single", "try-push-batched", "store-fence"}
 LITMUS_TESTS = {"lines_to_device", "lines_to_host", "lines_mpmc_to_device", "torn_lines",
                 "torn_batches", "two_lines_in_order", "two_threads_in_order",

@@ -7,7 +7,6 @@
 #include <carillon/detail/access/access.hpp>
 #include <carillon/detail/access/device.hpp>
 #include <carillon/detail/access/host_cached.hpp>
-#include <carillon/detail/access/host_coherent.hpp>
 #include <carillon/detail/access/host_mapped.hpp>
 #include <carillon/detail/machine/group.hpp>
 #include <carillon/detail/protocol/host_call.hpp>
@@ -24,7 +23,7 @@ using namespace detail;
 namespace {
 
 static_assert(CpuLoads<X86> && CpuStores<X86> && CpuClaims<X86>);
-static_assert(CpuMappedStores<X86> && CpuBulkStores<X86> && CpuCoherentStores<X86>);
+static_assert(CpuMappedStores<X86> && CpuBulkStores<X86>);
 static_assert(GpuLoads<DeviceInstructions> && GpuStores<DeviceInstructions>);
 static_assert(GpuClaims<DeviceInstructions>);
 
@@ -35,7 +34,6 @@ static_assert(!TellAccess<DeviceNear> && !FarAccess<DeviceNear>);
 static_assert(FarAccess<HostMapped> && !NearAccess<HostMapped>);
 static_assert(FarAccess<DeviceFar> && !NearAccess<DeviceFar>);
 static_assert(QuadAccess<DeviceFar> && !QuadAccess<HostMapped>);
-static_assert(NearAccess<HostCoherent> && FarAccess<HostCoherent> && !ClaimAccess<HostCoherent>);
 
 static_assert(NearAccess<RecordingNear> && FarAccess<RecordingFar>);
 static_assert(NearAccess<AnyNear> && FarAccess<AnyFar>);

@@ -34,9 +34,6 @@ std::vector<RateResult> run_rate(Device const& device, RateOptions const& option
         results.push_back(over_rounds(measures[m]->name(), measures[m]->unit(), rounds[m]));
         results.back().parameters = measures[m]->parameters();
     }
-    for (RateResult& each_ring : measure_host_rings(options)) {
-        results.push_back(std::move(each_ring));
-    }
     return results;
 }
 

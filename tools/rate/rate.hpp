@@ -39,9 +39,6 @@ struct RateResult {
 [[nodiscard]] std::vector<RateResult> run_rate(Device const& device, RateOptions const& options,
                                                Progress const& progress);
 
-// Rings between two CPU threads, ours and Boost's: rate and round trip.
-[[nodiscard]] std::vector<RateResult> measure_host_rings(RateOptions const& options);
-
 // The median, lowest and highest of `rounds`, which are not empty; sorts them.
 [[nodiscard]] RateResult over_rounds(std::string name, RateUnit unit, std::vector<double>& rounds);
 

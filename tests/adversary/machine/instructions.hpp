@@ -65,10 +65,6 @@ class AdversaryCpu {
     [[nodiscard]] Quad load_quad(Quad const* from) const {
         return detail::load_quad(*machine_, Side::host, from, Machine::LoadOrder::acquire);
     }
-    void store_quad(Quad* to, Quad const& quad) const {
-        std::array const words{quad.low, quad.high};
-        machine_->store(Side::host, to, words);
-    }
     void store_payloads(StoreKind kind, Line* to, void const* payloads, std::size_t count,
                         Tag first) const {
         auto const* payload = static_cast<std::byte const*>(payloads);
@@ -83,7 +79,6 @@ class AdversaryCpu {
                                                  std::uint64_t desired) const {
         return detail::compare_exchange(*machine_, Side::host, to, expected, desired);
     }
-    void order_stores() const { machine_->fence(Side::host); }
     void store_fence() const { machine_->fence(Side::host); }
     void read_back(std::uint64_t const* from) const { machine_->read_back(from); }
 
@@ -171,7 +166,7 @@ class AdversaryBulkGpu : public AdversaryGpu {
 
 static_assert(GpuBulkStores<AdversaryBulkGpu> && GpuKeeps<AdversaryBulkGpu>);
 static_assert(CpuLoads<AdversaryCpu> && CpuClaims<AdversaryCpu> && CpuMappedStores<AdversaryCpu>);
-static_assert(CpuBulkStores<AdversaryCpu> && CpuCoherentStores<AdversaryCpu>);
+static_assert(CpuBulkStores<AdversaryCpu>);
 static_assert(GpuLoads<AdversaryGpu> && GpuStores<AdversaryGpu> && GpuClaims<AdversaryGpu>);
 
 class AdversarySync final : public RangeSync {

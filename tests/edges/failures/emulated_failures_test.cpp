@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "carillon/host_ring.hpp"
 #include "device/bodies.hpp"
 #include "edges/failures/one_failure.hpp"
 #include "support/environment.hpp"
@@ -105,7 +104,6 @@ void rings_and_words() {
     require(chunks.try_claim().has_value(), "no chunk is free");
     MpmcRing<Message, Direction::to_device> shared(device, {.capacity = 64, .producers = 2});
     require(shared.producer().try_push(Message::make(1)), "a new ring is full");
-    HostRing<int> const between_threads(8);
     Mailbox<Message, Direction::to_device> mailbox(device, Message::make(1));
     mailbox.set(Message::make(2));
     Flag<int, Direction::to_device> flag(device);

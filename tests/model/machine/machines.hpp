@@ -11,7 +11,6 @@
 
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/access/host_coherent.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
 #include "carillon/detail/machine/cpu_atomics.hpp"
 #include "model/machine/model_memory.hpp"
@@ -104,9 +103,6 @@ class RelacyCpu {
     [[nodiscard]] Word load_word(Word const* from) const {
         return access_.load(from, rl::mo_acquire);
     }
-    // Weaker than x86: only order_stores() keeps anything ahead of it.
-    void store_quad(Quad* to, Quad const& quad) const { access_.store(to, quad, rl::mo_relaxed); }
-    static void order_stores() { rl::atomic_thread_fence(rl::mo_release, RL_INFO); }
     static void store_fence() { rl::atomic_thread_fence(rl::mo_release, RL_INFO); }
     static void read_back(Word const* /*from*/) {}
 
@@ -172,7 +168,7 @@ class RelacyGpu {
 
 // Claims are mpmc_ring_model.hpp's.
 static_assert(CpuLoads<RelacyCpu<WholeQuads>> && CpuMappedStores<TearingCpu<Evicted::either>>);
-static_assert(CpuCoherentStores<RelacyCpu<QuadsOfWords>> && !CpuClaims<RelacyCpu<WholeQuads>>);
+static_assert(!CpuClaims<RelacyCpu<WholeQuads>>);
 static_assert(GpuLoads<RelacyGpu<QuadsOfWords>> && GpuStores<RelacyGpu<WholeQuads>>);
 
 // A machine: its policies, what a quad is and how the CPU stores a line.
@@ -226,25 +222,6 @@ struct ToHost {
     using SenderFar = typename M::DeviceFar;
     using ReceiverNear = typename M::HostNear;
     using ReceiverFar = typename M::HostFar;
-};
-
-// Two CPU threads and the memory that they share.
-template <Quads quads_, class Cpu = RelacyCpu<WholeQuads>>
-struct HostToHost {
-    using Shared = BasicHostCoherent<Cpu>;
-    struct Machine {
-        static constexpr QuadIs quad_is = QuadIs::one_access;
-        static constexpr Quads quads = quads_;
-
-        template <class Policy>
-        [[nodiscard]] static Policy make(ModelMemory& memory) {
-            return Policy(Cpu(memory));
-        }
-    };
-    using SenderNear = Shared;
-    using SenderFar = Shared;
-    using ReceiverNear = Shared;
-    using ReceiverFar = Shared;
 };
 
 }  // namespace carillon::test

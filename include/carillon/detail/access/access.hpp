@@ -11,7 +11,6 @@
 //   policy        side                      near               far
 //   HostCached    CPU on host memory        16-byte loads      -
 //   HostMapped    CPU on mapped GPU memory  -                  widest store, store fence, flush
-//   HostCoherent  CPU on what threads share 16-byte loads      16-byte stores
 //   DeviceNear    GPU on its own memory     16-byte, acquire   -
 //   DeviceFar     GPU on host memory        -                  16-byte, relaxed
 //   DeviceBulkFar the same, one thread      -                  lines and rows as one write
@@ -174,8 +173,8 @@ CARILLON_HD void store_payloads_by_line(Far const& far, Line* to, void const* pa
 }
 
 // What the CPU does with the first `quads` quads of a line. Not a loop: GCC unrolls one when it has
-// put the line into memory already, from where it is loaded again (a stream through a HostRing took
-// three times as long).
+// put the line into memory already, from where it is loaded again (a stream between two CPU threads
+// took three times as long).
 template <class Do>
 CARILLON_ALWAYS_INLINE void each_quad(std::size_t quads, Do&& each) {
     if (quads > 0) each(std::size_t{0});

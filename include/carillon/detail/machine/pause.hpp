@@ -47,9 +47,4 @@ inline void pause_or_yield(std::uint32_t polls, bool oversubscribed) {
     }
 }
 
-// About as long as a cache line takes from one core to another.
-inline void pause_for_a_line() {
-    for (int i = 0; i < 4; ++i) _mm_pause();
-}
-
 }  // namespace carillon::detail::cpu

@@ -58,13 +58,6 @@ concept CpuBulkStores = requires(Cpu const& cpu, StoreKind kind, Line* to, void 
     cpu.store_payloads(kind, to, payloads, count, first);
 };
 
-// Into memory that CPU threads share: order_stores() puts earlier stores ahead of later ones.
-template <class Cpu>
-concept CpuCoherentStores = CpuStores<Cpu> && requires(Cpu const& cpu, Quad* to, Quad const& quad) {
-    cpu.store_quad(to, quad);
-    cpu.order_stores();
-};
-
 class X86 {
    public:
     // The CPU must support the kind. The line goes in registers, not by its address: put together
@@ -128,11 +121,6 @@ class X86 {
         asm volatile("movdqa %1, %0" : "=m"(*to) : "x"(stored) : "memory");
 #endif
     }
-
-    // X2, pairs with X1: without it the compiler could put a line ahead of the data that it names.
-    // Earlier stores to cached memory come before later ones. x86 keeps that order by itself, so
-    // only the compiler has to be told.
-    static void order_stores() { std::atomic_thread_fence(std::memory_order_release); }
 
     // X3, pairs with G1: without it a line may stay where it is, or overtake the data that it
     // names. Earlier stores of this thread, streaming ones included, come before later ones; what
