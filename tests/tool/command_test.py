@@ -43,13 +43,6 @@ def is_running(pid):
         return False
 
 
-def feed(records):
-    """A DBN file of `records` add orders."""
-    header = b"DBN\x01" + struct.pack("<I", 16) + bytes(16)
-    record = struct.pack("<BBHIQQqIBBccQiI", 14, 0xA0, 1, 17, 1, 2, 3, 4, 0, 0, b"A", b"B", 5, 6, 7)
-    return header + record * records
-
-
 class CommandTest(unittest.TestCase):
     def assert_fails(self, result, status, words):
         self.assertEqual(result.returncode, status, result.stderr)
@@ -385,31 +378,6 @@ class CommandTest(unittest.TestCase):
                              preexec_fn=lambda: os.sched_setaffinity(0, one))
                 self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_replay_agrees_with_the_host(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "feed.dbn"
-            path.write_bytes(feed(40))
-            result = run("replay", str(path), "--device", "emulated", "--json", "-")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        report = json.loads(result.stdout)
-        self.assertTrue(report["agree"])
-        self.assertEqual(report["record_bytes"], 56)
-        self.assertEqual(report["device_tally"]["add"], 40)
-        self.assertEqual(report["device_tally"], report["host_tally"])
-
-    def test_replay_reads_standard_input_and_counts_what_it_skips(self):
-        other = struct.pack("<BBHIQ", 20, 0x17, 0, 0, 1) + bytes(64)
-        with tempfile.TemporaryFile() as data:
-            data.write(feed(3) + other)
-            data.seek(0)
-            result = subprocess.run([CARILLON, "replay", "-", "--device", "emulated", "--json", "-"],
-                                    stdin=data, capture_output=True, timeout=60, check=False)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        report = json.loads(result.stdout)
-        self.assertEqual(report["records"], 3)
-        self.assertEqual(report["skipped"], {"0x17": 1})
-        self.assertIn(b"skipped: 1 records of type 0x17", result.stderr)
-
     def test_output_that_cannot_be_written_is_an_error(self):
         lines = {("info",), ("info", "--json"), ("--help",), ("--version",),
                  ("metrics", "/nonexistent"), ("top", "--once", "--json", "/nonexistent"),
@@ -568,25 +536,6 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(findings["device.open"]["severity"], "error")
         self.assertEqual(findings["driver.gpus"]["severity"], "error")
 
-    def test_a_foreign_file_fails(self):
-        self.assert_fails(run("replay", __file__, "--device", "emulated"), 1, "not a DBN file")
-
-    def test_a_truncated_feed_fails(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "feed.dbn"
-            path.write_bytes(feed(3)[:-5])
-            self.assert_fails(run("replay", str(path), "--device", "emulated"), 1, "truncated")
-
-    def test_two_feeds_in_one_file_fail(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "feed.dbn"
-            path.write_bytes(feed(3) + feed(3))
-            self.assert_fails(run("replay", str(path), "--device", "emulated"), 1,
-                              f"another DBN file begins at byte {len(feed(3))}")
-
-    def test_a_missing_file_fails(self):
-        self.assert_fails(run("replay", "/nowhere/feed.dbn"), 1, "No such file")
-
     def test_a_result_that_cannot_be_written_fails(self):
         result = run("rtt", "--device", "emulated", "--iterations", "20", "--json", "/nowhere/x")
         self.assertEqual(result.returncode, 1)
@@ -599,7 +548,7 @@ class CommandTest(unittest.TestCase):
                           ["rate", "--device", "emulated", "--capacity", "1000"],
                           ["load", "--samples", "0"],
                           ["load", "--device", "emulated", "--capacity", "7"],
-                          ["replay"], ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
+                          ["rtt", "--device", "nonsense"], ["verify", "--seconds", "0"],
                           ["rtt", "--device", "emulated", "--capacity", "7"],
                           ["rtt", "--pause", "0"], ["rtt", "--user-iterations", "0"],
                           ["ipc", "--calls", "0"], ["ipc", "--clients", "0"], ["ipc", "--visits", "0"],
@@ -635,8 +584,7 @@ class CommandTest(unittest.TestCase):
     # As of a variable that is not set; without the option the command does something else.
     def test_an_empty_path_is_bad_usage(self):
         for arguments in (["serve", "--device", "emulated", "--library", "", "s.sock"],
-                          ["rtt", "--device", "emulated", "--json", ""],
-                          ["replay", "feed.dbn", "--json", ""]):
+                          ["rtt", "--device", "emulated", "--json", ""]):
             with self.subTest(arguments):
                 self.assert_fails(run(*arguments), 2, "the path is empty")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad input: each its own typed error with the failing call in it, and everything else goes on.
-// What the compiler refuses is in tests/compile, a bad .dbn file in tests/tool.
+// What the compiler refuses is in tests/compile, a bad .dbn file in tests/examples.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

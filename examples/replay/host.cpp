@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "carillon/error.hpp"
-#include "replay/replay.hpp"
+#include "examples/replay/replay.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 
 MboTally tally_on_host(std::span<MboRecord const> records) {
     auto const count = [&](Action action) {
@@ -34,4 +34,4 @@ void require_reply_to(std::size_t sent, MboTally const& reply) {
                                       reply.records()));
 }
 
-}  // namespace carillon::tool
+}  // namespace carillon::example

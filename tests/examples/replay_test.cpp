@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A feed through a persistent kernel on the emulated device.
-#include "replay/replay.hpp"
+#include "examples/replay/replay.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "carillon/error.hpp"
 #include "dbn_bytes.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 namespace {
 
 [[nodiscard]] dbn::MboFile synthetic_file(std::uint32_t records) {
@@ -91,4 +91,4 @@ TEST(ReplayTest, aRealFeedHasItsKnownTally) {
 }
 
 }  // namespace
-}  // namespace carillon::tool
+}  // namespace carillon::example

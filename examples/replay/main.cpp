@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sends a recorded market-by-order feed to a kernel that keeps a tally, and compares the tally with
+// the host's own. A record is a command. FILE is in Databento's DBN format.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,14 +8,18 @@
 #include <filesystem>
 
 #include "command/common.hpp"
+#include "command/program.hpp"
+#include "examples/replay/replay.hpp"
 #include "measure/latency.hpp"
-#include "replay/replay.hpp"
 #include "report/environment.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 namespace {
 
-class ReplayCommand final : public Command {
+using tool::headline;
+using tool::LatencySummary;
+
+class ReplayCommand final : public tool::Command {
    public:
     void add_options(CLI::App& command_line) override {
         common_.add_to(command_line);
@@ -28,13 +34,13 @@ class ReplayCommand final : public Command {
     void run() override {
         dbn::MboFile const file = dbn::MboFile::read(path_);
         Device const device = common_.open();
-        ReplayResult result = run_replay(device, file, {}, show_progress);
-        LatencySummary const latency = summarize("call", result.latencies_ns);
+        ReplayResult result = run_replay(device, file, {}, tool::show_progress);
+        LatencySummary const latency = tool::summarize("call", result.latencies_ns);
         common_.print(
             fmt::format("{}{} records of {} bytes of {}\n{}{}{}", headline(device.info()),
                         result.records, sizeof(MboRecord), path_ == "-" ? "standard input" : path_,
                         skipped_text(file.skipped()), tally_table(result.device, result.host),
-                        latency_table({latency})));
+                        tool::latency_table({latency})));
         bool const agree = result.device == result.host;
         common_.write({{"file", std::filesystem::path(path_).filename().string()},
                        {"records", result.records},
@@ -43,18 +49,26 @@ class ReplayCommand final : public Command {
                        {"agree", agree},
                        {"device_tally", to_json(result.device)},
                        {"host_tally", to_json(result.host)},
-                       {"results", nlohmann::json::array({to_json(latency)})}},
+                       {"results", nlohmann::json::array({tool::to_json(latency)})}},
                       device.info());
         if (!agree) throw Error("replay", "the device's tallies differ from the host's");
     }
 
    private:
-    CommonOptions common_;
+    tool::CommonOptions common_;
     std::string path_;
 };
 
+std::unique_ptr<tool::Command> make_replay_command() { return std::make_unique<ReplayCommand>(); }
+
+constexpr tool::CommandEntry command[] = {
+    {"replay", "sends an order-by-order feed, one call a record, and checks the tallies",
+     make_replay_command}};
+
 }  // namespace
+}  // namespace carillon::example
 
-std::unique_ptr<Command> make_replay_command() { return std::make_unique<ReplayCommand>(); }
-
-}  // namespace carillon::tool
+int main(int argc, char** argv) {
+    using namespace carillon;
+    return tool::run_program({"replay", example::command[0].what, example::command}, argc, argv);
+}

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "replay/replay.hpp"
+#include "examples/replay/replay.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 namespace {
 
 struct Count {
@@ -73,4 +73,4 @@ std::string tally_table(MboTally const& device, MboTally const& host) {
     return table + row("checksum", hex(device.checksum), hex(host.checksum));
 }
 
-}  // namespace carillon::tool
+}  // namespace carillon::example

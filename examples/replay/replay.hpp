@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// `carillon replay`: sends a recorded feed to a persistent kernel, one command per record,
-// the whole record.
+// Sends a recorded feed to a persistent kernel: one command for each record, the whole record.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "carillon/device.hpp"
-#include "command/command.hpp"
 #include "examples/dbn/dbn.hpp"
-#include "kernels/replay.hpp"
+#include "examples/replay/tally.hpp"
 #include "measure/progress.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 
 struct ReplayOptions {
     std::chrono::nanoseconds call_timeout = std::chrono::seconds(5);
@@ -38,7 +35,7 @@ struct ReplayResult {
 // the two tallies are equal is left to the caller to see.
 [[nodiscard]] ReplayResult run_replay(Device const& device, dbn::MboFile const& file,
                                       ReplayOptions const& options = {},
-                                      Progress const& progress = {});
+                                      tool::Progress const& progress = {});
 
 // The tally that the device should come to, counted from the records themselves.
 [[nodiscard]] MboTally tally_on_host(std::span<MboRecord const> records);
@@ -59,6 +56,4 @@ void require_reply_to(std::size_t sent, MboTally const& reply);
 // they differ.
 [[nodiscard]] std::string tally_table(MboTally const& device, MboTally const& host);
 
-[[nodiscard]] std::unique_ptr<Command> make_replay_command();
-
-}  // namespace carillon::tool
+}  // namespace carillon::example

@@ -8,9 +8,9 @@
 
 #include "carillon/error.hpp"
 #include "dbn_bytes.hpp"
-#include "replay/replay.hpp"
+#include "examples/replay/replay.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 namespace {
 
 constexpr MboRecord one_trade{.length = 14,
@@ -145,4 +145,4 @@ TEST(TallyRecordsTest, theTableMarksWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace carillon::tool
+}  // namespace carillon::example

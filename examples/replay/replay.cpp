@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device source: nvcc compiles it where there is one.
-#include "replay/replay.hpp"
+#include "examples/replay/replay.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "carillon/kernel.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 namespace {
 
 constexpr std::size_t progress_interval = 4096;
@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 }
 
 void send_all(Channel<MboRecord, MboTally>& channel, std::span<MboRecord const> records,
-              std::chrono::nanoseconds timeout, Progress const& progress, ReplayResult& result) {
+              std::chrono::nanoseconds timeout, tool::Progress const& progress,
+              ReplayResult& result) {
     for (MboRecord const& record : records) {
         auto const start = Clock::now();
         result.device = channel.call(record, timeout);
@@ -38,7 +39,7 @@ void send_all(Channel<MboRecord, MboTally>& channel, std::span<MboRecord const> 
 }  // namespace
 
 ReplayResult run_replay(Device const& device, dbn::MboFile const& file,
-                        ReplayOptions const& options, Progress const& progress) {
+                        ReplayOptions const& options, tool::Progress const& progress) {
     auto const records = file.records();
     ReplayResult result;
     result.host = tally_on_host(records);
@@ -51,4 +52,4 @@ ReplayResult run_replay(Device const& device, dbn::MboFile const& file,
     return result;
 }
 
-}  // namespace carillon::tool
+}  // namespace carillon::example

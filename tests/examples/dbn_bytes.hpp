@@ -13,10 +13,10 @@
 #include <zstd.h>
 #endif
 
-#include "kernels/replay.hpp"
+#include "examples/replay/tally.hpp"
 #include "support/temporary_directory.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 
 inline constexpr std::size_t header_size = 108;  // of DbnBytes' default
 inline constexpr std::size_t record_size = 56;
@@ -113,4 +113,4 @@ class DbnBytes {
             .sequence = 0xffff'fff0U + i};
 }
 
-}  // namespace carillon::tool
+}  // namespace carillon::example

@@ -10,7 +10,7 @@
 #include "carillon/error.hpp"
 #include "dbn_bytes.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 namespace {
 
 class DbnFileTest : public ::testing::Test {
@@ -297,7 +297,7 @@ TEST_F(DbnFileTest, aDamagedOrTruncatedCompressedFileIsRefused) {
 
 #endif
 
-// As the field's own library writes them: tests/tool/data/make_dbn.py.
+// As the field's own library writes them: tests/examples/data/make_dbn.py.
 TEST_F(DbnFileTest, filesOfTheFieldsOwnLibraryAreRead) {
     std::filesystem::path const data = CARILLON_TEST_DATA;
     for (char const* name : {"v1.dbn", "v2.dbn", "v3.dbn", "v3-ts-out.dbn", "v3.dbn.zst"}) {
@@ -341,4 +341,4 @@ TEST_F(DbnFileTest, aDirectoryIsASystemError) {
 }
 
 }  // namespace
-}  // namespace carillon::tool
+}  // namespace carillon::example

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carillon replay` runs on the device: every record is a command, every reply the tally of
-// all records so far.
+// The handler of the replay example: every record is a command, every reply is the tally of all
+// records so far.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "carillon/detail/wire/config.hpp"
 #include "examples/dbn/mbo.hpp"
 
-namespace carillon::tool {
+namespace carillon::example {
 
 using dbn::Action;
 using dbn::MboRecord;
@@ -86,4 +86,4 @@ struct TallyRecords {
     }
 };
 
-}  // namespace carillon::tool
+}  // namespace carillon::example
