@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `carillon` command: a line for each subcommand.
 #include "command/program.hpp"
-#include "copy/copy.hpp"
 #include "doctor/doctor.hpp"
-#include "idle/idle.hpp"
 #include "info/info.hpp"
-#include "ipc/ipc.hpp"
-#include "load/load.hpp"
 #include "ls/ls.hpp"
 #include "metrics/metrics.hpp"
-#include "rate/rate.hpp"
 #include "rtt/rtt.hpp"
 #include "serve/serve.hpp"
-#include "soak/soak.hpp"
 #include "top/top.hpp"
 #include "tune/tune.hpp"
 #include "verify/verify.hpp"
@@ -24,20 +18,8 @@ constexpr CommandEntry entries[] = {
     {"info", "devices, and how they would be used", make_info_command},
     {"rtt", "round-trip latency, ours and the rivals', at best and as users call",
      make_rtt_command},
-    {"rate", "messages a second, and what a push costs, beside the rivals", make_rate_command},
-    {"load", "how long calls take that are sent on a schedule, by share of the highest rate",
-     make_load_command},
     {"doctor", "whether this machine can do what a persistent kernel needs, and what helps",
      make_doctor_command},
-    {"copy", "bandwidth of copies between CPU and device memory, ours and the rivals'",
-     make_copy_command},
-    {"soak", "whether anything is lost, or grows, under a long load or over many starts",
-     make_soak_command},
-    {"ipc",
-     "calls from other processes, what clients that come and go cost, and whether anything is lost "
-     "when processes are killed",
-     make_ipc_command},
-    {"idle", "what waking a block costs, and its waiting, by idle policy", make_idle_command},
     {"serve", "owns a kernel that clients of other processes command", make_serve_command},
     {"ls", "who serves kernels to other processes, and who has which of their blocks",
      make_ls_command},

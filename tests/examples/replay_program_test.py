@@ -4,17 +4,12 @@
 import json
 import pathlib
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
 
-REPLAY = sys.argv.pop(1)
-
-
-def run(*arguments, data=None):
-    return subprocess.run([REPLAY, *arguments, "--device", "emulated"], capture_output=True,
-                          input=data, timeout=60, check=False)
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from program import ProgramTest, run  # noqa: E402
 
 
 def feed(records):
@@ -24,27 +19,22 @@ def feed(records):
     return header + record * records
 
 
-class ReplayTest(unittest.TestCase):
+class ReplayTest(ProgramTest):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = pathlib.Path(folder.name) / "feed.dbn"
 
-    def assert_fails(self, result, status, words):
-        error = result.stderr.decode()
-        self.assertEqual(result.returncode, status, error)
-        self.assertEqual(result.stdout, b"")
-        self.assertEqual(len(error.strip().splitlines()), 1, error)
-        self.assertTrue(error.startswith("replay: "), error)
-        self.assertIn(words, error)
+    def replay(self, *arguments, **options):
+        return run(*arguments, "--device", "emulated", **options)
 
     def assert_feed_fails(self, content, words):
         self.path.write_bytes(content)
-        self.assert_fails(run(self.path), 1, words)
+        self.assert_fails(self.replay(self.path), 1, words)
 
     def test_the_tally_of_the_device_agrees_with_the_hosts(self):
         self.path.write_bytes(feed(40))
-        result = run(self.path, "--json", "-")
+        result = self.replay(self.path, "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertTrue(report["agree"])
@@ -54,15 +44,17 @@ class ReplayTest(unittest.TestCase):
 
     def test_standard_input_is_read_and_what_is_skipped_is_counted(self):
         other = struct.pack("<BBHIQ", 20, 0x17, 0, 0, 1) + bytes(64)
-        result = run("-", "--json", "-", data=feed(3) + other)
+        self.path.write_bytes(feed(3) + other)
+        with self.path.open() as data:
+            result = self.replay("-", "--json", "-", stdin=data)
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         self.assertEqual(report["records"], 3)
         self.assertEqual(report["skipped"], {"0x17": 1})
-        self.assertIn(b"skipped: 1 records of type 0x17", result.stderr)
+        self.assertIn("skipped: 1 records of type 0x17", result.stderr)
 
     def test_a_foreign_file_fails(self):
-        self.assert_fails(run(__file__), 1, "not a DBN file")
+        self.assert_fails(self.replay(__file__), 1, "not a DBN file")
 
     def test_a_truncated_feed_fails(self):
         self.assert_feed_fails(feed(3)[:-5], "truncated")
@@ -72,12 +64,12 @@ class ReplayTest(unittest.TestCase):
                                f"another DBN file begins at byte {len(feed(3))}")
 
     def test_a_missing_file_fails(self):
-        self.assert_fails(run("/nowhere/feed.dbn"), 1, "No such file")
+        self.assert_fails(self.replay("/nowhere/feed.dbn"), 1, "No such file")
 
     def test_bad_usage_exits_2(self):
-        self.assert_fails(run(), 2, "file is required")
-        self.assert_fails(run("feed.dbn", "--json", ""), 2, "the path is empty")
-        self.assert_fails(run("feed.dbn", "another"), 2, "another")
+        self.assert_fails(self.replay(), 2, "file is required")
+        self.assert_fails(self.replay("feed.dbn", "--json", ""), 2, "the path is empty")
+        self.assert_fails(self.replay("feed.dbn", "another"), 2, "another")
 
 
 if __name__ == "__main__":

@@ -103,19 +103,6 @@ class SummarizeTest(unittest.TestCase):
         self.assertNotIn("users.call_12_threads_over_1", summary)
         self.assertIn("| `call-12-threads` | 2 processors |", text)
 
-    def test_a_users_program_is_compared_where_it_is_of_the_same_commit(self):
-        rows = [{"name": f"call-{size}/manual_time", "p50_ns": p50}
-                for size, p50 in (("12/12", 1000), ("16/8", 1050), ("48/48", 1155))]
-        program = {"context": {"commit": "c0ffee"}, "benchmarks": rows}
-        summary, _, _ = self.summarize({"results": results(), "users": users()},
-                                       **{"bench-users_call": program})
-        self.assertEqual(summary["users.program_over_tool"], 1.1)
-        program["context"]["commit"] = "another"
-        summary, _, _ = self.summarize({"results": results(), "users": users()},
-                                       **{"bench-users_call": program})
-        self.assertNotIn("users.program_over_tool", summary)
-
-
     def ipc(self):
         rows = [row("in-process", 1000), row("other-process", 1020), row("one-client", 1000),
                 row("all-clients", 1100)]

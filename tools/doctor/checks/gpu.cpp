@@ -103,7 +103,7 @@ Finding check_link(Facts const& facts) {
     }
     if (std::atof(slot.link_speed.c_str()) < std::atof(slot.link_speed_max.c_str())) {
         return link_subject.at(Severity::note, found,
-                               "a link slows down while idle: look again while carillon rate runs; "
+                               "a link slows down while idle: look again while carillon rtt runs; "
                                "if it stays, set the slot's generation in the firmware");
     }
     return link_subject.ok(found);

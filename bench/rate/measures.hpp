@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the measures of `carillon-bench rate` share.
+#pragma once
+
+#include <carillon/carillon.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rate/rate.hpp"
+
+namespace carillon::tool {
+
+// What was sent is taken, and kernels end, within so long, or something is wrong.
+inline constexpr std::chrono::seconds rate_limit{10};
+
+struct RateStage {
+    Device device;
+    RateOptions options;
+    unsigned processors;  // of the CPU
+
+    // The device's blocks may need processors too.
+    [[nodiscard]] bool oversubscribed() const {
+        return device.traits().shares_processors && processors < 4;
+    }
+    // As many as there are processors for, of `wanted` threads.
+    [[nodiscard]] unsigned producers(unsigned wanted) const {
+        return std::min(wanted, std::max(2U, processors));
+    }
+    [[nodiscard]] std::uint32_t threads_of(std::uint32_t warps) const {
+        return warps * detail::lanes_per_warp;
+    }
+};
+
+// One thing that is measured, a figure a round.
+class RateMeasure {
+   public:
+    virtual ~RateMeasure() = default;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual RateUnit unit() const { return RateUnit::per_second; }
+    [[nodiscard]] virtual nlohmann::json parameters() const = 0;
+    [[nodiscard]] virtual double run(std::chrono::nanoseconds duration) = 0;
+};
+
+using RateMeasures = std::vector<std::unique_ptr<RateMeasure>>;
+
+// From the CPU to the device through MPMC rings.
+void add_line_measures(RateStage const& stage, RateMeasures& measures);
+// And in page-locked memory.
+void add_pinned_measures(RateStage const& stage, RateMeasures& measures);
+// From the device to the CPU.
+void add_reply_measures(RateStage const& stage, RateMeasures& measures);
+// Bare stores.
+void add_store_measures(RateStage const& stage, RateMeasures& measures);
+// What one push costs the thread that makes it.
+void add_cost_measures(RateStage const& stage, RateMeasures& measures);
+
+}  // namespace carillon::tool
