@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message of another process: an error, or one that comes to the same bytes when it is sent on.
-#include "ipc/messages.hpp"
+#include "serving/client_messages.hpp"
 
 #include <algorithm>
 

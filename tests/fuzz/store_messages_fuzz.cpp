@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message between a store of buffers and a client: an error, or one that comes to the same bytes
 // when it is sent on.
-#include "store/messages.hpp"
+#include "serving/buffer_messages.hpp"
 
 #include <algorithm>
 

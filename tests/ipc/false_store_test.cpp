@@ -21,7 +21,7 @@
 #include "ipc/false_owner.hpp"
 #include "ipc/process.hpp"
 #include "os/shared_memory.hpp"
-#include "store/messages.hpp"
+#include "serving/buffer_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/held.hpp"
 

@@ -17,7 +17,7 @@
 #include "ipc/handlers.hpp"
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
-#include "store/messages.hpp"
+#include "serving/buffer_messages.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -18,10 +18,10 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
-#include "ipc/log_reader_state.hpp"
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
-#include "kernel/published_log.hpp"
+#include "serving/log_reader_state.hpp"
+#include "serving/published_log.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -20,10 +20,10 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
-#include "ipc/messages.hpp"
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -17,9 +17,9 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/host/leases.hpp"
-#include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -20,7 +20,7 @@
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
-#include "store/messages.hpp"
+#include "serving/buffer_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/held.hpp"
 #include "support/in_child.hpp"

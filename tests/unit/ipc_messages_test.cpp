@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ipc/messages.hpp"
+#include "serving/client_messages.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/messages.hpp"
+#include "serving/buffer_messages.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/attached.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+ChannelTable table_of(Attached const& attached, void* device, void* host) {
+    return {static_cast<std::byte*>(device),
+            static_cast<std::byte*>(host),
+            1,
+            attached.shape,
+            attached.first,
+            nullptr,
+            attached.in_pairs};
+}
+
+// What a client looks at, of either memory.
+struct Needed {
+    std::size_t device;
+    std::size_t host;
+};
+
+template <class Layout>
+Needed needed_of(Attached const& attached) {
+    ObjectShape const shape = shape_of(attached);
+    return {Layout::device_bytes(shape), Layout::host_bytes(shape)};
+}
+
+Needed needed(ObjectKind kind, Attached const& attached) {
+    switch (kind) {
+        case ObjectKind::mailbox:
+        case ObjectKind::mailbox_to_host:
+        case ObjectKind::log:
+            return needed_of<MailboxLayout>(attached);
+        case ObjectKind::ring_to_device:
+            return needed_of<RingToDeviceLayout>(attached);
+        case ObjectKind::ring_to_host:
+            return needed_of<RingToHostLayout>(attached);
+        case ObjectKind::chunk_ring:
+            return needed_of<ChunkRingLayout>(attached);
+        default:
+            return {ChannelTable::doorbells_end(1, attached.shape),
+                    ChannelTable::host_bytes(attached.shape)};
+    }
+}
+
+// Slots of a channel, and of a ring, are powers of two; values and messages of a log need not be.
+void require_lines(std::string_view call, ObjectKind kind, ChannelShape const& shape) {
+    if (kind == ObjectKind::mailbox || is_published(kind) ||
+        (std::has_single_bit(shape.request_lines) && std::has_single_bit(shape.reply_lines)))
+        return;
+    throw ProtocolError(call, fmt::format("slots of {} and {} lines, which are no powers of two",
+                                          shape.request_lines, shape.reply_lines));
+}
+
+void require_sizes(std::string_view call, ObjectKind kind, Attached const& attached) {
+    require_lines(call, kind, attached.shape);
+    if (kind == ObjectKind::chunk_ring && attached.chunk_bytes == 0) {
+        throw ProtocolError(call, "chunks of 0 bytes");
+    }
+    auto const [device, host] = needed(kind, attached);
+    bool const both = (host == 0) == (attached.host_bytes == 0);
+    if (both && attached.device_bytes >= device && attached.host_bytes >= host) return;
+    throw ProtocolError(
+        call, fmt::format("{} and {} bytes of memory for a {} that needs {} and {}",
+                          attached.device_bytes, attached.host_bytes,
+                          kind == ObjectKind::kernel ? "channel" : to_string(kind), device, host));
+}
+
+// What memory of that kind is to a client.
+Attached describe_memory(Device const& device, bool in_host) {
+    Attached attached;
+    attached.source = in_host ? MemorySource::host : device.info().memory_source;
+    attached.uuid = in_host ? std::nullopt : uuid_of(device.info());
+    attached.write_combining = !in_host && device.traits().write_combining;
+    attached.read_back = device.info().data_order == DataOrder::read_back;
+    attached.shares_processors = device.traits().shares_processors;
+    return attached;
+}
+
+}  // namespace
+
+Attached describe(Leases const& leases, ChannelMemory const& memory, SharedFiles& files) {
+    files.device = memory.device_memory().export_fd();
+    files.host = memory.host_memory().export_fd();
+    ChannelTable const table = memory.host_view();
+    Attached attached =
+        describe_memory(leases.device(), memory.sharing() == ChannelSharing::exported_from_host);
+    attached.device_bytes = memory.device_memory().size();
+    attached.host_bytes = memory.host_memory().size();
+    attached.shape = memory.shape();
+    attached.first = table.first;
+    attached.in_pairs = table.in_pairs;
+    attached.any_block = memory.served_by() == ServedBy::any_block;
+    attached.blocks = leases.blocks()->channels();
+    return attached;
+}
+
+Attached describe(SharedObject const& object, ObjectMemory const& memory, SharedFiles& files) {
+    files.device = memory.device.export_fd();
+    if (memory.host.size() != 0) files.host = memory.host.export_fd();
+    Attached attached =
+        describe_memory(object.device(), memory.sharing == ChannelSharing::exported_from_host);
+    attached.device_bytes = memory.device.size();
+    attached.host_bytes = memory.host.size();
+    ObjectShape const& shape = object.shape();
+    attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
+    attached.chunk_bytes = shape.chunk_bytes;
+    attached.first = memory.first;
+    return attached;
+}
+
+Attached describe(PublishedObject const& object, SharedFiles& files) {
+    files.device = object.export_fd();
+    Attached attached = describe_memory(object.device(), true);
+    attached.device_bytes = object.bytes();
+    ObjectShape const& shape = object.shape();
+    attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
+    attached.first = object.first();
+    return attached;
+}
+
+ObjectShape shape_of(Attached const& attached) {
+    return {attached.shape.capacity, attached.shape.request_lines, attached.chunk_bytes};
+}
+
+MappedChannel::MappedChannel(std::string_view call, ObjectKind kind, Attached const& attached,
+                             SharedFiles files)
+    : attached_((require_sizes(call, kind, attached), attached)),
+      device_(call, std::move(files.device), attached.device_bytes, attached.source, attached.uuid,
+              is_published(kind) ? MapAccess::read : MapAccess::read_write) {
+    if (attached.host_bytes == 0) return;
+    host_.emplace(call, std::move(files.host), attached.host_bytes, MemorySource::host,
+                  std::nullopt);
+}
+
+ChannelView MappedChannel::view() const {
+    ChannelView view = table_of(attached_, device_.host_ptr(), host_ptr()).channel(0);
+    if (attached_.any_block) view.requests.credit = &counters()->taken;  // pool_places.hpp
+    return view;
+}
+
+ServedBy MappedChannel::served_by() const {
+    return attached_.any_block ? ServedBy::any_block : ServedBy::one_block;
+}
+
+CounterWords* MappedChannel::counters() const {
+    return table_of(attached_, device_.host_ptr(), host_ptr()).counters(0);
+}
+
+HostMapped MappedChannel::access(std::optional<PublishMode> mode) const {
+    HostStores stores = attached_.write_combining ? best_mapped_stores() : HostStores{};
+    stores.mode = mode.value_or(stores.mode);
+    auto const* const word = static_cast<std::uint64_t const*>(device_.host_ptr());
+    return HostMapped(stores, device_.range_sync(), attached_.read_back ? word : nullptr);
+}
+
+HostWait MappedChannel::wait(std::optional<HostWait::Style> const& chosen) const {
+    DeviceTraits traits;
+    traits.shares_processors = attached_.shares_processors;
+    return HostWait::for_kernel(traits, attached_.blocks, chosen);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/store_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "error/sizes.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* create_call = "StoreConnection::create";
+// Memories that are kept mapped although no buffer has them.
+constexpr std::size_t most_unused = 32;
+
+StoreConnectOptions checked_connect(StoreConnectOptions options) {
+    if (options.name.empty()) options.name = name_of_program();
+    require_name("StoreConnection", "client", options.name);
+    if (options.timeout.count() <= 0) {
+        throw UsageError("StoreConnection", "the timeout is over already");
+    }
+    if (options.wait_for_owner.count() < 0) {
+        throw UsageError("StoreConnection", "wait_for_owner is below 0");
+    }
+    return options;
+}
+
+template <class Expected>
+void require_answer(char const* call, StoreAnswer const& answer) {
+    if (!std::holds_alternative<Expected>(answer.message)) {
+        throw ProtocolError(call, "the store says something else than was asked");
+    }
+}
+
+// A long list takes more than one answer.
+Deadline end_of_list(std::chrono::nanoseconds timeout) {
+    Deadline end(timeout);
+    for (int i = 1; i < 10; ++i) end = end + timeout;
+    return end;
+}
+
+ConnectedOwner const& owner_of(StoreLink const& link) { return link.owner(); }
+ConnectedOwner const& owner_of(std::shared_ptr<StoreSession> const& session) {
+    return session->owner();
+}
+
+// A connection of its own, on which nothing else comes.
+class ToldSealed final : public SealedSource {
+   public:
+    ToldSealed(char const* call, StoreLink link, std::chrono::nanoseconds timeout)
+        : link_(std::move(link)) {
+        require_answer<store::Done>(call, link_.ask(call, store::Watch{}, Deadline(timeout)));
+    }
+
+    [[nodiscard]] int descriptor() const override { return link_.fd(); }
+    [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
+        constexpr char const* call = "SealedEvents::next";
+        auto came = link_.receive(call, Deadline(timeout));
+        if (!came) return {};
+        require_answer<store::Sealed>(call, came->second);
+        auto& sealed = std::get<store::Sealed>(came->second.message);
+        return SealedBuffer{sealed.buffer, std::move(sealed.name), sealed.bytes, sealed.missed};
+    }
+
+   private:
+    StoreLink link_;
+};
+
+// The same.
+class LentSealed final : public LentSource {
+   public:
+    LentSealed(char const* call, std::shared_ptr<StoreSession> session)
+        : session_(std::move(session)) {
+        session_->watch(call);
+    }
+    LentSealed(LentSealed const&) = delete;
+    LentSealed& operator=(LentSealed const&) = delete;
+    // Buffers that it has returned keep the connection; no others are to come by it then.
+    ~LentSealed() override {
+        if (!inherited() && session_.use_count() != 1) session_->unwatch();
+    }
+
+    [[nodiscard]] int descriptor() const override { return session_->descriptor(); }
+    [[nodiscard]] std::shared_ptr<BufferHold> next(std::chrono::nanoseconds timeout) override {
+        return session_->next_lent("SealedBuffers::next", Deadline(timeout), missed_);
+    }
+
+   private:
+    std::shared_ptr<StoreSession> session_;
+};
+
+}  // namespace
+
+StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
+    : path_(absolute_path("StoreConnection", path)),
+      options_(checked_connect(options)),
+      link_(StoreLink::connect(path, options_)),
+      team_(CopyTeam::make(options_.copy_threads)) {}
+
+std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const& path,
+                                                    StoreConnectOptions const& options) {
+    return {new StoreSession(path, options), DeleteOwn()};
+}
+
+std::string StoreSession::why_host_memory() const {
+    std::lock_guard const lock(brief_);
+    return why_host_memory_;
+}
+
+// In memory of the host's where the GPU's cannot be mapped here.
+std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
+    Alone const alone(*this);
+    Deadline const deadline(options_.timeout);
+    store::Create create{name, bytes, options_.host_memory || never_mapped_};
+    if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
+    std::string why;
+    try {
+        return ask_for(create_call, create, deadline);
+    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
+        why = error.what();
+        never_mapped_ = true;
+    } catch (VulkanError const& error) {
+        why = error.what();
+    }
+    if (create.host_memory) throw UnsupportedError(create_call, why);
+    create.host_memory = true;
+    auto hold = ask_for(create_call, create, deadline);
+    std::lock_guard const lock(brief_);
+    why_host_memory_.swap(why);
+    return hold;
+}
+
+std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
+    Alone const alone(*this);
+    return ask_for("StoreConnection::get", store::Get{key.id, key.name},
+                   Deadline(options_.timeout));
+}
+
+std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, store::Message const& question,
+                                                  Deadline const& deadline) {
+    StoreAnswer answer = link_.ask(call, question, deadline);
+    return hold_of(call, answer, !std::holds_alternative<store::Create>(question));
+}
+
+std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer& answer,
+                                                  bool sealed) {
+    require_answer<store::Lent>(call, answer);
+    auto& lent = std::get<store::Lent>(answer.message);
+    try {
+        if (lent.sealed != sealed) {
+            throw ProtocolError(call, "a new buffer is sealed, or one that is got is not");
+        }
+        require_shown(call, answer);
+        auto view = view_of(call, answer);
+        view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
+        across_a_bus_ = view->write_combining();
+        bool const of_host = lent.source != MemorySource::vulkan || !lent.uuid;
+        auto hold = make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
+                              std::move(view));
+        return hold;
+    } catch (std::exception const& error) {
+        tell_unmapped(lent.buffer, error);
+        throw;
+    }
+}
+
+// Whose words may be too long for what memory is left.
+void StoreSession::tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept {
+    try {
+        link_.tell(store::Unmapped{buffer, error.what()});
+    } catch (std::bad_alloc const&) {
+        link_.tell(store::Release{buffer});
+    }
+}
+
+std::list<StoreSession::Mapped>::iterator StoreSession::find(std::uint64_t memory) {
+    return std::ranges::find(mapped_, memory, [](Mapped const& each) { return each.memory; });
+}
+
+// The store had shown it, and had not heard yet that it is not mapped here: it was forgotten while
+// this was on its way, or came with what was given up.
+void StoreSession::require_shown(char const* call, StoreAnswer& answer) {
+    auto& lent = std::get<store::Lent>(answer.message);
+    if (lent.descriptor || find(lent.memory) != mapped_.end()) return;
+    StoreAnswer shown = link_.ask(call, store::Show{lent.buffer}, Deadline(options_.timeout));
+    require_answer<store::Shown>(call, shown);
+    if (std::get<store::Shown>(shown.message).memory != lent.memory) {
+        throw ProtocolError(call, "the store shows another memory than the buffer's");
+    }
+    lent.descriptor = true;
+    answer.descriptor = std::move(shown.descriptor);
+    answer.descriptor_lost = shown.descriptor_lost;
+}
+
+std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer& answer) {
+    auto const& lent = std::get<store::Lent>(answer.message);
+    auto const known = find(lent.memory);
+    if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory_bytes) {
+        mapped_.splice(mapped_.end(), mapped_, known);
+        return known->view;
+    }
+    try {
+        if (answer.descriptor_lost) {
+            throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
+        }
+        if (known != mapped_.end()) {
+            throw ProtocolError(call, "the store shows a memory twice, or says another size of it");
+        }
+        auto view = map(call, lent, std::move(answer.descriptor));
+        if (lent.source != MemorySource::vulkan) return view;  // no other buffer ever has it
+        mapped_.push_back({lent.memory, lent.memory_bytes, view});
+        unmap_unused();
+        return view;
+    } catch (...) {
+        link_.tell(store::Forget{lent.memory});
+        throw;
+    }
+}
+
+std::shared_ptr<BufferView> StoreSession::map(char const* call, store::Lent const& lent,
+                                              FileDescriptor fd) const {
+    require_addressable(call, lent.memory_bytes);
+    if (lent.source != MemorySource::vulkan) {
+        require_shared_memory(call, fd, lent.memory_bytes);
+        if (lent.sealed && !is_sealed_against_writing(fd)) {
+            throw ProtocolError(call, "the store gives memory that others may write");
+        }
+        return std::make_shared<FileView>(std::make_shared<FileDescriptor const>(std::move(fd)),
+                                          lent.memory_bytes);
+    }
+    if (options_.device && lent.uuid && uuid_of(options_.device->info()) == lent.uuid) {
+        return std::make_shared<ImportedView>(*options_.device, std::move(fd), lent.memory_bytes,
+                                              lent.write_combining);
+    }
+    ForeignMemory memory(call, std::move(fd), lent.memory_bytes, lent.source, lent.uuid);
+    return std::make_shared<ForeignView>(std::move(memory), lent.write_combining, !lent.uuid);
+}
+
+void StoreSession::unmap_unused() noexcept {
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    for (auto each = mapped_.rbegin(); each != mapped_.rend();) {
+        auto const at = (++each).base();
+        auto const& mapped = *at;
+        if (mapped.view.use_count() != 1) continue;  // a buffer has it
+        bytes += mapped.size;
+        if (++count <= most_unused && bytes <= options_.kept_bytes) continue;
+        auto const memory = mapped.memory;
+        each = std::make_reverse_iterator(mapped_.erase(at));
+        link_.tell(store::Forget{memory});  // others may make a buffer there from now on
+    }
+}
+
+void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
+    constexpr char const* call = "MutableBuffer::seal";
+    Alone const alone(*this);
+    try {
+        require_answer<store::Done>(
+            call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
+    } catch (RefusedError const& error) {
+        if (link_.gone()) throw OwnerGoneError(call, error.what());  // not the buffer is refused
+        throw;
+    }
+}
+
+// Another thread may have the link while it waits for an answer: it tells the store then.
+void StoreSession::release(std::uint64_t id) noexcept {
+    try {
+        std::lock_guard const lock(brief_);
+        released_.push_back(id);
+    } catch (std::bad_alloc const&) {  // the store sees the connection close, in the end
+    }
+    tell_released_unless_used();
+}
+
+void StoreSession::tell_released() noexcept {
+    std::vector<std::uint64_t> released;
+    {
+        std::lock_guard const lock(brief_);
+        released.swap(released_);
+    }
+    for (std::uint64_t const id : released) link_.tell(store::Release{id});
+    if (!released.empty()) unmap_unused();
+}
+
+// Whoever has the mutex looks for more when it has unlocked it: nothing stays untold.
+void StoreSession::tell_released_unless_used() noexcept {
+    while (any_released()) {
+        std::unique_lock const lock(mutex_, std::try_to_lock);
+        if (!lock) return;
+        tell_released();
+    }
+}
+
+bool StoreSession::any_released() const noexcept {
+    std::lock_guard const lock(brief_);
+    return !released_.empty();
+}
+
+void StoreSession::remove(BufferKey const& key) {
+    constexpr char const* call = "StoreConnection::remove";
+    Alone const alone(*this);
+    StoreAnswer const answer =
+        link_.ask(call, store::Remove{key.id, key.name}, Deadline(options_.timeout));
+    require_answer<store::Done>(call, answer);
+    make_ready(std::get<store::Done>(answer.message).spare);
+}
+
+// Nobody else makes a buffer there, so that create() finds its pages writable: changing that takes
+// longer than asking for the buffer does.
+void StoreSession::make_ready(std::uint64_t spare) {
+    auto const mapped = find(spare);
+    if (mapped == mapped_.end() || mapped->view.use_count() != 1) return;
+    mapped->view->use_for(BufferUse::writing);
+}
+
+std::vector<BufferInfo> StoreSession::list() {
+    constexpr char const* call = "StoreConnection::list";
+    Alone const alone(*this);
+    std::vector<BufferInfo> all;
+    Deadline const end = end_of_list(options_.timeout);
+    for (std::uint64_t last = 0;;) {
+        if (end.passed()) {
+            throw TimeoutError(call, fmt::format("the store's list has no end: {} buffers came "
+                                                 "within ten times the timeout",
+                                                 all.size()));
+        }
+        StoreAnswer const answer =
+            link_.ask(call, store::Next{last}, Deadline(std::min(options_.timeout, end.left())));
+        require_answer<store::Listed>(call, answer);
+        auto const& listed = std::get<store::Listed>(answer.message);
+        if (listed.buffer == 0) return all;
+        if (listed.buffer <= last) throw ProtocolError(call, "the store's list goes back");
+        last = listed.buffer;
+        all.push_back({listed.buffer, listed.name, listed.bytes, listed.memory_bytes, listed.sealed,
+                       listed.host_memory, listed.holders,
+                       static_cast<std::int32_t>(listed.process), listed.user});
+    }
+}
+
+// Waits for room in the store, and not for another store.
+template <class Connect>
+auto StoreSession::reach_again(char const* call, Connect const& connect) const {
+    OwnerWait const wait(options_.wait_for_owner);
+    StoreConnectOptions once = options_;
+    once.wait_for_owner = {};
+    link_.require_store(call);
+    for (;;) {
+        try {
+            return connect(path_, once);
+        } catch (Error const&) {
+            link_.require_store(call);
+            wait.before_next_connection();
+        }
+    }
+}
+
+// The path may lead to another store by now.
+template <class Connect>
+auto StoreSession::connect_again(char const* call, Connect const& connect) const {
+    auto again = reach_again(call, connect);
+    if (owner_of(again).instance == owner().instance) return again;
+    throw OwnerGoneError(call, fmt::format("another store listens at {} now", path_.string()));
+}
+
+std::unique_ptr<SealedSource> StoreSession::sealed_events() {
+    constexpr char const* call = "StoreConnection::sealed_events";
+    return std::make_unique<ToldSealed>(call, connect_again(call, StoreLink::connect),
+                                        options_.timeout);
+}
+
+std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
+    constexpr char const* call = "StoreConnection::sealed_buffers";
+    return std::make_unique<LentSealed>(call, connect_again(call, StoreSession::connect));
+}
+
+void StoreSession::watch(char const* call) {
+    Alone const alone(*this);
+    require_answer<store::Done>(call, link_.ask(call, store::Watch{store::SealedNews::buffers},
+                                                Deadline(options_.timeout)));
+}
+
+// The store may read nothing for long: it is told, and takes back what is on its way by then.
+void StoreSession::unwatch() noexcept {
+    Alone const alone(*this);
+    link_.give_back_kept();
+    link_.tell(store::Watch{store::SealedNews::none, link_.came_unasked()});
+}
+
+int StoreSession::descriptor() {
+    Alone const alone(*this);
+    return link_.descriptor();
+}
+
+// Who waits holds no lock: other threads may release what they have got. A store that says Missed
+// again and again keeps nobody for ever.
+std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreSession::receive_lent(
+    char const* call, Deadline const& deadline, std::uint64_t& missed) {
+    Deadline const end = deadline + options_.timeout;
+    do {
+        auto came = link_.receive(call, deadline, [&](auto const& there) {
+            Alone const alone(*this);
+            return there();
+        });
+        auto const* more = came ? std::get_if<store::Missed>(&came->second.message) : nullptr;
+        if (more == nullptr) return came;
+        missed += more->count;
+    } while (!end.passed());
+    return {};
+}
+
+std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline const& deadline,
+                                                    std::uint64_t& missed) {
+    auto came = receive_lent(call, deadline, missed);
+    if (!came) return {};
+    Alone const alone(*this);
+    if (auto const* lent = std::get_if<store::Lent>(&came->second.message)) missed += lent->missed;
+    try {
+        return hold_of(call, came->second, true);
+    } catch (...) {
+        ++missed;
+        throw;
+    }
+}
+
+}  // namespace carillon::detail
