@@ -68,19 +68,19 @@ void require_sizes(std::string_view call, ObjectKind kind, Attached const& attac
     }
     auto const [device, host] = needed(kind, attached);
     bool const both = (host == 0) == (attached.host_bytes == 0);
-    if (both && attached.device_bytes >= device && attached.host_bytes >= host) return;
+    if (both && attached.memory.bytes >= device && attached.host_bytes >= host) return;
     throw ProtocolError(
         call, fmt::format("{} and {} bytes of memory for a {} that needs {} and {}",
-                          attached.device_bytes, attached.host_bytes,
+                          attached.memory.bytes, attached.host_bytes,
                           kind == ObjectKind::kernel ? "channel" : to_string(kind), device, host));
 }
 
 // What memory of that kind is to a client.
 Attached describe_memory(Device const& device, bool in_host) {
     Attached attached;
-    attached.source = in_host ? MemorySource::host : device.info().memory_source;
-    attached.uuid = in_host ? std::nullopt : uuid_of(device.info());
-    attached.write_combining = !in_host && device.traits().write_combining;
+    attached.memory.source = in_host ? MemorySource::host : device.info().memory_source;
+    attached.memory.uuid = in_host ? std::nullopt : uuid_of(device.info());
+    attached.memory.write_combining = !in_host && device.traits().write_combining;
     attached.read_back = device.info().data_order == DataOrder::read_back;
     attached.shares_processors = device.traits().shares_processors;
     return attached;
@@ -94,7 +94,7 @@ Attached describe(Leases const& leases, ChannelMemory const& memory, SharedFiles
     ChannelTable const table = memory.host_view();
     Attached attached =
         describe_memory(leases.device(), memory.sharing() == ChannelSharing::exported_from_host);
-    attached.device_bytes = memory.device_memory().size();
+    attached.memory.bytes = memory.device_memory().size();
     attached.host_bytes = memory.host_memory().size();
     attached.shape = memory.shape();
     attached.first = table.first;
@@ -109,7 +109,7 @@ Attached describe(SharedObject const& object, ObjectMemory const& memory, Shared
     if (memory.host.size() != 0) files.host = memory.host.export_fd();
     Attached attached =
         describe_memory(object.device(), memory.sharing == ChannelSharing::exported_from_host);
-    attached.device_bytes = memory.device.size();
+    attached.memory.bytes = memory.device.size();
     attached.host_bytes = memory.host.size();
     ObjectShape const& shape = object.shape();
     attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
@@ -121,7 +121,7 @@ Attached describe(SharedObject const& object, ObjectMemory const& memory, Shared
 Attached describe(PublishedObject const& object, SharedFiles& files) {
     files.device = object.export_fd();
     Attached attached = describe_memory(object.device(), true);
-    attached.device_bytes = object.bytes();
+    attached.memory.bytes = object.bytes();
     ObjectShape const& shape = object.shape();
     attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
     attached.first = object.first();
@@ -135,8 +135,8 @@ ObjectShape shape_of(Attached const& attached) {
 MappedChannel::MappedChannel(std::string_view call, ObjectKind kind, Attached const& attached,
                              SharedFiles files)
     : attached_((require_sizes(call, kind, attached), attached)),
-      device_(call, std::move(files.device), attached.device_bytes, attached.source, attached.uuid,
-              is_published(kind) ? MapAccess::read : MapAccess::read_write) {
+      device_(call, std::move(files.device), attached.memory.bytes, attached.memory.source,
+              attached.memory.uuid, is_published(kind) ? MapAccess::read : MapAccess::read_write) {
     if (attached.host_bytes == 0) return;
     host_.emplace(call, std::move(files.host), attached.host_bytes, MemorySource::host,
                   std::nullopt);
@@ -157,7 +157,7 @@ CounterWords* MappedChannel::counters() const {
 }
 
 HostMapped MappedChannel::access(std::optional<PublishMode> mode) const {
-    HostStores stores = attached_.write_combining ? best_mapped_stores() : HostStores{};
+    HostStores stores = attached_.memory.write_combining ? best_mapped_stores() : HostStores{};
     stores.mode = mode.value_or(stores.mode);
     auto const* const word = static_cast<std::uint64_t const*>(device_.host_ptr());
     return HostMapped(stores, device_.range_sync(), attached_.read_back ? word : nullptr);

@@ -8,7 +8,6 @@
 
 #include "carillon/error.hpp"
 #include "cpu/cpu.hpp"
-#include "serving/buffer_messages.hpp"
 #include "serving/client_messages.hpp"
 
 namespace carillon::detail {
@@ -26,9 +25,9 @@ BufferKey key_of(char const* call, std::uint64_t id) {
 void require_buffer(char const* call, std::string_view name, std::size_t bytes) {
     if (!name.empty()) require_name(call, "buffer", name);
     if (bytes == 0) throw UsageError(call, "a buffer of 0 bytes was asked for");
-    if (bytes <= store::largest_buffer) return;
+    if (bytes <= largest_buffer) return;
     throw OutOfMemoryError(call, fmt::format("{} bytes asked for, of {} that a buffer can have",
-                                             bytes, store::largest_buffer));
+                                             bytes, largest_buffer));
 }
 
 int poll_period(Deadline const& deadline) {

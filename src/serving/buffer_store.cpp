@@ -6,40 +6,10 @@
 #include "carillon/detail/host/owned.hpp"
 #include "serving/own_access.hpp"
 #include "serving/store_session.hpp"
-#include "serving/store_thread.hpp"
 
 namespace carillon {
-namespace detail {
-
-struct StoreServerMaker {
-    [[nodiscard]] static StoreServer make(std::shared_ptr<StoreThread> thread) {
-        return StoreServer(std::move(thread));
-    }
-};
-
-}  // namespace detail
-
 using detail::BufferMaker;
 using detail::key_of;
-
-StoreServer::StoreServer(std::shared_ptr<detail::StoreThread> thread)
-    : thread_(std::move(thread)) {}
-StoreServer::StoreServer(StoreServer&&) noexcept = default;
-StoreServer& StoreServer::operator=(StoreServer&&) noexcept = default;
-StoreServer::~StoreServer() = default;
-
-detail::StoreThread& StoreServer::thread(char const* call) const {
-    detail::StoreThread& thread = detail::owned(thread_, call);
-    thread.require_own(call);
-    return thread;
-}
-
-std::filesystem::path const& StoreServer::path() const {
-    return thread("StoreServer::path").path();
-}
-std::vector<StoreClient> StoreServer::clients() const {
-    return thread("StoreServer::clients").clients();
-}
 
 BufferStore::BufferStore(Device const& device, BufferStoreOptions const& options)
     : table_(new detail::BufferTable(device, options), detail::DeleteOwn()),
@@ -62,9 +32,14 @@ detail::BufferAccess& BufferStore::access(char const* call) const {
     return *access_;
 }
 
-StoreServer BufferStore::serve(PathArgument const& path, StoreServeOptions const& options) const {
+Server BufferStore::serve(PathArgument const& path, ServeOptions const& options) const {
     (void)access("BufferStore::serve");
-    return detail::StoreServerMaker::make(detail::StoreThread::make(path, table_, options));
+    ServeOptions named = options;
+    if (!named.name) named.name = "store";
+    Server server(named);
+    server.add(*this);
+    server.open(path);
+    return server;
 }
 
 MutableBuffer BufferStore::create(NameArgument name, std::size_t bytes) const {

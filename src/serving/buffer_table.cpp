@@ -44,7 +44,7 @@ std::string BufferTable::why_fewer_buffers() const {
         most, options_.buffers);
 }
 
-LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, std::size_t bytes,
+HeldBuffer BufferTable::create(BufferUser const& by, std::string const& name, std::size_t bytes,
                                bool of_host) {
     std::lock_guard const lock(mutex_);
     std::size_t const size = store_memory_size(bytes);
@@ -56,7 +56,7 @@ LentBuffer BufferTable::create(BufferUser const& by, std::string const& name, st
     Entry entry{{id, name, bytes, size, false, host_memory, 0, by.process, by.user},
                 std::move(memory),
                 by.number};
-    LentBuffer lent = hold(entry, by.number);
+    HeldBuffer lent = hold(entry, by.number);
     // Nothing is there of one for which no memory is left.
     Taken& by_user = taken_by_[by.user];
     if (!name.empty()) names_[name] = id;
@@ -178,8 +178,8 @@ void BufferTable::make_room(std::size_t size) {
     }
 }
 
-LentBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
-    LentBuffer lent{info_of(entry), entry.memory};
+HeldBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
+    HeldBuffer lent{info_of(entry), entry.memory};
     ++entry.holders[by];
     ++lent.info.holders;
     return lent;
@@ -197,7 +197,7 @@ BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
                   fmt::format("there is no buffer {} here", words_for(key))};
 }
 
-LentBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
+HeldBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = find(key);
     if (!found->second.info.sealed) {

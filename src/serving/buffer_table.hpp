@@ -33,7 +33,7 @@ struct BufferUser {
 };
 
 // What one gets.
-struct LentBuffer {
+struct HeldBuffer {
     BufferInfo info;
     std::shared_ptr<StoreMemory> memory;
 };
@@ -54,9 +54,9 @@ class BufferTable {
     [[nodiscard]] bool inherited() const { return mark_.inherited(); }
 
     // All throw Refusal, and create() what Device::allocate throws. Who gets one holds it.
-    [[nodiscard]] LentBuffer create(BufferUser const& by, std::string const& name,
+    [[nodiscard]] HeldBuffer create(BufferUser const& by, std::string const& name,
                                     std::size_t bytes, bool of_host);
-    [[nodiscard]] LentBuffer get(BufferUser const& by, BufferKey const& key);
+    [[nodiscard]] HeldBuffer get(BufferUser const& by, BufferKey const& key);
     // Wakes those who follow, `but` excepted.
     void seal(BufferUser const& by, std::uint64_t id, Wakeup const* but = nullptr);
     // The number of its memory where that is spare now, and `by`'s; 0 otherwise.
@@ -116,7 +116,7 @@ class BufferTable {
     [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
                                                            bool of_host);
     void make_room(std::size_t size);
-    [[nodiscard]] static LentBuffer hold(Entry& entry, HolderNumber by);
+    [[nodiscard]] static HeldBuffer hold(Entry& entry, HolderNumber by);
     void take_from_all(Entry& entry) noexcept;
     void drop_unheld(Entries::iterator at) noexcept;
     // False: it had none.

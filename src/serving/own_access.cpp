@@ -86,7 +86,7 @@ OwnAccess::OwnAccess(std::shared_ptr<BufferTable> table, unsigned copy_threads)
       self_{own_process, ::getpid(), ::geteuid()},
       team_(CopyTeam::make(copy_threads)) {}
 
-std::shared_ptr<BufferHold> OwnAccess::make_hold_of(LentBuffer const& lent, BufferUse use) {
+std::shared_ptr<BufferHold> OwnAccess::make_hold_of(HeldBuffer const& lent, BufferUse use) {
     BufferInfo const& info = lent.info;
     try {
         auto view = lent.memory->view();

@@ -27,7 +27,7 @@ class OwnAccess final : public BufferAccess, public std::enable_shared_from_this
     void release(std::uint64_t id) noexcept override;
 
    private:
-    [[nodiscard]] std::shared_ptr<BufferHold> make_hold_of(LentBuffer const& lent, BufferUse use);
+    [[nodiscard]] std::shared_ptr<BufferHold> make_hold_of(HeldBuffer const& lent, BufferUse use);
 
     std::shared_ptr<BufferTable> table_;
     BufferUser self_;

@@ -40,41 +40,41 @@ void require_possible(std::string_view call, std::string_view field,
     for (std::uint32_t const each : numbers) require_possible_number(call, field, each);
 }
 
-ReceptionRules checked_rules(std::string_view call, ReceptionRules rules) {
-    require_name(call, "owner", rules.name);
-    if ((rules.mode & ~0777U) != 0) {
-        throw UsageError(call, fmt::format("mode {:o}: a socket has nine bits of it", rules.mode));
+ServeOptions checked_reception(std::string_view call, ServeOptions const& options) {
+    require_name(call, "owner", *options.name);
+    if ((options.mode & ~0777U) != 0) {
+        throw UsageError(call,
+                         fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
     }
-    if ((rules.mode & 0222U) == 0) {
+    if ((options.mode & 0222U) == 0) {
         throw UsageError(call, fmt::format("mode {:o}: nobody could ever connect, which takes "
                                            "the permission to write",
-                                           rules.mode));
+                                           options.mode));
     }
-    if (rules.connections == 0) {
-        throw UsageError(
-            call, fmt::format("{}::connections of 0: nobody could ever connect", rules.options));
+    if (options.connections == 0) {
+        throw UsageError(call, "ServeOptions::connections of 0: nobody could ever connect");
     }
-    require_possible(call, fmt::format("{}::users", rules.options), rules.users);
-    require_possible(call, fmt::format("{}::groups", rules.options), rules.groups);
-    return rules;
+    require_possible(call, "ServeOptions::users", options.users);
+    require_possible(call, "ServeOptions::groups", options.groups);
+    return options;
 }
 
 }  // namespace
 
-Reception::Reception(std::string_view call, ReceptionRules rules)
-    : call_(call), rules_(checked_rules(call, std::move(rules))), instance_(new_instance()) {}
+Reception::Reception(std::string_view call, ServeOptions const& options)
+    : call_(call), options_(checked_reception(call, options)), instance_(new_instance()) {}
 
 void Reception::open(std::filesystem::path const& path) {
-    listener_.emplace(call_, path, rules_.mode);
+    listener_.emplace(call_, path, options_.mode);
     path_ = path;
     // Each takes two, and others of this process are wanted too.
     std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
-    if (rules_.connections <= fit) return;
-    log(
-        fmt::format("there will be {} connections at most instead of {} ({}::connections): each "
-                    "takes two descriptors, and that is half of RLIMIT_NOFILE",
-                    fit, rules_.connections, rules_.options));
-    rules_.connections = static_cast<unsigned>(fit);
+    if (options_.connections <= fit) return;
+    log(fmt::format(
+        "there will be {} connections at most instead of {} (ServeOptions::connections): each "
+        "takes two descriptors, and that is half of RLIMIT_NOFILE",
+        fit, options_.connections));
+    options_.connections = static_cast<unsigned>(fit);
 }
 
 ::pollfd Reception::listening() const {
@@ -140,14 +140,15 @@ std::optional<Refusal> Reception::admit(Visitor& visitor) {
 
 std::optional<Refusal> Reception::require_place(uid_t user) const {
     auto const refusal = [&](std::string_view what, std::size_t there, std::string_view rule) {
-        return Refusal{RefusalReason::full, fmt::format("{} {} connections already ({}::{})", what,
-                                                        there, rules_.options, rule)};
+        return Refusal{
+            RefusalReason::full,
+            fmt::format("{} {} connections already (ServeOptions::{})", what, there, rule)};
     };
     std::size_t const there = visitors_.size();
-    if (there >= rules_.connections) return refusal("there are", there, "connections");
+    if (there >= options_.connections) return refusal("there are", there, "connections");
     if (is_kept_for(user)) return {};
-    auto const share =
-        share_of(rules_.connections, rules_.connections_per_user, half_of(rules_.connections));
+    auto const share = share_of(options_.connections, options_.connections_per_user,
+                                half_of(options_.connections));
     auto const of_user = static_cast<std::size_t>(std::ranges::count_if(
         visitors_, [&](Visitor const* each) { return each->peer.uid == user; }));
     if (of_user >= share.of_user) {
@@ -184,22 +185,21 @@ bool Reception::drop_stranger(uid_t user) {
 }
 
 bool Reception::is_allowed(Visitor const& visitor) const {
-    if (rules_.users.empty() && rules_.groups.empty()) return true;
+    if (options_.users.empty() && options_.groups.empty()) return true;
     PeerCredentials const& peer = visitor.peer;
     if (is_own_user(peer.uid)) return true;
-    if (std::ranges::count(rules_.users, peer.uid) != 0 && !is_nameless_user(peer.uid)) return true;
+    if (std::ranges::count(options_.users, peer.uid) != 0 && !is_nameless_user(peer.uid))
+        return true;
     std::vector<gid_t> groups = visitor.socket.peer_groups(call_);
     groups.push_back(peer.gid);
     return std::ranges::any_of(groups, [&](gid_t group) {
-        return std::ranges::count(rules_.groups, group) != 0 && !is_nameless_group(group);
+        return std::ranges::count(options_.groups, group) != 0 && !is_nameless_group(group);
     });
 }
 
-void Reception::receive_from(Visitor& visitor,
-                             std::function<void(SocketMessage const&)> const& handle,
-                             std::function<void(Refusal)> const& refuse) {
+void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&)> const& handle) {
     auto const end = [&](RefusalReason reason, std::string text) {
-        refuse({reason, std::move(text)});
+        refuse(visitor, 0, {reason, std::move(text)});
         visitor.over = true;
     };
     if (!visitor.heard) return;
@@ -211,8 +211,10 @@ void Reception::receive_from(Visitor& visitor,
                 visitor.over = true;
                 return;
             }
-            handle(std::get<SocketMessage>(received));
+            auto const& message = std::get<SocketMessage>(received);
+            handle(decode(message.bytes, message.descriptors.size()));
         } catch (VersionError const& error) {
+            visitor.magic = error.magic();
             end(RefusalReason::version, cause_of(error));
         } catch (Error const& error) {
             end(RefusalReason::bad_message, error.what());
@@ -222,15 +224,23 @@ void Reception::receive_from(Visitor& visitor,
     }
 }
 
-void Reception::send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded) {
+void Reception::send(Visitor& visitor, std::uint32_t id, Message const& message) {
     try {
-        auto bytes = encoded();
+        auto bytes = encode(id, message, visitor.magic);
         if (visitor.unsent.empty() && try_send(visitor, bytes)) return;
         visitor.unsent.push_back(std::move(bytes));
     } catch (std::exception const& error) {  // or no memory
         log(visitor, fmt::format("dropped, since it cannot be sent a message: {}", error.what()));
         visitor.over = true;
     }
+}
+
+void Reception::refuse(Visitor& visitor, std::uint32_t id, Refusal refusal) {
+    try {
+        log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
+    } catch (std::exception const&) {  // the line is lost
+    }
+    send(visitor, id, Refused{refusal.reason, std::move(refusal.text)});
 }
 
 bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
@@ -287,10 +297,10 @@ Reception::Unread Reception::count_unread(uid_t user) const {
     return unread;
 }
 
-void Reception::lend(Visitor& visitor, std::vector<std::byte> const& bytes,
+void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,
                      std::span<int const> descriptors) {
     try {
-        if (!visitor.socket.send(call_, bytes, descriptors)) visitor.over = true;
+        if (!visitor.socket.send(call_, encode(id, message), descriptors)) visitor.over = true;
         visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) visitor.over = true;
@@ -303,13 +313,6 @@ bool Reception::has_gone(Visitor const& visitor) {
         visitor.name.empty() && std::chrono::steady_clock::now() - visitor.came > longest_silence;
     if (stranger) log(visitor, "dropped, since it has not said who it is");
     return visitor.over || visitor.ended || stranger;
-}
-
-void Reception::log_refused(Visitor const& visitor, Refusal const& refusal) noexcept {
-    try {
-        log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
-    } catch (std::exception const&) {  // the line is lost
-    }
 }
 
 void Reception::log(std::string_view what) {
@@ -375,8 +378,8 @@ void Reception::say_lines(bool all) noexcept {
 
 void Reception::say(std::string const& line) const noexcept {
     try {
-        if (rules_.log) {
-            rules_.log(line);
+        if (options_.log) {
+            options_.log(line);
         } else {
             say_line(line);
         }

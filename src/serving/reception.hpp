@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a server's thread that is the same whatever it serves: who connects, whether they
+// The part of a server's thread that knows nothing of what is served: who connects, whether they
 // may, what they send, and that they have gone.
 #pragma once
 
@@ -20,8 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "carillon/server.hpp"
 #include "os/unix_listener.hpp"
 #include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
 #include "serving/refusal.hpp"
 
 namespace carillon::detail {
@@ -36,6 +38,7 @@ struct Visitor {
     bool over = false;   // to be dropped
     // Messages that wait for room in its socket. Nothing more is read of it until they are sent.
     std::deque<std::vector<std::byte>> unsent{};
+    std::uint32_t magic = messages_magic;  // of the version of its messages, if that is another
     // Descriptors that it was sent since it had read all that it was sent.
     unsigned unread_descriptors = 0;
     // As poll() has said of it last.
@@ -43,42 +46,11 @@ struct Visitor {
     bool ended = false;  // its process has
 };
 
-// Lets go of a server that has a thread, in the process that made it. A function of the program's
-// that this thread calls may do so: the thread cannot wait for itself, and deletes the server when
-// it has ended its work.
-struct LetServerGo {
-    template <class Server>
-    void operator()(Server* server) const noexcept {
-        if (server->mark_.inherited()) return;
-        if (!server->thread_.is_current()) return delete server;
-        server->thread_.request_stop();
-        server->thread_.detach();
-        server->reception_.close();
-        server->deletes_itself_ = true;
-    }
-};
-
-// Of ServeOptions and StoreServeOptions.
-struct ReceptionRules {
-    std::string_view options;  // the one of them, for errors
-    std::string name;
-    unsigned mode;
-    std::vector<std::uint32_t> users;
-    std::vector<std::uint32_t> groups;
-    unsigned connections;
-    unsigned connections_per_user;  // 0: the default
-    std::function<void(std::string const&)> log;
-};
-
 // Of one thread, but for its path and instance. None of its calls waits, but for the program.
 class Reception {
    public:
-    // Nobody is let in before open(). Throws UsageError for rules that make no sense.
-    Reception(std::string_view call, ReceptionRules rules);
-    Reception(std::string_view call, std::filesystem::path const& path, ReceptionRules rules)
-        : Reception(call, std::move(rules)) {
-        open(path);
-    }
+    // Nobody is let in before open(). Throws UsageError for options that make no sense.
+    Reception(std::string_view call, ServeOptions const& options);
     // Listens at the path. Throws as UnixListener does.
     void open(std::filesystem::path const& path);
     // As before it. The path is free; who has connected finds the owner gone.
@@ -89,7 +61,7 @@ class Reception {
 
     [[nodiscard]] std::filesystem::path const& path() const { return path_; }  // empty: not open
     [[nodiscard]] std::uint64_t instance() const { return instance_; }         // another for each
-    [[nodiscard]] std::string const& name() const { return rules_.name; }
+    [[nodiscard]] std::string const& name() const { return *options_.name; }
 
     // For poll(): whoever connects, and what a visitor sends, and that its process has ended.
     [[nodiscard]] ::pollfd listening() const;
@@ -104,18 +76,20 @@ class Reception {
     [[nodiscard]] std::optional<Refusal> admit(Visitor& visitor);
     void forget(Visitor const& visitor) noexcept { std::erase(visitors_, &visitor); }
 
-    // Hands on what it has sent, some messages at a time, where it was heard. What `handle` throws
-    // ends the visit, and `refuse` is to say so.
-    void receive_from(Visitor& visitor, std::function<void(SocketMessage const&)> const& handle,
-                      std::function<void(Refusal)> const& refuse);
+    // Hands on what it has sent, some messages at a time, where it was heard. Refuses, and ends the
+    // visit, for what is no message, and for what `handle` throws.
+    void receive_from(Visitor& visitor, std::function<void(Decoded const&)> const& handle);
     // At once, or when there is room in its socket.
-    void send(Visitor& visitor, std::function<std::vector<std::byte>()> const& encoded);
+    void send(Visitor& visitor, std::uint32_t id, Message const& message);
+    // Sends Refused, and writes a line for people.
+    void refuse(Visitor& visitor, std::uint32_t id, Refusal refusal);
     // Why it cannot be sent so many descriptors now; nothing if it can. Those that nobody has read
     // count as open ones of this process's user, so there is a bound to those of a connection, of a
     // user, and of all, below RLIMIT_NOFILE.
     [[nodiscard]] std::optional<Refusal> require_read(Visitor& visitor, unsigned descriptors) const;
-    // At once, for whom require_read() found nothing. Throws Refusal where the system has no room.
-    void lend(Visitor& visitor, std::vector<std::byte> const& bytes,
+    // Sends it at once, where require_read() found nothing. Throws Refusal where the system has no
+    // room.
+    void lend(Visitor& visitor, std::uint32_t id, Message const& message,
               std::span<int const> descriptors);
 
     // Whether it is over, its process has ended, or it has not said who it is for too long.
@@ -124,7 +98,6 @@ class Reception {
     // A line for people, which say_lines() says: of one user so many in a while, and then how many
     // were left out.
     void log(Visitor const& visitor, std::string_view what) noexcept;
-    void log_refused(Visitor const& visitor, Refusal const& refusal) noexcept;
     // The same of nobody in particular.
     void log(std::string_view what);
     // Calls the program, which may call the server: without the server's lock. `all`: of those that
@@ -142,7 +115,7 @@ class Reception {
         std::uint64_t left_out = 0;
     };
 
-    // Whether its user, or a group of it, is among those of the rules.
+    // Whether its user, or a group of it, is among those of the options.
     [[nodiscard]] bool is_allowed(Visitor const& visitor) const;
     [[nodiscard]] std::optional<Refusal> require_place(uid_t user) const;
     // That its descriptors are none of those that are kept for the owner's user and root.
@@ -164,7 +137,7 @@ class Reception {
 
     std::string call_;
     std::filesystem::path path_;
-    ReceptionRules rules_;
+    ServeOptions options_;
     std::uint64_t instance_;
     std::optional<UnixListener> listener_;
     bool deaf_ = false;  // the listener is not looked at

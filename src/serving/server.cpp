@@ -3,46 +3,64 @@
 
 #include <utility>
 
+#include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/owned.hpp"
-#include "serving/server_thread.hpp"
+#include "serving/endpoint.hpp"
 
 namespace carillon {
+namespace {
 
-Server::Server(ServeOptions const& options) : thread_(detail::ServerThread::make(options)) {}
+ServeOptions with_name(ServeOptions options, char const* name) {
+    if (!options.name) options.name = name;
+    return options;
+}
+
+}  // namespace
+
+Server::Server(ServeOptions const& options)
+    : endpoint_(detail::Endpoint::make(with_name(options, "kernel"))) {}
 Server::Server(PathArgument const& path, ServeOptions const& options) : Server(options) {
     open(path);
 }
 Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
                ServeOptions const& options)
     : Server(options) {
-    add(options.name, std::move(leases));
+    add(*with_name(options, "kernel").name, std::move(leases));
     open(path);
 }
 Server::Server(Server&&) noexcept = default;
 Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
 
-detail::ServerThread& Server::thread(char const* call) const {
-    detail::ServerThread& thread = detail::owned(thread_, call);
-    thread.require_own(call);
-    return thread;
+detail::Endpoint& Server::endpoint(char const* call) const {
+    detail::Endpoint& endpoint = detail::owned(endpoint_, call);
+    endpoint.require_own(call);
+    return endpoint;
 }
 
-void Server::open(PathArgument const& path) { thread("Server::open").open(path); }
+void Server::open(PathArgument const& path) { endpoint("Server::open").open(path); }
 
 void Server::add(std::string_view name, std::shared_ptr<detail::Leases> leases) {
-    thread("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));
+    endpoint("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));
 }
 
 void Server::share(std::string_view name, std::shared_ptr<detail::SharedObject> object) {
-    thread("Server::share").add(detail::serve_object(std::string(name), std::move(object)));
+    endpoint("Server::share").add(detail::serve_object(std::string(name), std::move(object)));
 }
 
 void Server::share(std::string_view name, std::shared_ptr<detail::PublishedObject> object) {
-    thread("Server::share").add(detail::serve_published(std::string(name), std::move(object)));
+    endpoint("Server::share").add(detail::serve_published(std::string(name), std::move(object)));
 }
 
-std::filesystem::path const& Server::path() const { return thread("Server::path").path(); }
-std::vector<ConnectedClient> Server::clients() const { return thread("Server::clients").clients(); }
+void Server::add(BufferStore const& store) {
+    constexpr char const* call = "Server::add";
+    (void)store.access(call);
+    endpoint(call).add(store.table_);
+}
+
+std::filesystem::path const& Server::path() const { return endpoint("Server::path").path(); }
+std::vector<ConnectedClient> Server::clients() const {
+    return endpoint("Server::clients").clients();
+}
 
 }  // namespace carillon

@@ -21,9 +21,9 @@ constexpr char const* link_call = "StoreConnection";
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
 // That is for receive().
-bool is_of_sealed(store::Message const& message) {
-    return std::holds_alternative<store::Lent>(message) ||
-           std::holds_alternative<store::Missed>(message);
+bool is_of_sealed(Message const& message) {
+    return std::holds_alternative<LentBuffer>(message) ||
+           std::holds_alternative<MissedBuffers>(message);
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ StoreLink StoreLink::connect(std::filesystem::path const& path,
 }
 
 void StoreLink::introduce(std::string const& name, Deadline const& deadline) {
-    StoreAnswer const answer = ask(link_call, store::Hello{name}, deadline);
-    auto const* welcome = std::get_if<store::Welcome>(&answer.message);
+    StoreAnswer const answer = ask(link_call, Hello{name}, deadline);
+    auto const* welcome = std::get_if<Welcome>(&answer.message);
     if (welcome == nullptr) throw ProtocolError(link_call, "the store does not say welcome");
     owner_.name = welcome->name;
     owner_.process = static_cast<std::int32_t>(welcome->process);
@@ -71,17 +71,17 @@ void StoreLink::require_store(std::string_view call) const {
     }
 }
 
-StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question,
-                           Deadline const& deadline, std::function<void()> const& meanwhile) {
+StoreAnswer StoreLink::ask(std::string_view call, Message const& question, Deadline const& deadline,
+                           std::function<void()> const& meanwhile) {
     if (!gone_.empty()) lose_store(call, {});
     std::uint32_t const id = ++last_id_;
-    send(call, store::encode(id, question), deadline);
+    send(call, encode(id, question), deadline);
     meanwhile();
     auto const alone = [](auto const& there) { return there(); };
     while (auto came = receive(call, deadline, alone, false)) {
         auto& [of, answer] = *came;
         if (of == id) {
-            if (auto const* refused = std::get_if<store::Refused>(&answer.message)) {
+            if (auto const* refused = std::get_if<Refused>(&answer.message)) {
                 throw RefusedError(call, refused->reason, refused->text);
             }
             return std::move(answer);
@@ -100,10 +100,10 @@ StoreAnswer StoreLink::ask(std::string_view call, store::Message const& question
 }
 
 void StoreLink::give_back(StoreAnswer const& answer) noexcept {
-    auto const* lent = std::get_if<store::Lent>(&answer.message);
+    auto const* lent = std::get_if<LentBuffer>(&answer.message);
     if (lent == nullptr) return;
-    tell(store::Release{lent->buffer});
-    if (lent->descriptor) tell(store::Forget{lent->memory});
+    tell(ReleaseBuffer{lent->buffer});
+    if (lent->descriptor) tell(ForgetMemory{lent->memory_number});
 }
 
 void StoreLink::give_back_kept() noexcept {
@@ -120,9 +120,9 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::take_kept() {
     return std::pair(0U, std::move(first));
 }
 
-void StoreLink::tell(store::Message const& message) noexcept {
+void StoreLink::tell(Message const& message) noexcept {
     try {
-        auto bytes = store::encode(0, message);
+        auto bytes = encode(0, message);
         flush();
         if (untold_.size() == most_waiting) return;  // a store that reads nothing gets no more
         if (!untold_.empty() || !try_send(link_call, bytes)) untold_.push_back(std::move(bytes));
@@ -202,8 +202,8 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
     auto decoded = decode(call, *message);
     answer.message = std::move(decoded.message);
     if (!message->descriptors.empty()) answer.descriptor = std::move(message->descriptors[0]);
-    if (decoded.id == 0 && std::holds_alternative<store::Lent>(answer.message)) ++came_unasked_;
-    auto const* refused = std::get_if<store::Refused>(&answer.message);
+    if (decoded.id == 0 && std::holds_alternative<LentBuffer>(answer.message)) ++came_unasked_;
+    auto const* refused = std::get_if<Refused>(&answer.message);
     if (refused != nullptr && decoded.id == 0) {
         gone_ = refused->text;
         throw RefusedError(call, refused->reason, refused->text);
@@ -212,10 +212,10 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreLink::receive_now(std:
 }
 
 // Of another version: it refuses, in words of its own.
-store::Decoded StoreLink::decode(std::string_view call, SocketMessage const& message) {
+Decoded StoreLink::decode(std::string_view call, SocketMessage const& message) {
     try {
-        return store::decode(message.bytes,
-                             message.descriptors_lost ? 1 : message.descriptors.size());
+        return detail::decode(message.bytes,
+                              message.descriptors_lost ? 1 : message.descriptors.size());
     } catch (VersionError const& error) {
         gone_ = cause_of(error);
         throw RefusedError(call, RefusalReason::version, gone_);

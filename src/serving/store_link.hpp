@@ -17,13 +17,13 @@
 #include "carillon/detail/host/deadline.hpp"
 #include "carillon/memory.hpp"
 #include "os/unix_socket.hpp"
-#include "serving/buffer_messages.hpp"
+#include "serving/client_messages.hpp"
 #include "serving/reach_owner.hpp"
 
 namespace carillon::detail {
 
 struct StoreAnswer {
-    store::Message message;
+    Message message;
     FileDescriptor descriptor;  // of Lent and Shown, if it came
     bool descriptor_lost = false;
 };
@@ -51,11 +51,11 @@ class StoreLink {
     // Throws RefusedError, OwnerGoneError, TimeoutError, ProtocolError. `meanwhile` is done when
     // the question is on its way. What is lent unasked meanwhile is kept for receive().
     [[nodiscard]] StoreAnswer ask(
-        std::string_view call, store::Message const& question, Deadline const& deadline,
+        std::string_view call, Message const& question, Deadline const& deadline,
         std::function<void()> const& meanwhile = [] {});
     // What asks for no answer: now, or before the next question or message where there is no room
     // for it yet. Where the store has gone nothing is said.
-    void tell(store::Message const& message) noexcept;
+    void tell(Message const& message) noexcept;
     // The next message, whatever it answers, if it comes in time.
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive(
         std::string_view call, Deadline const& deadline) {
@@ -85,7 +85,7 @@ class StoreLink {
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive_now(
         std::string_view call);
     // Throws RefusedError for another version.
-    [[nodiscard]] store::Decoded decode(std::string_view call, SocketMessage const& message);
+    [[nodiscard]] Decoded decode(std::string_view call, SocketMessage const& message);
     [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> take_kept();
     // Until there may be something to receive, or room if there is `untold`; whether the store's
     // process has ended.

@@ -52,7 +52,7 @@ class ToldSealed final : public SealedSource {
    public:
     ToldSealed(char const* call, StoreLink link, std::chrono::nanoseconds timeout)
         : link_(std::move(link)) {
-        require_answer<store::Done>(call, link_.ask(call, store::Watch{}, Deadline(timeout)));
+        require_answer<BufferDone>(call, link_.ask(call, WatchBuffers{}, Deadline(timeout)));
     }
 
     [[nodiscard]] int descriptor() const override { return link_.fd(); }
@@ -60,8 +60,8 @@ class ToldSealed final : public SealedSource {
         constexpr char const* call = "SealedEvents::next";
         auto came = link_.receive(call, Deadline(timeout));
         if (!came) return {};
-        require_answer<store::Sealed>(call, came->second);
-        auto& sealed = std::get<store::Sealed>(came->second.message);
+        require_answer<SealedNotice>(call, came->second);
+        auto& sealed = std::get<SealedNotice>(came->second.message);
         return SealedBuffer{sealed.buffer, std::move(sealed.name), sealed.bytes, sealed.missed};
     }
 
@@ -114,7 +114,7 @@ std::string StoreSession::why_host_memory() const {
 std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
     Alone const alone(*this);
     Deadline const deadline(options_.timeout);
-    store::Create create{name, bytes, options_.host_memory || never_mapped_};
+    CreateBuffer create{name, bytes, options_.host_memory || never_mapped_};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
     std::string why;
     try {
@@ -135,20 +135,19 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
 
 std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
     Alone const alone(*this);
-    return ask_for("StoreConnection::get", store::Get{key.id, key.name},
-                   Deadline(options_.timeout));
+    return ask_for("StoreConnection::get", GetBuffer{key.id, key.name}, Deadline(options_.timeout));
 }
 
-std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, store::Message const& question,
+std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, Message const& question,
                                                   Deadline const& deadline) {
     StoreAnswer answer = link_.ask(call, question, deadline);
-    return hold_of(call, answer, !std::holds_alternative<store::Create>(question));
+    return hold_of(call, answer, !std::holds_alternative<CreateBuffer>(question));
 }
 
 std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer& answer,
                                                   bool sealed) {
-    require_answer<store::Lent>(call, answer);
-    auto& lent = std::get<store::Lent>(answer.message);
+    require_answer<LentBuffer>(call, answer);
+    auto& lent = std::get<LentBuffer>(answer.message);
     try {
         if (lent.sealed != sealed) {
             throw ProtocolError(call, "a new buffer is sealed, or one that is got is not");
@@ -157,7 +156,7 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer&
         auto view = view_of(call, answer);
         view->use_for(lent.sealed ? BufferUse::reading : BufferUse::writing);
         across_a_bus_ = view->write_combining();
-        bool const of_host = lent.source != MemorySource::vulkan || !lent.uuid;
+        bool const of_host = lent.memory.source != MemorySource::vulkan || !lent.memory.uuid;
         auto hold = make_hold(shared_from_this(), lent.buffer, lent.name, lent.bytes, of_host,
                               std::move(view));
         return hold;
@@ -170,9 +169,9 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer&
 // Whose words may be too long for what memory is left.
 void StoreSession::tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept {
     try {
-        link_.tell(store::Unmapped{buffer, error.what()});
+        link_.tell(UnmappedBuffer{buffer, error.what()});
     } catch (std::bad_alloc const&) {
-        link_.tell(store::Release{buffer});
+        link_.tell(ReleaseBuffer{buffer});
     }
 }
 
@@ -183,11 +182,11 @@ std::list<StoreSession::Mapped>::iterator StoreSession::find(std::uint64_t memor
 // The store had shown it, and had not heard yet that it is not mapped here: it was forgotten while
 // this was on its way, or came with what was given up.
 void StoreSession::require_shown(char const* call, StoreAnswer& answer) {
-    auto& lent = std::get<store::Lent>(answer.message);
-    if (lent.descriptor || find(lent.memory) != mapped_.end()) return;
-    StoreAnswer shown = link_.ask(call, store::Show{lent.buffer}, Deadline(options_.timeout));
-    require_answer<store::Shown>(call, shown);
-    if (std::get<store::Shown>(shown.message).memory != lent.memory) {
+    auto& lent = std::get<LentBuffer>(answer.message);
+    if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
+    StoreAnswer shown = link_.ask(call, ShowMemory{lent.buffer}, Deadline(options_.timeout));
+    require_answer<ShownMemory>(call, shown);
+    if (std::get<ShownMemory>(shown.message).memory != lent.memory_number) {
         throw ProtocolError(call, "the store shows another memory than the buffer's");
     }
     lent.descriptor = true;
@@ -196,9 +195,9 @@ void StoreSession::require_shown(char const* call, StoreAnswer& answer) {
 }
 
 std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer& answer) {
-    auto const& lent = std::get<store::Lent>(answer.message);
-    auto const known = find(lent.memory);
-    if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory_bytes) {
+    auto const& lent = std::get<LentBuffer>(answer.message);
+    auto const known = find(lent.memory_number);
+    if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory.bytes) {
         mapped_.splice(mapped_.end(), mapped_, known);
         return known->view;
     }
@@ -210,33 +209,36 @@ std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer&
             throw ProtocolError(call, "the store shows a memory twice, or says another size of it");
         }
         auto view = map(call, lent, std::move(answer.descriptor));
-        if (lent.source != MemorySource::vulkan) return view;  // no other buffer ever has it
-        mapped_.push_back({lent.memory, lent.memory_bytes, view});
+        if (lent.memory.source != MemorySource::vulkan) return view;  // no other buffer ever has it
+        mapped_.push_back({lent.memory_number, lent.memory.bytes, view});
         unmap_unused();
         return view;
     } catch (...) {
-        link_.tell(store::Forget{lent.memory});
+        link_.tell(ForgetMemory{lent.memory_number});
         throw;
     }
 }
 
-std::shared_ptr<BufferView> StoreSession::map(char const* call, store::Lent const& lent,
+std::shared_ptr<BufferView> StoreSession::map(char const* call, LentBuffer const& lent,
                                               FileDescriptor fd) const {
-    require_addressable(call, lent.memory_bytes);
-    if (lent.source != MemorySource::vulkan) {
-        require_shared_memory(call, fd, lent.memory_bytes);
+    require_addressable(call, lent.memory.bytes);
+    if (lent.memory.source != MemorySource::vulkan) {
+        require_shared_memory(call, fd, lent.memory.bytes);
         if (lent.sealed && !is_sealed_against_writing(fd)) {
             throw ProtocolError(call, "the store gives memory that others may write");
         }
         return std::make_shared<FileView>(std::make_shared<FileDescriptor const>(std::move(fd)),
-                                          lent.memory_bytes);
+                                          lent.memory.bytes);
     }
-    if (options_.device && lent.uuid && uuid_of(options_.device->info()) == lent.uuid) {
-        return std::make_shared<ImportedView>(*options_.device, std::move(fd), lent.memory_bytes,
-                                              lent.write_combining);
+    if (options_.device && lent.memory.uuid &&
+        uuid_of(options_.device->info()) == lent.memory.uuid) {
+        return std::make_shared<ImportedView>(*options_.device, std::move(fd), lent.memory.bytes,
+                                              lent.memory.write_combining);
     }
-    ForeignMemory memory(call, std::move(fd), lent.memory_bytes, lent.source, lent.uuid);
-    return std::make_shared<ForeignView>(std::move(memory), lent.write_combining, !lent.uuid);
+    ForeignMemory memory(call, std::move(fd), lent.memory.bytes, lent.memory.source,
+                         lent.memory.uuid);
+    return std::make_shared<ForeignView>(std::move(memory), lent.memory.write_combining,
+                                         !lent.memory.uuid);
 }
 
 void StoreSession::unmap_unused() noexcept {
@@ -250,7 +252,7 @@ void StoreSession::unmap_unused() noexcept {
         if (++count <= most_unused && bytes <= options_.kept_bytes) continue;
         auto const memory = mapped.memory;
         each = std::make_reverse_iterator(mapped_.erase(at));
-        link_.tell(store::Forget{memory});  // others may make a buffer there from now on
+        link_.tell(ForgetMemory{memory});  // others may make a buffer there from now on
     }
 }
 
@@ -258,8 +260,8 @@ void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile
     constexpr char const* call = "MutableBuffer::seal";
     Alone const alone(*this);
     try {
-        require_answer<store::Done>(
-            call, link_.ask(call, store::Seal{id}, Deadline(options_.timeout), meanwhile));
+        require_answer<BufferDone>(
+            call, link_.ask(call, SealBuffer{id}, Deadline(options_.timeout), meanwhile));
     } catch (RefusedError const& error) {
         if (link_.gone()) throw OwnerGoneError(call, error.what());  // not the buffer is refused
         throw;
@@ -282,7 +284,7 @@ void StoreSession::tell_released() noexcept {
         std::lock_guard const lock(brief_);
         released.swap(released_);
     }
-    for (std::uint64_t const id : released) link_.tell(store::Release{id});
+    for (std::uint64_t const id : released) link_.tell(ReleaseBuffer{id});
     if (!released.empty()) unmap_unused();
 }
 
@@ -304,9 +306,9 @@ void StoreSession::remove(BufferKey const& key) {
     constexpr char const* call = "StoreConnection::remove";
     Alone const alone(*this);
     StoreAnswer const answer =
-        link_.ask(call, store::Remove{key.id, key.name}, Deadline(options_.timeout));
-    require_answer<store::Done>(call, answer);
-    make_ready(std::get<store::Done>(answer.message).spare);
+        link_.ask(call, RemoveBuffer{key.id, key.name}, Deadline(options_.timeout));
+    require_answer<BufferDone>(call, answer);
+    make_ready(std::get<BufferDone>(answer.message).spare);
 }
 
 // Nobody else makes a buffer there, so that create() finds its pages writable: changing that takes
@@ -329,9 +331,9 @@ std::vector<BufferInfo> StoreSession::list() {
                                                  all.size()));
         }
         StoreAnswer const answer =
-            link_.ask(call, store::Next{last}, Deadline(std::min(options_.timeout, end.left())));
-        require_answer<store::Listed>(call, answer);
-        auto const& listed = std::get<store::Listed>(answer.message);
+            link_.ask(call, NextBuffer{last}, Deadline(std::min(options_.timeout, end.left())));
+        require_answer<ListedBuffer>(call, answer);
+        auto const& listed = std::get<ListedBuffer>(answer.message);
         if (listed.buffer == 0) return all;
         if (listed.buffer <= last) throw ProtocolError(call, "the store's list goes back");
         last = listed.buffer;
@@ -379,15 +381,15 @@ std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
 
 void StoreSession::watch(char const* call) {
     Alone const alone(*this);
-    require_answer<store::Done>(call, link_.ask(call, store::Watch{store::SealedNews::buffers},
-                                                Deadline(options_.timeout)));
+    require_answer<BufferDone>(
+        call, link_.ask(call, WatchBuffers{SealedNews::buffers}, Deadline(options_.timeout)));
 }
 
 // The store may read nothing for long: it is told, and takes back what is on its way by then.
 void StoreSession::unwatch() noexcept {
     Alone const alone(*this);
     link_.give_back_kept();
-    link_.tell(store::Watch{store::SealedNews::none, link_.came_unasked()});
+    link_.tell(WatchBuffers{SealedNews::none, link_.came_unasked()});
 }
 
 int StoreSession::descriptor() {
@@ -405,7 +407,7 @@ std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreSession::receive_lent(
             Alone const alone(*this);
             return there();
         });
-        auto const* more = came ? std::get_if<store::Missed>(&came->second.message) : nullptr;
+        auto const* more = came ? std::get_if<MissedBuffers>(&came->second.message) : nullptr;
         if (more == nullptr) return came;
         missed += more->count;
     } while (!end.passed());
@@ -417,7 +419,7 @@ std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline c
     auto came = receive_lent(call, deadline, missed);
     if (!came) return {};
     Alone const alone(*this);
-    if (auto const* lent = std::get_if<store::Lent>(&came->second.message)) missed += lent->missed;
+    if (auto const* lent = std::get_if<LentBuffer>(&came->second.message)) missed += lent->missed;
     try {
         return hold_of(call, came->second, true);
     } catch (...) {

@@ -95,8 +95,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
 
     // All with the mutex held.
     void tell_released() noexcept;
-    [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call,
-                                                      store::Message const& question,
+    [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call, Message const& question,
                                                       Deadline const& deadline);
     [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, StoreAnswer& answer,
                                                       bool sealed);
@@ -105,7 +104,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     void require_shown(char const* call, StoreAnswer& answer);
     [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory);
-    [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, store::Lent const& lent,
+    [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, LentBuffer const& lent,
                                                   FileDescriptor fd) const;
     // Of memory that only this client gets; 0: there is none.
     void make_ready(std::uint64_t spare);

@@ -86,7 +86,7 @@ TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
         (void)next_of(client);
         detail::Refused const refused{RefusalReason::version, "whatever that means there"};
         EXPECT_TRUE(client.send(
-            "test", of_next_version<detail::handshake_version>(detail::encode(0, refused))));
+            "test", of_next_version<detail::messages_version>(detail::encode(0, refused))));
     });
     EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
@@ -167,8 +167,8 @@ TEST_F(FalseOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
 detail::Attached a_channel() {
     detail::Attached attached;
     attached.lease = 1;
-    attached.source = MemorySource::memfd;
-    attached.device_bytes = attached.host_bytes = 1U << 20U;
+    attached.memory.source = MemorySource::memfd;
+    attached.memory.bytes = attached.host_bytes = 1U << 20U;
     attached.shape = {8, 1, 1};
     return attached;
 }
@@ -197,10 +197,9 @@ TEST_F(FalseOwnerTest, slotsOfAnotherSizeAreNotMapped) {
 }
 
 TEST_F(FalseOwnerTest, memoryThatIsSmallerThanWhatIsInItIsNotMapped) {
-    for (std::uint64_t detail::Attached::*which :
-         {&detail::Attached::device_bytes, &detail::Attached::host_bytes}) {
+    for (bool const in_device : {true, false}) {
         detail::Attached attached = a_channel();
-        attached.*which = 64;
+        (in_device ? attached.memory.bytes : attached.host_bytes) = 64;
         FalseOwner const owner(path(), lends(attached, {0, 0}));
         CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
                               "bytes of memory for a channel that needs");

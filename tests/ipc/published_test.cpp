@@ -141,7 +141,7 @@ TEST_F(PublishedTest, nobodyButTheOwnerWrites) {
     server().share("status", shared);
     auto const [attached, file] = lent_to_a_stranger(path(), "status", ObjectKind::mailbox_to_host,
                                                      detail::message_type<Ask>(mailbox_lines<Ask>));
-    std::size_t const size = attached.device_bytes;
+    std::size_t const size = attached.memory.bytes;
     int const fd = file.get();
     EXPECT_EQ(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
     // What is opened anew by its name in /proc is the same memory.
