@@ -29,7 +29,7 @@ StoreConnectOptions checked_connect(StoreConnectOptions options) {
 }
 
 template <class Expected>
-void require_answer(char const* call, StoreAnswer const& answer) {
+void require_answer(char const* call, Answer const& answer) {
     if (!std::holds_alternative<Expected>(answer.message)) {
         throw ProtocolError(call, "the store says something else than was asked");
     }
@@ -42,7 +42,16 @@ Deadline end_of_list(std::chrono::nanoseconds timeout) {
     return end;
 }
 
-ConnectedOwner const& owner_of(StoreLink const& link) { return link.owner(); }
+LinkOptions link_options(StoreConnectOptions const& options) {
+    return {options.name, options.timeout, options.wait_for_owner, options.owner_user,
+            options.spin};
+}
+std::shared_ptr<Link> connect_link(std::filesystem::path const& path,
+                                   StoreConnectOptions const& options) {
+    return Link::connect("StoreConnection", path, link_options(options));
+}
+
+ConnectedOwner const& owner_of(std::shared_ptr<Link> const& link) { return link->owner(); }
 ConnectedOwner const& owner_of(std::shared_ptr<StoreSession> const& session) {
     return session->owner();
 }
@@ -50,26 +59,26 @@ ConnectedOwner const& owner_of(std::shared_ptr<StoreSession> const& session) {
 // A connection of its own, on which nothing else comes.
 class ToldSealed final : public SealedSource {
    public:
-    ToldSealed(char const* call, StoreLink link, std::chrono::nanoseconds timeout)
+    ToldSealed(char const* call, std::shared_ptr<Link> link, std::chrono::nanoseconds timeout)
         : link_(std::move(link)) {
-        require_answer<BufferDone>(call, link_.ask(call, WatchBuffers{}, Deadline(timeout)));
+        require_answer<BufferDone>(call, link_->ask(call, WatchBuffers{}, Deadline(timeout)));
     }
 
-    [[nodiscard]] int descriptor() const override { return link_.fd(); }
+    [[nodiscard]] int descriptor() const override { return link_->descriptor(); }
     [[nodiscard]] std::optional<SealedBuffer> next(std::chrono::nanoseconds timeout) override {
         constexpr char const* call = "SealedEvents::next";
-        auto came = link_.receive(call, Deadline(timeout));
+        auto came = link_->next_news(call, Deadline(timeout));
         if (!came) return {};
-        require_answer<SealedNotice>(call, came->second);
-        auto& sealed = std::get<SealedNotice>(came->second.message);
+        require_answer<SealedNotice>(call, *came);
+        auto& sealed = std::get<SealedNotice>(came->message);
         return SealedBuffer{sealed.buffer, std::move(sealed.name), sealed.bytes, sealed.missed};
     }
 
    private:
-    StoreLink link_;
+    std::shared_ptr<Link> link_;
 };
 
-// The same.
+// A connection of its own, on which buffers come that nobody has asked for.
 class LentSealed final : public LentSource {
    public:
     LentSealed(char const* call, std::shared_ptr<StoreSession> session)
@@ -97,7 +106,7 @@ class LentSealed final : public LentSource {
 StoreSession::StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options)
     : path_(absolute_path("StoreConnection", path)),
       options_(checked_connect(options)),
-      link_(StoreLink::connect(path, options_)),
+      link_(connect_link(path, options_)),
       team_(CopyTeam::make(options_.copy_threads)) {}
 
 std::shared_ptr<StoreSession> StoreSession::connect(std::filesystem::path const& path,
@@ -112,7 +121,7 @@ std::string StoreSession::why_host_memory() const {
 
 // In memory of the host's where the GPU's cannot be mapped here.
 std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
-    Alone const alone(*this);
+    std::lock_guard const lock(mutex_);
     Deadline const deadline(options_.timeout);
     CreateBuffer create{name, bytes, options_.host_memory || never_mapped_};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
@@ -128,24 +137,24 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
     if (create.host_memory) throw UnsupportedError(create_call, why);
     create.host_memory = true;
     auto hold = ask_for(create_call, create, deadline);
-    std::lock_guard const lock(brief_);
+    std::lock_guard const brief(brief_);
     why_host_memory_.swap(why);
     return hold;
 }
 
 std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
-    Alone const alone(*this);
+    std::lock_guard const lock(mutex_);
     return ask_for("StoreConnection::get", GetBuffer{key.id, key.name}, Deadline(options_.timeout));
 }
 
 std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, Message const& question,
                                                   Deadline const& deadline) {
-    StoreAnswer answer = link_.ask(call, question, deadline);
+    unmap_unused();  // what was released while another call had the mutex
+    Answer answer = link_->ask(call, question, deadline);
     return hold_of(call, answer, !std::holds_alternative<CreateBuffer>(question));
 }
 
-std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer& answer,
-                                                  bool sealed) {
+std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, Answer& answer, bool sealed) {
     require_answer<LentBuffer>(call, answer);
     auto& lent = std::get<LentBuffer>(answer.message);
     try {
@@ -169,9 +178,9 @@ std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, StoreAnswer&
 // Whose words may be too long for what memory is left.
 void StoreSession::tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept {
     try {
-        link_.tell(UnmappedBuffer{buffer, error.what()});
+        link_->tell(UnmappedBuffer{buffer, error.what()});
     } catch (std::bad_alloc const&) {
-        link_.tell(ReleaseBuffer{buffer});
+        link_->tell(ReleaseBuffer{buffer});
     }
 }
 
@@ -181,20 +190,19 @@ std::list<StoreSession::Mapped>::iterator StoreSession::find(std::uint64_t memor
 
 // The store had shown it, and had not heard yet that it is not mapped here: it was forgotten while
 // this was on its way, or came with what was given up.
-void StoreSession::require_shown(char const* call, StoreAnswer& answer) {
+void StoreSession::require_shown(char const* call, Answer& answer) {
     auto& lent = std::get<LentBuffer>(answer.message);
     if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
-    StoreAnswer shown = link_.ask(call, ShowMemory{lent.buffer}, Deadline(options_.timeout));
+    Answer shown = link_->ask(call, ShowMemory{lent.buffer}, Deadline(options_.timeout));
     require_answer<ShownMemory>(call, shown);
     if (std::get<ShownMemory>(shown.message).memory != lent.memory_number) {
         throw ProtocolError(call, "the store shows another memory than the buffer's");
     }
     lent.descriptor = true;
-    answer.descriptor = std::move(shown.descriptor);
-    answer.descriptor_lost = shown.descriptor_lost;
+    answer.descriptors = std::move(shown.descriptors);
 }
 
-std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer& answer) {
+std::shared_ptr<BufferView> StoreSession::view_of(char const* call, Answer& answer) {
     auto const& lent = std::get<LentBuffer>(answer.message);
     auto const known = find(lent.memory_number);
     if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory.bytes) {
@@ -202,19 +210,19 @@ std::shared_ptr<BufferView> StoreSession::view_of(char const* call, StoreAnswer&
         return known->view;
     }
     try {
-        if (answer.descriptor_lost) {
+        if (answer.descriptors.empty()) {
             throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
         }
         if (known != mapped_.end()) {
             throw ProtocolError(call, "the store shows a memory twice, or says another size of it");
         }
-        auto view = map(call, lent, std::move(answer.descriptor));
+        auto view = map(call, lent, std::move(answer.descriptors.front()));
         if (lent.memory.source != MemorySource::vulkan) return view;  // no other buffer ever has it
         mapped_.push_back({lent.memory_number, lent.memory.bytes, view});
         unmap_unused();
         return view;
     } catch (...) {
-        link_.tell(ForgetMemory{lent.memory_number});
+        link_->tell(ForgetMemory{lent.memory_number});
         throw;
     }
 }
@@ -252,61 +260,34 @@ void StoreSession::unmap_unused() noexcept {
         if (++count <= most_unused && bytes <= options_.kept_bytes) continue;
         auto const memory = mapped.memory;
         each = std::make_reverse_iterator(mapped_.erase(at));
-        link_.tell(ForgetMemory{memory});  // others may make a buffer there from now on
+        link_->tell(ForgetMemory{memory});  // others may make a buffer there from now on
     }
 }
 
 void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
     constexpr char const* call = "MutableBuffer::seal";
-    Alone const alone(*this);
+    std::lock_guard const lock(mutex_);
     try {
         require_answer<BufferDone>(
-            call, link_.ask(call, SealBuffer{id}, Deadline(options_.timeout), meanwhile));
+            call, link_->ask(call, SealBuffer{id}, Deadline(options_.timeout), meanwhile));
     } catch (RefusedError const& error) {
-        if (link_.gone()) throw OwnerGoneError(call, error.what());  // not the buffer is refused
+        if (link_->gone()) throw OwnerGoneError(call, error.what());  // not the buffer is refused
         throw;
     }
 }
 
-// Another thread may have the link while it waits for an answer: it tells the store then.
+// The store hears of it at once, though another thread waits for an answer.
 void StoreSession::release(std::uint64_t id) noexcept {
-    try {
-        std::lock_guard const lock(brief_);
-        released_.push_back(id);
-    } catch (std::bad_alloc const&) {  // the store sees the connection close, in the end
-    }
-    tell_released_unless_used();
-}
-
-void StoreSession::tell_released() noexcept {
-    std::vector<std::uint64_t> released;
-    {
-        std::lock_guard const lock(brief_);
-        released.swap(released_);
-    }
-    for (std::uint64_t const id : released) link_.tell(ReleaseBuffer{id});
-    if (!released.empty()) unmap_unused();
-}
-
-// Whoever has the mutex looks for more when it has unlocked it: nothing stays untold.
-void StoreSession::tell_released_unless_used() noexcept {
-    while (any_released()) {
-        std::unique_lock const lock(mutex_, std::try_to_lock);
-        if (!lock) return;
-        tell_released();
-    }
-}
-
-bool StoreSession::any_released() const noexcept {
-    std::lock_guard const lock(brief_);
-    return !released_.empty();
+    link_->tell(ReleaseBuffer{id});
+    std::unique_lock const lock(mutex_, std::try_to_lock);
+    if (lock) unmap_unused();
 }
 
 void StoreSession::remove(BufferKey const& key) {
     constexpr char const* call = "StoreConnection::remove";
-    Alone const alone(*this);
-    StoreAnswer const answer =
-        link_.ask(call, RemoveBuffer{key.id, key.name}, Deadline(options_.timeout));
+    std::lock_guard const lock(mutex_);
+    Answer const answer =
+        link_->ask(call, RemoveBuffer{key.id, key.name}, Deadline(options_.timeout));
     require_answer<BufferDone>(call, answer);
     make_ready(std::get<BufferDone>(answer.message).spare);
 }
@@ -321,7 +302,7 @@ void StoreSession::make_ready(std::uint64_t spare) {
 
 std::vector<BufferInfo> StoreSession::list() {
     constexpr char const* call = "StoreConnection::list";
-    Alone const alone(*this);
+    std::lock_guard const lock(mutex_);
     std::vector<BufferInfo> all;
     Deadline const end = end_of_list(options_.timeout);
     for (std::uint64_t last = 0;;) {
@@ -330,8 +311,8 @@ std::vector<BufferInfo> StoreSession::list() {
                                                  "within ten times the timeout",
                                                  all.size()));
         }
-        StoreAnswer const answer =
-            link_.ask(call, NextBuffer{last}, Deadline(std::min(options_.timeout, end.left())));
+        Answer const answer =
+            link_->ask(call, NextBuffer{last}, Deadline(std::min(options_.timeout, end.left())));
         require_answer<ListedBuffer>(call, answer);
         auto const& listed = std::get<ListedBuffer>(answer.message);
         if (listed.buffer == 0) return all;
@@ -349,12 +330,12 @@ auto StoreSession::reach_again(char const* call, Connect const& connect) const {
     OwnerWait const wait(options_.wait_for_owner);
     StoreConnectOptions once = options_;
     once.wait_for_owner = {};
-    link_.require_store(call);
+    link_->require_owner(call);
     for (;;) {
         try {
             return connect(path_, once);
         } catch (Error const&) {
-            link_.require_store(call);
+            link_->require_owner(call);
             wait.before_next_connection();
         }
     }
@@ -370,8 +351,7 @@ auto StoreSession::connect_again(char const* call, Connect const& connect) const
 
 std::unique_ptr<SealedSource> StoreSession::sealed_events() {
     constexpr char const* call = "StoreConnection::sealed_events";
-    return std::make_unique<ToldSealed>(call, connect_again(call, StoreLink::connect),
-                                        options_.timeout);
+    return std::make_unique<ToldSealed>(call, connect_again(call, connect_link), options_.timeout);
 }
 
 std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
@@ -380,34 +360,26 @@ std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
 }
 
 void StoreSession::watch(char const* call) {
-    Alone const alone(*this);
+    std::lock_guard const lock(mutex_);
     require_answer<BufferDone>(
-        call, link_.ask(call, WatchBuffers{SealedNews::buffers}, Deadline(options_.timeout)));
+        call, link_->ask(call, WatchBuffers{SealedNews::buffers}, Deadline(options_.timeout)));
 }
 
 // The store may read nothing for long: it is told, and takes back what is on its way by then.
 void StoreSession::unwatch() noexcept {
-    Alone const alone(*this);
-    link_.give_back_kept();
-    link_.tell(WatchBuffers{SealedNews::none, link_.came_unasked()});
+    link_->drop_news();
+    link_->tell(WatchBuffers{SealedNews::none, link_->came_unasked()});
 }
 
-int StoreSession::descriptor() {
-    Alone const alone(*this);
-    return link_.descriptor();
-}
+int StoreSession::descriptor() { return link_->descriptor(); }
 
-// Who waits holds no lock: other threads may release what they have got. A store that says Missed
-// again and again keeps nobody for ever.
-std::optional<std::pair<std::uint32_t, StoreAnswer>> StoreSession::receive_lent(
-    char const* call, Deadline const& deadline, std::uint64_t& missed) {
+// A store that says MissedBuffers again and again keeps nobody for ever.
+std::optional<Answer> StoreSession::receive_lent(char const* call, Deadline const& deadline,
+                                                 std::uint64_t& missed) {
     Deadline const end = deadline + options_.timeout;
     do {
-        auto came = link_.receive(call, deadline, [&](auto const& there) {
-            Alone const alone(*this);
-            return there();
-        });
-        auto const* more = came ? std::get_if<MissedBuffers>(&came->second.message) : nullptr;
+        auto came = link_->next_news(call, deadline);
+        auto const* more = came ? std::get_if<MissedBuffers>(&came->message) : nullptr;
         if (more == nullptr) return came;
         missed += more->count;
     } while (!end.passed());
@@ -418,10 +390,10 @@ std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline c
                                                     std::uint64_t& missed) {
     auto came = receive_lent(call, deadline, missed);
     if (!came) return {};
-    Alone const alone(*this);
-    if (auto const* lent = std::get_if<LentBuffer>(&came->second.message)) missed += lent->missed;
+    std::lock_guard const lock(mutex_);
+    if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed += lent->missed;
     try {
-        return hold_of(call, came->second, true);
+        return hold_of(call, *came, true);
     } catch (...) {
         ++missed;
         throw;

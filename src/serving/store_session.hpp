@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A store of another process, as its client has it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 #include "carillon/buffer_store.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "serving/buffer_access.hpp"
-#include "serving/store_link.hpp"
+#include "serving/link.hpp"
 
 namespace carillon::detail {
 
@@ -27,7 +28,7 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
                                                                StoreConnectOptions const& options);
 
     void require_own(char const* call) const { mark_.require_own(call); }
-    [[nodiscard]] ConnectedOwner const& owner() const { return link_.owner(); }
+    [[nodiscard]] ConnectedOwner const& owner() const { return link_->owner(); }
     [[nodiscard]] std::string why_host_memory() const;
 
     [[nodiscard]] std::shared_ptr<BufferHold> create(std::string const& name,
@@ -57,25 +58,6 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
         std::shared_ptr<BufferView> view;
     };
 
-    // Has the mutex. The store hears first what was let go before, and afterwards what was
-    // meanwhile.
-    class Alone {
-       public:
-        explicit Alone(StoreSession& session) : session_(session), lock_(session.mutex_) {
-            session.tell_released();
-        }
-        ~Alone() {
-            lock_.unlock();
-            session_.tell_released_unless_used();
-        }
-        Alone(Alone const&) = delete;
-        Alone& operator=(Alone const&) = delete;
-
-       private:
-        StoreSession& session_;
-        std::unique_lock<std::mutex> lock_;
-    };
-
     StoreSession(std::filesystem::path const& path, StoreConnectOptions const& options);
 
     // Another connection to the same store. Throws as `connect`, and OwnerGoneError where the store
@@ -85,24 +67,19 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     template <class Connect>
     [[nodiscard]] auto connect_again(char const* call, Connect const& connect) const;
 
-    // Does nothing while another thread has the mutex.
-    void tell_released_unless_used() noexcept;
-    [[nodiscard]] bool any_released() const noexcept;
-
     // The next message that is not Missed, whose counts are added.
-    [[nodiscard]] std::optional<std::pair<std::uint32_t, StoreAnswer>> receive_lent(
-        char const* call, Deadline const& deadline, std::uint64_t& missed);
+    [[nodiscard]] std::optional<Answer> receive_lent(char const* call, Deadline const& deadline,
+                                                     std::uint64_t& missed);
 
     // All with the mutex held.
-    void tell_released() noexcept;
     [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call, Message const& question,
                                                       Deadline const& deadline);
-    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, StoreAnswer& answer,
+    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, Answer& answer,
                                                       bool sealed);
     void tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept;
     // Asks for the descriptor of its memory where that is not mapped here, nor came.
-    void require_shown(char const* call, StoreAnswer& answer);
-    [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, StoreAnswer& answer);
+    void require_shown(char const* call, Answer& answer);
+    [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, Answer& answer);
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory);
     [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, LentBuffer const& lent,
                                                   FileDescriptor fd) const;
@@ -114,15 +91,16 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     ProcessMark mark_;
     std::filesystem::path path_;
     StoreConnectOptions options_;
-    std::mutex mutex_;                     // its holder may wait for the store
-    mutable std::mutex brief_;             // of the next two; its holder waits for nothing
-    std::vector<std::uint64_t> released_;  // the store has not been told yet
-    std::string why_host_memory_;
-    StoreLink link_;
-    std::list<Mapped> mapped_;   // goes before the link: others may make buffers there then
+    std::shared_ptr<Link> link_;
+    std::mutex mutex_;  // for what follows; a thread that has it may wait for the store
+                        // Destroyed before the link: once the store sees that end, others may make
+                        // buffers there.
+    std::list<Mapped> mapped_;
     bool never_mapped_ = false;  // the GPU's memory, here: it need not be asked for again
     bool across_a_bus_ = false;  // the last memory that was lent
     std::shared_ptr<CopyTeam> team_;
+    mutable std::mutex brief_;  // for the next one
+    std::string why_host_memory_;
 };
 
 }  // namespace carillon::detail

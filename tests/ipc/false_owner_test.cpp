@@ -337,7 +337,7 @@ TEST_F(FalseOwnerTest, lateRefusalIsOfNoOtherCall) {
     EXPECT_EQ(what_is_thrown_in_time([&] { (void)connection.status(); }), "");
     EXPECT_EQ(
         what_is_thrown_in_time([&] { auto const other = connection.channel<Ask, Told>("other"); }),
-        "Connection::channel: the owner of the kernel has closed the connection");
+        "Connection::channel: the owner has closed the connection");
 }
 
 // Whose only object is another one between two looks, as often as there are `answers`.

@@ -170,7 +170,7 @@ TEST_F(FalseStoreTest, descriptorsTooManyOrTooFew) {
         StoreConnection const client = connect();
         Held const before = Held::now();
         CARILLON_EXPECT_ERROR((void)client.create("a", 100), ProtocolError,
-                              "than the 1 expected");
+                              "descriptors: 2 came with it, not 1");
         EXPECT_EQ(Held::now(), before);
     }
     FalseOwner const owner = lends(a_lent(false), {});
