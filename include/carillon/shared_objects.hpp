@@ -219,10 +219,9 @@ std::shared_ptr<detail::SharedObject> SharedMailbox<T, Direction::to_device>::ma
     detail::check_shared("SharedMailbox", options.capacity, options.readers,
                          options.for_tests.first);
     detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
-    return std::make_shared<detail::SharedObject>(
-        device, ObjectKind::mailbox, shape, detail::object_layout<detail::MailboxLayout>(shape),
-        detail::message_type<T>(detail::mailbox_lines<T>), options.readers,
-        options.for_tests.first);
+    return std::make_shared<detail::SharedObject>(device, ObjectKind::mailbox, shape,
+                                                  detail::message_type<T>(detail::mailbox_lines<T>),
+                                                  options.readers, options.for_tests.first);
 }
 
 template <class T>
@@ -243,13 +242,10 @@ template <class T, Direction direction>
 SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) {
     detail::check_payload<T>();
     detail::check_shared("SharedRing", options.capacity, 1, options.for_tests.first);
-    using Layout =
-        std::conditional_t<to_device, detail::RingToDeviceLayout, detail::RingToHostLayout>;
     detail::ObjectShape const shape{options.capacity, detail::slot_lines_of<T>, 0};
     object_ = std::make_shared<detail::SharedObject>(
         device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host, shape,
-        detail::object_layout<Layout>(shape), detail::message_type<T>(), 1,
-        options.for_tests.first);
+        detail::message_type<T>(), 1, options.for_tests.first);
 }
 
 template <class Meta>
@@ -259,10 +255,9 @@ SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions co
     detail::check_chunk_bytes("SharedChunkRing", options.chunk_bytes);
     detail::ObjectShape const shape{options.chunks, 1,
                                     static_cast<std::uint32_t>(options.chunk_bytes)};
-    object_ = std::make_shared<detail::SharedObject>(
-        device, ObjectKind::chunk_ring, shape,
-        detail::object_layout<detail::ChunkRingLayout>(shape), detail::message_type<Meta>(1), 1,
-        options.for_tests.first);
+    object_ = std::make_shared<detail::SharedObject>(device, ObjectKind::chunk_ring, shape,
+                                                     detail::message_type<Meta>(1), 1,
+                                                     options.for_tests.first);
 }
 
 }  // namespace carillon

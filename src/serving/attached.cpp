@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "carillon/error.hpp"
+#include "serving/object_kinds.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -22,39 +23,9 @@ ChannelTable table_of(Attached const& attached, void* device, void* host) {
             attached.in_pairs};
 }
 
-// What a client looks at, of either memory.
-struct Needed {
-    std::size_t device;
-    std::size_t host;
-};
-
-template <class Layout>
-Needed needed_of(Attached const& attached) {
-    ObjectShape const shape = shape_of(attached);
-    return {Layout::device_bytes(shape), Layout::host_bytes(shape)};
-}
-
-Needed needed(ObjectKind kind, Attached const& attached) {
-    switch (kind) {
-        case ObjectKind::mailbox:
-        case ObjectKind::mailbox_to_host:
-        case ObjectKind::log:
-            return needed_of<MailboxLayout>(attached);
-        case ObjectKind::ring_to_device:
-            return needed_of<RingToDeviceLayout>(attached);
-        case ObjectKind::ring_to_host:
-            return needed_of<RingToHostLayout>(attached);
-        case ObjectKind::chunk_ring:
-            return needed_of<ChunkRingLayout>(attached);
-        default:
-            return {ChannelTable::doorbells_end(1, attached.shape),
-                    ChannelTable::host_bytes(attached.shape)};
-    }
-}
-
-// Slots of a channel, and of a ring, are powers of two; values and messages of a log need not be.
-void require_lines(std::string_view call, ObjectKind kind, ChannelShape const& shape) {
-    if (kind == ObjectKind::mailbox || is_published(kind) ||
+// Slots of a channel, and of a ring, are powers of two.
+void require_lines(std::string_view call, KindRow const& row, ChannelShape const& shape) {
+    if (row.any_lines ||
         (std::has_single_bit(shape.request_lines) && std::has_single_bit(shape.reply_lines)))
         return;
     throw ProtocolError(call, fmt::format("slots of {} and {} lines, which are no powers of two",
@@ -62,17 +33,16 @@ void require_lines(std::string_view call, ObjectKind kind, ChannelShape const& s
 }
 
 void require_sizes(std::string_view call, ObjectKind kind, Attached const& attached) {
-    require_lines(call, kind, attached.shape);
-    if (kind == ObjectKind::chunk_ring && attached.chunk_bytes == 0) {
-        throw ProtocolError(call, "chunks of 0 bytes");
-    }
-    auto const [device, host] = needed(kind, attached);
+    KindRow const& row = kind_row(kind);
+    require_lines(call, row, attached.shape);
+    if (row.chunks && attached.chunk_bytes == 0) throw ProtocolError(call, "chunks of 0 bytes");
+    auto const [device, host] = row.bytes(attached.shape, attached.chunk_bytes);
     bool const both = (host == 0) == (attached.host_bytes == 0);
     if (both && attached.memory.bytes >= device && attached.host_bytes >= host) return;
     throw ProtocolError(
         call, fmt::format("{} and {} bytes of memory for a {} that needs {} and {}",
                           attached.memory.bytes, attached.host_bytes,
-                          kind == ObjectKind::kernel ? "channel" : to_string(kind), device, host));
+                          kind == ObjectKind::kernel ? "channel" : row.name, device, host));
 }
 
 // What memory of that kind is to a client.
@@ -136,7 +106,8 @@ MappedChannel::MappedChannel(std::string_view call, ObjectKind kind, Attached co
                              SharedFiles files)
     : attached_((require_sizes(call, kind, attached), attached)),
       device_(call, std::move(files.device), attached.memory.bytes, attached.memory.source,
-              attached.memory.uuid, is_published(kind) ? MapAccess::read : MapAccess::read_write) {
+              attached.memory.uuid,
+              kind_row(kind).published ? MapAccess::read : MapAccess::read_write) {
     if (attached.host_bytes == 0) return;
     host_.emplace(call, std::move(files.host), attached.host_bytes, MemorySource::host,
                   std::nullopt);

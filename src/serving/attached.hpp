@@ -36,11 +36,6 @@ struct SharedFiles {
                                 SharedFiles& files);
 [[nodiscard]] Attached describe(PublishedObject const& object, SharedFiles& files);
 
-// Whether clients map it for reading alone.
-[[nodiscard]] constexpr bool is_published(ObjectKind kind) {
-    return kind == ObjectKind::mailbox_to_host || kind == ObjectKind::log;
-}
-
 // Of an object, as the message says it.
 [[nodiscard]] ObjectShape shape_of(Attached const& attached);
 

@@ -16,6 +16,7 @@
 #include "carillon/detail/wire/line.hpp"
 #include "carillon/members.hpp"
 #include "serving/message_fields.hpp"
+#include "serving/object_kinds.hpp"
 
 namespace carillon::detail {
 namespace {
@@ -86,7 +87,7 @@ void type_fields(Wire& wire, std::string const& which, WireType& type) {
 template <class Wire>
 void fields(Wire& wire, Attach& attach) {
     wire_name(wire, "object", attach.object, longest_name);
-    wire_enumerator(wire, "kind", attach.kind, ObjectKind::kernel, ObjectKind::log);
+    wire_enumerator(wire, "kind", attach.kind, ObjectKind::kernel, last_kind);
     type_fields(wire, "request", attach.request);
     type_fields(wire, "reply", attach.reply);
     wire_flag(wire, "host_memory", attach.host_memory);
@@ -154,7 +155,7 @@ template <class Wire>
 void fields(Wire& wire, Seen& seen) {
     wire_number(wire, "objects", seen.objects, 0, most_objects);
     wire_text(wire, "object", seen.object, longest_name);
-    wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, ObjectKind::log);
+    wire_enumerator(wire, "kind", seen.kind, ObjectKind::kernel, last_kind);
     wire_enumerator(wire, "state", seen.state, KernelState::starting, KernelState::failed);
     wire_number(wire, "places", seen.places, 1, most_places);
     wire_enumerator(wire, "activity", seen.activity, BlockActivity::idle, BlockActivity::ended);

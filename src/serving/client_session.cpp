@@ -14,6 +14,7 @@
 #include "carillon/detail/protocol/announce.hpp"
 #include "carillon/error.hpp"
 #include "os/process.hpp"
+#include "serving/object_kinds.hpp"
 #include "serving/published_log.hpp"
 
 namespace carillon::detail {
@@ -22,22 +23,6 @@ namespace {
 constexpr char const* connect_call = "Connection";
 constexpr char const* status_call = "Connection::status";
 
-constexpr char const* call_of(ObjectKind kind) {
-    switch (kind) {
-        case ObjectKind::mailbox:
-        case ObjectKind::mailbox_to_host:
-            return "Connection::mailbox";
-        case ObjectKind::ring_to_device:
-        case ObjectKind::ring_to_host:
-            return "Connection::ring";
-        case ObjectKind::chunk_ring:
-            return "Connection::chunk_ring";
-        case ObjectKind::log:
-            return "Connection::log";
-        default:
-            return "Connection::channel";
-    }
-}
 ConnectOptions checked(ConnectOptions options) {
     if (options.name.empty()) options.name = name_of_program();
     require_name(connect_call, "client", options.name);
@@ -80,7 +65,7 @@ void require_slots(Attached const& attached, Attach const& asked) {
         attached.shape.reply_lines == asked.reply.slot_lines)
         return;
     throw ProtocolError(
-        call_of(asked.kind),
+        kind_row(asked.kind).call,
         fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
                     attached.shape.request_lines, attached.shape.reply_lines,
                     asked.request.slot_lines, asked.reply.slot_lines));
@@ -175,7 +160,7 @@ std::string ClientSession::why_host_memory() const {
 
 std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
                                                      MessageTypes const& types) {
-    require_name(call_of(kind), "object", object);
+    require_name(kind_row(kind).call, "object", object);
     Attach const attach{std::string(object), kind, wire_type(types.request), wire_type(types.reply),
                         options_.host_memory};
     {
@@ -248,7 +233,7 @@ std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
 }
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
-    char const* const call = call_of(attach.kind);
+    char const* const call = kind_row(attach.kind).call;
     Answer answer = link_->ask(call, attach, deadline);
     std::string why;
     try {
@@ -267,7 +252,7 @@ std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline
 }
 
 std::shared_ptr<ClientLease> ClientSession::map(Answer answer, Attach const& asked) {
-    char const* const call = call_of(asked.kind);
+    char const* const call = kind_row(asked.kind).call;
     auto const* attached = std::get_if<Attached>(&answer.message);
     if (attached == nullptr) throw ProtocolError(call, "the owner lends nothing");
     try {

@@ -13,6 +13,7 @@
 
 #include "carillon/error.hpp"
 #include "serving/attached.hpp"
+#include "serving/object_kinds.hpp"
 #include "serving/user_share.hpp"
 
 namespace carillon::detail {
@@ -36,7 +37,7 @@ bool alike(MessageType const& ours, WireType const& theirs) {
 std::string difference(ObjectKind kind, MessageType const& ours, WireType const& theirs) {
     std::string const our_name = sent_name(ours.name);
     // What goes beside a chunk begins behind 8 bytes of the line, or where its alignment says.
-    if (kind == ObjectKind::chunk_ring && theirs.layout == 0 && ours.alignment > 8) {
+    if (kind_row(kind).chunks && theirs.layout == 0 && ours.alignment > 8) {
         return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
                            our_name, ours.alignment);
     }

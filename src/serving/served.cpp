@@ -3,23 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
-namespace carillon {
-
-std::string_view to_string(ObjectKind kind) {
-    static constexpr std::array<std::string_view, 7> names{"kernel",
-                                                           "mailbox",
-                                                           "ring to the device",
-                                                           "ring to the host",
-                                                           "chunk ring",
-                                                           "mailbox to the host",
-                                                           "log"};
-    return names.at(static_cast<std::size_t>(kind));
-}
-
-namespace detail {
-
+namespace carillon::detail {
 namespace {
 
 WireCounters to_wire(ChannelCounters const& counters) {
@@ -59,5 +43,4 @@ bool ServedItem::look(bool ask_device) {
     return news_ = true;
 }
 
-}  // namespace detail
-}  // namespace carillon
+}  // namespace carillon::detail

@@ -8,12 +8,18 @@
 #include "carillon/detail/host/leases.hpp"
 #include "carillon/error.hpp"
 #include "serving/memories.hpp"
+#include "serving/object_kinds.hpp"
 
 namespace carillon::detail {
 namespace {
 
 // No client of the library's numbers a value so.
 constexpr Sequence beyond_clients = Sequence{1} << 61U;
+
+// An object's slots are of one size.
+ChannelShape channel_shape(ObjectShape const& shape) {
+    return {shape.capacity, shape.slot_lines, shape.slot_lines};
+}
 
 ChannelTable table_at(void* device, void* host, Sequence first) {
     return {static_cast<std::byte*>(device),
@@ -36,12 +42,13 @@ ChannelTable ObjectMemory::device_view() const {
 }
 
 SharedObject::SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
-                           ObjectLayout const& layout, MessageType const& type, unsigned readers,
-                           Sequence first)
+                           MessageType const& type, unsigned readers, Sequence first)
     : device_(device),
       kind_(kind),
+      row_(kind_row(kind)),
       shape_(shape),
-      layout_(layout),
+      device_bytes_(row_.bytes(channel_shape(shape), shape.chunk_bytes).device),
+      host_bytes_(row_.bytes(channel_shape(shape), shape.chunk_bytes).host),
       type_(type),
       lines_(device.allocate(readers * sizeof(LeaseLine))),
       status_(device.allocate_host(readers * sizeof(LeaseStatus))),
@@ -74,9 +81,9 @@ ObjectMemory& SharedObject::add_memory(ChannelSharing sharing) {
                          device_.info().memory_source == MemorySource::host;
     auto memory = std::make_unique<ObjectMemory>();
     memory->sharing = sharing;
-    memory->device = in_host ? device_.allocate_shared_host(layout_.device_bytes)
-                             : device_.allocate(layout_.device_bytes);
-    if (layout_.host_bytes != 0) memory->host = device_.allocate_shared_host(layout_.host_bytes);
+    memory->device =
+        in_host ? device_.allocate_shared_host(device_bytes_) : device_.allocate(device_bytes_);
+    if (host_bytes_ != 0) memory->host = device_.allocate_shared_host(host_bytes_);
     memories_.push_back(std::move(memory));
     return *memories_.back();
 }
@@ -106,7 +113,7 @@ bool SharedObject::free_oldest() noexcept {
 void SharedObject::lay_out(ObjectMemory& memory) {
     memory.first = memory.user ? first_of_next(memory.first, memory.used) : first_;
     // Every line and word that an end looks at; what is in chunks is the same user's.
-    layout_.format(shape_, memory.host_view());
+    row_.format(shape_, memory.host_view());
     memory.device.flush(0, memory.device.size());
 }
 
@@ -141,7 +148,7 @@ bool SharedObject::can_map(ObjectMemory const& memory, ChannelSharing asked) con
 // The value that is there stays, and the client's are numbered behind it: the device's ends look
 // for the newest as before, whether or not they have heard of any client.
 ObjectMemory const* SharedObject::begin_again(std::uint32_t user, ChannelSharing sharing) {
-    if (kind_ != ObjectKind::mailbox || current_ != nullptr) return nullptr;
+    if (!row_.begins_again || current_ != nullptr) return nullptr;
     ObjectMemory& last = *memories_.back();
     if (last.user != user || !can_map(last, sharing)) return nullptr;
     if (newest_value(last) >= beyond_clients) return nullptr;
@@ -173,28 +180,17 @@ ChannelCounters SharedObject::count() const {
     ChannelTable const at = current_->host_view();
     Sequence const before = current_->first - 1;
     ChannelCounters counters;
-    auto const count_ring = [&](RingView const& ring, HostCached const& slots,
-                                HostCached const& credit) {
-        Sequence const taken = credit.load_word(ring.credit);
-        Sequence const pushed = last_arrived(slots, ring, taken);
-        counters.submitted = pushed - before;
-        counters.answered = counters.taken = taken - before;
-        counters.depth = static_cast<std::uint32_t>(pushed - taken);
-    };
-    switch (kind_) {
-        case ObjectKind::ring_to_device:
-            count_ring(RingToDeviceLayout::view(shape_, at), in_device, in_host);
-            break;
-        case ObjectKind::ring_to_host:
-            count_ring(RingToHostLayout::view(shape_, at), in_host, in_device);
-            break;
-        case ObjectKind::chunk_ring:
-            count_ring(ChunkRingLayout::view(shape_, at).ring, in_device, in_host);
-            break;
-        default:
-            // None of a client that has set nothing where another one's value is.
-            counters.submitted = std::max(newest_value(*current_), before) - before;
+    if (row_.ring == nullptr) {
+        // None of a client that has set nothing where another one's value is.
+        counters.submitted = std::max(newest_value(*current_), before) - before;
+        return counters;
     }
+    auto const [ring, slots_in_device] = row_.ring(shape_, at);
+    Sequence const taken = (slots_in_device ? in_host : in_device).load_word(ring.credit);
+    Sequence const pushed = last_arrived(slots_in_device ? in_device : in_host, ring, taken);
+    counters.submitted = pushed - before;
+    counters.answered = counters.taken = taken - before;
+    counters.depth = static_cast<std::uint32_t>(pushed - taken);
     return counters;
 }
 

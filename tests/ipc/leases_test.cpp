@@ -168,9 +168,8 @@ TEST_F(LeasesTest, memoryThatAClientHasIsNotFreedForOthers) {
 TEST(SharedObjectMemoryTest, usersThatHaveGoneLockNobodyOut) {
     Device const device = Device::open("emulated");
     ObjectShape const shape{.capacity = 2};
-    detail::SharedObject object(device, ObjectKind::mailbox, shape,
-                                detail::object_layout<MailboxLayout>(shape),
-                                detail::message_type<Ask>(1), 1, 1);
+    detail::SharedObject object(device, ObjectKind::mailbox, shape, detail::message_type<Ask>(1), 1,
+                                1);
     LeaseReader<HostCached, HostMapped> const reader(object.take("test", 0, {}), 0);
     for (unsigned user = 0; user < 100; ++user) {
         ASSERT_NE(object.begin(user, ChannelSharing::exported), nullptr) << user;

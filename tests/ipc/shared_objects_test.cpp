@@ -152,7 +152,6 @@ TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
 TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeAnotherUsersClient) {
     ObjectShape const shape{4, mailbox_lines<Gains>, 0};
     detail::SharedObject object(device(), ObjectKind::mailbox, shape,
-                                detail::object_layout<MailboxLayout>(shape),
                                 detail::message_type<Gains>(mailbox_lines<Gains>), 2, 1);
     using End = SharedMailbox<Gains>::DeviceEnd;
     MailboxReader<Gains, DeviceNear> const no_owner(MailboxView{});
@@ -523,7 +522,6 @@ TEST_P(SharedObjectsTest, optionsThatMakeNoSense) {
 TEST_P(SharedObjectsTest, memoryOfOneUserIsNeverLentToAnother) {
     ObjectShape const shape{8, 1, 0};
     detail::SharedObject object(device(), ObjectKind::ring_to_device, shape,
-                                detail::object_layout<RingToDeviceLayout>(shape),
                                 detail::message_type<Ask>(), 1, 1);
     LeasedConsumer<Ask, DeviceNear, DeviceFar> end(object.take("test", 0, CodeLocation::current()),
                                                    0, shape);

@@ -25,19 +25,7 @@
 
 namespace carillon::detail {
 
-// How the parts of its memory lie, whatever its values are.
-struct ObjectLayout {
-    std::size_t device_bytes;
-    std::size_t host_bytes;                                            // 0: it has none
-    void (*format)(ObjectShape const& shape, ChannelTable const& at);  // at the host's addresses
-};
-template <class Layout>
-[[nodiscard]] ObjectLayout object_layout(ObjectShape const& shape) {
-    return {Layout::device_bytes(shape), Layout::host_bytes(shape),
-            [](ObjectShape const& of, ChannelTable const& at) {
-                Layout::format(Layout::view(of, at));
-            }};
-}
+struct KindRow;
 
 // What a client gets, and nobody else.
 struct ObjectMemory {
@@ -64,8 +52,7 @@ class SharedObject : public ClosedByOwner {
     // `readers`: how many ends the device has, each of which has to leave a client's memory. Throws
     // what Device::allocate throws.
     SharedObject(Device const& device, ObjectKind kind, ObjectShape const& shape,
-                 ObjectLayout const& layout, MessageType const& type, unsigned readers,
-                 Sequence first);
+                 MessageType const& type, unsigned readers, Sequence first);
     SharedObject(SharedObject const&) = delete;
     SharedObject& operator=(SharedObject const&) = delete;
 
@@ -73,9 +60,9 @@ class SharedObject : public ClosedByOwner {
     [[nodiscard]] ObjectShape const& shape() const { return shape_; }
     [[nodiscard]] MessageTypes types() const { return {type_, type_}; }
     [[nodiscard]] Device const& device() const { return device_; }
-    [[nodiscard]] std::size_t bytes() const { return layout_.device_bytes + layout_.host_bytes; }
+    [[nodiscard]] std::size_t bytes() const { return device_bytes_ + host_bytes_; }
     // How many memories a client gets.
-    [[nodiscard]] unsigned descriptors() const { return layout_.host_bytes == 0 ? 1 : 2; }
+    [[nodiscard]] unsigned descriptors() const { return host_bytes_ == 0 ? 1 : 2; }
     // For the device's ends, of which `reader` is one. Throws UsageError, in the name of `call`,
     // for one that is not, and for one that was taken.
     [[nodiscard]] LeaseTable take(std::string_view call, unsigned reader,
@@ -117,8 +104,10 @@ class SharedObject : public ClosedByOwner {
 
     Device device_;
     ObjectKind kind_;
+    KindRow const& row_;
     ObjectShape shape_;
-    ObjectLayout layout_;
+    std::size_t device_bytes_;
+    std::size_t host_bytes_;  // 0: it has none
     MessageType type_;
     Memory lines_;
     Memory status_;
