@@ -30,23 +30,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The next message of a client.
-detail::Decoded next_of(detail::UnixSocket const& client) {
-    detail::Decoded decoded;
-    EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive("test");
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message != nullptr) decoded = detail::decode(message->bytes, 0);
-        return !std::holds_alternative<detail::NothingThere>(received);
-    }));
-    return decoded;
-}
-
-void say_welcome(detail::UnixSocket const& client) {
-    detail::Welcome const welcome{1, 1, "kernel"};
-    EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, welcome)));
-}
-
 RefusalReason refusal(std::function<void()> const& call) {
     try {
         call();
@@ -85,11 +68,14 @@ TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         (void)next_of(client);
         detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        EXPECT_TRUE(client.send(
-            "test", of_next_version<detail::messages_version>(detail::encode(0, refused))));
+        auto next_version = detail::encode(0, refused);
+        next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
+        EXPECT_TRUE(client.send("test", next_version));
     });
     EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = patience}), RefusedError,
+                          "StoreConnection: refused (version): the other");
 }
 
 TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
@@ -98,6 +84,8 @@ TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
         (void)next_of(client);  // which is C's end
     });
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 30ms}), TimeoutError, "Connection: ");
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = 30ms}), TimeoutError,
+                          "StoreConnection: the owner has not answered");
 }
 
 TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
