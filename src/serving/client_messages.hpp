@@ -33,7 +33,6 @@ inline constexpr std::uint32_t former_store_magic = 0x54535243;
 inline constexpr std::uint16_t messages_version = 6;
 inline constexpr std::size_t longest_name = 63;   // characters; a name has at least one
 inline constexpr std::size_t longest_text = 255;  // characters of a text for people
-inline constexpr std::size_t most_descriptors_of_message = 2;
 inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
 
 // The other process has another version of the messages.

@@ -114,7 +114,7 @@ std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path cons
 }
 
 Seen ClientSession::look(Look const& place, Deadline const& deadline) {
-    Answer answer = link_->ask(status_call, place, deadline);
+    OwnerAnswer answer = link_->ask(status_call, place, deadline);
     auto* const seen = std::get_if<Seen>(&answer.message);
     if (seen == nullptr) throw ProtocolError(status_call, "the owner says something else");
     return std::move(*seen);
@@ -234,7 +234,7 @@ std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
 
 std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
     char const* const call = kind_row(attach.kind).call;
-    Answer answer = link_->ask(call, attach, deadline);
+    OwnerAnswer answer = link_->ask(call, attach, deadline);
     std::string why;
     try {
         return map(std::move(answer), attach);
@@ -251,7 +251,7 @@ std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline
     return lease;
 }
 
-std::shared_ptr<ClientLease> ClientSession::map(Answer answer, Attach const& asked) {
+std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const& asked) {
     char const* const call = kind_row(asked.kind).call;
     auto const* attached = std::get_if<Attached>(&answer.message);
     if (attached == nullptr) throw ProtocolError(call, "the owner lends nothing");

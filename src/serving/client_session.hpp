@@ -75,7 +75,7 @@ class ClientSession final : public LeaseListener,
                                                         MessageTypes const& types);
     [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
                                                     MessageType const& type);
-    [[nodiscard]] std::shared_ptr<ClientLease> map(Answer answer, Attach const& asked);
+    [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
     // Once the owner serves it, if it soon does.
     [[nodiscard]] std::shared_ptr<ClientLease> map_in_time(Attach const& attach);
     // In host memory where the device's cannot be mapped here.

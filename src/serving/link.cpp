@@ -26,7 +26,7 @@ constexpr char const* socket_call = "Connection";
 constexpr std::chrono::milliseconds drain_period{1};
 constexpr std::chrono::milliseconds quiet_period{1000};
 // A reader takes so many messages before it looks at all else: an owner may send for ever.
-constexpr unsigned messages_in_a_turn = 64;
+constexpr unsigned messages_at_once = 64;
 // More than any owner lends to one connection unasked, or than wait to be told to one that reads.
 constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
@@ -66,7 +66,7 @@ std::shared_ptr<Link> Link::connect(std::string_view call, std::filesystem::path
 }
 
 void Link::introduce(std::string_view call, std::string const& name, Deadline const& deadline) {
-    Answer const answer = ask(call, Hello{name}, deadline);
+    OwnerAnswer const answer = ask(call, Hello{name}, deadline);
     auto const* welcome = std::get_if<Welcome>(&answer.message);
     if (welcome == nullptr) throw ProtocolError(call, "the owner does not say welcome");
     owner_.name = welcome->name;
@@ -74,8 +74,8 @@ void Link::introduce(std::string_view call, std::string const& name, Deadline co
     owner_.instance = welcome->instance;
 }
 
-Answer Link::ask(std::string_view call, Message const& question, Deadline const& deadline,
-                 std::function<void()> const& meanwhile) {
+OwnerAnswer Link::ask(std::string_view call, Message const& question, Deadline const& deadline,
+                      std::function<void()> const& meanwhile) {
     Lock lock(mutex_);
     std::uint32_t const id = begin(question);
     try {
@@ -91,7 +91,7 @@ Answer Link::ask(std::string_view call, Message const& question, Deadline const&
         give_up(id, question);
         throw;
     }
-    std::optional<Answer> answer = std::move(awaited_[id]);
+    std::optional<OwnerAnswer> answer = std::move(awaited_[id]);
     awaited_.erase(id);
     if (answer) {
         auto const* refused = std::get_if<Refused>(&answer->message);
@@ -116,6 +116,7 @@ std::uint32_t Link::begin(Message const& question) {
     }
     std::uint32_t const id = ++last_id_;
     awaited_[id];
+    wants_news_ |= std::holds_alternative<WatchBuffers>(question);
     send(id, question);  // where the owner has gone, that is what the wait finds
     return id;
 }
@@ -193,7 +194,7 @@ void Link::sleep(Lock& lock, Deadline const& deadline) {
     (void)::poll(watched.data(), watched.size(), poll_period(deadline));
     lock.lock();
     reads_ = false;
-    wakeup_.reset();
+    if (watched[0].revents != 0) wakeup_.reset();
     flush();
     // What the owner had sent before it ended is heard first.
     if (receive() == Heard::all && watched[2].revents != 0) lose_owner("the owner has ended");
@@ -201,7 +202,7 @@ void Link::sleep(Lock& lock, Deadline const& deadline) {
 }
 
 Link::Heard Link::receive() {
-    for (unsigned i = 0; i < messages_in_a_turn; ++i) {
+    for (unsigned i = 0; i < messages_at_once; ++i) {
         try {
             Received received = socket_.receive(socket_call);
             if (std::holds_alternative<NothingThere>(received)) return Heard::all;
@@ -234,7 +235,7 @@ void Link::hear(SocketMessage received) {
     Decoded decoded = decode(received.bytes, received.descriptors_lost
                                                  ? std::nullopt
                                                  : std::optional(received.descriptors.size()));
-    Answer answer{std::move(decoded.message), std::move(received.descriptors)};
+    OwnerAnswer answer{std::move(decoded.message), std::move(received.descriptors)};
     given_up_.erase(decoded.id);
     auto const awaited = awaited_.find(decoded.id);
     if (awaited == awaited_.end()) return hear_unasked(decoded.id, std::move(answer));
@@ -242,7 +243,7 @@ void Link::hear(SocketMessage received) {
     changed_.notify_all();
 }
 
-void Link::hear_unasked(std::uint32_t id, Answer answer) {
+void Link::hear_unasked(std::uint32_t id, OwnerAnswer answer) {
     if (id == 0) {
         if (auto* const refused = std::get_if<Refused>(&answer.message)) {
             refused_ = std::move(*refused);
@@ -253,7 +254,7 @@ void Link::hear_unasked(std::uint32_t id, Answer answer) {
         auto const* const ended = std::get_if<Ended>(&answer.message);
         if (ended != nullptr && listener_ != nullptr) return listener_->hear(*ended);
     }
-    if (id != 0 || !is_news(answer.message)) return give_back(answer);
+    if (id != 0 || !wants_news_ || !is_news(answer.message)) return give_back(answer);
     if (news_.size() == most_waiting) {
         throw ProtocolError(socket_call, "the owner lends more unasked than it may");
     }
@@ -263,7 +264,7 @@ void Link::hear_unasked(std::uint32_t id, Answer answer) {
     changed_.notify_all();
 }
 
-void Link::give_back(Answer const& answer) noexcept {
+void Link::give_back(OwnerAnswer const& answer) noexcept {
     if (auto const* attached = std::get_if<Attached>(&answer.message)) {
         (void)say(Detach{attached->lease});
     } else if (auto const* lent = std::get_if<LentBuffer>(&answer.message)) {
@@ -272,14 +273,14 @@ void Link::give_back(Answer const& answer) noexcept {
     }
 }
 
-std::optional<Answer> Link::next_news(std::string_view call, Deadline const& deadline) {
+std::optional<OwnerAnswer> Link::next_news(std::string_view call, Deadline const& deadline) {
     Lock lock(mutex_);
     (void)await(lock, deadline, [&] { return !news_.empty(); });
     if (news_.empty()) {
         require_connected(lock, call);
         return {};
     }
-    std::optional<Answer> first = std::move(news_.front());
+    std::optional<OwnerAnswer> first = std::move(news_.front());
     news_.pop_front();
     watch_room();
     return first;
@@ -287,7 +288,7 @@ std::optional<Answer> Link::next_news(std::string_view call, Deadline const& dea
 
 void Link::drop_news() noexcept {
     Lock const lock(mutex_);
-    for (Answer const& each : news_) give_back(each);
+    for (OwnerAnswer const& each : news_) give_back(each);
     news_.clear();
     watch_room();
 }

@@ -39,7 +39,7 @@ struct LinkOptions {
     std::chrono::nanoseconds spin;  // a call that waits looks for so long before it sleeps
 };
 
-struct Answer {
+struct OwnerAnswer {
     Message message;
     std::vector<FileDescriptor>
         descriptors;  // none if they were lost: this process may open no more
@@ -80,9 +80,9 @@ class Link {
     // Sends a question and waits for its answer. `meanwhile` is called when the question is on its
     // way. The same Attach is not sent again while the owner has not answered the first one. Throws
     // RefusedError, TimeoutError, OwnerGoneError, ProtocolError.
-    [[nodiscard]] Answer ask(std::string_view call, Message const& question,
-                             Deadline const& deadline,
-                             std::function<void()> const& meanwhile = nullptr);
+    [[nodiscard]] OwnerAnswer ask(std::string_view call, Message const& question,
+                                  Deadline const& deadline,
+                                  std::function<void()> const& meanwhile = nullptr);
     // Sends what asks for no answer: at once, or when the socket has room. Says nothing where the
     // owner has gone.
     void tell(Message const& message) noexcept;
@@ -90,7 +90,8 @@ class Link {
     bool tell(Lock const& /*lock*/, Message const& message) noexcept { return say(message); }
 
     // The next of what is said of sealed buffers, if it comes in time. Throws as ask().
-    [[nodiscard]] std::optional<Answer> next_news(std::string_view call, Deadline const& deadline);
+    [[nodiscard]] std::optional<OwnerAnswer> next_news(std::string_view call,
+                                                       Deadline const& deadline);
     // Gives back the buffers among the news that nobody has taken.
     void drop_news() noexcept;
     // How many buffers have come unasked.
@@ -138,9 +139,9 @@ class Link {
     void sleep(Lock& lock, Deadline const& deadline);
     [[nodiscard]] Heard receive();
     void hear(SocketMessage received);
-    void hear_unasked(std::uint32_t id, Answer answer);
+    void hear_unasked(std::uint32_t id, OwnerAnswer answer);
     // What nobody waits for any more.
-    void give_back(Answer const& answer) noexcept;
+    void give_back(OwnerAnswer const& answer) noexcept;
     void require_connected(Lock const& lock, std::string_view call) const;
     void lose_owner(std::string why, bool talks_nonsense = false) noexcept;
     // What descriptor() is readable for.
@@ -159,11 +160,12 @@ class Link {
     std::condition_variable changed_;
     bool reads_ = false;  // a thread sleeps in poll(), and receives next
     std::uint32_t last_id_ = 0;
-    std::map<std::uint32_t, std::optional<Answer>> awaited_;
+    std::map<std::uint32_t, std::optional<OwnerAnswer>> awaited_;
     // Questions that the owner has not answered before the caller's timeout.
     std::map<std::uint32_t, Attach> given_up_;
-    std::deque<Untold> untold_;  // waits for room in the socket
-    std::deque<Answer> news_;    // of sealed buffers
+    std::deque<Untold> untold_;     // waits for room in the socket
+    std::deque<OwnerAnswer> news_;  // of sealed buffers
+    bool wants_news_ = false;       // it has asked for them; others are given back
     std::uint64_t came_unasked_ = 0;
     std::optional<Refused> refused_;  // the connection, whatever is asked
     std::string gone_;                // why the owner has gone; empty while it has not

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How many memories an owner keeps for clients of each user, and how it makes one more.
 #pragma once
 
 #include <cstddef>

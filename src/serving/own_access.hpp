@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a process reaches a store of its own.
 #pragma once
 
 #include <memory>

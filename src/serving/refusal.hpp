@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How the code of a server says no to a client.
 #pragma once
 
 #include <exception>

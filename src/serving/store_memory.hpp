@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The memory of a buffer, and which clients have had a descriptor of it.
 #pragma once
 
 #include <sys/types.h>

@@ -29,7 +29,7 @@ StoreConnectOptions checked_connect(StoreConnectOptions options) {
 }
 
 template <class Expected>
-void require_answer(char const* call, Answer const& answer) {
+void require_answer(char const* call, OwnerAnswer const& answer) {
     if (!std::holds_alternative<Expected>(answer.message)) {
         throw ProtocolError(call, "the store says something else than was asked");
     }
@@ -150,11 +150,12 @@ std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
 std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, Message const& question,
                                                   Deadline const& deadline) {
     unmap_unused();  // what was released while another call had the mutex
-    Answer answer = link_->ask(call, question, deadline);
+    OwnerAnswer answer = link_->ask(call, question, deadline);
     return hold_of(call, answer, !std::holds_alternative<CreateBuffer>(question));
 }
 
-std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, Answer& answer, bool sealed) {
+std::shared_ptr<BufferHold> StoreSession::hold_of(char const* call, OwnerAnswer& answer,
+                                                  bool sealed) {
     require_answer<LentBuffer>(call, answer);
     auto& lent = std::get<LentBuffer>(answer.message);
     try {
@@ -190,10 +191,10 @@ std::list<StoreSession::Mapped>::iterator StoreSession::find(std::uint64_t memor
 
 // The store had shown it, and had not heard yet that it is not mapped here: it was forgotten while
 // this was on its way, or came with what was given up.
-void StoreSession::require_shown(char const* call, Answer& answer) {
+void StoreSession::require_shown(char const* call, OwnerAnswer& answer) {
     auto& lent = std::get<LentBuffer>(answer.message);
     if (lent.descriptor || find(lent.memory_number) != mapped_.end()) return;
-    Answer shown = link_->ask(call, ShowMemory{lent.buffer}, Deadline(options_.timeout));
+    OwnerAnswer shown = link_->ask(call, ShowMemory{lent.buffer}, Deadline(options_.timeout));
     require_answer<ShownMemory>(call, shown);
     if (std::get<ShownMemory>(shown.message).memory != lent.memory_number) {
         throw ProtocolError(call, "the store shows another memory than the buffer's");
@@ -202,7 +203,7 @@ void StoreSession::require_shown(char const* call, Answer& answer) {
     answer.descriptors = std::move(shown.descriptors);
 }
 
-std::shared_ptr<BufferView> StoreSession::view_of(char const* call, Answer& answer) {
+std::shared_ptr<BufferView> StoreSession::view_of(char const* call, OwnerAnswer& answer) {
     auto const& lent = std::get<LentBuffer>(answer.message);
     auto const known = find(lent.memory_number);
     if (known != mapped_.end() && !lent.descriptor && known->size == lent.memory.bytes) {
@@ -286,7 +287,7 @@ void StoreSession::release(std::uint64_t id) noexcept {
 void StoreSession::remove(BufferKey const& key) {
     constexpr char const* call = "StoreConnection::remove";
     std::lock_guard const lock(mutex_);
-    Answer const answer =
+    OwnerAnswer const answer =
         link_->ask(call, RemoveBuffer{key.id, key.name}, Deadline(options_.timeout));
     require_answer<BufferDone>(call, answer);
     make_ready(std::get<BufferDone>(answer.message).spare);
@@ -311,7 +312,7 @@ std::vector<BufferInfo> StoreSession::list() {
                                                  "within ten times the timeout",
                                                  all.size()));
         }
-        Answer const answer =
+        OwnerAnswer const answer =
             link_->ask(call, NextBuffer{last}, Deadline(std::min(options_.timeout, end.left())));
         require_answer<ListedBuffer>(call, answer);
         auto const& listed = std::get<ListedBuffer>(answer.message);
@@ -374,8 +375,8 @@ void StoreSession::unwatch() noexcept {
 int StoreSession::descriptor() { return link_->descriptor(); }
 
 // A store that says MissedBuffers again and again keeps nobody for ever.
-std::optional<Answer> StoreSession::receive_lent(char const* call, Deadline const& deadline,
-                                                 std::uint64_t& missed) {
+std::optional<OwnerAnswer> StoreSession::receive_lent(char const* call, Deadline const& deadline,
+                                                      std::uint64_t& missed) {
     Deadline const end = deadline + options_.timeout;
     do {
         auto came = link_->next_news(call, deadline);

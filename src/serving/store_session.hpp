@@ -68,18 +68,19 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     [[nodiscard]] auto connect_again(char const* call, Connect const& connect) const;
 
     // The next message that is not Missed, whose counts are added.
-    [[nodiscard]] std::optional<Answer> receive_lent(char const* call, Deadline const& deadline,
-                                                     std::uint64_t& missed);
+    [[nodiscard]] std::optional<OwnerAnswer> receive_lent(char const* call,
+                                                          Deadline const& deadline,
+                                                          std::uint64_t& missed);
 
     // All with the mutex held.
     [[nodiscard]] std::shared_ptr<BufferHold> ask_for(char const* call, Message const& question,
                                                       Deadline const& deadline);
-    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, Answer& answer,
+    [[nodiscard]] std::shared_ptr<BufferHold> hold_of(char const* call, OwnerAnswer& answer,
                                                       bool sealed);
     void tell_unmapped(std::uint64_t buffer, std::exception const& error) noexcept;
     // Asks for the descriptor of its memory where that is not mapped here, nor came.
-    void require_shown(char const* call, Answer& answer);
-    [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, Answer& answer);
+    void require_shown(char const* call, OwnerAnswer& answer);
+    [[nodiscard]] std::shared_ptr<BufferView> view_of(char const* call, OwnerAnswer& answer);
     [[nodiscard]] std::list<Mapped>::iterator find(std::uint64_t memory);
     [[nodiscard]] std::shared_ptr<BufferView> map(char const* call, LentBuffer const& lent,
                                                   FileDescriptor fd) const;
