@@ -23,9 +23,8 @@ namespace carillon {
 class BufferStore;
 namespace detail {
 class Endpoint;
-class Leases;
+class Lender;
 class PublishedObject;
-class SharedObject;
 struct ServerMaker;
 }  // namespace detail
 
@@ -129,11 +128,10 @@ class Server {
 
    private:
     friend struct detail::ServerMaker;
-    Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
+    Server(std::filesystem::path const& path, std::shared_ptr<detail::Lender> kernel,
            ServeOptions const& options);
 
-    void add(std::string_view name, std::shared_ptr<detail::Leases> leases);
-    void share(std::string_view name, std::shared_ptr<detail::SharedObject> object);
+    void add(char const* call, std::string_view name, std::shared_ptr<detail::Lender> lender);
     void share(std::string_view name, std::shared_ptr<detail::PublishedObject> object);
     [[nodiscard]] detail::Endpoint& endpoint(char const* call) const;
 
@@ -145,14 +143,14 @@ namespace detail {
 // What PersistentKernel::serve() does, and what objects do to be shared.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
-                                     std::shared_ptr<Leases> leases, ServeOptions const& options) {
-        return {path, std::move(leases), options};
+                                     std::shared_ptr<Lender> kernel, ServeOptions const& options) {
+        return {path, std::move(kernel), options};
     }
-    static void add(Server& server, std::string_view name, std::shared_ptr<Leases> leases) {
-        server.add(name, std::move(leases));
+    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel) {
+        server.add("Server::add", name, std::move(kernel));
     }
-    static void share(Server& server, std::string_view name, std::shared_ptr<SharedObject> object) {
-        server.share(name, std::move(object));
+    static void share(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
+        server.add("Server::share", name, std::move(object));
     }
     static void share(Server& server, std::string_view name,
                       std::shared_ptr<PublishedObject> object) {

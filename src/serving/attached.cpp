@@ -58,33 +58,19 @@ Attached describe_memory(Device const& device, bool in_host) {
 
 }  // namespace
 
-Attached describe(Leases const& leases, ChannelMemory const& memory, SharedFiles& files) {
-    files.device = memory.device_memory().export_fd();
-    files.host = memory.host_memory().export_fd();
-    ChannelTable const table = memory.host_view();
-    Attached attached =
-        describe_memory(leases.device(), memory.sharing() == ChannelSharing::exported_from_host);
-    attached.memory.bytes = memory.device_memory().size();
-    attached.host_bytes = memory.host_memory().size();
-    attached.shape = memory.shape();
-    attached.first = table.first;
-    attached.in_pairs = table.in_pairs;
-    attached.any_block = memory.served_by() == ServedBy::any_block;
-    attached.blocks = leases.blocks()->channels();
-    return attached;
-}
-
-Attached describe(SharedObject const& object, ObjectMemory const& memory, SharedFiles& files) {
+Attached describe(Lender const& lender, LentMemory const& memory, SharedFiles& files) {
     files.device = memory.device.export_fd();
     if (memory.host.size() != 0) files.host = memory.host.export_fd();
     Attached attached =
-        describe_memory(object.device(), memory.sharing == ChannelSharing::exported_from_host);
+        describe_memory(lender.device(), memory.sharing == ChannelSharing::exported_from_host);
     attached.memory.bytes = memory.device.size();
     attached.host_bytes = memory.host.size();
-    ObjectShape const& shape = object.shape();
-    attached.shape = {shape.capacity, shape.slot_lines, shape.slot_lines};
-    attached.chunk_bytes = shape.chunk_bytes;
+    attached.shape = lender.shape();
+    attached.chunk_bytes = lender.object_shape().chunk_bytes;
     attached.first = memory.first;
+    attached.in_pairs = memory.in_pairs;
+    attached.any_block = lender.served_by() == ServedBy::any_block;
+    if (lender.blocks() != nullptr) attached.blocks = lender.blocks()->channels();
     return attached;
 }
 

@@ -10,9 +10,8 @@
 
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/access/host_mapped.hpp"
-#include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/published_object.hpp"
-#include "carillon/detail/host/shared_object.hpp"
 #include "carillon/detail/protocol/channel_view.hpp"
 #include "carillon/device.hpp"
 #include "carillon/memory.hpp"
@@ -30,10 +29,7 @@ struct SharedFiles {
 
 // All that a client has to know of what it was lent, but the number of the lease. Throws
 // VulkanError, SystemError.
-[[nodiscard]] Attached describe(Leases const& leases, ChannelMemory const& memory,
-                                SharedFiles& files);
-[[nodiscard]] Attached describe(SharedObject const& object, ObjectMemory const& memory,
-                                SharedFiles& files);
+[[nodiscard]] Attached describe(Lender const& lender, LentMemory const& memory, SharedFiles& files);
 [[nodiscard]] Attached describe(PublishedObject const& object, SharedFiles& files);
 
 // Of an object, as the message says it.

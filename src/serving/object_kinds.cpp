@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "carillon/channel_memory.hpp"
+
 namespace carillon::detail {
 namespace {
 
@@ -15,6 +17,8 @@ MemoryBytes bytes_of(ChannelShape const& shape, std::uint32_t chunk_bytes) {
 MemoryBytes bytes_of_channel(ChannelShape const& shape, std::uint32_t /*chunk_bytes*/) {
     return {ChannelTable::doorbells_end(1, shape), ChannelTable::host_bytes(shape)};
 }
+
+void format_channel(ObjectShape const& /*shape*/, ChannelTable const& at) { format_channels(at); }
 
 template <class Layout>
 void format(ObjectShape const& shape, ChannelTable const& at) {
@@ -36,7 +40,10 @@ constexpr char const* ring_call = "Connection::ring";
 
 // In the order of ObjectKind.
 constexpr std::array rows{
-    KindRow{.name = "kernel", .call = "Connection::channel", .bytes = bytes_of_channel},
+    KindRow{.name = "kernel",
+            .call = "Connection::channel",
+            .bytes = bytes_of_channel,
+            .format = format_channel},
     KindRow{.name = "mailbox",
             .call = mailbox_call,
             .any_lines = true,

@@ -34,7 +34,7 @@ struct KindRow {
     bool chunks = false;        // it has chunks beside its slots
     bool begins_again = false;  // a client may come before the device has left the one before
     MemoryBytes (*bytes)(ChannelShape const& shape, std::uint32_t chunk_bytes);
-    // Makes it empty, at the host's addresses. None: a kernel's channels are made by ChannelMemory.
+    // Makes a client's memory empty, at the host's addresses. None: no client writes it.
     void (*format)(ObjectShape const& shape, ChannelTable const& at) = nullptr;
     // None: its newest value is counted.
     CountedRing (*ring)(ObjectShape const& shape, ChannelTable const& at) = nullptr;

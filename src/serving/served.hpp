@@ -11,10 +11,9 @@
 #include <utility>
 
 #include "carillon/detail/host/closed_by_owner.hpp"
-#include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/published_object.hpp"
-#include "carillon/detail/host/shared_object.hpp"
 #include "carillon/kernel_options.hpp"
 #include "carillon/object_kind.hpp"
 #include "serving/attached.hpp"
@@ -106,13 +105,9 @@ class ServedItem {
     bool news_ = false;
 };
 
-// The blocks of a kernel.
-[[nodiscard]] std::unique_ptr<ServedItem> serve_kernel(std::string name,
-                                                       std::shared_ptr<Leases> leases);
-
-// The one end of an object.
-[[nodiscard]] std::unique_ptr<ServedItem> serve_object(std::string name,
-                                                       std::shared_ptr<SharedObject> object);
+// The blocks of a kernel, or the host's end of an object.
+[[nodiscard]] std::unique_ptr<ServedItem> serve_lender(std::string name,
+                                                       std::shared_ptr<Lender> lender);
 
 // What any number of clients read at once.
 [[nodiscard]] std::unique_ptr<ServedItem> serve_published(std::string name,

@@ -22,10 +22,10 @@ Server::Server(ServeOptions const& options)
 Server::Server(PathArgument const& path, ServeOptions const& options) : Server(options) {
     open(path);
 }
-Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
+Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Lender> kernel,
                ServeOptions const& options)
     : Server(options) {
-    add(*with_name(options, "kernel").name, std::move(leases));
+    add("Server::add", *with_name(options, "kernel").name, std::move(kernel));
     open(path);
 }
 Server::Server(Server&&) noexcept = default;
@@ -40,12 +40,8 @@ detail::Endpoint& Server::endpoint(char const* call) const {
 
 void Server::open(PathArgument const& path) { endpoint("Server::open").open(path); }
 
-void Server::add(std::string_view name, std::shared_ptr<detail::Leases> leases) {
-    endpoint("Server::add").add(detail::serve_kernel(std::string(name), std::move(leases)));
-}
-
-void Server::share(std::string_view name, std::shared_ptr<detail::SharedObject> object) {
-    endpoint("Server::share").add(detail::serve_object(std::string(name), std::move(object)));
+void Server::add(char const* call, std::string_view name, std::shared_ptr<detail::Lender> lender) {
+    endpoint(call).add(detail::serve_lender(std::string(name), std::move(lender)));
 }
 
 void Server::share(std::string_view name, std::shared_ptr<detail::PublishedObject> object) {
