@@ -76,7 +76,7 @@ struct carillon_store {
     std::variant<carillon::BufferStore, carillon::StoreConnection> store;
 };
 struct carillon_store_server {
-    carillon::StoreServer server;
+    carillon::Server server;
 };
 struct carillon_store_events {
     carillon::SealedEvents events;

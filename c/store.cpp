@@ -33,13 +33,13 @@ StoreConnection connect_to_store(char const* path, carillon_store_connect_option
     return StoreConnection(&checked(store_connect_call, path, "path"), connect);
 }
 
-StoreServer serve_store(carillon_store const* store, char const* path,
-                        carillon_serve_options const* given) {
+Server serve_store(carillon_store const* store, char const* path,
+                   carillon_serve_options const* given) {
     constexpr char const* call = "carillon_store_serve";
     auto const* const own = std::get_if<BufferStore>(&checked(call, store, "store").store);
     if (own == nullptr) throw UsageError(call, "the store is another process's");
     auto const options = known(call, given, "options");
-    StoreServeOptions serve;
+    ServeOptions serve;
     if (options.name != nullptr) serve.name = options.name;
     if (options.mode != 0) serve.mode = options.mode;
     return own->serve(&checked(call, path, "path"), serve);

@@ -11,7 +11,7 @@ int main(int argc, char** argv) try {
     // clang-format off: as docs/store.md shows it
     carillon::BufferStore store(device, {.bytes = 64 << 20});
     carillon::SealedEvents events = store.sealed_events();
-    carillon::StoreServer server = store.serve(argv[1]);
+    carillon::Server server = store.serve(argv[1]);
     // clang-format on
     std::printf("serving at %s\n", argv[1]);
     std::fflush(stdout);

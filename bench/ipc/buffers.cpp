@@ -163,7 +163,7 @@ IpcBuffers time_ipc_buffers(Device const& device, IpcOptions const& options,
 
 void run_store(Peer const& peer, Talk& orders) {
     BufferStore const store(Device::open(peer.device));
-    StoreServer const server = store.serve(peer.path);
+    Server const server = store.serve(peer.path);
     orders.say("serving");
     (void)orders.line(until_told);
 }

@@ -194,7 +194,7 @@ class SealedBuffers {
     [[nodiscard]] int descriptor() const;
     // The next one, if it comes within `timeout`. Of another process's store those that come while
     // next() is not called are held for it, as many as a connection may hold
-    // (StoreServeOptions::buffers_per_connection); of this process's none are. Throws
+    // (ServeOptions::buffers_per_connection); of this process's none are. Throws
     // OwnerGoneError when the store has gone, and what get() throws where the buffer's memory
     // cannot be mapped: that one is lost, and counted.
     [[nodiscard]] std::optional<Buffer> next(

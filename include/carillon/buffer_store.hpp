@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,14 +18,13 @@
 #include "carillon/detail/wire/language.hpp"
 #include "carillon/device.hpp"
 #include "carillon/flag.hpp"
+#include "carillon/server.hpp"
 
 namespace carillon {
 namespace detail {
 class BufferAccess;
 class BufferTable;
-struct StoreServerMaker;
 class StoreSession;
-class StoreThread;
 }  // namespace detail
 
 struct BufferStoreOptions {
@@ -48,56 +46,6 @@ struct BufferStoreOptions {
     unsigned copy_threads = 4;
 };
 
-struct StoreServeOptions {
-    std::string name = "store";  // for reports: 1 to 63 characters
-    // Who may connect, as ServeOptions says it: whoever may gets every buffer that is sealed, and
-    // sees who has made which.
-    unsigned mode = 0600;
-    std::vector<std::uint32_t> users{};
-    std::vector<std::uint32_t> groups{};
-    unsigned connections = 256;             // at the same time, at most
-    unsigned connections_per_user = 0;      // as ServeOptions has it
-    unsigned buffers_per_connection = 256;  // the same, of those that it holds
-    // For so long after a message the server's thread looks for the next one before it sleeps: a
-    // thread that has to be woken answers later. Not where there are two processors or fewer.
-    std::chrono::nanoseconds spin = std::chrono::microseconds(200);
-    // Called from the server's thread with a line for people: whom it refused or dropped, and why;
-    // of one user so many a second, and how many more. It may call the server, and let it go. All
-    // clients wait until it returns, so it should not wait. What it throws is dropped. None:
-    // another thread writes the line to stderr, and nobody waits for whoever reads that.
-    std::function<void(std::string const& line)> log{};
-};
-
-// A connection, as the store sees it.
-struct StoreClient {
-    std::string name;          // as it calls itself
-    std::int32_t process = 0;  // its number when it connected; 0 in another namespace
-    std::uint32_t user = 0;
-    unsigned holds = 0;  // mutable and immutable buffers
-};
-
-// BufferStore::serve() makes one. Its destructor closes the connections, and clients find that
-// their store has gone; what they hold stays theirs.
-class StoreServer {
-   public:
-    StoreServer(StoreServer&&) noexcept;
-    StoreServer& operator=(StoreServer&&) noexcept;
-    StoreServer(StoreServer const&) = delete;
-    StoreServer& operator=(StoreServer const&) = delete;
-    ~StoreServer();
-
-    [[nodiscard]] std::filesystem::path const& path() const;
-    // Those that have introduced themselves, in the order in which they came.
-    [[nodiscard]] std::vector<StoreClient> clients() const;
-
-   private:
-    friend struct detail::StoreServerMaker;
-    explicit StoreServer(std::shared_ptr<detail::StoreThread> thread);
-    [[nodiscard]] detail::StoreThread& thread(char const* call) const;
-
-    std::shared_ptr<detail::StoreThread> thread_;
-};
-
 // Buffers in a device's memory, by number and by name. From any thread. Every call of it throws
 // RefusedError for what a client would be refused: a name that is taken, no room, no such buffer,
 // one that is not sealed.
@@ -114,8 +62,9 @@ class CARILLON_LAYOUT BufferStore {
 
     // Lets other processes in. Throws UsageError for a path that no socket can have, at which there
     // is something else, or at which somebody listens; for options that make no sense; SystemError.
-    [[nodiscard]] StoreServer serve(PathArgument const& path,
-                                    StoreServeOptions const& options = {}) const;
+    // The same as a Server of its own, to which it is added. What else the server is to serve can
+    // be added too.
+    [[nodiscard]] Server serve(PathArgument const& path, ServeOptions const& options = {}) const;
 
     // A new one of `bytes`, over 0; `name` of up to 63 characters, empty for none. Throws
     // UsageError for those, OutOfMemoryError.
@@ -136,6 +85,7 @@ class CARILLON_LAYOUT BufferStore {
     [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd sealed_doorbell() const;
 
    private:
+    friend class Server;
     [[nodiscard]] detail::BufferAccess& access(char const* call) const;
 
     std::shared_ptr<detail::BufferTable> table_;
@@ -150,7 +100,7 @@ struct StoreConnectOptions {
     // For so long it is tried again to connect, as ConnectOptions::wait_for_owner says it.
     std::chrono::nanoseconds wait_for_owner = std::chrono::nanoseconds(0);
     // So long a call looks for the store's answer before it sleeps, and next() of what waits for
-    // sealed buffers for one; as StoreServeOptions::spin.
+    // sealed buffers for one; as ServeOptions::spin.
     std::chrono::nanoseconds spin = std::chrono::microseconds(50);
     // The GPU that kernels of this process are to find buffers on (Buffer::device_ptr). None is
     // needed otherwise, nor CUDA.
@@ -166,12 +116,12 @@ struct StoreConnectOptions {
 };
 
 // A connection to a store of another process. From any thread; one asks at a time. Each call throws
-// RefusedError for what the store says no to, OwnerGoneError when it has gone, TimeoutError.
-// Buffers may outlast it.
+// RefusedError for what the store says no to, and where the server has no store; OwnerGoneError
+// when it has gone, TimeoutError. Buffers may outlast it.
 class CARILLON_LAYOUT StoreConnection {
    public:
     // Throws SystemError where nobody listens at `path` (StoreConnectOptions::wait_for_owner) or it
-    // is not for this user, ProtocolError where no BufferStore listens, RefusedError for a store of
+    // is not for this user, ProtocolError where no Server listens, RefusedError for a store of
     // another user (StoreConnectOptions::owner_user), UsageError for the options.
     explicit StoreConnection(PathArgument const& path, StoreConnectOptions const& options = {});
     StoreConnection(StoreConnection&&) noexcept;

@@ -22,8 +22,9 @@ using detail::ChannelTable;
 using detail::Sequence;
 using detail::ServedBy;
 namespace detail {
-class Leases;
-}
+// Makes all channels of a table empty, at the host's addresses.
+void format_channels(ChannelTable const& at);
+}  // namespace detail
 
 // Whether other processes may have descriptors of it, and map it.
 enum class ChannelSharing : std::uint8_t {
@@ -81,13 +82,7 @@ class ChannelMemory {
     void require_no_kernel(std::string_view call) const;
 
    private:
-    friend class detail::Leases;
     void make_empty();
-    // Of which no end is used any more.
-    void free_at_once() noexcept {
-        in_device_memory_.free_at_once();
-        in_host_memory_.free_at_once();
-    }
 
     unsigned channels_;
     ChannelShape shape_;

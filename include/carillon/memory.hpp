@@ -19,10 +19,9 @@ using detail::RangeSync;
 namespace detail {
 class Allocation;
 class Backend;
-struct ObjectMemory;
+class Lender;
 }  // namespace detail
 
-class ChannelMemory;
 class CARILLON_LAYOUT Device;
 
 // Owns an open file descriptor and closes it.
@@ -98,9 +97,8 @@ class Memory {
     [[nodiscard]] FileDescriptor export_fd() const;
 
    private:
-    friend class ChannelMemory;
     friend class Device;
-    friend struct detail::ObjectMemory;
+    friend class detail::Lender;
     Memory(std::shared_ptr<detail::Backend> backend,
            std::unique_ptr<detail::Allocation> allocation);
     void retire();

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets clients of other processes in to kernels of this one, and to objects (docs/ipc.md).
+// Lets clients of other processes in to kernels of this one, to objects (docs/ipc.md), and to a
+// store of buffers (docs/store.md).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,19 +20,21 @@
 #include "carillon/error.hpp"
 
 namespace carillon {
+class BufferStore;
 namespace detail {
-class Leases;
+class Endpoint;
+class Lender;
 class PublishedObject;
-class SharedObject;
 struct ServerMaker;
-class ServerThread;
 }  // namespace detail
 
 struct ServeOptions {
     // How the owner calls itself, and by PersistentKernel::serve() the kernel: 1 to 63 characters.
-    std::string name = "kernel";
+    // None: "store" by BufferStore::serve(), otherwise "kernel".
+    std::optional<std::string> name = std::nullopt;
     // Who may connect: the permissions of the socket, of which writing counts. Whoever may also
-    // sees the names, processes, users and counters of all clients (Connection::status()).
+    // sees the names, processes, users and counters of all clients (Connection::status()), gets
+    // every buffer that is sealed, and sees who has made which.
     unsigned mode = 0600;
     // Who of those may attach: the owner's own user, these users, and who is in one of these
     // groups. Where both are empty, everybody who can connect.
@@ -42,6 +47,7 @@ struct ServeOptions {
     unsigned channels_per_connection = 8;
     std::size_t bytes_per_connection = std::size_t{1} << 30U;
     unsigned descriptors_per_connection = 64;
+    unsigned buffers_per_connection = 256;  // buffers of a store that it holds
     // The same for all connections of one user together, of each user but the owner's and root. 0:
     // half of the connections, and as much of the others as other users may have together. A
     // quarter of the connections, and of the blocks or places of each object, is kept for the
@@ -50,6 +56,10 @@ struct ServeOptions {
     unsigned channels_per_user = 0;
     std::size_t bytes_per_user = 0;
     unsigned descriptors_per_user = 0;
+    // For so long after a message about buffers the server's thread looks for the next one before
+    // it sleeps, since a thread that has to be woken answers later. It sleeps at once where there
+    // are two processors or fewer.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(200);
     // Called from the server's thread with a line for people: whom it refused or dropped, and why;
     // of one user so many a second, and how many more. It may call the server, and let it go. All
     // clients wait until it returns, so it should not wait. What it throws is dropped. None:
@@ -57,12 +67,13 @@ struct ServeOptions {
     std::function<void(std::string const& line)> log{};
 };
 
-// A connection, as the owner of the kernel sees it.
+// A connection, as the owner sees it.
 struct ConnectedClient {
     std::string name;          // as it calls itself
     std::int32_t process = 0;  // its number when it connected; 0 in another namespace
     std::uint32_t user = 0;
     std::vector<unsigned> blocks;  // that serve it, of whichever kernel
+    unsigned buffers = 0;          // that it holds, mutable and immutable ones
 };
 
 // What it serves has names, by which clients ask. Clients come and go while it is open; its
@@ -105,21 +116,26 @@ class Server {
         object.serve(*this, name);
     }
 
+    // Lets clients in to a store of buffers, one for each server. Either may outlive the other.
+    // Where the program destroys the store while the server goes on, the connections of clients
+    // that have used it are closed; a server of nothing else lets nobody in any more. Throws
+    // UsageError where it has a store.
+    void add(BufferStore const& store);
+
     [[nodiscard]] std::filesystem::path const& path() const;  // empty: it is not open
     // Those that have introduced themselves, in the order in which they came.
     [[nodiscard]] std::vector<ConnectedClient> clients() const;
 
    private:
     friend struct detail::ServerMaker;
-    Server(std::filesystem::path const& path, std::shared_ptr<detail::Leases> leases,
+    Server(std::filesystem::path const& path, std::shared_ptr<detail::Lender> kernel,
            ServeOptions const& options);
 
-    void add(std::string_view name, std::shared_ptr<detail::Leases> leases);
-    void share(std::string_view name, std::shared_ptr<detail::SharedObject> object);
+    void add(char const* call, std::string_view name, std::shared_ptr<detail::Lender> lender);
     void share(std::string_view name, std::shared_ptr<detail::PublishedObject> object);
-    [[nodiscard]] detail::ServerThread& thread(char const* call) const;
+    [[nodiscard]] detail::Endpoint& endpoint(char const* call) const;
 
-    std::shared_ptr<detail::ServerThread> thread_;
+    std::shared_ptr<detail::Endpoint> endpoint_;
 };
 
 namespace detail {
@@ -127,14 +143,14 @@ namespace detail {
 // What PersistentKernel::serve() does, and what objects do to be shared.
 struct ServerMaker {
     [[nodiscard]] static Server make(std::filesystem::path const& path,
-                                     std::shared_ptr<Leases> leases, ServeOptions const& options) {
-        return {path, std::move(leases), options};
+                                     std::shared_ptr<Lender> kernel, ServeOptions const& options) {
+        return {path, std::move(kernel), options};
     }
-    static void add(Server& server, std::string_view name, std::shared_ptr<Leases> leases) {
-        server.add(name, std::move(leases));
+    static void add(Server& server, std::string_view name, std::shared_ptr<Lender> kernel) {
+        server.add("Server::add", name, std::move(kernel));
     }
-    static void share(Server& server, std::string_view name, std::shared_ptr<SharedObject> object) {
-        server.share(name, std::move(object));
+    static void share(Server& server, std::string_view name, std::shared_ptr<Lender> object) {
+        server.add("Server::share", name, std::move(object));
     }
     static void share(Server& server, std::string_view name,
                       std::shared_ptr<PublishedObject> object) {

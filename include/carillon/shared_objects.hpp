@@ -19,11 +19,11 @@
 #include "carillon/chunk_ring.hpp"
 #include "carillon/detail/access/device.hpp"
 #include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/one_thread.hpp"
 #include "carillon/detail/host/process_mark.hpp"
 #include "carillon/detail/host/published_object.hpp"
-#include "carillon/detail/host/shared_object.hpp"
 #include "carillon/detail/host/taken_once.hpp"
 #include "carillon/detail/protocol/leased_ends.hpp"
 #include "carillon/detail/wire/line.hpp"
@@ -71,7 +71,7 @@ class SharedMailbox<T, Direction::to_device> {
     [[nodiscard]] DeviceEnd device_handle(
         unsigned reader = 0, CodeLocation const& where = CodeLocation::current()) const {
         return {object_->take("SharedMailbox::device_handle", reader, where), reader,
-                object_->shape(), own_.device_handle()};
+                object_->object_shape(), own_.device_handle()};
     }
     // The owner's own value, whether a client has the mailbox or none: no client can keep the owner
     // from it. An end on the device that finds a client's value new at the same time takes this
@@ -90,11 +90,11 @@ class SharedMailbox<T, Direction::to_device> {
    private:
     static_assert((detail::check_mailbox<T>(), std::is_trivially_copyable_v<DeviceEnd>));
 
-    [[nodiscard]] static std::shared_ptr<detail::SharedObject> make_object(
+    [[nodiscard]] static std::shared_ptr<detail::Lender> make_object(
         Device const& device, SharedMailboxOptions const& options);
 
     detail::ProcessMark mark_;
-    std::shared_ptr<detail::SharedObject> object_;
+    std::shared_ptr<detail::Lender> object_;
     // The owner's values. An end looks there when its lease says that one was set: the first value
     // is never seen.
     Mailbox<T, Direction::to_device> own_;
@@ -163,7 +163,7 @@ class SharedRing {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        return {object_->take("SharedRing::device_handle", 0, where), 0, object_->shape()};
+        return {object_->take("SharedRing::device_handle", 0, where), 0, object_->object_shape()};
     }
     // As Server::share.
     void serve(Server& server, NameArgument name) const {
@@ -172,7 +172,7 @@ class SharedRing {
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
-    std::shared_ptr<detail::SharedObject> object_;
+    std::shared_ptr<detail::Lender> object_;
 };
 
 // Large buffers that another process fills in place. `Meta` is trivially copyable and at most 40
@@ -194,7 +194,8 @@ class SharedChunkRing {
     // The device's end, to be passed to a kernel by value, once. Throws UsageError the second time.
     [[nodiscard]] DeviceEnd device_handle(
         CodeLocation const& where = CodeLocation::current()) const {
-        return {object_->take("SharedChunkRing::device_handle", 0, where), 0, object_->shape()};
+        return {object_->take("SharedChunkRing::device_handle", 0, where), 0,
+                object_->object_shape()};
     }
     // As Server::share.
     void serve(Server& server, NameArgument name) const {
@@ -203,7 +204,7 @@ class SharedChunkRing {
 
    private:
     static_assert(std::is_trivially_copyable_v<DeviceEnd>);
-    std::shared_ptr<detail::SharedObject> object_;
+    std::shared_ptr<detail::Lender> object_;
 };
 
 template <class T>
@@ -213,16 +214,15 @@ SharedMailbox<T, Direction::to_device>::SharedMailbox(Device const& device,
       own_(device, __builtin_bit_cast(T, detail::BytesOf<T>{}), {.capacity = options.capacity}) {}
 
 template <class T>
-std::shared_ptr<detail::SharedObject> SharedMailbox<T, Direction::to_device>::make_object(
+std::shared_ptr<detail::Lender> SharedMailbox<T, Direction::to_device>::make_object(
     Device const& device, SharedMailboxOptions const& options) {
     detail::check_mailbox<T>();
     detail::check_shared("SharedMailbox", options.capacity, options.readers,
                          options.for_tests.first);
     detail::ObjectShape const shape{options.capacity, detail::mailbox_lines<T>, 0};
-    return std::make_shared<detail::SharedObject>(
-        device, ObjectKind::mailbox, shape, detail::object_layout<detail::MailboxLayout>(shape),
-        detail::message_type<T>(detail::mailbox_lines<T>), options.readers,
-        options.for_tests.first);
+    return std::make_shared<detail::Lender>(device, ObjectKind::mailbox, shape,
+                                            detail::message_type<T>(detail::mailbox_lines<T>),
+                                            options.readers, options.for_tests.first);
 }
 
 template <class T>
@@ -243,13 +243,10 @@ template <class T, Direction direction>
 SharedRing<T, direction>::SharedRing(Device const& device, SharedRingOptions const& options) {
     detail::check_payload<T>();
     detail::check_shared("SharedRing", options.capacity, 1, options.for_tests.first);
-    using Layout =
-        std::conditional_t<to_device, detail::RingToDeviceLayout, detail::RingToHostLayout>;
     detail::ObjectShape const shape{options.capacity, detail::slot_lines_of<T>, 0};
-    object_ = std::make_shared<detail::SharedObject>(
+    object_ = std::make_shared<detail::Lender>(
         device, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host, shape,
-        detail::object_layout<Layout>(shape), detail::message_type<T>(), 1,
-        options.for_tests.first);
+        detail::message_type<T>(), 1, options.for_tests.first);
 }
 
 template <class Meta>
@@ -259,10 +256,9 @@ SharedChunkRing<Meta>::SharedChunkRing(Device const& device, ChunkRingOptions co
     detail::check_chunk_bytes("SharedChunkRing", options.chunk_bytes);
     detail::ObjectShape const shape{options.chunks, 1,
                                     static_cast<std::uint32_t>(options.chunk_bytes)};
-    object_ = std::make_shared<detail::SharedObject>(
-        device, ObjectKind::chunk_ring, shape,
-        detail::object_layout<detail::ChunkRingLayout>(shape), detail::message_type<Meta>(1), 1,
-        options.for_tests.first);
+    object_ =
+        std::make_shared<detail::Lender>(device, ObjectKind::chunk_ring, shape,
+                                         detail::message_type<Meta>(1), 1, options.for_tests.first);
 }
 
 }  // namespace carillon

@@ -121,7 +121,6 @@ template <class Store>
 using StoreEnd = Closable<Store>;
 using OwnStore = StoreEnd<BufferStore>;
 using OtherStore = StoreEnd<StoreConnection>;
-using StoreServing = StoreEnd<StoreServer>;
 
 // What `ask` returns, which gets the store that `self` is: of this process's, which does not wait.
 template <class Ask>
@@ -224,12 +223,12 @@ void open_store(OwnStore* self, Device const& device, std::size_t bytes, unsigne
     options.buffers = buffers;
     new (self) OwnStore("the store", BufferStore(device, options));
 }
-StoreServing* serve_store(OwnStore const& self, std::filesystem::path const& path,
-                          std::string const& name, unsigned mode) {
-    StoreServeOptions options;
+Closable<Server>* serve_store(OwnStore const& self, std::filesystem::path const& path,
+                              std::string const& name, unsigned mode) {
+    ServeOptions options;
     options.name = name;
     options.mode = mode;
-    return new StoreServing("the server", self.get()->serve(path, options));
+    return new Closable<Server>("the server", self.get()->serve(path, options));
 }
 void connect_to_store(OtherStore* self, std::filesystem::path const& path, std::string const& name,
                       double timeout, bool host_memory, unsigned copy_threads,
@@ -356,10 +355,6 @@ void bind_buffer_ends(nb::module_& module) {
 void bind_store(nb::module_& module) {
     bind_buffers(module);
     bind_buffer_ends(module);
-    nb::class_<StoreServing> server(module, "StoreServer", "Lets other processes in to a store.");
-    show(server, {});
-    close_with(server, "StoreServer");
-    server.def("close", &StoreServing::close, "Clients find that their store has gone.");
     nb::class_<OwnStore> own(module, "BufferStore", "Buffers in a device's memory.");
     Doors(own, "BufferStore.")
         .def_init(

@@ -12,7 +12,7 @@
 #include "carillon/bytes.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
-#include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/owned.hpp"
 #include "carillon/detail/kernel/serve.hpp"
 #include "carillon/detail/kernel/serve_leases.hpp"
@@ -108,7 +108,7 @@ class BytesKernelState {
                                  reply_shape_.slot_lines()};
         LeaseTable table{};
         if (clients == BytesClients::of_others) {
-            leases_ = std::make_shared<Leases>(device, options, shape, types);
+            leases_ = std::make_shared<Lender>(device, options, shape, types);
             memory_ = leases_->blocks();
             table = leases_->device_view();
         } else {
@@ -136,7 +136,7 @@ class BytesKernelState {
         if (block >= clients_.size()) throw UsageError(call, "there is no such channel");
         return clients_[block];
     }
-    [[nodiscard]] std::shared_ptr<Leases> const& leases(std::string_view call) const {
+    [[nodiscard]] std::shared_ptr<Lender> const& leases(std::string_view call) const {
         if (!leases_)
             throw UsageError(call,
                              "the kernel is not for clients of other processes: of_others (C++), "
@@ -163,7 +163,7 @@ class BytesKernelState {
     ByteShape request_shape_;
     ByteShape reply_shape_;
     HostWait wait_;
-    std::shared_ptr<Leases> leases_;  // of others
+    std::shared_ptr<Lender> leases_;  // of others
     std::shared_ptr<ChannelMemory> memory_;
     std::shared_ptr<KernelSupervisor> supervisor_;
     std::vector<BytesClient> clients_;  // of each block, but of others

@@ -4,7 +4,7 @@
 #include "bytes/bytes_channel.hpp"
 #include "carillon/error.hpp"
 #include "error/range.hpp"
-#include "ipc/messages.hpp"
+#include "serving/client_messages.hpp"
 
 namespace carillon::detail {
 

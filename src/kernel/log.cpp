@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The texts of a program's log messages: by which number each is known, and how a record becomes a
+// line.
 #include "carillon/log.hpp"
 
 #include <fmt/args.h>
@@ -8,12 +10,8 @@
 #include <mutex>
 #include <utility>
 
-#include "carillon/detail/access/host_cached.hpp"
 #include "carillon/detail/host/fork_mutex.hpp"
-#include "carillon/detail/host/say_line.hpp"
 #include "carillon/error.hpp"
-#include "carillon/server.hpp"
-#include "kernel/published_log.hpp"
 
 namespace carillon {
 namespace detail {
@@ -45,8 +43,6 @@ std::string format(LogRegistry::Entry const& entry, std::uint64_t const* words) 
     }
     return fmt::vformat(entry.text, arguments);
 }
-
-void print(LogRecord const& record) { say_line(log_line(record)); }
 
 }  // namespace
 
@@ -109,44 +105,6 @@ std::string log_line(LogRecord const& record) {
 std::string_view to_string(LogLevel level) {
     static constexpr std::array<std::string_view, 4> names{"debug", "info", "warning", "error"};
     return names.at(static_cast<std::size_t>(level));
-}
-
-LogService::LogService(Device const& device, LogOptions options)
-    : dropped_(device.allocate(sizeof(detail::Line))),
-      published_(std::make_shared<detail::PublishedLog>(device, options.shared_capacity)) {
-    auto const& registry = detail::LogRegistry::of_program();
-    registry.require_sound();
-    if (!options.sink) options.sink = &detail::print;
-    server_ = std::make_unique<detail::RequestServer>(
-        "LogService", device, detail::quads_of<detail::LogMessage>, options.capacity,
-        detail::Sequence{1}, options.thread,
-        [&registry, sink = std::move(options.sink), clients = published_](
-            detail::PayloadWords const& payload, auto&) {
-            auto const message = __builtin_bit_cast(detail::LogMessage, payload);
-            constexpr std::uint32_t block_bits = (1U << detail::log_level_shift) - 1;
-            LogRecord const record{
-                message.time_ns, message.block_and_level & block_bits,
-                static_cast<LogLevel>(message.block_and_level >> detail::log_level_shift),
-                detail::log_text(registry, message)};
-            clients->write(record);
-            sink(record);
-        });
-}
-
-DeviceLog LogService::device_handle() const {
-    return {server("LogService::device_handle").device_view(),
-            static_cast<std::uint64_t*>(dropped_.device_ptr())};
-}
-
-void LogService::serve(Server& server, NameArgument name) const {
-    detail::ServerMaker::share(server, name,
-                               detail::owned(published_, "LogService::serve").object());
-}
-
-std::uint64_t LogService::dropped() const {
-    (void)server("LogService::dropped");
-    return detail::HostCached(dropped_.range_sync())
-        .load_word(static_cast<std::uint64_t const*>(dropped_.host_ptr()));
 }
 
 }  // namespace carillon

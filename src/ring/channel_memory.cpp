@@ -122,22 +122,28 @@ void ChannelMemory::reset() {
     make_empty();
 }
 
-void ChannelMemory::make_empty() {
-    std::size_t const size = bytes_with_doorbells(channels_, shape_);
-    auto* const locations = static_cast<std::byte*>(in_device_memory_.host_ptr()) + size;
-    std::memset(in_device_memory_.host_ptr(), 0, size);
-    std::memset(in_host_memory_.host_ptr(), 0, bytes_in_host_memory(channels_, shape_));
-    for (unsigned i = 0; i < channels_; ++i) {
-        *host_view().counters(i) = detail::no_counts(first_);
-        detail::ChannelView const view = host_view().channel(ChannelLocation{i, i});
-        detail::format_ring(view.requests);
-        detail::format_ring(view.replies);
+void detail::format_channels(ChannelTable const& at) {
+    std::size_t const size = ChannelTable::doorbells_end(at.channels, at.shape);
+    std::memset(at.in_device_memory, 0, size);
+    std::memset(at.in_host_memory, 0, at.channels * ChannelTable::host_bytes(at.shape));
+    for (unsigned i = 0; i < at.channels; ++i) {
+        *at.counters(i) = no_counts(at.first);
+        ChannelView const view = at.channel(ChannelLocation{i, i});
+        format_ring(view.requests);
+        format_ring(view.replies);
     }
-    std::uint64_t* const doorbells = host_view().doorbells(0, 0);
-    std::size_t const doorbell_bytes = size - detail::ChannelTable::doorbells_at(channels_, shape_);
-    std::fill_n(doorbells, doorbell_bytes / sizeof(*doorbells), first_ - 1);
+    std::uint64_t* const doorbells = at.doorbells(0, 0);
+    std::size_t const doorbell_bytes = size - ChannelTable::doorbells_at(at.channels, at.shape);
+    std::fill_n(doorbells, doorbell_bytes / sizeof(*doorbells), at.first - 1);
+}
+
+void ChannelMemory::make_empty() {
+    detail::format_channels(host_view());
     if (!locations_.empty()) {
-        std::memcpy(locations, locations_.data(), locations_.size() * sizeof(ChannelLocation));
+        auto* const locations = static_cast<std::byte*>(in_device_memory_.host_ptr()) +
+                                bytes_with_doorbells(channels_, shape_);
+        std::memcpy(locations, locations_.data(),
+                    locations_.size() * sizeof(detail::ChannelLocation));
     }
     in_device_memory_.flush(0, in_device_memory_.size());
 }

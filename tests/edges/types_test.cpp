@@ -48,7 +48,6 @@ Row const rows[] = {
     {"Server", kind<Server>()},
     {"Connection", kind<Connection>()},
     {"BufferStore", kind<BufferStore>()},
-    {"StoreServer", kind<StoreServer>()},
     {"StoreConnection", kind<StoreConnection>()},
     {"Buffer", kind<Buffer>()},
     {"MutableBuffer", kind<MutableBuffer>()},

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "carillon/carillon.hpp"
-#include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "serving/client_session.hpp"
 
 namespace carillon::test {
 using namespace detail;

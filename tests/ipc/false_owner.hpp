@@ -2,17 +2,20 @@
 // Who listens at a path and says what it likes to whoever connects.
 #pragma once
 
-#include <cstddef>
+#include <gtest/gtest.h>
+
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "os/unix_listener.hpp"
 #include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
+#include "support/eventually.hpp"
 
 namespace carillon::test {
 
@@ -33,12 +36,25 @@ class FalseOwner {
     std::jthread thread_;
 };
 
-// As a process of the next version of the messages would send it.
-template <std::uint16_t version>
-std::vector<std::byte> of_next_version(std::vector<std::byte> message) {
-    std::uint16_t const next = version + 1;
-    std::memcpy(message.data() + sizeof(std::uint32_t), &next, sizeof(next));
-    return message;
+// The next message of a client. Its id is 0 when the client has gone.
+inline detail::Decoded next_of(detail::UnixSocket const& client) {
+    detail::Decoded decoded;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = client.receive("test", 0);
+        auto const* message = std::get_if<detail::SocketMessage>(&received);
+        if (message != nullptr) decoded = detail::decode(message->bytes, 0);
+        return !std::holds_alternative<detail::NothingThere>(received);
+    }));
+    return decoded;
+}
+
+inline void tell(detail::UnixSocket const& client, std::uint32_t id, detail::Message const& message,
+                 std::vector<int> const& descriptors = {}) {
+    EXPECT_TRUE(client.send("test", detail::encode(id, message), descriptors));
+}
+
+inline void say_welcome(detail::UnixSocket const& client) {
+    tell(client, next_of(client).id, detail::Welcome{1, 1, "kernel"});
 }
 
 }  // namespace carillon::test

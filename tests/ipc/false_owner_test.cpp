@@ -19,9 +19,9 @@
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
 #include "ipc/handlers.hpp"
-#include "ipc/messages.hpp"
 #include "ipc/process.hpp"
 #include "os/shared_memory.hpp"
+#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/held.hpp"
 
@@ -29,23 +29,6 @@ namespace carillon::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// The next message of a client.
-detail::Decoded next_of(detail::UnixSocket const& client) {
-    detail::Decoded decoded;
-    EXPECT_TRUE(eventually([&] {
-        auto const received = client.receive("test");
-        auto const* message = std::get_if<detail::SocketMessage>(&received);
-        if (message != nullptr) decoded = detail::decode(message->bytes, 0);
-        return !std::holds_alternative<detail::NothingThere>(received);
-    }));
-    return decoded;
-}
-
-void say_welcome(detail::UnixSocket const& client) {
-    detail::Welcome const welcome{1, 1, "kernel"};
-    EXPECT_TRUE(client.send("test", detail::encode(next_of(client).id, welcome)));
-}
 
 RefusalReason refusal(std::function<void()> const& call) {
     try {
@@ -85,11 +68,14 @@ TEST_F(FalseOwnerTest, ofAnotherVersionRefuses) {
     FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
         (void)next_of(client);
         detail::Refused const refused{RefusalReason::version, "whatever that means there"};
-        EXPECT_TRUE(client.send(
-            "test", of_next_version<detail::handshake_version>(detail::encode(0, refused))));
+        auto next_version = detail::encode(0, refused);
+        next_version.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
+        EXPECT_TRUE(client.send("test", next_version));
     });
     EXPECT_EQ(refusal([&] { (void)connect(); }), RefusalReason::version);
     CARILLON_EXPECT_ERROR(connect(), RefusedError, "Connection: refused (version): the other");
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = patience}), RefusedError,
+                          "StoreConnection: refused (version): the other");
 }
 
 TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
@@ -98,6 +84,8 @@ TEST_F(FalseOwnerTest, oneThatSaysNothingIsATimeout) {
         (void)next_of(client);  // which is C's end
     });
     CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = 30ms}), TimeoutError, "Connection: ");
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = 30ms}), TimeoutError,
+                          "StoreConnection: the owner has not answered");
 }
 
 TEST_F(FalseOwnerTest, longestTimeoutIsForEver) {
@@ -167,8 +155,8 @@ TEST_F(FalseOwnerTest, noticesOfWhatWasNotAskedForFillNoMemory) {
 detail::Attached a_channel() {
     detail::Attached attached;
     attached.lease = 1;
-    attached.source = MemorySource::memfd;
-    attached.device_bytes = attached.host_bytes = 1U << 20U;
+    attached.memory.source = MemorySource::memfd;
+    attached.memory.bytes = attached.host_bytes = 1U << 20U;
     attached.shape = {8, 1, 1};
     return attached;
 }
@@ -197,10 +185,9 @@ TEST_F(FalseOwnerTest, slotsOfAnotherSizeAreNotMapped) {
 }
 
 TEST_F(FalseOwnerTest, memoryThatIsSmallerThanWhatIsInItIsNotMapped) {
-    for (std::uint64_t detail::Attached::*which :
-         {&detail::Attached::device_bytes, &detail::Attached::host_bytes}) {
+    for (bool const in_device : {true, false}) {
         detail::Attached attached = a_channel();
-        attached.*which = 64;
+        (in_device ? attached.memory.bytes : attached.host_bytes) = 64;
         FalseOwner const owner(path(), lends(attached, {0, 0}));
         CARILLON_EXPECT_ERROR((connect().channel<Ask, Told>()), ProtocolError,
                               "bytes of memory for a channel that needs");
@@ -338,7 +325,7 @@ TEST_F(FalseOwnerTest, lateRefusalIsOfNoOtherCall) {
     EXPECT_EQ(what_is_thrown_in_time([&] { (void)connection.status(); }), "");
     EXPECT_EQ(
         what_is_thrown_in_time([&] { auto const other = connection.channel<Ask, Told>("other"); }),
-        "Connection::channel: the owner of the kernel has closed the connection");
+        "Connection::channel: the owner has closed the connection");
 }
 
 // Whose only object is another one between two looks, as often as there are `answers`.

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "ipc/attached.hpp"
-#include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "serving/attached.hpp"
+#include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {

@@ -17,7 +17,7 @@
 #include "ipc/handlers.hpp"
 #include "ipc/other_users.hpp"
 #include "ipc/stranger.hpp"
-#include "store/messages.hpp"
+#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -122,7 +122,7 @@ TEST_F(InFlightTest, clientsAreRefusedWhileAnotherProcessOfTheOwnersUserHasUsedU
 }
 
 std::vector<std::byte> get(std::string const& name, std::uint32_t id) {
-    return detail::store::encode(id, detail::store::Get{0, name});
+    return detail::encode(id, detail::GetBuffer{0, name});
 }
 
 TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStoresUser) {
@@ -135,7 +135,7 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
     unsigned said = 0;
     for (unsigned i = 0; i < 8; ++i) {
         auto const& each = strangers.emplace_back(stranger());
-        EXPECT_TRUE(each.send("test", detail::store::encode(1, detail::store::Hello{"stranger"})));
+        EXPECT_TRUE(each.send("test", detail::encode(1, detail::Hello{"stranger"})));
         said = say_often(230, [&](unsigned n) { return each.send("test", get("table", 2 + n)); });
     }
     // The store takes up 16 messages of each in turn.
@@ -149,10 +149,9 @@ TEST_F(InFlightTest, strangerThatGetsABufferAndReadsNothingHarmsNobodyOfTheStore
         auto const received = strangers.back().receive("test");
         auto const* message = std::get_if<detail::SocketMessage>(&received);
         if (message == nullptr) return lent + refused == said;
-        auto const decoded =
-            detail::store::decode(message->bytes, message->descriptors.size()).message;
-        lent += std::holds_alternative<detail::store::Lent>(decoded) ? 1 : 0;
-        refused += std::holds_alternative<detail::store::Refused>(decoded) ? 1 : 0;
+        auto const decoded = detail::decode(message->bytes, message->descriptors.size()).message;
+        lent += std::holds_alternative<detail::LentBuffer>(decoded) ? 1 : 0;
+        refused += std::holds_alternative<detail::Refused>(decoded) ? 1 : 0;
         return lent + refused == said;
     })) << lent
         << " lent, " << refused << " refused";

@@ -81,7 +81,7 @@ CARILLON_ON_EVERY_DEVICE(BufferKindsTest);
 TEST_P(BufferKindsTest, kernelsFindThemOnTheDevice) {
     SocketPath const path;
     BufferStore const store(device());
-    StoreServer const server = store.serve(path.get());
+    Server const server = store.serve(path.get());
     StoreConnection const client(path.get(), {.timeout = patience, .device = device()});
     std::vector<std::byte> bytes(50'000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 11);

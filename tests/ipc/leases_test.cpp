@@ -9,8 +9,7 @@
 
 #include "carillon/carillon.hpp"
 #include "carillon/detail/access/host_cached.hpp"
-#include "carillon/detail/host/leases.hpp"
-#include "carillon/detail/host/shared_object.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "ipc/handlers.hpp"
 #include "support/descriptors_left.hpp"
 #include "support/held.hpp"
@@ -19,18 +18,18 @@ namespace carillon::test {
 using namespace detail;
 namespace {
 
-using detail::Leases;
+using detail::Lender;
 
 class LeasesTest : public testing::Test {
    protected:
     static constexpr unsigned blocks = 2;
 
-    [[nodiscard]] std::optional<Leases::Lent> begin(
+    [[nodiscard]] std::optional<Lender::Lent> begin(
         std::uint32_t user, ChannelSharing sharing = ChannelSharing::exported) {
         return leases_.begin(user, sharing);
     }
     // Its block leaves at once.
-    void end(Leases::Lent const& lent) {
+    void end(Lender::Lent const& lent) {
         leases_.end(lent.place);
         leave(lent.place);
     }
@@ -38,18 +37,18 @@ class LeasesTest : public testing::Test {
         LeaseReader<HostCached, HostMapped> const reader(leases_.device_view(), block);
         reader.report_free(reader.number());
     }
-    [[nodiscard]] Leases& leases() { return leases_; }
+    [[nodiscard]] Lender& leases() { return leases_; }
 
    private:
     Device device_ = Device::open("emulated");
-    Leases leases_{device_,
+    Lender leases_{device_,
                    {.blocks = blocks},
                    ChannelShape::of<Ask, Told>(4),
                    detail::MessageTypes::of<detail::OneRequest<Ask, Told>>()};
 };
 
 TEST_F(LeasesTest, memoryThatAUserHasHadIsNeverAnothers) {
-    std::set<ChannelMemory const*> of_first;
+    std::set<detail::LentMemory const*> of_first;
     for (unsigned i = 0; i < 5; ++i) {
         auto const one = begin(1);
         auto const two = begin(1);
@@ -150,7 +149,7 @@ TEST_F(LeasesTest, noMemoryIsKeptForUsersThatHaveGoneWhereDescriptorsAreFew) {
 TEST_F(LeasesTest, memoryThatAClientHasIsNotFreedForOthers) {
     auto const kept = begin(1000);
     ASSERT_TRUE(kept);
-    auto* const word = static_cast<std::uint64_t volatile*>(kept->memory->host_memory().host_ptr());
+    auto* const word = static_cast<std::uint64_t volatile*>(kept->memory->host.host_ptr());
     Held const before = Held::now();
     for (unsigned user = 0; user < 100; ++user) {
         auto const lent = begin(user);
@@ -168,13 +167,11 @@ TEST_F(LeasesTest, memoryThatAClientHasIsNotFreedForOthers) {
 TEST(SharedObjectMemoryTest, usersThatHaveGoneLockNobodyOut) {
     Device const device = Device::open("emulated");
     ObjectShape const shape{.capacity = 2};
-    detail::SharedObject object(device, ObjectKind::mailbox, shape,
-                                detail::object_layout<MailboxLayout>(shape),
-                                detail::message_type<Ask>(1), 1, 1);
+    detail::Lender object(device, ObjectKind::mailbox, shape, detail::message_type<Ask>(1), 1, 1);
     LeaseReader<HostCached, HostMapped> const reader(object.take("test", 0, {}), 0);
     for (unsigned user = 0; user < 100; ++user) {
-        ASSERT_NE(object.begin(user, ChannelSharing::exported), nullptr) << user;
-        object.end();
+        ASSERT_TRUE(object.begin(user, ChannelSharing::exported)) << user;
+        object.end(0);
         reader.report_free(reader.number());
     }
 }
@@ -182,7 +179,7 @@ TEST(SharedObjectMemoryTest, usersThatHaveGoneLockNobodyOut) {
 TEST_F(LeasesTest, memoryOfAnotherKindIsMadeWhenItIsAskedFor) {
     auto const host = begin(1, ChannelSharing::exported_from_host);
     ASSERT_TRUE(host);
-    EXPECT_EQ(host->memory->sharing(), ChannelSharing::exported_from_host);
+    EXPECT_EQ(host->memory->sharing, ChannelSharing::exported_from_host);
     EXPECT_EQ(leases().count(), 1U);
     end(*host);
     EXPECT_EQ(leases().count(), 0U);

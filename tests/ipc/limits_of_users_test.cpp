@@ -194,7 +194,7 @@ class LimitsOfBuffersTest : public LimitsOfUsersTest {
 
    private:
     std::optional<BufferStore> store_;
-    std::optional<StoreServer> server_;
+    std::optional<Server> server_;
 };
 
 TEST_F(LimitsOfBuffersTest, oneUserHasHalfOfTheBytesAndSomeAreKeptForTheStores) {

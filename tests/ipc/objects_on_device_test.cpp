@@ -156,7 +156,7 @@ TEST_P(ObjectsOnDeviceTest, bufferThatAKernelHasWrittenIsReadByOthers) {
     constexpr std::uint64_t count = 5000;
     SocketPath const path;
     BufferStore const store(device());
-    StoreServer const server = store.serve(path.get());
+    Server const server = store.serve(path.get());
     StoreConnection const maker(path.get(), {.timeout = patience, .device = device()});
     StoreConnection const reader(path.get(), {.timeout = patience});
     MutableBuffer made = maker.create("words", count * sizeof(std::uint64_t));

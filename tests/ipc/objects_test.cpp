@@ -2,13 +2,16 @@
 // Several kernels, and objects, at one path. P: the owner; C: a client; both in this process.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "carillon/carillon.hpp"
-#include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "serving/client_session.hpp"
+#include "support/eventually.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -54,6 +57,40 @@ TEST_F(ObjectsTest, kernelsAreAskedForByName) {
     EXPECT_EQ(status.objects[1].name, "risk");
     EXPECT_EQ(status.objects[1].kind, ObjectKind::kernel);
     EXPECT_FALSE(status.objects[1].blocks.at(0).client.empty());
+}
+
+// 1. P serves a kernel, and C finds no store. 2. P adds a store: clients of either are served. 3. P
+// destroys the store: who has used it finds that, and the kernel's client notices nothing. 4.
+// Another store may follow.
+TEST_F(ObjectsTest, storeOfBuffersIsServedBesideKernels) {
+    auto const quotes = kernel<CountingHandler>();
+    server().add("quotes", quotes);
+    StoreConnection const buffers(path(), {.timeout = patience});
+    CARILLON_EXPECT_ERROR((void)buffers.create("prices", 100), RefusedError,
+                          "there is no store of buffers here");
+    std::optional<BufferStore> store(std::in_place, Device::open("emulated"));
+    server().add(*store);
+    CARILLON_EXPECT_ERROR(server().add(*store), UsageError, "Server: it has a store already");
+    Connection const owner = connect();
+    auto channel = owner.channel<Ask, Told>("quotes");
+    EXPECT_EQ(buffers.create("prices", 100).seal().name(), "prices");
+    EXPECT_EQ(store->get("prices").size(), 100U);
+    EXPECT_EQ(channel.call({4}, patience).twice, 8U);
+    EXPECT_EQ(server().clients().size(), 2U);
+    store.reset();
+    EXPECT_TRUE(eventually([&] {
+        try {
+            (void)buffers.list();
+        } catch (OwnerGoneError const&) {
+            return true;
+        } catch (RefusedError const&) {  // the server has not looked yet
+        }
+        return false;
+    }));
+    EXPECT_EQ(channel.call({5}, patience).twice, 10U);
+    BufferStore const next(Device::open("emulated"));
+    server().add(next);
+    EXPECT_TRUE(StoreConnection(path(), {.timeout = patience}).list().empty());
 }
 
 // As std::getenv gives it.

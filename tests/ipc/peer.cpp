@@ -506,7 +506,7 @@ int store_own(Arguments const& arguments) {
     std::size_t const bytes = as_told ? std::stoull(arguments.at(1)) : 1 << 20;
     unsigned const holds = as_told ? static_cast<unsigned>(std::stoul(arguments.at(2))) : 1000;
     BufferStore const store(Device::open(as_told ? arguments.at(3) : "emulated"), {.bytes = bytes});
-    StoreServer const server =
+    Server const server =
         store.serve(arguments.at(0), {.mode = 0666, .buffers_per_connection = holds});
     say("serving");
     while (await_word()) {

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "carillon/carillon.hpp"
-#include "ipc/client_session.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 

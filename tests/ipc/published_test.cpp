@@ -18,10 +18,10 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
-#include "ipc/log_reader_state.hpp"
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
-#include "kernel/published_log.hpp"
+#include "serving/log_reader_state.hpp"
+#include "serving/published_log.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -141,7 +141,7 @@ TEST_F(PublishedTest, nobodyButTheOwnerWrites) {
     server().share("status", shared);
     auto const [attached, file] = lent_to_a_stranger(path(), "status", ObjectKind::mailbox_to_host,
                                                      detail::message_type<Ask>(mailbox_lines<Ask>));
-    std::size_t const size = attached.device_bytes;
+    std::size_t const size = attached.memory.bytes;
     int const fd = file.get();
     EXPECT_EQ(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
     // What is opened anew by its name in /proc is the same memory.

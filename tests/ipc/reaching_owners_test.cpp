@@ -18,8 +18,8 @@
 #include "carillon/carillon.hpp"
 #include "ipc/false_owner.hpp"
 #include "ipc/handlers.hpp"
-#include "ipc/messages.hpp"
 #include "ipc/process.hpp"
+#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
 
@@ -62,7 +62,7 @@ TEST_F(ReachingOwnersTest, clientSeesWhoseOwnerItHas) {
     EXPECT_EQ(Connection(path()).owner().user, ::geteuid());
     EXPECT_EQ(Connection(path(), {.owner_user = ::geteuid()}).owner().user, ::geteuid());
     BufferStore const store(device());
-    StoreServer const stores = store.serve(path() + "s");
+    Server const stores = store.serve(path() + "s");
     EXPECT_EQ(StoreConnection(path() + "s", {.owner_user = ::geteuid()}).owner().user, ::geteuid());
 }
 
@@ -117,8 +117,8 @@ TEST_F(ReachingOwnersTest, nobodyComesInBeforeTheServerIsOpen) {
 TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
     BufferStore const first(device());
     BufferStore const second(device());
-    StoreServer const serves_first = first.serve(path() + "1");
-    StoreServer const serves_second = second.serve(path() + "2");
+    Server const serves_first = first.serve(path() + "1");
+    Server const serves_second = second.serve(path() + "2");
     std::filesystem::create_symlink(path() + "1", path());
     StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
     EXPECT_FALSE(client.sealed_events().next());
@@ -136,7 +136,7 @@ TEST_F(ReachingOwnersTest, newsOfSealedBuffersAreOfTheConnectionsStore) {
 // neither.
 TEST_F(ReachingOwnersTest, newsOfAStoreThatHasGoneAreNotWaitedFor) {
     BufferStore const store(device());
-    std::optional<StoreServer> server(store.serve(path()));
+    std::optional<Server> server(store.serve(path()));
     StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
     auto const expect_gone = [&] {
         CARILLON_EXPECT_ERROR((void)client.sealed_events(), OwnerGoneError, "has closed");
@@ -156,7 +156,7 @@ TEST_F(ReachingOwnersTest, newsAreWaitedForAsLongAsTheStoreIsThere) {
     auto const heard = [&](std::string const& /*line*/) {
         std::call_once(once, [&] { refused.set_value(); });
     };
-    std::optional<StoreServer> server(store.serve(path(), {.connections = 1, .log = heard}));
+    std::optional<Server> server(store.serve(path(), {.connections = 1, .log = heard}));
     StoreConnection const client(path(), {.timeout = patience, .wait_for_owner = patience});
     std::jthread const owner([&] {
         (void)refused.get_future().wait_for(patience);
@@ -310,7 +310,7 @@ TEST_F(ReachingOwnersTest, clientOfAStoreWaitsForIt) {
     CARILLON_EXPECT_ERROR(StoreConnection(path(), {.wait_for_owner = -1ns}), UsageError,
                           "StoreConnection: wait_for_owner is below 0");
     BufferStore const store(device());
-    StoreServer const server = store.serve(path());
+    Server const server = store.serve(path());
     EXPECT_EQ(waits.get().owner().process, ::getpid());
 }
 
@@ -331,7 +331,7 @@ TEST_F(ReachingOwnersTest, ownerHasALineWhereItsFilesAreRemoved) {
     Kernel const served = kernel();
     Server const server = served.serve(path(), {.log = log});
     BufferStore const store(device());
-    StoreServer const stores = store.serve(path() + "s", {.log = log});
+    Server const stores = store.serve(path() + "s", {.log = log});
     std::filesystem::remove(path() + ".lock");
     EXPECT_TRUE(told_of("kernel.sock: somebody has removed its lock"));
     std::filesystem::remove(path() + "s");

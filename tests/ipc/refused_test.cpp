@@ -20,10 +20,10 @@
 
 #include "carillon/carillon.hpp"
 #include "ipc/handlers.hpp"
-#include "ipc/messages.hpp"
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -217,7 +217,7 @@ TEST_F(RefusedTest, logMayLetTheServerGo) {
 
 TEST_F(RefusedTest, logMayLetTheServerOfAStoreGo) {
     BufferStore const store(Device::open("emulated"));
-    std::optional<StoreServer> server;
+    std::optional<Server> server;
     std::atomic<bool> gone{false};
     server.emplace(store.serve(path(), {.log = [&](std::string const& /*line*/) {
                                    server.reset();
@@ -226,7 +226,7 @@ TEST_F(RefusedTest, logMayLetTheServerOfAStoreGo) {
     auto const stranger = stranger_at(path());
     EXPECT_TRUE(say_too_much(stranger));
     EXPECT_TRUE(eventually([&] { return gone.load(); }));
-    StoreServer const next = store.serve(path());
+    Server const next = store.serve(path());
 }
 
 // However many there are: the rest are counted.
@@ -314,7 +314,7 @@ TEST_F(RefusedTest, clientOfAnotherVersion) {
     Server const server = serve();
     detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
     std::vector<std::byte> hello = detail::encode(1, detail::Hello{"of tomorrow"});
-    hello.at(sizeof(std::uint32_t)) = std::byte{detail::handshake_version + 1};
+    hello.at(sizeof(std::uint32_t)) = std::byte{detail::messages_version + 1};
     EXPECT_TRUE(stranger.send("test", hello));
     EXPECT_EQ(last_words(stranger), RefusalReason::version);
 }

@@ -32,7 +32,7 @@ class SealedBuffersTest : public DeviceTest {
         store_.emplace(device(), BufferStoreOptions{.bytes = std::size_t{64} << 20});
     }
     [[nodiscard]] BufferStore& store() { return *store_; }
-    [[nodiscard]] StoreServer serve(StoreServeOptions options = {}) {
+    [[nodiscard]] Server serve(ServeOptions options = {}) {
         options.log = [](std::string const& /*line*/) {};
         return store().serve(path_.get(), options);
     }
@@ -49,7 +49,7 @@ CARILLON_ON_EVERY_DEVICE(SealedBuffersTest);
 
 // 1. C and P wait. 2. Both put buffers. 3. Both have them, in the order in which they were sealed.
 TEST_P(SealedBuffersTest, comeInOrderWithTheirBytes) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     (void)put(store(), std::byte{99});
     SealedBuffers here = store().sealed_buffers();
@@ -75,7 +75,7 @@ TEST_P(SealedBuffersTest, comeInOrderWithTheirBytes) {
 
 // 1. C may hold two. 2. P puts five. 3. C gets them all, as it lets go of those before.
 TEST_P(SealedBuffersTest, waitForWhoHoldsAsManyAsItMay) {
-    StoreServer const server = serve({.buffers_per_connection = 2});
+    Server const server = serve({.buffers_per_connection = 2});
     SealedBuffers there = connect().sealed_buffers();
     for (unsigned i = 0; i < 5; ++i) (void)put(store(), static_cast<std::byte>(i));
     auto first = there.next(patience);
@@ -95,7 +95,7 @@ TEST_P(SealedBuffersTest, waitForWhoHoldsAsManyAsItMay) {
 // 1. C holds as many as it may. 2. What P puts and removes then is counted, and what it keeps
 // comes.
 TEST_P(SealedBuffersTest, thatAreRemovedBeforeAreCounted) {
-    StoreServer const server = serve({.buffers_per_connection = 1});
+    Server const server = serve({.buffers_per_connection = 1});
     SealedBuffers there = connect().sealed_buffers();
     SealedBuffers here = store().sealed_buffers();
     (void)put(store(), std::byte{1});
@@ -140,7 +140,7 @@ TEST(OwnSealedBuffersTest, thatCannotBeMappedAreCounted) {
 // 1. C holds as many as it may. 2. P puts others, removes them, and puts no more. 3. C hears of
 // each.
 TEST_P(SealedBuffersTest, thatAreRemovedAreCountedThoughNoOtherComes) {
-    StoreServer const server = serve({.buffers_per_connection = 1});
+    Server const server = serve({.buffers_per_connection = 1});
     SealedBuffers there = connect().sealed_buffers();
     (void)put(store(), std::byte{1});
     auto held = there.next(patience);
@@ -159,7 +159,7 @@ TEST_P(SealedBuffersTest, thatAreRemovedAreCountedThoughNoOtherComes) {
 // 1. C waits no more, but has one. 2. What is put then, and what was and did not come, is held by
 // nobody.
 TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {
-    StoreServer const server = serve();
+    Server const server = serve();
     std::optional<SealedBuffers> there = connect().sealed_buffers();
     for (unsigned i = 0; i < 3; ++i) (void)put(store(), std::byte{1});
     std::optional<Buffer> held = there->next(patience);
@@ -168,7 +168,7 @@ TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {
     (void)put(store(), std::byte{2});
     auto const holds = [&](unsigned count) {
         auto const clients = server.clients();
-        return clients.size() == 1 && clients.front().holds == count;
+        return clients.size() == 1 && clients.front().buffers == count;
     };
     EXPECT_TRUE(eventually([&] { return holds(1); }));
     EXPECT_EQ(last_byte(*held), std::byte{1});
@@ -177,7 +177,7 @@ TEST_P(SealedBuffersTest, areNotHeldForWhoWaitsNoMore) {
 }
 
 TEST_P(SealedBuffersTest, areLetGoByOtherThreadsWhileOneWaits) {
-    StoreServer const server = serve();
+    Server const server = serve();
     SealedBuffers there = connect().sealed_buffers();
     (void)put(store(), std::byte{1});
     auto held = there.next(patience);
@@ -191,7 +191,7 @@ TEST_P(SealedBuffersTest, areLetGoByOtherThreadsWhileOneWaits) {
 }
 
 TEST_P(SealedBuffersTest, endWithTheStoreAndAreNotAChilds) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     SealedBuffers here = store().sealed_buffers();
     SealedBuffers there = client.sealed_buffers();
@@ -222,7 +222,7 @@ TEST_P(SealedBuffersTest, memoryIsItsMakersAsLongAsThatHasItMapped) {
     if (device().info().memory_source != MemorySource::vulkan) {
         GTEST_SKIP() << "no memory of this device is ever another buffer's";
     }
-    StoreServer const server = serve();
+    Server const server = serve();
     std::optional<StoreConnection> maker = connect();
     StoreConnection const other = connect();
     auto const left_there = [](StoreConnection const& store) {
@@ -258,7 +258,7 @@ TEST_P(SealedBuffersTest, pagesAreReadOnlyFromSealToTheirNextBuffer) {
     if (device().info().memory_source != MemorySource::vulkan) {
         GTEST_SKIP() << "the system seals this device's memory itself";
     }
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     for (unsigned i = 0; i < 3; ++i) {
         MutableBuffer made = client.create("", some_bytes);

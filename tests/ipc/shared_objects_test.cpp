@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "carillon/carillon.hpp"
-#include "carillon/detail/host/leases.hpp"
-#include "ipc/client_session.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "ipc/handlers.hpp"
 #include "ipc/process.hpp"
+#include "serving/client_session.hpp"
 #include "support/expect_error.hpp"
 
 namespace carillon::test {
@@ -151,27 +151,30 @@ TEST_P(SharedObjectsTest, clientsOfOneUserSetAMailboxThatNobodyLooksAt) {
 // Catches a user that finds in a mailbox's memory what another's client can still write.
 TEST_P(SharedObjectsTest, everyReaderOfAMailboxLeavesItBeforeAnotherUsersClient) {
     ObjectShape const shape{4, mailbox_lines<Gains>, 0};
-    detail::SharedObject object(device(), ObjectKind::mailbox, shape,
-                                detail::object_layout<MailboxLayout>(shape),
-                                detail::message_type<Gains>(mailbox_lines<Gains>), 2, 1);
+    detail::Lender object(device(), ObjectKind::mailbox, shape,
+                          detail::message_type<Gains>(mailbox_lines<Gains>), 2, 1);
     using End = SharedMailbox<Gains>::DeviceEnd;
     MailboxReader<Gains, DeviceNear> const no_owner(MailboxView{});
     CodeLocation const here = CodeLocation::current();
     End ends[] = {End(object.take("test", 0, here), 0, shape, no_owner),
                   End(object.take("test", 1, here), 1, shape, no_owner)};
-    auto const sharing = detail::Leases::sharing_for(device());
-    detail::ObjectMemory const* const memory = object.begin(1, sharing);
+    auto const sharing = detail::Lender::sharing_for(device());
+    auto const begin = [&](std::uint32_t user) {
+        auto const lent = object.begin(user, sharing);
+        return lent ? lent->memory.get() : nullptr;
+    };
+    auto const* const memory = begin(1);
     ASSERT_NE(memory, nullptr);
-    EXPECT_EQ(object.begin(1, sharing), nullptr) << "it has a client";
-    object.end();
-    EXPECT_EQ(object.begin(2, sharing), nullptr);
-    EXPECT_EQ(object.begin(1, sharing), memory) << "nobody has looked";
-    object.end();
+    EXPECT_EQ(begin(1), nullptr) << "it has a client";
+    object.end(0);
+    EXPECT_EQ(begin(2), nullptr);
+    EXPECT_EQ(begin(1), memory) << "nobody has looked";
+    object.end(0);
     Gains found{};
     EXPECT_FALSE(ends[0].refresh(found));
-    EXPECT_EQ(object.begin(2, sharing), nullptr) << "one has not";
+    EXPECT_EQ(begin(2), nullptr) << "one has not";
     EXPECT_FALSE(ends[1].refresh(found));
-    detail::ObjectMemory const* const others = object.begin(2, sharing);
+    auto const* const others = begin(2);
     ASSERT_NE(others, nullptr);
     EXPECT_NE(others, memory);
 }
@@ -522,17 +525,16 @@ TEST_P(SharedObjectsTest, optionsThatMakeNoSense) {
 // Its end on the host has a descriptor, which a client may keep.
 TEST_P(SharedObjectsTest, memoryOfOneUserIsNeverLentToAnother) {
     ObjectShape const shape{8, 1, 0};
-    detail::SharedObject object(device(), ObjectKind::ring_to_device, shape,
-                                detail::object_layout<RingToDeviceLayout>(shape),
-                                detail::message_type<Ask>(), 1, 1);
+    detail::Lender object(device(), ObjectKind::ring_to_device, shape, detail::message_type<Ask>(),
+                          1, 1);
     LeasedConsumer<Ask, DeviceNear, DeviceFar> end(object.take("test", 0, CodeLocation::current()),
                                                    0, shape);
     auto const lend = [&](std::uint32_t user) {
-        auto const* const memory = object.begin(user, ChannelSharing::exported_from_host);
-        object.end();
+        auto const lent = object.begin(user, ChannelSharing::exported_from_host);
+        object.end(0);
         Ask none{};
         EXPECT_FALSE(end.try_pop(none));  // it leaves
-        return memory;
+        return lent ? lent->memory.get() : nullptr;
     };
     auto const* const first = lend(1000);
     EXPECT_NE(lend(1001), first);

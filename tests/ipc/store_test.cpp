@@ -20,7 +20,7 @@
 #include "ipc/process.hpp"
 #include "ipc/stranger.hpp"
 #include "os/unix_socket.hpp"
-#include "store/messages.hpp"
+#include "serving/client_messages.hpp"
 #include "support/expect_error.hpp"
 #include "support/held.hpp"
 #include "support/in_child.hpp"
@@ -28,7 +28,7 @@
 namespace carillon::test {
 namespace {
 
-namespace messages = detail::store;
+namespace messages = detail;
 
 std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
     std::vector<std::byte> bytes(size);
@@ -75,7 +75,7 @@ CARILLON_ON_EVERY_DEVICE(StoreOnDeviceTest);
 
 // 1. C makes a buffer, writes it and seals it. 2. P gets it. 3. C ends. 4. P has it still.
 TEST_P(StoreOnDeviceTest, whatAClientSealsOutlivesIt) {
-    StoreServer const server = store().serve(path());
+    Server const server = store().serve(path());
     Process client({"store-put", path(), "prices", "100000", "3"});
     ASSERT_EQ(client.line(), "written");
     EXPECT_EQ(refusal_of([&] { return store().get("prices"); }), RefusalReason::not_sealed);
@@ -94,7 +94,7 @@ TEST_P(StoreOnDeviceTest, whatAClientSealsOutlivesIt) {
 
 // 1. P makes a buffer and seals it. 2. C gets it by its number.
 TEST_P(StoreOnDeviceTest, clientGetsWhatTheOwnerMade) {
-    StoreServer const server = store().serve(path());
+    Server const server = store().serve(path());
     MutableBuffer made = store().create("", 70000);
     made.write(pattern(70000, 9));
     Buffer const sealed = made.seal();
@@ -105,7 +105,7 @@ TEST_P(StoreOnDeviceTest, clientGetsWhatTheOwnerMade) {
 
 // 1. C dies before it has sealed a buffer. 2. Its name is free, its memory another's.
 TEST_P(StoreOnDeviceTest, whatIsNotSealedGoesWithItsMaker) {
-    StoreServer const server = store().serve(path());
+    Server const server = store().serve(path());
     Process client({"store-put", path(), "prices", "100000", "3"});
     ASSERT_EQ(client.line(), "written");
     EXPECT_EQ(refusal_of([&] { return store().create("prices", 1); }), RefusalReason::name_taken);
@@ -115,7 +115,7 @@ TEST_P(StoreOnDeviceTest, whatIsNotSealedGoesWithItsMaker) {
 }
 
 TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
-    StoreServer const server = store().serve(path());
+    Server const server = store().serve(path());
     StoreConnection const connection = connect();
     for (unsigned i = 0; i < 5; ++i) {
         MutableBuffer made = connection.create("same", 4096 + i);
@@ -142,7 +142,7 @@ TEST_P(StoreOnDeviceTest, bothEndsInOneProcessAndPointersOfTheDevice) {
 }
 
 TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
-    StoreServer const server = store().serve(path());
+    Server const server = store().serve(path());
     StoreConnection const maker = connect();
     StoreConnection const reader = connect();
     auto const cycle = [&](unsigned i) {
@@ -157,8 +157,8 @@ TEST_P(StoreOnDeviceTest, twoHundredBuffersLeaveNothing) {
     for (unsigned i = 0; i < 20; ++i) cycle(i);
     auto const settled = [&] {
         return eventually([&] {
-            return std::ranges::all_of(server.clients(),
-                                       [](StoreClient const& each) { return each.holds == 0; });
+            return std::ranges::all_of(
+                server.clients(), [](ConnectedClient const& each) { return each.buffers == 0; });
         });
     };
     ASSERT_TRUE(settled());
@@ -176,8 +176,8 @@ class StoreTest : public testing::Test {
     [[nodiscard]] BufferStore& store() { return *store_; }
     [[nodiscard]] std::string path() const { return path_.get(); }
     [[nodiscard]] SocketPath const& socket() const { return path_; }
-    [[nodiscard]] StoreServer serve(StoreServeOptions const& options = {}) {
-        StoreServeOptions quiet = options;
+    [[nodiscard]] Server serve(ServeOptions const& options = {}) {
+        ServeOptions quiet = options;
         if (!quiet.log) quiet.log = [](std::string const& /*line*/) {};
         return store().serve(path(), quiet);
     }
@@ -196,7 +196,7 @@ class StoreTest : public testing::Test {
 };
 
 TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer first = client.create("a", 100);
     first.write(pattern(100, 1));
@@ -218,7 +218,7 @@ TEST_F(StoreTest, namesAreFreeOnceTheirBufferIsRemovedAndItsBytesStay) {
 }
 
 TEST_F(StoreTest, listTellsOfEachBuffer) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     Buffer const first = sealed("first", 200'000);
     MutableBuffer const second = client.create("", 5);
@@ -240,7 +240,7 @@ TEST_F(StoreTest, listTellsOfEachBuffer) {
 
 // The system sees to it: no mapping can be written, and none can be made that could.
 TEST_F(StoreTest, nobodyWritesASealedBuffer) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer made = client.create("a", 100);
     auto const before = made.mutable_data();
@@ -259,7 +259,7 @@ TEST_F(StoreTest, nobodyWritesASealedBuffer) {
 
 // 1. C maps a buffer's memory once more. 2. It cannot seal the buffer. 3. It unmaps that, and can.
 TEST_F(StoreTest, whatAProcessCanStillWriteIsNotSealed) {
-    StoreServer const server = serve();
+    Server const server = serve();
     detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
     std::uint32_t id = 0;
     auto const ask = [&](messages::Message const& message) {
@@ -277,26 +277,26 @@ TEST_F(StoreTest, whatAProcessCanStillWriteIsNotSealed) {
         return messages::decode(answer.bytes, answer.descriptors.size()).message;
     };
     (void)ask(messages::Hello{"stranger"});
-    auto const lent_answer = ask(messages::Create{"a", 100, false});
-    auto const lent = std::get<messages::Lent>(message_of(lent_answer));
+    auto const lent_answer = ask(messages::CreateBuffer{"a", 100, false});
+    auto const lent = std::get<messages::LentBuffer>(message_of(lent_answer));
     ASSERT_EQ(lent_answer.descriptors.size(), 1U);
-    void* const mapped = ::mmap(nullptr, lent.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+    void* const mapped = ::mmap(nullptr, lent.memory.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                                 lent_answer.descriptors[0].get(), 0);
     ASSERT_NE(mapped, MAP_FAILED);
-    auto const refused = message_of(ask(messages::Seal{lent.buffer}));
+    auto const refused = message_of(ask(messages::SealBuffer{lent.buffer}));
     ASSERT_TRUE(std::holds_alternative<messages::Refused>(refused));
     EXPECT_EQ(std::get<messages::Refused>(refused).reason, RefusalReason::other);
-    ASSERT_EQ(::munmap(mapped, lent.memory_bytes), 0);
-    EXPECT_TRUE(
-        std::holds_alternative<messages::Done>(message_of(ask(messages::Seal{lent.buffer}))));
-    EXPECT_EQ(::mmap(nullptr, lent.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+    ASSERT_EQ(::munmap(mapped, lent.memory.bytes), 0);
+    EXPECT_TRUE(std::holds_alternative<messages::BufferDone>(
+        message_of(ask(messages::SealBuffer{lent.buffer}))));
+    EXPECT_EQ(::mmap(nullptr, lent.memory.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                      lent_answer.descriptors[0].get(), 0),
               MAP_FAILED);
     EXPECT_EQ(store().get("a").size(), 100U);
 }
 
 TEST_F(StoreTest, fullStoreSaysSoAndHasRoomAgain) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     {
         MutableBuffer const large = client.create("", 700'000);
@@ -316,7 +316,7 @@ TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
     Device const device = Device::open("emulated");
     BufferStore const small(device, {.bytes_per_user = std::size_t{1} << 17});
     SocketPath const path;
-    StoreServer const server = small.serve(
+    Server const server = small.serve(
         path.get(), {.connections = 1, .buffers_per_connection = 1, .log = [](auto&) {}});
     StoreConnection const client(path.get(), {.timeout = patience});
     CARILLON_EXPECT_ERROR(StoreConnection(path.get(), {.timeout = patience}), RefusedError,
@@ -327,7 +327,7 @@ TEST_F(StoreTest, usersAndConnectionsHaveLimits) {
 }
 
 TEST_F(StoreTest, badInput) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     CARILLON_EXPECT_ERROR((void)client.create("", 0), UsageError, "0 bytes");
     CARILLON_EXPECT_ERROR((void)client.create(std::string(64, 'x'), 1), UsageError,
@@ -362,12 +362,10 @@ TEST_F(StoreTest, badInput) {
     CARILLON_EXPECT_ERROR((void)moved.id(), UsageError, "moved from");  // NOLINT
 }
 
-// 1. A kernel is served, or nonsense comes: neither side takes the other for what it is not.
+// 1. Nonsense comes, and messages of another version. 2. Other clients notice nothing.
 TEST_F(StoreTest, strangersAreToldAndDropped) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const other = connect();
-    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = patience, .wait_for_owner = patience}),
-                          ProtocolError, "a BufferStore and its clients");
     auto const says = [&](std::vector<std::byte> const& bytes) {
         detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
         EXPECT_TRUE(stranger.send("test", bytes));
@@ -384,11 +382,11 @@ TEST_F(StoreTest, strangersAreToldAndDropped) {
         return reason;
     };
     EXPECT_EQ(says(std::vector<std::byte>(64)), RefusalReason::bad_message);
-    EXPECT_EQ(says(messages::encode(1, messages::Create{"a", 1, false})),
+    EXPECT_EQ(says(messages::encode(1, messages::CreateBuffer{"a", 1, false})),
               RefusalReason::bad_message);
-    EXPECT_EQ(says(messages::encode(1, messages::Done{})), RefusalReason::bad_message);
+    EXPECT_EQ(says(messages::encode(1, messages::BufferDone{})), RefusalReason::bad_message);
     auto hello = messages::encode(1, messages::Hello{"of tomorrow"});
-    hello.at(sizeof(std::uint32_t)) = std::byte{messages::store_version + 1};
+    hello.at(sizeof(std::uint32_t)) = std::byte{messages::messages_version + 1};
     EXPECT_EQ(says(hello), RefusalReason::version);
     hello.pop_back();
     EXPECT_EQ(says(hello), RefusalReason::version);
@@ -418,17 +416,18 @@ TEST_F(StoreTest, strangersAreToldAndDropped) {
 TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
     std::vector<std::string> lines;
     {
-        StoreServer const server =
+        Server const server =
             serve({.log = [&](std::string const& line) { lines.push_back(line); }});
         detail::UnixSocket const blind = detail::connect_unix("test", path(), patience);
         auto const say = [&](messages::Message const& message) {
             EXPECT_TRUE(blind.send("test", messages::encode(1, message)));
         };
         say(messages::Hello{"blind"});
-        say(messages::Create{"a", 100, false});
+        say(messages::CreateBuffer{"a", 100, false});
         EXPECT_TRUE(eventually([&] { return store().list().size() == 1; }));
         for (unsigned i = 0; i < 2; ++i) {
-            say(messages::Unmapped{store().list().empty() ? 1 : store().list()[0].id, "no GPU"});
+            say(messages::UnmappedBuffer{store().list().empty() ? 1 : store().list()[0].id,
+                                         "no GPU"});
             EXPECT_TRUE(eventually([&] { return store().list().empty(); }));
         }
     }
@@ -439,7 +438,7 @@ TEST_F(StoreTest, storeHasALineWhereAClientCannotMap) {
 
 // What is not theirs they neither seal, nor give back; what is nobody's they may name all day.
 TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer mine = client.create("mine", 100);
     detail::UnixSocket const stranger = detail::connect_unix("test", path(), patience);
@@ -448,13 +447,13 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
         EXPECT_TRUE(stranger.send("test", messages::encode(++id, message)));
     };
     say(messages::Hello{"stranger"});
-    say(messages::Seal{mine.id()});
-    say(messages::Release{mine.id()});
+    say(messages::SealBuffer{mine.id()});
+    say(messages::ReleaseBuffer{mine.id()});
     for (unsigned i = 0; i < 100; ++i) {
-        say(messages::Release{i + 1});
-        say(messages::Forget{i + 1});
+        say(messages::ReleaseBuffer{i + 1});
+        say(messages::ForgetMemory{i + 1});
     }
-    say(messages::Next{0});
+    say(messages::NextBuffer{0});
     unsigned refused = 0;
     EXPECT_TRUE(eventually([&] {
         auto const received = stranger.receive("test", 1);
@@ -465,7 +464,7 @@ TEST_F(StoreTest, clientsCannotTouchEachOthersBuffers) {
             EXPECT_EQ(no->reason, RefusalReason::not_allowed);
             ++refused;
         }
-        return std::holds_alternative<messages::Listed>(message);
+        return std::holds_alternative<messages::ListedBuffer>(message);
     }));
     EXPECT_EQ(refused, 1U);
     mine.write(pattern(100, 5));
@@ -478,12 +477,12 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
     constexpr unsigned nobody = 65534;
     Buffer const owners = sealed("owners");
     {
-        StoreServer const server = serve({.mode = 0666, .users = {nobody - 1}});
+        Server const server = serve({.mode = 0666, .users = {nobody - 1}});
         Process client({"store-be-another", path(), std::to_string(nobody)});
         EXPECT_NE(client.line().find("not allowed"), std::string::npos);
     }
     // Who may gets what others have made, and does not remove it.
-    StoreServer const server = serve({.mode = 0666, .users = {nobody}});
+    Server const server = serve({.mode = 0666, .users = {nobody}});
     Process client({"store-be-another", path(), std::to_string(nobody)});
     EXPECT_EQ(client.line(), "100 bytes");
     EXPECT_NE(client.line().find("not allowed"), std::string::npos);
@@ -494,7 +493,7 @@ TEST_F(StoreTest, usersThatAreNotAmongThoseThatMay) {
 TEST_F(StoreTest, usersThatMayNotFillNothing) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
     ASSERT_EQ(::chmod(socket().folder().c_str(), 0755), 0);
-    StoreServer const server = serve({.mode = 0666, .users = {1}, .connections = 1});
+    Server const server = serve({.mode = 0666, .users = {1}, .connections = 1});
     Process many({"crowd", path(), "65534", "20"});
     EXPECT_EQ(many.line(), "refused");
     EXPECT_TRUE(connect().list().empty());
@@ -506,7 +505,7 @@ TEST_F(StoreTest, usersThatMayNotFillNothing) {
 TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
     std::mutex mutex;
     std::vector<std::string> lines;
-    std::optional<StoreServer> server;
+    std::optional<Server> server;
     server.emplace(serve({.log = [&](std::string const& line) {
         EXPECT_LE(server->clients().size(), 1U);
         std::lock_guard const lock(mutex);
@@ -538,7 +537,7 @@ TEST_F(StoreTest, storeHasALineForEachWhomItRefusesAndMayBeAskedMeanwhile) {
 }
 
 TEST_F(StoreTest, sealingIsTold) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     (void)sealed("before");
     SealedEvents here = store().sealed_events();
@@ -565,7 +564,7 @@ TEST_F(StoreTest, sealingIsTold) {
 }
 
 TEST_F(StoreTest, whoDoesNotReadIsToldHowManyItMissed) {
-    StoreServer const server = serve();
+    Server const server = serve();
     SealedEvents there = connect().sealed_events();
     SealedEvents here = store().sealed_events();
     constexpr unsigned count = 3000;
@@ -596,7 +595,7 @@ TEST_F(StoreTest, kernelHearsADoorbell) {
 }
 
 TEST_F(StoreTest, storeThatGoesIsNoticedAndBuffersStay) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer made = client.create("a", 100);
     made.write(pattern(100, 4));
@@ -661,7 +660,7 @@ TEST_F(StoreTest, whatAStoreDoesNotReadForAWhileIsSaidLater) {
 }
 
 TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer made = client.create("a", 100);
     {
@@ -681,7 +680,7 @@ TEST_F(StoreTest, mirrorsCopyAndWriteBack) {
 }
 
 TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer made = client.create("a", 100);
     HostMirror mirror(made);
@@ -697,7 +696,7 @@ TEST_F(StoreTest, bufferIsNotSealedBeforeItsMirrorHasWrittenBack) {
 
 // Catches a mirror that keeps the place of a buffer's object.
 TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     auto made = std::make_unique<MutableBuffer>(client.create("a", 100));
     HostMirror mirror(*made, {.read = false});
@@ -713,7 +712,7 @@ TEST_F(StoreTest, mirrorWritesToABufferThatWasMovedAndToNoneThatHasGone) {
 }
 
 TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     std::vector<std::jthread> threads;
     for (unsigned t = 0; t < 3; ++t) {
@@ -735,7 +734,7 @@ TEST_F(StoreTest, threadsOfOneConnectionAtOnce) {
 // Whoever has the connection as another lets go tells the store of it: nobody asks for anything
 // afterwards.
 TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     std::uint64_t const id = client.create("a", 100).seal().id();
     for (unsigned round = 0; round < 20; ++round) {
@@ -746,12 +745,12 @@ TEST_F(StoreTest, whatIsLetGoBesideOtherThreadsQuestionsIsHeard) {
             });
         }
         threads.clear();
-        ASSERT_TRUE(eventually([&] { return server.clients().at(0).holds == 0; })) << round;
+        ASSERT_TRUE(eventually([&] { return server.clients().at(0).buffers == 0; })) << round;
     }
 }
 
 TEST_F(StoreTest, childThatIsForkedMayUseNothingAndTheParentGoesOn) {
-    StoreServer const server = serve();
+    Server const server = serve();
     StoreConnection const client = connect();
     MutableBuffer made = client.create("a", 10);
     Buffer const buffer = sealed("b");

@@ -13,8 +13,8 @@
 
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/error.hpp"
-#include "ipc/messages.hpp"
 #include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
 #include "support/eventually.hpp"
 
 namespace carillon::test {

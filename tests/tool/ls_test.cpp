@@ -105,7 +105,7 @@ TEST(LsStoreTest, storeIsListedWithItsBuffers) {
     test::TemporaryDirectory const folder;
     auto const path = (folder.path() / "prices.sock").string();
     BufferStore const store(Device::open("emulated"), {.bytes = 1U << 20U});
-    StoreServer const server = store.serve(path, {.name = "prices"});
+    Server const server = store.serve(path, {.name = "prices"});
     Buffer const sealed = store.create("table", 100).seal();
     MutableBuffer const open = store.create("", 70'000);
     ListedStore const listed = list_store(path, 10s);

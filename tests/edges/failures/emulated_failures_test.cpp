@@ -292,7 +292,7 @@ void store_and_client() {
     BufferStore const store(emulated(), {.bytes = 2 * half_a_store});
     std::exception_ptr failed;
     try {
-        StoreServer const server = store.serve(path, {.log = [](std::string const&) {}});
+        Server const server = store.serve(path, {.log = [](std::string const&) {}});
         StoreConnection const client(path, {.timeout = 2s});
         SealedBuffers waits = client.sealed_buffers();
         put_and_get(client);

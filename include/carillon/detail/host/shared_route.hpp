@@ -8,7 +8,7 @@
 #include "carillon/channel_memory.hpp"
 #include "carillon/detail/host/channel_routes.hpp"
 #include "carillon/detail/host/kernel_supervisor.hpp"
-#include "carillon/detail/host/leases.hpp"
+#include "carillon/detail/host/lender.hpp"
 #include "carillon/detail/host/message_types.hpp"
 #include "carillon/detail/host/pool_state.hpp"
 #include "carillon/detail/host/route.hpp"
@@ -53,7 +53,7 @@ class LeasedRoute {
         leases_->own(std::move(kernel));
     }
 
-    [[nodiscard]] std::shared_ptr<Leases> const& leases() const { return leases_; }
+    [[nodiscard]] std::shared_ptr<Lender> const& leases() const { return leases_; }
     [[nodiscard]] bool all_answered() const { return leases_->all_drained(); }
     [[nodiscard]] bool outstanding(unsigned block) const { return leases_->outstanding_at(block); }
 
@@ -61,7 +61,7 @@ class LeasedRoute {
     using Request = typename MessagesOf<Handler>::Request;
     using Reply = typename MessagesOf<Handler>::Reply;
 
-    explicit LeasedRoute(std::shared_ptr<Leases> leases) : leases_(std::move(leases)) {}
+    explicit LeasedRoute(std::shared_ptr<Lender> leases) : leases_(std::move(leases)) {}
 
     [[nodiscard]] static ChannelShape shape(KernelOptions const& options) {
         return ChannelShape::of<Request, Reply>(options.capacity);
@@ -69,7 +69,7 @@ class LeasedRoute {
     [[nodiscard]] static MessageTypes types() { return MessageTypes::of<MessagesOf<Handler>>(); }
 
    private:
-    std::shared_ptr<Leases> leases_;
+    std::shared_ptr<Lender> leases_;
 };
 
 template <class Handler>
@@ -80,7 +80,7 @@ class Route<Handler, SharedChannels> : public LeasedRoute<Handler> {
 
    public:
     Route(Device const& device, SharedChannels const& /*requests*/, KernelOptions const& options)
-        : Base(std::make_shared<Leases>(device, options, Base::shape(options), Base::types())) {}
+        : Base(std::make_shared<Lender>(device, options, Base::shape(options), Base::types())) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
@@ -113,14 +113,14 @@ class Route<Handler, SharedPool> : public LeasedRoute<Handler> {
 
    public:
     Route(Device const& device, SharedPool const& pool, KernelOptions const& options)
-        : Base(std::make_shared<Leases>(device, pool, with_suiting_blocks(device, options),
+        : Base(std::make_shared<Lender>(device, pool, with_suiting_blocks(device, options),
                                         Base::shape(options), Base::types())) {}
 
     [[nodiscard]] RunningKernel start(Device const& device, KernelOptions const& options,
                                       Handlers<FunctorOf<Handler>> const& handlers) const {
         using Body = SharedPoolBody<FunctorOf<Handler>, Request, Reply>;
         unsigned const blocks = blocks_of(options);
-        Leases const& leases = *this->leases();
+        Lender const& leases = *this->leases();
         return start_kernel(device, launch_shape(options, threads_of<Handler>()),
                             Body{this->blocks()->device_view(), leases.device_view(),
                                  leases.places(), handlers, block_limits(options, device.traits()),

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an owner lends to clients of other processes: the blocks of a kernel, places at all of its
+// blocks, or the host's end of an object. Each client works in memory that no other client has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "carillon/channel_memory.hpp"
+#include "carillon/counters.hpp"
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/access/host_mapped.hpp"
+#include "carillon/detail/host/closed_by_owner.hpp"
+#include "carillon/detail/host/counter_watch.hpp"
+#include "carillon/detail/host/kernel_supervisor.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/read_counters.hpp"
+#include "carillon/detail/host/taken_once.hpp"
+#include "carillon/detail/protocol/lease.hpp"
+#include "carillon/detail/protocol/object_view.hpp"
+#include "carillon/device.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/memory.hpp"
+#include "carillon/object_kind.hpp"
+
+namespace carillon::detail {
+
+struct KindRow;
+
+// The first number for the next client of memory whose last one began with `first` and counts
+// `used` messages, or whatever it has written there. What that one stores late has numbers up to a
+// capacity around its last: the next client's are 2^21 beyond, at least, so that such a line is
+// taken for none of the next 2^32 - 2^21 messages.
+[[nodiscard]] Sequence first_of_next(Sequence first, std::uint64_t used);
+
+// The memory of one client at a time.
+struct LentMemory {
+    ChannelSharing sharing;
+    ChannelShape shape;
+    bool in_pairs;  // see ChannelTable
+    Memory device;
+    Memory host;                                       // an object may have none
+    std::optional<std::uint32_t> user = std::nullopt;  // whose clients have had it
+    bool used = false;                                 // a block or an end may look into it
+    Sequence first = 1;
+    std::uint64_t count = 0;  // messages of its last client, if that was an object's
+
+    [[nodiscard]] ChannelTable host_view() const;
+    [[nodiscard]] ChannelTable device_view() const;
+};
+
+// Lends places, each to one client at a time. From any thread.
+class Lender : public ClosedByOwner {
+   public:
+    // Each block of a kernel. Throws UsageError for the options, and what Device::allocate throws.
+    Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
+           MessageTypes types);
+    // Places at all blocks of a kernel together, as many as the options say.
+    Lender(Device const& device, SharedPool const& pool, KernelOptions const& options,
+           ChannelShape const& shape, MessageTypes types);
+    // An object. `readers`: how many ends the device has, each of which has to leave a client's
+    // memory.
+    Lender(Device const& device, ObjectKind kind, ObjectShape const& shape, MessageType const& type,
+           unsigned readers, Sequence first);
+    Lender(Lender const&) = delete;
+    Lender& operator=(Lender const&) = delete;
+
+    [[nodiscard]] ObjectKind kind() const { return kind_; }
+    [[nodiscard]] MessageTypes const& types() const { return types_; }
+    [[nodiscard]] ChannelShape const& shape() const { return shape_; }
+    [[nodiscard]] ObjectShape object_shape() const {
+        return {shape_.capacity, shape_.request_lines, chunk_bytes_};
+    }
+    [[nodiscard]] ServedBy served_by() const { return parts_.served_by; }
+    [[nodiscard]] Device const& device() const { return device_; }
+    [[nodiscard]] unsigned places() const { return static_cast<unsigned>(places_.size()); }
+    // How much memory a client gets, and how many descriptors.
+    [[nodiscard]] std::size_t bytes_of_place() const { return device_bytes_ + host_bytes_; }
+    [[nodiscard]] unsigned descriptors_of_place() const { return host_bytes_ == 0 ? 1 : 2; }
+    // Where a client's rings are best: in the device's memory, if that has a descriptor.
+    [[nodiscard]] static ChannelSharing sharing_for(Device const& device);
+
+    // Lends a place that nobody has to a client of `user`. Memory that another user's client has
+    // had is never lent, since it may be mapped there still. There is memory for each place from
+    // the beginning on, and more is allocated beside the kernel, for four users' clients a place,
+    // while this process has few descriptors open (descriptor_room.hpp). For further users memory
+    // that nobody uses is freed, the one first that was lent longest ago; on a GPU none can be
+    // freed beside a kernel, and a part is kept for the owner's user and root. A mailbox is also
+    // lent while the device has not looked at it since its last client went, if that was the same
+    // user's. Nothing if no place is free, the kernel takes no more requests, or no memory is to be
+    // had. Throws what Device::allocate throws.
+    struct Lent {
+        unsigned place;
+        std::shared_ptr<LentMemory const> memory;
+    };
+    [[nodiscard]] std::optional<Lent> begin(std::uint32_t user, ChannelSharing sharing);
+    // Takes a place back. It is lent anew once all that serve it have left the memory. Throws
+    // VulkanError where that could not be told.
+    void end(unsigned place);
+    // Whether a client has gone, whose memory is still looked into.
+    [[nodiscard]] bool any_ends() const;
+    [[nodiscard]] bool any_free() const;
+    // How many memories there are; how many places are lent or about to be free.
+    [[nodiscard]] std::size_t memories() const;
+    [[nodiscard]] unsigned count() const;
+    // What the client of a place has counted (nothing if it has none), and those before it. Of an
+    // object: what was pushed, and what its consumer has said that it has taken, which it does in
+    // batches; of a mailbox, how often it was set. Looks at a few lines and words of either memory,
+    // of which the ends notice nothing.
+    [[nodiscard]] LeasedCounters counters(unsigned place) const;
+
+    // Of a kernel alone.
+    // A channel for each block, of which it uses the control and status lines.
+    [[nodiscard]] std::shared_ptr<ChannelMemory> const& blocks() const { return blocks_; }
+    [[nodiscard]] LeaseTable device_view() const;
+    // The kernel that serves, once it runs.
+    void own(std::shared_ptr<KernelSupervisor> kernel) { kernel_ = std::move(kernel); }
+    [[nodiscard]] std::shared_ptr<KernelSupervisor> const& kernel() const { return kernel_; }
+    // Nothing more comes from the client of a place: a drain does not wait for it.
+    void drained(unsigned place);
+    // Whether a request is outstanding at a place, as far as its client tells: one that it has
+    // sent and that is not answered, or the last one of a client that has gone.
+    [[nodiscard]] bool outstanding(unsigned place) const;
+    [[nodiscard]] bool outstanding_at(unsigned block) const;
+    // Whether no client awaits a reply, as far as is known: none has a place, or those that do have
+    // said so.
+    [[nodiscard]] bool all_drained() const;
+    // What is wrong, for people, with what the client of a place counts, that no client of the
+    // library's writes; nullptr: nothing (counter_watch.hpp).
+    [[nodiscard]] char const* look_at_counters(unsigned place);
+
+    // Of an object alone.
+    // For the device's ends, of which `reader` is one. Throws UsageError, in the name of `call`,
+    // for one that is not there, and for one that was taken.
+    [[nodiscard]] LeaseTable take(std::string_view call, unsigned reader,
+                                  CodeLocation const& where);
+    // The owner itself has set it, in memory of its own.
+    void tell_own_set();
+
+   private:
+    // How many of each there are.
+    struct Parts {
+        unsigned places = 1;
+        unsigned ends = 1;     // of an object on the device; each has a line of a place
+        unsigned blocks = 0;   // of a kernel
+        unsigned servers = 1;  // blocks that serve a place together
+        ServedBy served_by = ServedBy::one_block;
+
+        [[nodiscard]] unsigned lines() const { return places * ends; }
+    };
+    Lender(Device const& device, ObjectKind kind, ChannelShape const& shape,
+           std::uint32_t chunk_bytes, MessageTypes types, Parts parts, Sequence first);
+
+    using Writer = LeaseWriter<HostCached, HostMapped>;
+    struct Place {
+        std::vector<Writer> writers;
+        std::shared_ptr<LentMemory> memory{};  // that a block or an end may look into
+        bool drained = false;
+        ChannelCounters gone{};
+        CounterWatch watch{};
+
+        [[nodiscard]] bool leased() const { return writers.front().leased(); }
+        [[nodiscard]] bool over() const;
+    };
+
+    [[nodiscard]] LeaseTable view(void* lines, void* status, void* claims) const;
+
+    // All of these with the lock.
+    // Begins the lease of a place that is laid out, or ends it, and tells of it.
+    void begin(Place& place);
+    void end(Place& place);
+    // Places whose memory all have left give it back.
+    void collect();
+    // The memory that the last client had, for another one of the same user, while an end of the
+    // device has not left it. False where it cannot be.
+    [[nodiscard]] bool begin_again(Place& place, std::uint32_t user, ChannelSharing sharing);
+    // Whether a client that asks for memory of a kind can map this one.
+    [[nodiscard]] bool can_map(LentMemory const& memory, ChannelSharing asked) const;
+    // One that is not used; nullptr where no more may be made.
+    [[nodiscard]] std::shared_ptr<LentMemory> memory_for(std::uint32_t user,
+                                                         ChannelSharing sharing);
+    std::shared_ptr<LentMemory> const& add_memory(ChannelSharing sharing);
+    // Frees the memory that was lent longest ago of all that are not used. False: there is none, or
+    // it cannot be freed now.
+    bool free_oldest() noexcept;
+    // Makes it empty, with new numbers.
+    void lay_out(LentMemory& memory);
+    [[nodiscard]] ChannelCounters count(LentMemory const& memory) const;
+    // The number of the newest value in the memory of a mailbox.
+    [[nodiscard]] Sequence newest_value(LentMemory const& memory) const;
+    [[nodiscard]] bool outstanding(Place const& place) const;
+
+    Device device_;
+    ObjectKind kind_;
+    KindRow const& row_;
+    ChannelShape shape_;
+    std::uint32_t chunk_bytes_;
+    MessageTypes types_;
+    Parts parts_;
+    Sequence first_;
+    std::size_t device_bytes_;
+    std::size_t host_bytes_;
+    std::shared_ptr<ChannelMemory> blocks_;
+    Memory lines_;  // and behind them the news of them
+    Memory status_;
+    std::optional<Memory> claims_;
+    mutable std::mutex mutex_;                           // for all that follows
+    std::vector<std::shared_ptr<LentMemory>> memories_;  // the one that was lent last is the last
+    std::vector<Place> places_;
+    std::vector<TakenOnce> taken_;
+    std::optional<LeaseNewsWriter<HostMapped>> news_;
+    std::shared_ptr<KernelSupervisor> kernel_;
+};
+
+}  // namespace carillon::detail

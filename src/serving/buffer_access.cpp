@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/buffer_access.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "carillon/error.hpp"
+#include "cpu/cpu.hpp"
+#include "serving/client_messages.hpp"
+
+namespace carillon::detail {
+
+BufferKey key_of(char const* call, std::string_view name) {
+    require_name(call, "buffer", name);
+    return {0, std::string(name)};
+}
+
+BufferKey key_of(char const* call, std::uint64_t id) {
+    if (id == 0) throw UsageError(call, "no buffer has the number 0");
+    return {id};
+}
+
+void require_buffer(char const* call, std::string_view name, std::size_t bytes) {
+    if (!name.empty()) require_name(call, "buffer", name);
+    if (bytes == 0) throw UsageError(call, "a buffer of 0 bytes was asked for");
+    if (bytes <= largest_buffer) return;
+    throw OutOfMemoryError(call, fmt::format("{} bytes asked for, of {} that a buffer can have",
+                                             bytes, largest_buffer));
+}
+
+int poll_period(Deadline const& deadline) {
+    using std::chrono::milliseconds;
+    auto const whole = std::chrono::ceil<milliseconds>(
+        std::min<std::chrono::nanoseconds>(deadline.left(), std::chrono::seconds(1)));
+    return static_cast<int>(whole.count());
+}
+
+std::chrono::nanoseconds spin_time(std::chrono::nanoseconds wanted) {
+    return cpu::available_processors() > 2 ? wanted : std::chrono::nanoseconds(0);
+}
+
+BufferHold::~BufferHold() {
+    try {
+        view_->use_for(BufferUse::none);
+    } catch (std::exception const&) {  // it is not mapped then
+    }
+    view_.reset();
+    if (store_) store_->release(id_);
+}
+
+void BufferHold::require_settled(char const* call) const {
+    if (!may_be_sealed_) return;
+    throw UsageError(call,
+                     "the store may have sealed the buffer, since its seal() had no answer: seal() "
+                     "again finds out");
+}
+
+std::byte* BufferHold::host(char const* call) const {
+    require_settled(call);
+    if (std::byte* const there = view_->host()) return there;
+    throw UsageError(call,
+                     "the buffer is not mapped any more, since its seal() has failed when the "
+                     "store may have sealed it: seal() again finds out");
+}
+
+void* BufferHold::device_ptr(char const* call) const {
+    require_settled(call);
+    if (void* const there = view_->device()) return there;
+    throw UnsupportedError(call, of_host_ ? "the buffer is in memory of the host's, which the "
+                                            "store's device does not address"
+                                          : "kernels of this process cannot reach the GPU that "
+                                            "has it: StoreConnectOptions::device is none of it");
+}
+
+// Nothing of this process can write it afterwards; nor before, where the system seals it. Without
+// an answer it may be sealed, or be sealed yet: what the system seals it keeps from whoever has it
+// mapped for writing, of the rest nothing is written any more.
+void BufferHold::seal() {
+    if (mirrors_ != 0) {
+        throw UsageError("MutableBuffer::seal",
+                         "a HostMirror has not written back yet: its write_back(), or its end, "
+                         "comes first");
+    }
+    view_->settle(size_);
+    bool const by_system = view_->sealed_by_system();
+    if (by_system) view_->use_for(BufferUse::none);
+    auto const write_again = [&] {
+        try {
+            view_->use_for(BufferUse::writing);
+        } catch (SystemError const&) {  // the store has sealed it, and its answer was not heard
+        }
+    };
+    try {
+        store_->seal(id_, [&] {
+            if (!by_system) view_->use_for(BufferUse::reading);
+        });
+    } catch (RefusedError const&) {
+        may_be_sealed_ = false;
+        write_again();
+        throw;
+    } catch (...) {
+        may_be_sealed_ = !by_system;
+        if (by_system) write_again();
+        throw;
+    }
+    may_be_sealed_ = false;
+    view_->use_for(BufferUse::reading);
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/buffer_service.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+
+HolderNumber new_holder() {
+    static std::atomic<HolderNumber> last = own_process;
+    return last.fetch_add(1) + 1;
+}
+
+BufferService::BufferService(std::shared_ptr<BufferTable> table, ServeOptions const& options,
+                             Reception& reception, Sessions const& sessions, Wakeup const& wakeup)
+    : table_(std::move(table)),
+      options_(options),
+      reception_(reception),
+      sessions_(sessions),
+      wakeup_(wakeup) {
+    table_->follow(wakeup_);
+}
+
+BufferService::~BufferService() {
+    if (!table_->inherited()) table_->follow_no_more(wakeup_);
+}
+
+void BufferService::log_limits() {
+    if (std::string const why = table_->why_fewer_buffers(); !why.empty()) reception_.log(why);
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, CreateBuffer const& create) {
+    require_hold(session);
+    try {
+        lend(session, id,
+             table_->create(session.who, create.name, create.bytes, create.host_memory));
+    } catch (Error const& error) {  // of the device, or the system
+        throw refusal_of(error);
+    }
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, GetBuffer const& get) {
+    require_hold(session);
+    try {
+        lend(session, id, table_->get(session.who, {get.buffer, get.name}));
+    } catch (Error const& error) {  // no descriptor is left
+        throw refusal_of(error);
+    }
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, SealBuffer const& seal) {
+    table_->seal(session.who, seal.buffer, &wakeup_);
+    // First, since they wait for the buffer, and its maker for nothing.
+    tell_sealed();
+    reception_.send(session, id, BufferDone{});
+}
+
+void BufferService::answer(Session& session, std::uint32_t /*id*/, ReleaseBuffer const& released) {
+    (void)release(session, released.buffer);
+}
+
+void BufferService::answer(Session& session, std::uint32_t /*id*/, UnmappedBuffer const& unmapped) {
+    if (!release(session, unmapped.buffer)) return;
+    reception_.log(session, fmt::format("could not map the buffer number {}: {}", unmapped.buffer,
+                                        unmapped.text));
+}
+
+void BufferService::answer(Session& session, std::uint32_t /*id*/, ForgetMemory const& forget) {
+    table_->forget(session.who.number, forget.memory);
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, RemoveBuffer const& remove) {
+    std::uint64_t const spare = table_->remove(session.who, {remove.buffer, remove.name});
+    reception_.send(session, id, BufferDone{spare});
+}
+
+void BufferService::tell_sealed() {
+    for (auto const& session : sessions_) tell_sealed(*session);
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, WatchBuffers const& watch) {
+    session.news = watch.news;
+    session.next_sealed = table_->sealed_so_far();
+    take_back_unread(session, watch.came);
+    reception_.send(session, id, BufferDone{});
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, ShowMemory const& show) {
+    auto const memory = table_->memory_of(session.who, show.buffer);
+    require_read(session);
+    try {
+        FileDescriptor const shown = memory->export_fd();
+        (void)table_->tell(session.who, *memory);
+        reception_.lend(session, id, ShownMemory{memory->number()}, std::array{shown.get()});
+    } catch (Error const& error) {  // no descriptor is left
+        throw refusal_of(error);
+    }
+}
+
+void BufferService::lend(Session& session, std::uint32_t id, HeldBuffer const& lent) {
+    Lending const lending = lending_of(session, lent);
+    try {
+        reception_.lend(session, id, lending.message, lending.descriptors);
+    } catch (...) {
+        take_back(session, lending.message);
+        throw;
+    }
+}
+
+BufferService::Lending BufferService::lending_of(Session& session, HeldBuffer const& lent) {
+    ++session.holds;
+    Device const& device = table_->device();
+    BufferInfo const& info = lent.info;
+    Lending lending;
+    LentBuffer& message = lending.message;
+    message.buffer = info.id;
+    message.bytes = info.size;
+    message.sealed = info.sealed;
+    message.memory_number = lent.memory->number();
+    message.memory.bytes = lent.memory->size();
+    message.memory.source =
+        lent.memory->of_host() ? MemorySource::host : device.info().memory_source;
+    if (!lent.memory->of_host()) {
+        message.memory.uuid = uuid_of(device.info());
+        message.memory.write_combining = device.traits().write_combining;
+    }
+    try {
+        message.name = info.name;
+        message.descriptor = table_->tell(session.who, *lent.memory);
+        if (message.descriptor) {
+            lending.memory = lent.memory->export_fd();
+            lending.descriptors.push_back(lending.memory.get());
+        }
+    } catch (...) {
+        take_back(session, message);
+        throw;
+    }
+    return lending;
+}
+
+void BufferService::take_back(Session& session, LentBuffer const& lent) noexcept {
+    if (lent.descriptor) table_->forget(session.who.number, lent.memory_number);
+    (void)release(session, lent.buffer);
+}
+
+bool BufferService::release(Session& session, std::uint64_t buffer) noexcept {
+    if (!table_->release(session.who.number, buffer)) return false;
+    --session.holds;
+    session.unasked.erase(buffer);
+    return true;
+}
+
+void BufferService::take_back_unread(Session& session, std::uint64_t came) noexcept {
+    for (auto each = session.unasked.begin(); each != session.unasked.end();) {
+        auto const [buffer, unasked] = *each++;
+        if (unasked.number <= came) continue;
+        if (unasked.descriptor) table_->forget(session.who.number, unasked.memory);
+        (void)release(session, buffer);
+    }
+}
+
+void BufferService::answer(Session& session, std::uint32_t id, NextBuffer const& next) {
+    auto const found = table_->after(next.buffer);
+    ListedBuffer listed;
+    if (found) {
+        listed = {found->id,      found->name,
+                  found->size,    found->memory,
+                  found->sealed,  found->host_memory,
+                  found->holders, static_cast<std::uint32_t>(found->process),
+                  found->user};
+    }
+    reception_.send(session, id, listed);
+}
+
+void BufferService::require_hold(Session& session) const {
+    if (session.holds >= options_.buffers_per_connection) {
+        throw Refusal{RefusalReason::too_many_of_client,
+                      fmt::format("the connection holds {} buffers already", session.holds)};
+    }
+    require_read(session);
+}
+
+void BufferService::require_read(Session& session) const {
+    if (auto const refusal = reception_.require_read(session, 1)) throw Refusal(*refusal);
+}
+
+// As many as there is room for; the others then.
+void BufferService::tell_sealed(Session& session) {
+    session.waits_for_room = false;
+    try {
+        while (session.news != SealedNews::none && !session.over && session.unsent.empty()) {
+            std::uint64_t after = session.next_sealed;
+            auto const found = table_->sealed(after);
+            if (!found) return tell_missed(session);
+            if (session.news == SealedNews::words) {
+                reception_.send(session, 0,
+                                SealedNotice{found->id, found->name, found->size, found->missed});
+            } else if (session.holds >= options_.buffers_per_connection) {
+                return;
+            } else if (!lend_sealed(session, *found)) {
+                session.waits_for_room = true;
+                return;
+            }
+            session.next_sealed = after;
+        }
+    } catch (std::bad_alloc const&) {  // in another turn
+    }
+}
+
+// Else it would hear of those with the next buffer, which may never come.
+void BufferService::tell_missed(Session& session) {
+    if (session.missed == 0) return;
+    reception_.send(session, 0, MissedBuffers{session.missed});
+    session.missed = 0;
+}
+
+bool BufferService::lend_sealed(Session& session, SealedBuffer const& sealed) {
+    if (reception_.require_read(session, 1)) return false;
+    std::uint64_t const missed = session.missed + sealed.missed;
+    Lending lending;
+    try {
+        lending = lending_of(session, table_->get(session.who, {sealed.id}));
+    } catch (Refusal const&) {  // it was removed
+        session.missed = missed + 1;
+        return true;
+    } catch (SystemError const& error) {  // no descriptor is left
+        if (is_out_of_room(error.code())) return false;
+        reception_.log(session,
+                       fmt::format("not lent the buffer number {}: {}", sealed.id, error.what()));
+        session.missed = missed + 1;
+        return true;
+    }
+    lending.message.missed = missed;
+    LentBuffer const& lent = lending.message;
+    try {
+        session.unasked[lent.buffer] = {session.lent_unasked + 1, lent.memory_number,
+                                        lent.descriptor};
+        reception_.lend(session, 0, lent, lending.descriptors);
+    } catch (Refusal const&) {
+        take_back(session, lending.message);
+        return false;
+    } catch (...) {
+        take_back(session, lending.message);
+        throw;
+    }
+    ++session.lent_unasked;
+    session.missed = 0;
+    return true;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a server's thread that lends buffers of a store to clients.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "carillon/server.hpp"
+#include "serving/buffer_table.hpp"
+#include "serving/client_messages.hpp"
+#include "serving/reception.hpp"
+#include "serving/session.hpp"
+#include "serving/wakeup.hpp"
+
+namespace carillon::detail {
+
+// All calls are made with the server's lock.
+class BufferService {
+   public:
+    // `wakeup` is woken whenever a buffer is sealed, and when the store goes.
+    BufferService(std::shared_ptr<BufferTable> table, ServeOptions const& options,
+                  Reception& reception, Sessions const& sessions, Wakeup const& wakeup);
+    ~BufferService();
+    BufferService(BufferService const&) = delete;
+    BufferService& operator=(BufferService const&) = delete;
+
+    // Whether the program has destroyed the store.
+    [[nodiscard]] bool closed() const { return table_->closed(); }
+    // A line for people where there can be fewer buffers than the options say.
+    void log_limits();
+
+    // What a client says. Each throws Refusal.
+    void answer(Session& session, std::uint32_t id, CreateBuffer const& create);
+    void answer(Session& session, std::uint32_t id, GetBuffer const& get);
+    void answer(Session& session, std::uint32_t id, SealBuffer const& seal);
+    void answer(Session& session, std::uint32_t id, ReleaseBuffer const& released);
+    void answer(Session& session, std::uint32_t id, UnmappedBuffer const& unmapped);
+    void answer(Session& session, std::uint32_t id, ForgetMemory const& forget);
+    void answer(Session& session, std::uint32_t id, RemoveBuffer const& remove);
+    void answer(Session& session, std::uint32_t id, NextBuffer const& next);
+    void answer(Session& session, std::uint32_t id, WatchBuffers const& watch);
+    void answer(Session& session, std::uint32_t id, ShowMemory const& show);
+    void leave(Session& session) noexcept { table_->leave(session.who.number); }
+    // The step of a turn: sends clients the news of sealed buffers.
+    void tell_sealed();
+
+   private:
+    void lend(Session& session, std::uint32_t id, HeldBuffer const& lent);
+    // What is said of a buffer that a session holds; it holds none if this throws.
+    struct Lending {
+        LentBuffer message;
+        FileDescriptor memory;
+        std::vector<int> descriptors;  // that are sent with it: the memory's, or none
+    };
+    [[nodiscard]] Lending lending_of(Session& session, HeldBuffer const& lent);
+    void take_back(Session& session, LentBuffer const& lent) noexcept;
+    // False: the session does not hold it.
+    bool release(Session& session, std::uint64_t buffer) noexcept;
+    // Takes back what the client was lent unasked and has not read yet.
+    void take_back_unread(Session& session, std::uint64_t came) noexcept;
+    // Both throw Refusal.
+    void require_hold(Session& session) const;
+    void require_read(Session& session) const;
+    void tell_sealed(Session& session);
+    // To a session that has all that there was for it.
+    void tell_missed(Session& session);
+    // False: not now.
+    [[nodiscard]] bool lend_sealed(Session& session, SealedBuffer const& sealed);
+
+    std::shared_ptr<BufferTable> table_;
+    ServeOptions const& options_;
+    Reception& reception_;
+    Sessions const& sessions_;
+    Wakeup const& wakeup_;
+};
+
+// A number that no other connection of this process has, to whichever store.
+[[nodiscard]] HolderNumber new_holder();
+
+}  // namespace carillon::detail

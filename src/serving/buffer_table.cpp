@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/buffer_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "os/descriptor_room.hpp"
+#include "serving/user_share.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Of those that were sealed, so many are known to who follows.
+constexpr std::size_t most_known_sealed = 1024;
+
+BufferStoreOptions checked_store(BufferStoreOptions const& options) {
+    if (options.bytes == 0 || options.buffers == 0) {
+        throw UsageError("BufferStore", "there would be no room for a buffer");
+    }
+    return options;
+}
+
+// Each buffer in host memory takes one. As many again are left for connections and the program.
+std::size_t most_descriptors() { return limit_of_descriptors() / 2; }
+
+std::string words_for(BufferKey const& key) {
+    return key.id != 0 ? fmt::format("number {}", key.id) : fmt::format("\"{}\"", key.name);
+}
+
+}  // namespace
+
+BufferTable::BufferTable(Device const& device, BufferStoreOptions const& options)
+    : device_(device), options_(checked_store(options)), all_of_host_(!can_export_memory(device)) {}
+
+std::string BufferTable::why_fewer_buffers() const {
+    std::size_t const most = most_descriptors();
+    if (!all_of_host_ || options_.buffers <= most) return {};
+    return fmt::format(
+        "there will be {} buffers at most instead of {} (BufferStoreOptions::buffers): they are in "
+        "host memory, where each takes a descriptor, and that is half of RLIMIT_NOFILE",
+        most, options_.buffers);
+}
+
+HeldBuffer BufferTable::create(BufferUser const& by, std::string const& name, std::size_t bytes,
+                               bool of_host) {
+    std::lock_guard const lock(mutex_);
+    std::size_t const size = store_memory_size(bytes);
+    require_room(by, name, size, of_host || all_of_host_);
+    auto memory = take_memory(by, size, of_host || all_of_host_);
+    memory->made_by(by.number);
+    bool const host_memory = memory->of_host();
+    std::uint64_t const id = ++last_id_;
+    Entry entry{{id, name, bytes, size, false, host_memory, 0, by.process, by.user},
+                std::move(memory),
+                by.number};
+    HeldBuffer lent = hold(entry, by.number);
+    // Nothing is there of one for which no memory is left.
+    Taken& by_user = taken_by_[by.user];
+    if (!name.empty()) names_[name] = id;
+    try {
+        entries_.emplace(id, std::move(entry));
+    } catch (...) {
+        names_.erase(name);
+        throw;
+    }
+    taken_.add(*lent.memory);
+    by_user.add(*lent.memory);
+    return lent;
+}
+
+void BufferTable::Taken::add(StoreMemory const& memory) {
+    bytes += memory.size();
+    ++buffers;
+    descriptors += memory.of_host() ? 1 : 0;
+}
+
+void BufferTable::Taken::remove(StoreMemory const& memory) {
+    bytes -= memory.size();
+    --buffers;
+    descriptors -= memory.of_host() ? 1 : 0;
+}
+
+void BufferTable::require_room(BufferUser const& by, std::string const& name, std::size_t size,
+                               bool of_host) const {
+    if (!name.empty() && names_.contains(name)) {
+        throw Refusal{RefusalReason::name_taken,
+                      fmt::format("there is a buffer \"{}\" already", name)};
+    }
+    if (entries_.size() >= options_.buffers) {
+        throw Refusal{RefusalReason::full,
+                      fmt::format("there are {} buffers already", entries_.size())};
+    }
+    if (of_host && taken_.descriptors >= most_descriptors()) {
+        throw Refusal{RefusalReason::full,
+                      fmt::format("there are {} buffers in host memory already, half as many as "
+                                  "this process may have descriptors (RLIMIT_NOFILE)",
+                                  taken_.descriptors)};
+    }
+    if (of_host && !can_open(1, descriptors_for(by.user))) {
+        throw Refusal{
+            RefusalReason::full,
+            why_no_descriptor(by.user, is_kept_for(by.user) ? "connections" : "the store's user")};
+    }
+    if (size > options_.bytes - taken_.bytes) {
+        throw Refusal{RefusalReason::full,
+                      fmt::format("{} bytes are asked for, {} of {} are free", size,
+                                  options_.bytes - taken_.bytes, options_.bytes)};
+    }
+    if (!is_kept_for(by.user)) require_share(by, size, of_host);
+    auto const own = taken_by_.find(by.user);
+    std::size_t const has = own == taken_by_.end() ? 0 : own->second.bytes;
+    if (options_.bytes_per_user != 0 && has + size > options_.bytes_per_user) {
+        throw Refusal{RefusalReason::full,
+                      fmt::format("{} bytes are asked for, the user {} has {} and may have {}",
+                                  size, by.user, has, options_.bytes_per_user)};
+    }
+}
+
+void BufferTable::require_share(BufferUser const& by, std::size_t size, bool of_host) const {
+    Taken others;
+    for (auto const& [user, taken] : taken_by_) {
+        if (is_kept_for(user)) continue;
+        others.bytes += taken.bytes;
+        others.buffers += taken.buffers;
+        others.descriptors += taken.descriptors;
+    }
+    auto const found = taken_by_.find(by.user);
+    Taken const own = found == taken_by_.end() ? Taken{} : found->second;
+    auto const require = [&](char const* what, std::size_t more, std::size_t Taken::*field,
+                             UserShare const& share) {
+        bool const of_user = own.*field + more > share.of_user;
+        if (!of_user && others.*field + more <= share.of_others) return;
+        throw Refusal{
+            RefusalReason::full,
+            fmt::format(
+                "{} {} are asked for, {} and may have {}: the rest is kept for {}", more, what,
+                of_user ? fmt::format("the user {} has {}", by.user, own.*field)
+                        : fmt::format("users other than the store's have {}", others.*field),
+                of_user ? share.of_user : share.of_others,
+                of_user ? "others" : "the store's user")};
+    };
+    std::size_t const descriptors = most_descriptors();
+    require("bytes", size, &Taken::bytes,
+            share_of(options_.bytes, options_.bytes_per_user, half_of(options_.bytes)));
+    require("buffers", 1, &Taken::buffers,
+            share_of(options_.buffers, 0, half_of(options_.buffers)));
+    require("buffers in host memory", of_host ? 1 : 0, &Taken::descriptors,
+            share_of(descriptors, 0, half_of(descriptors)));
+}
+
+std::shared_ptr<StoreMemory> BufferTable::take_memory(BufferUser const& by, std::size_t size,
+                                                      bool of_host) {
+    auto const fits = [&](auto const& memory) {
+        return !of_host && memory->user() == by.user && memory->size() == size &&
+               memory->is_free_for(by.number);
+    };
+    auto found = std::find_if(kept_.rbegin(), kept_.rend(), [&](auto const& memory) {
+        return fits(memory) && memory->is_spare_of(by.number);
+    });
+    if (found == kept_.rend()) found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
+    if (found != kept_.rend()) {
+        auto memory = *found;
+        kept_.erase(std::next(found).base());
+        kept_bytes_ -= size;
+        return memory;
+    }
+    make_room(size);
+    return std::make_shared<StoreMemory>(device_, of_host, ++last_memory_, size, by.user);
+}
+
+void BufferTable::make_room(std::size_t size) {
+    while (!kept_.empty() && taken_.bytes + kept_bytes_ + size > options_.bytes) {
+        kept_bytes_ -= kept_.front()->size();
+        kept_.pop_front();
+    }
+}
+
+HeldBuffer BufferTable::hold(Entry& entry, HolderNumber by) {
+    HeldBuffer lent{info_of(entry), entry.memory};
+    ++entry.holders[by];
+    ++lent.info.holders;
+    return lent;
+}
+
+BufferTable::Entries::iterator BufferTable::find(BufferKey const& key) {
+    std::uint64_t id = key.id;
+    if (id == 0) {
+        auto const named = names_.find(key.name);
+        if (named != names_.end()) id = named->second;
+    }
+    auto const found = entries_.find(id);
+    if (found != entries_.end() && !found->second.removed) return found;
+    throw Refusal{RefusalReason::unknown_object,
+                  fmt::format("there is no buffer {} here", words_for(key))};
+}
+
+HeldBuffer BufferTable::get(BufferUser const& by, BufferKey const& key) {
+    std::lock_guard const lock(mutex_);
+    auto const found = find(key);
+    if (!found->second.info.sealed) {
+        throw Refusal{RefusalReason::not_sealed,
+                      fmt::format("the buffer {} has not been sealed yet", words_for(key))};
+    }
+    return hold(found->second, by.number);
+}
+
+void BufferTable::seal(BufferUser const& by, std::uint64_t id, Wakeup const* but) {
+    std::lock_guard const lock(mutex_);
+    auto const before = entries_.find(id);
+    bool const again = before != entries_.end() && before->second.info.sealed &&
+                       before->second.maker == by.number &&
+                       before->second.holders.contains(by.number);
+    if (again) return;  // it has not heard the answer
+    Entry& entry = find({id})->second;
+    if (entry.maker != by.number || entry.info.sealed || !entry.holders.contains(by.number)) {
+        throw Refusal{RefusalReason::not_allowed,
+                      fmt::format("the buffer number {} is sealed by who makes it", id)};
+    }
+    if (!entry.memory->seal()) {
+        throw Refusal{RefusalReason::other, "a process has the buffer mapped for writing still"};
+    }
+    sealed_.push_back({id, entry.info.name, entry.info.size});
+    entry.info.sealed = true;
+    ++sealed_end_;
+    if (sealed_.size() > most_known_sealed) sealed_.pop_front();
+    for (Wakeup const* each : followers_) {
+        if (each != but) each->wake();
+    }
+    if (doorbell_) doorbell_->ring(OutOfLine::written);
+}
+
+std::uint64_t BufferTable::remove(BufferUser const& by, BufferKey const& key) {
+    std::lock_guard const lock(mutex_);
+    auto const found = find(key);
+    Entry& entry = found->second;
+    if (by.user != entry.info.user && !is_kept_for(by.user)) {
+        throw Refusal{RefusalReason::not_allowed, fmt::format("the buffer {} is the user {}'s",
+                                                              words_for(key), entry.info.user)};
+    }
+    auto const memory = entry.memory;
+    take_from_all(entry);
+    drop_unheld(found);
+    bool const spare = std::ranges::find(kept_, memory) != kept_.end();
+    return spare && memory->is_spare_of(by.number) ? memory->number() : 0;
+}
+
+void BufferTable::take_from_all(Entry& entry) noexcept {
+    entry.removed = true;
+    names_.erase(entry.info.name);
+}
+
+bool BufferTable::release(HolderNumber by, std::uint64_t id) noexcept {
+    std::lock_guard const lock(mutex_);
+    auto const found = entries_.find(id);
+    return found != entries_.end() && let_go(found, by, 1);
+}
+
+void BufferTable::leave(HolderNumber who) noexcept {
+    std::lock_guard const lock(mutex_);
+    for (auto each = entries_.begin(); each != entries_.end();) {
+        auto const at = each++;
+        at->second.memory->forget(who);
+        (void)let_go(at, who, ~0U);
+    }
+    for (auto const& memory : kept_) memory->forget(who);
+}
+
+// What its maker has not sealed goes with it.
+bool BufferTable::let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept {
+    Entry& entry = at->second;
+    auto const holder = entry.holders.find(who);
+    if (holder == entry.holders.end()) return false;
+    holder->second -= std::min(times, holder->second);
+    if (holder->second != 0) return true;
+    entry.holders.erase(holder);
+    if (!entry.info.sealed && !entry.removed) take_from_all(entry);
+    drop_unheld(at);
+    return true;
+}
+
+void BufferTable::drop_unheld(Entries::iterator at) noexcept {
+    Entry& entry = at->second;
+    if (!entry.removed || !entry.holders.empty()) return;
+    taken_.remove(*entry.memory);
+    auto const user = taken_by_.find(entry.info.user);
+    user->second.remove(*entry.memory);
+    if (user->second.buffers == 0) taken_by_.erase(user);
+    keep(entry.memory);
+    entries_.erase(at);
+}
+
+void BufferTable::keep(std::shared_ptr<StoreMemory> const& memory) noexcept {
+    if (closed_ || !memory->usable_again() || memory->size() > options_.kept_bytes) return;
+    try {
+        kept_bytes_ += memory->size();
+        kept_.push_back(memory);
+    } catch (std::bad_alloc const&) {
+        kept_bytes_ -= memory->size();
+    }
+    while (kept_bytes_ > options_.kept_bytes) {
+        kept_bytes_ -= kept_.front()->size();
+        kept_.pop_front();
+    }
+}
+
+std::shared_ptr<StoreMemory> BufferTable::memory_of(BufferUser const& who, std::uint64_t id) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = entries_.find(id);
+    if (found != entries_.end() && found->second.holders.contains(who.number)) {
+        return found->second.memory;
+    }
+    throw Refusal{RefusalReason::unknown_object,
+                  fmt::format("the connection holds no buffer of the number {}", id)};
+}
+
+bool BufferTable::tell(BufferUser const& who, StoreMemory& memory) {
+    std::lock_guard const lock(mutex_);
+    bool const first = memory.tell(who.number, who.user);
+    return first || memory.of_host();
+}
+
+void BufferTable::forget(HolderNumber who, std::uint64_t memory) {
+    std::lock_guard const lock(mutex_);
+    for (auto& [id, entry] : entries_) {
+        if (entry.memory->number() == memory) entry.memory->forget(who);
+    }
+    for (auto const& each : kept_) {
+        if (each->number() == memory) each->forget(who);
+    }
+}
+
+BufferInfo BufferTable::info_of(Entry const& entry) {
+    BufferInfo info = entry.info;
+    for (auto const& [who, times] : entry.holders) info.holders += times;
+    return info;
+}
+
+std::optional<BufferInfo> BufferTable::after(std::uint64_t id) const {
+    std::lock_guard const lock(mutex_);
+    for (auto each = entries_.upper_bound(id); each != entries_.end(); ++each) {
+        if (!each->second.removed) return info_of(each->second);
+    }
+    return {};
+}
+
+void BufferTable::follow(Wakeup const& wakeup) {
+    std::lock_guard const lock(mutex_);
+    followers_.push_back(&wakeup);
+}
+
+std::uint64_t BufferTable::sealed_so_far() const {
+    std::lock_guard const lock(mutex_);
+    return sealed_end_;
+}
+
+void BufferTable::follow_no_more(Wakeup const& wakeup) noexcept {
+    std::lock_guard const lock(mutex_);
+    std::erase(followers_, &wakeup);
+}
+
+std::optional<SealedBuffer> BufferTable::sealed(std::uint64_t& number) const {
+    std::lock_guard const lock(mutex_);
+    if (number >= sealed_end_) return {};
+    std::uint64_t const first = sealed_end_ - sealed_.size();
+    std::uint64_t const wanted = std::max(number, first);
+    SealedBuffer found = sealed_.at(static_cast<std::size_t>(wanted - first));
+    found.missed = wanted - number;
+    number = wanted + 1;
+    return found;
+}
+
+Doorbell<Direction::to_device>::DeviceEnd BufferTable::doorbell() {
+    std::lock_guard const lock(mutex_);
+    if (!doorbell_) doorbell_ = std::make_unique<Doorbell<Direction::to_device>>(device_);
+    return doorbell_->device_handle();
+}
+
+void BufferTable::close() noexcept {
+    std::lock_guard const lock(mutex_);
+    closed_ = true;
+    kept_.clear();
+    kept_bytes_ = 0;
+    for (Wakeup const* each : followers_) each->wake();
+}
+
+bool BufferTable::closed() const {
+    std::lock_guard const lock(mutex_);
+    return closed_;
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of a store: who has which, by which name, in which memory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "carillon/buffer_store.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "serving/buffer_access.hpp"
+#include "serving/refusal.hpp"
+#include "serving/store_memory.hpp"
+#include "serving/wakeup.hpp"
+
+namespace carillon::detail {
+
+// Who asks.
+struct BufferUser {
+    HolderNumber number = own_process;
+    pid_t process = 0;
+    uid_t user = 0;
+};
+
+// What one gets.
+struct HeldBuffer {
+    BufferInfo info;
+    std::shared_ptr<StoreMemory> memory;
+};
+
+// From any thread. It reads nothing of what clients can write.
+class BufferTable {
+   public:
+    // As BufferStore's constructor.
+    BufferTable(Device const& device, BufferStoreOptions const& options);
+    BufferTable(BufferTable const&) = delete;
+    BufferTable& operator=(BufferTable const&) = delete;
+
+    [[nodiscard]] Device const& device() const { return device_; }
+    // Where this process has descriptors for fewer buffers than its options say: why, for people;
+    // empty otherwise.
+    [[nodiscard]] std::string why_fewer_buffers() const;
+    void require_own(char const* call) const { mark_.require_own(call); }
+    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
+
+    // All throw Refusal, and create() what Device::allocate throws. Who gets one holds it.
+    [[nodiscard]] HeldBuffer create(BufferUser const& by, std::string const& name,
+                                    std::size_t bytes, bool of_host);
+    [[nodiscard]] HeldBuffer get(BufferUser const& by, BufferKey const& key);
+    // Wakes those who follow, `but` excepted.
+    void seal(BufferUser const& by, std::uint64_t id, Wakeup const* but = nullptr);
+    // The number of its memory where that is spare now, and `by`'s; 0 otherwise.
+    std::uint64_t remove(BufferUser const& by, BufferKey const& key);
+    // Once for each that it got. False: it has none of that number.
+    bool release(HolderNumber by, std::uint64_t id) noexcept;
+    // All that it has.
+    void leave(HolderNumber who) noexcept;
+    // Of a buffer that it holds. Throws Refusal.
+    [[nodiscard]] std::shared_ptr<StoreMemory> memory_of(BufferUser const& who,
+                                                         std::uint64_t id) const;
+    // Whether it has to be given a descriptor of that memory; and that it has none any more.
+    [[nodiscard]] bool tell(BufferUser const& who, StoreMemory& memory);
+    void forget(HolderNumber who, std::uint64_t memory);
+    // The first whose number is higher.
+    [[nodiscard]] std::optional<BufferInfo> after(std::uint64_t id) const;
+
+    // For SealedFollower.
+    void follow(Wakeup const& wakeup);
+    void follow_no_more(Wakeup const& wakeup) noexcept;
+    // The number of the next one that will be sealed.
+    [[nodiscard]] std::uint64_t sealed_so_far() const;
+    // The one of that number, or the first that is still known after it, which says how many it
+    // passed over; none if that is yet to come. `number` becomes the next one's.
+    [[nodiscard]] std::optional<SealedBuffer> sealed(std::uint64_t& number) const;
+    [[nodiscard]] Doorbell<Direction::to_device>::DeviceEnd doorbell();
+
+    // The store has gone. Whoever follows is woken.
+    void close() noexcept;
+    [[nodiscard]] bool closed() const;
+
+   private:
+    struct Entry {
+        BufferInfo info;
+        std::shared_ptr<StoreMemory> memory;
+        HolderNumber maker;
+        bool removed = false;
+        std::map<HolderNumber, unsigned> holders{};
+    };
+    using Entries = std::map<std::uint64_t, Entry>;
+    // What buffers take: those of one user, or all.
+    struct Taken {
+        std::size_t bytes = 0;
+        std::size_t buffers = 0;
+        std::size_t descriptors = 0;  // of this process: of those in host memory
+
+        void add(StoreMemory const& memory);
+        void remove(StoreMemory const& memory);
+    };
+
+    // All with the mutex held.
+    [[nodiscard]] Entries::iterator find(BufferKey const& key);
+    void require_room(BufferUser const& by, std::string const& name, std::size_t size,
+                      bool of_host) const;
+    // Of what is left for other users than the store's and root.
+    void require_share(BufferUser const& by, std::size_t size, bool of_host) const;
+    [[nodiscard]] std::shared_ptr<StoreMemory> take_memory(BufferUser const& by, std::size_t size,
+                                                           bool of_host);
+    void make_room(std::size_t size);
+    [[nodiscard]] static HeldBuffer hold(Entry& entry, HolderNumber by);
+    void take_from_all(Entry& entry) noexcept;
+    void drop_unheld(Entries::iterator at) noexcept;
+    // False: it had none.
+    bool let_go(Entries::iterator at, HolderNumber who, unsigned times) noexcept;
+    void keep(std::shared_ptr<StoreMemory> const& memory) noexcept;
+    [[nodiscard]] static BufferInfo info_of(Entry const& entry);
+
+    ProcessMark mark_;
+    Device device_;
+    BufferStoreOptions options_;
+    bool all_of_host_;
+    mutable std::mutex mutex_;
+    Entries entries_;
+    std::map<std::string, std::uint64_t> names_;
+    std::map<uid_t, Taken> taken_by_;  // users
+    Taken taken_;
+    std::list<std::shared_ptr<StoreMemory>> kept_;  // the oldest first
+    std::size_t kept_bytes_ = 0;
+    std::uint64_t last_id_ = 0;
+    std::uint64_t last_memory_ = 0;
+    std::deque<SealedBuffer> sealed_;  // the last ones
+    std::uint64_t sealed_end_ = 0;     // how many were
+    std::vector<Wakeup const*> followers_;
+    std::unique_ptr<Doorbell<Direction::to_device>> doorbell_;
+    bool closed_ = false;
+};
+
+// Woken whenever a buffer is sealed, and when the store goes.
+class SealedFollower {
+   public:
+    SealedFollower(char const* call, std::shared_ptr<BufferTable> table)
+        : table_(std::move(table)), wakeup_(call) {
+        table_->follow(wakeup_);
+    }
+    ~SealedFollower() {
+        if (!table_->inherited()) table_->follow_no_more(wakeup_);
+    }
+    SealedFollower(SealedFollower const&) = delete;
+    SealedFollower& operator=(SealedFollower const&) = delete;
+
+    [[nodiscard]] Wakeup const& wakeup() const { return wakeup_; }
+
+   private:
+    std::shared_ptr<BufferTable> table_;
+    Wakeup wakeup_;
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages between an owner and its clients: of kernels, objects and buffers alike.
+//
+// A message is a header (the magic "CRLN", u16 version, u16 kind, u32 size of the whole message,
+// u32 id) and the members of its struct in their order, with nothing between them. A number takes
+// as many bytes as its type has, little-endian; a flag and an enumerator take one; a name takes 64
+// and a text 256, filled up with zeros; a UUID takes a flag and 16 bytes. Both sides check every
+// field. The magic and the version have the same place in every version, so that each side can name
+// the other's version.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "carillon/detail/protocol/channel_view.hpp"
+#include "carillon/device_info.hpp"
+#include "carillon/error.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/object_kind.hpp"
+
+namespace carillon::detail {
+
+inline constexpr std::uint32_t messages_magic = 0x4e4c5243;  // "CRLN"
+// Versions below 6 had a protocol of their own for stores, with this magic number ("CRST").
+inline constexpr std::uint32_t former_store_magic = 0x54535243;
+inline constexpr std::uint16_t messages_version = 6;
+inline constexpr std::size_t longest_name = 63;   // characters; a name has at least one
+inline constexpr std::size_t longest_text = 255;  // characters of a text for people
+inline constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 40;
+
+// The other process has another version of the messages.
+class VersionError : public ProtocolError {
+   public:
+    VersionError(std::string const& text, std::uint32_t magic)
+        : ProtocolError("decode", text), magic_(magic) {}
+    // The magic number of that version: an answer with it is understood to be of another version.
+    [[nodiscard]] std::uint32_t magic() const { return magic_; }
+
+   private:
+    std::uint32_t magic_;
+};
+
+// Memory that the receiver maps. Its descriptor comes with the message.
+struct WireMemory {
+    MemorySource source = MemorySource::unknown;
+    std::optional<std::array<std::uint8_t, 16>> uuid;  // of the GPU that has it
+    std::uint64_t bytes = 0;
+    bool write_combining = false;
+    bool operator==(WireMemory const&) const = default;
+};
+
+// Client: the first message of a connection.
+struct Hello {
+    std::string name;
+    bool operator==(Hello const&) const = default;
+};
+// Owner: the answer to Hello.
+struct Welcome {
+    std::uint32_t process = 0;
+    std::uint64_t instance = 0;  // another number whenever an owner begins to serve
+    std::string name;
+    bool operator==(Welcome const&) const = default;
+};
+// Owner: in place of any answer. With the id 0 it refuses the connection.
+struct Refused {
+    RefusalReason reason = RefusalReason::other;
+    std::string text;
+    bool operator==(Refused const&) const = default;
+};
+
+struct WireType {
+    std::uint32_t bytes = 0;
+    std::uint32_t alignment = 0;
+    std::uint64_t layout = 0;
+    std::uint64_t members = 0;     // 0: unknown
+    std::uint32_t slot_lines = 1;  // lines of a slot of this type
+    std::string name;              // sent_name() of the type
+    bool operator==(WireType const&) const = default;
+};
+// Client: wants a channel to a kernel, or the host's end of an object. An object has one type,
+// which is in both members.
+struct Attach {
+    std::string object;
+    ObjectKind kind = ObjectKind::kernel;
+    WireType request;
+    WireType reply;
+    bool host_memory = false;  // accepts no other memory
+    bool operator==(Attach const&) const = default;
+};
+// Owner: the answer to Attach. It comes with the descriptor of the device memory, and with that of
+// the host memory (a memfd) if there is some.
+struct Attached {
+    std::uint32_t lease = 0;  // from 1 on
+    WireMemory memory;        // the device memory
+    std::uint64_t host_bytes = 0;
+    ChannelShape shape{};
+    std::uint32_t chunk_bytes = 0;  // of a chunk ring
+    Sequence first = 1;
+    std::uint32_t blocks = 1;  // of the kernel
+    bool in_pairs = false;
+    bool any_block = false;  // any block serves the channel
+    bool read_back = false;
+    bool shares_processors = false;
+    bool operator==(Attached const&) const = default;
+};
+// Client: whether it could map that memory. If it could not, it has no lease. If the lease has
+// ended meanwhile, the owner answers with Ended.
+struct Mapped {
+    std::uint32_t lease = 0;
+    bool mapped = false;
+    std::string text;  // the cause if it is not mapped
+    bool operator==(Mapped const&) const = default;
+};
+// Client: gives a lease back.
+struct Detach {
+    std::uint32_t lease = 0;
+    bool operator==(Detach const&) const = default;
+};
+// Owner: the state of an object has changed.
+struct Notice {
+    std::string object;
+    KernelState state = KernelState::running;
+    std::string text;
+    bool operator==(Notice const&) const = default;
+};
+// Client: the kernel drains, and all requests of this lease are answered.
+struct Drained {
+    std::uint32_t lease = 0;
+    bool operator==(Drained const&) const = default;
+};
+// Owner: it has taken a lease back.
+struct Ended {
+    std::uint32_t lease = 0;
+    std::string text;  // the cause
+    bool operator==(Ended const&) const = default;
+};
+
+// Client: who has this place of this object (a block of a kernel)?
+struct Look {
+    std::uint32_t object = 0;  // its index, in the order in which objects were added
+    std::uint32_t place = 0;
+    bool operator==(Look const&) const = default;
+};
+// What a client has counted. The client may write anything there.
+struct WireCounters {
+    std::uint64_t submitted = 0;
+    std::uint64_t answered = 0;
+    std::uint64_t taken = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t stalls = 0;
+    std::uint32_t depth = 0;
+    bool operator==(WireCounters const&) const = default;
+};
+// Owner: the answer to Look.
+struct Seen {
+    std::uint32_t objects = 1;  // how many there are; if 0, the other members mean nothing
+    std::string object;
+    ObjectKind kind = ObjectKind::kernel;
+    KernelState state = KernelState::running;
+    std::uint32_t places = 1;  // of the object
+    BlockActivity activity = BlockActivity::idle;
+    std::string client;  // empty: nobody has the place, and the next three mean nothing
+    std::uint32_t process = 0;
+    std::uint32_t user = 0;
+    std::uint64_t held_ms = 0;
+    WireCounters counters;  // of the client that has the place
+    WireCounters gone;      // of all clients before it
+    std::uint64_t beats = 0;
+    std::uint64_t beat_age_ms = 0;
+    bool emulated = false;  // the device
+    bool operator==(Seen const&) const = default;
+};
+
+// Client: wants a new buffer to write to.
+struct CreateBuffer {
+    std::string name;  // empty: none
+    std::uint64_t bytes = 0;
+    bool host_memory = false;
+    bool operator==(CreateBuffer const&) const = default;
+};
+// Client: wants to read a buffer.
+struct GetBuffer {
+    std::uint64_t buffer = 0;  // its number; 0: the buffer is named
+    std::string name;
+    bool operator==(GetBuffer const&) const = default;
+};
+// Owner: the answer to CreateBuffer and GetBuffer, and unasked after WatchBuffers. It comes with
+// the descriptor of its memory if the client has not had that.
+struct LentBuffer {
+    std::uint64_t buffer = 0;  // from 1 on
+    std::string name;
+    std::uint64_t bytes = 0;
+    bool sealed = false;
+    WireMemory memory;
+    std::uint64_t memory_number = 0;  // other buffers may have this memory later
+    bool descriptor = false;   // false: the client has had it, and has not sent ForgetMemory since
+    std::uint64_t missed = 0;  // after WatchBuffers: how many were not lent before this one
+    bool operator==(LentBuffer const&) const = default;
+};
+// Client: has written its buffer. Nobody writes it from then on.
+struct SealBuffer {
+    std::uint64_t buffer = 0;
+    bool operator==(SealBuffer const&) const = default;
+};
+// Client: gives a buffer back.
+struct ReleaseBuffer {
+    std::uint64_t buffer = 0;
+    bool operator==(ReleaseBuffer const&) const = default;
+};
+// Client: gives a buffer back that it could not map.
+struct UnmappedBuffer {
+    std::uint64_t buffer = 0;
+    std::string text;  // the cause
+    bool operator==(UnmappedBuffer const&) const = default;
+};
+// Client: has unmapped this memory.
+struct ForgetMemory {
+    std::uint64_t memory = 0;
+    bool operator==(ForgetMemory const&) const = default;
+};
+// Client: nobody is to get this buffer any more.
+struct RemoveBuffer {
+    std::uint64_t buffer = 0;  // as in GetBuffer
+    std::string name;
+    bool operator==(RemoveBuffer const&) const = default;
+};
+// Owner: the answer to SealBuffer, RemoveBuffer and WatchBuffers.
+struct BufferDone {
+    std::uint64_t spare = 0;  // to RemoveBuffer: memory that only this client gets now; 0: none
+    bool operator==(BufferDone const&) const = default;
+};
+// Client: which buffer comes after that number?
+struct NextBuffer {
+    std::uint64_t buffer = 0;
+    bool operator==(NextBuffer const&) const = default;
+};
+// Owner: the answer to NextBuffer.
+struct ListedBuffer {
+    std::uint64_t buffer = 0;  // 0: there is none, and the other members mean nothing
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::uint64_t memory_bytes = 0;
+    bool sealed = false;
+    bool host_memory = false;
+    std::uint32_t holders = 0;
+    std::uint32_t process = 0;  // its maker's
+    std::uint32_t user = 0;
+    bool operator==(ListedBuffer const&) const = default;
+};
+// Client: wants to hear of each buffer that is sealed (words), to get it (buffers), or neither.
+enum class SealedNews : std::uint8_t { none, words, buffers };
+struct WatchBuffers {
+    SealedNews news = SealedNews::words;
+    // How many buffers have come unasked: those on their way are the owner's again.
+    std::uint64_t came = 0;
+    bool operator==(WatchBuffers const&) const = default;
+};
+// Owner: a buffer was sealed, after WatchBuffers for words.
+struct SealedNotice {
+    std::uint64_t buffer = 0;
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::uint64_t missed = 0;  // how many were not told before this one
+    bool operator==(SealedNotice const&) const = default;
+};
+// Client: holds a buffer, and needs the descriptor of its memory once more.
+struct ShowMemory {
+    std::uint64_t buffer = 0;
+    bool operator==(ShowMemory const&) const = default;
+};
+// Owner: the answer to ShowMemory, with the descriptor.
+struct ShownMemory {
+    std::uint64_t memory = 0;
+    bool operator==(ShownMemory const&) const = default;
+};
+// Owner: so many buffers were not lent after WatchBuffers, and no other has come since.
+struct MissedBuffers {
+    std::uint64_t count = 0;
+    bool operator==(MissedBuffers const&) const = default;
+};
+
+using Message =
+    std::variant<Hello, Welcome, Refused, Attach, Attached, Mapped, Detach, Notice, Drained, Ended,
+                 Look, Seen, CreateBuffer, GetBuffer, LentBuffer, SealBuffer, ReleaseBuffer,
+                 UnmappedBuffer, ForgetMemory, RemoveBuffer, BufferDone, NextBuffer, ListedBuffer,
+                 WatchBuffers, SealedNotice, ShowMemory, ShownMemory, MissedBuffers>;
+
+// Throws UsageError, in the name of `call`, for a name that no message can have. `what` is named.
+void require_name(std::string_view call, std::string_view what, std::string_view name);
+// Throws UsageError, in the name of `call`, for a control character and for bytes that are no
+// UTF-8.
+void require_printable(std::string_view call, std::string_view what, std::string_view name);
+// The name of a type, as processes send, compare and print it. A name that is too long is cut at a
+// whole character, and "~" and a hash of the whole name follow: two long names stay two names.
+[[nodiscard]] std::string sent_name(std::string_view type_name);
+// The default name of a client: that of the program. What no name may have becomes a space, and a
+// name that is too long is cut.
+[[nodiscard]] std::string name_of_program();
+
+// The text of an error without the call that failed.
+[[nodiscard]] std::string cause_of(Error const& error);
+
+// `id`: of a question, and of its answer; 0 for a message that asks for no answer. A text or a name
+// that is too long is cut, and control characters of a text become spaces. `magic`: see
+// VersionError::magic(). Throws UsageError for a message that decode() would refuse.
+[[nodiscard]] std::vector<std::byte> encode(std::uint32_t id, Message const& message,
+                                            std::uint32_t magic = messages_magic);
+
+// How many descriptors go with it.
+[[nodiscard]] std::size_t descriptors_of(Message const& message);
+
+struct Decoded {
+    std::uint32_t id = 0;
+    Message message;
+};
+// `descriptors`: how many came with it, which has to be descriptors_of(); none if they were lost.
+// Throws ProtocolError, which names the field, and VersionError, which names both versions.
+[[nodiscard]] Decoded decode(std::span<std::byte const> bytes,
+                             std::optional<std::size_t> descriptors);
+
+}  // namespace carillon::detail

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/client_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "carillon/detail/host/say_line.hpp"
+#include "carillon/detail/protocol/announce.hpp"
+#include "carillon/error.hpp"
+#include "os/process.hpp"
+#include "serving/object_kinds.hpp"
+#include "serving/published_log.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* connect_call = "Connection";
+constexpr char const* status_call = "Connection::status";
+
+ConnectOptions checked(ConnectOptions options) {
+    if (options.name.empty()) options.name = name_of_program();
+    require_name(connect_call, "client", options.name);
+    if (options.timeout.count() <= 0) {
+        throw UsageError(connect_call, "the timeout is over already");
+    }
+    if (options.wait_for_owner.count() < 0) {
+        throw UsageError(connect_call, "wait_for_owner is below 0");
+    }
+    return options;
+}
+
+WireType wire_type(MessageType const& type) {
+    return {type.bytes,   type.alignment,  type.layout,
+            type.members, type.slot_lines, sent_name(type.name)};
+}
+
+// The types that a line has named.
+struct ToldTypes {
+    std::mutex mutex;
+    std::set<std::string> names;
+};
+
+// Once of each type whose name is known.
+void tell_that_members_are_not_compared(MessageType const& type) {
+    if (type.layout == 0 || type.members != unsaid_members) return;
+    auto& told = PerProcess<ToldTypes>::get();
+    std::lock_guard const lock(told.mutex);
+    if (!told.names.insert(type.name).second) return;
+    say_line(
+        fmt::format("carillon: the name and the size of {} are compared with the owner's, its "
+                    "members are not: write CARILLON_MEMBERS(...), with all of them, into the "
+                    "struct and into each struct within it (docs/ipc.md)",
+                    type.name));
+}
+
+// The owner has compared them too, if it is what it should be.
+void require_slots(Attached const& attached, Attach const& asked) {
+    if (attached.shape.request_lines == asked.request.slot_lines &&
+        attached.shape.reply_lines == asked.reply.slot_lines)
+        return;
+    throw ProtocolError(
+        kind_row(asked.kind).call,
+        fmt::format("the owner's slots have {} and {} lines, these types' {} and {}",
+                    attached.shape.request_lines, attached.shape.reply_lines,
+                    asked.request.slot_lines, asked.reply.slot_lines));
+}
+
+template <class View>
+LeasedEnd<View> leased(std::shared_ptr<ClientLease> lease, View const& view,
+                       std::optional<HostWait::Style> const& wait) {
+    MappedChannel const& mapped = lease->mapped();
+    HostMapped const access = mapped.access();
+    HostWait const waits = mapped.wait(wait);
+    return {std::move(lease), view, access, waits};
+}
+
+ChannelCounters from_wire(WireCounters const& wire) {
+    return {wire.submitted, wire.answered, wire.taken, wire.dropped, wire.stalls, wire.depth};
+}
+
+ServedBlock block_of(Seen const& seen) {
+    return {seen.activity,
+            seen.client,
+            static_cast<std::int32_t>(seen.process),
+            seen.user,
+            std::chrono::milliseconds(seen.held_ms),
+            from_wire(seen.counters),
+            from_wire(seen.gone),
+            {seen.beats, std::chrono::milliseconds(seen.beat_age_ms)}};
+}
+
+// Whether two looks have met one object in one state: another one may have got its name in between.
+// A mailbox and a log get more places with their readers; a kernel has as many as ever.
+bool is_same(Seen const& seen, Seen const& first) {
+    return seen.object == first.object && seen.kind == first.kind && seen.state == first.state &&
+           (seen.kind != ObjectKind::kernel || seen.places == first.places);
+}
+
+}  // namespace
+
+std::shared_ptr<ClientSession> ClientSession::connect(std::filesystem::path const& path,
+                                                      ConnectOptions const& given) {
+    ConnectOptions const options = checked(given);
+    auto link = Link::connect(connect_call, path,
+                              {options.name, options.timeout, options.wait_for_owner,
+                               options.owner_user, std::chrono::nanoseconds(0)});
+    return {new ClientSession(options, std::move(link)), DeleteOwn()};
+}
+
+Seen ClientSession::look(Look const& place, Deadline const& deadline) {
+    OwnerAnswer answer = link_->ask(status_call, place, deadline);
+    auto* const seen = std::get_if<Seen>(&answer.message);
+    if (seen == nullptr) throw ProtocolError(status_call, "the owner says something else");
+    return std::move(*seen);
+}
+
+bool ClientSession::look_at_others(Seen const& first, Look place, ServedObject& object,
+                                   Deadline const& deadline) {
+    try {
+        for (std::uint32_t places = first.places; ++place.place < places;) {
+            Seen const seen = look(place, deadline);
+            if (!is_same(seen, first)) return false;
+            places = seen.places;
+            object.blocks.push_back(block_of(seen));
+        }
+        return true;
+    } catch (RefusedError const& error) {  // an object never has fewer places
+        if (error.reason() != RefusalReason::unknown_object) throw;
+        return false;
+    }
+}
+
+OwnerStatus ClientSession::status() {
+    OwnerStatus status;
+    Deadline const deadline(options_.timeout);
+    for (std::uint32_t objects = 1; status.objects.size() < objects;) {
+        Look const place{static_cast<std::uint32_t>(status.objects.size()), 0};
+        Seen const first = look(place, deadline);
+        objects = first.objects;
+        if (objects == 0) break;
+        ServedObject object{
+            first.object, first.kind, first.state, first.emulated, {block_of(first)}};
+        if (look_at_others(first, place, object, deadline)) {
+            status.objects.push_back(std::move(object));
+        }
+    }
+    return status;
+}
+
+std::string ClientSession::why_host_memory() const {
+    auto const lock = link_->lock();
+    return why_host_memory_;
+}
+
+std::shared_ptr<ClientLease> ClientSession::lease_of(std::string_view object, ObjectKind kind,
+                                                     MessageTypes const& types) {
+    require_name(kind_row(kind).call, "object", object);
+    Attach const attach{std::string(object), kind, wire_type(types.request), wire_type(types.reply),
+                        options_.host_memory};
+    {
+        auto const lock = link_->lock();
+        states_.try_emplace(attach.object);
+    }
+    link_->listen(*this);
+    auto lease = map_in_time(attach);
+    if (kind != ObjectKind::log) {  // whose type is the library's own
+        tell_that_members_are_not_compared(types.request);
+        tell_that_members_are_not_compared(types.reply);
+    }
+    return lease;
+}
+
+LeasedChannel ClientSession::attach(std::string_view object, MessageTypes const& types) {
+    auto lease = lease_of(object, ObjectKind::kernel, types);
+    MappedChannel const& mapped = lease->mapped();
+    ChannelView const view = mapped.view();
+    CounterWords* const counters = mapped.counters();
+    ServedBy const served_by = mapped.served_by();
+    return {leased(std::move(lease), view, options_.wait), counters, served_by};
+}
+
+LeasedEnd<MailboxView> ClientSession::mailbox(std::string_view object, MessageType const& type,
+                                              bool to_device) {
+    return mailbox_of(object, to_device ? ObjectKind::mailbox : ObjectKind::mailbox_to_host, type);
+}
+
+LeasedEnd<MailboxView> ClientSession::log(std::string_view object) {
+    return mailbox_of(object, ObjectKind::log, PublishedLog::type());
+}
+
+LeasedEnd<MailboxView> ClientSession::mailbox_of(std::string_view object, ObjectKind kind,
+                                                 MessageType const& type) {
+    auto lease = lease_of(object, kind, {type, type});
+    auto const view = lease->mapped().view_of<MailboxLayout>();
+    auto end = leased(lease, view, options_.wait);
+    // Two steps are for quads; here every word carries its tag (detail/protocol/mailbox.hpp).
+    end.far = lease->mapped().access(PublishMode::one_step);
+    return end;
+}
+
+LeasedEnd<RingView> ClientSession::ring(std::string_view object, MessageType const& type,
+                                        bool to_device) {
+    auto lease = lease_of(object, to_device ? ObjectKind::ring_to_device : ObjectKind::ring_to_host,
+                          {type, type});
+    RingView const view = to_device ? lease->mapped().view_of<RingToDeviceLayout>()
+                                    : lease->mapped().view_of<RingToHostLayout>();
+    return leased(std::move(lease), view, options_.wait);
+}
+
+ClientSession::LeasedChunks ClientSession::chunk_ring(std::string_view object,
+                                                      MessageType const& type) {
+    auto lease = lease_of(object, ObjectKind::chunk_ring, {type, type});
+    auto const view = lease->mapped().view_of<ChunkRingLayout>();
+    std::uint32_t const bytes = lease->mapped().attached().chunk_bytes;
+    return {leased(std::move(lease), view, options_.wait), bytes};
+}
+
+std::shared_ptr<ClientLease> ClientSession::map_in_time(Attach const& attach) {
+    OwnerWait const wait(options_.wait_for_owner);
+    for (;;) {
+        try {
+            return map_anywhere(attach, Deadline(options_.timeout));
+        } catch (Error const&) {
+            wait.before_next_attach();
+        }
+    }
+}
+
+std::shared_ptr<ClientLease> ClientSession::map_anywhere(Attach attach, Deadline const& deadline) {
+    char const* const call = kind_row(attach.kind).call;
+    OwnerAnswer answer = link_->ask(call, attach, deadline);
+    std::string why;
+    try {
+        return map(std::move(answer), attach);
+    } catch (UnsupportedError const& error) {  // no Vulkan here, or none for this GPU
+        why = error.what();
+    } catch (VulkanError const& error) {
+        why = error.what();
+    }
+    if (attach.host_memory) throw UnsupportedError(call, why);
+    attach.host_memory = true;
+    auto lease = map(link_->ask(call, attach, deadline), attach);
+    auto const lock = link_->lock();
+    why_host_memory_ = why;
+    return lease;
+}
+
+std::shared_ptr<ClientLease> ClientSession::map(OwnerAnswer answer, Attach const& asked) {
+    char const* const call = kind_row(asked.kind).call;
+    auto const* attached = std::get_if<Attached>(&answer.message);
+    if (attached == nullptr) throw ProtocolError(call, "the owner lends nothing");
+    try {
+        if (answer.descriptors.empty()) {
+            throw SystemError(call, EMFILE, "there are none left for its memory");
+        }
+        require_slots(*attached, asked);
+        SharedFiles files{std::move(answer.descriptors.at(0)), {}};
+        if (answer.descriptors.size() > 1) files.host = std::move(answer.descriptors.at(1));
+        MappedChannel mapped(call, asked.kind, *attached, std::move(files));
+        auto lease = std::make_shared<ClientLease>(shared_from_this(), asked.object, *attached,
+                                                   std::move(mapped));
+        adopt(*lease);
+        link_->tell(Mapped{attached->lease, true, ""});
+        return lease;
+    } catch (std::exception const& error) {
+        link_->tell(Mapped{attached->lease, false, error.what()});
+        throw;
+    }
+}
+
+void ClientSession::adopt(ClientLease& lease) {
+    auto const lock = link_->lock();
+    leases_[lease.number()] = &lease;
+    lease.set(link_->gone(lock) ? KernelState::failed : state_of(lease.object()));
+    if (lease.state_word() == KernelState::draining) link_->wake();  // for tell_drained()
+}
+
+void ClientSession::detach(ClientLease& lease) noexcept {
+    if (mark_.inherited()) return;
+    auto const lock = link_->lock();
+    leases_.erase(lease.number());
+    (void)link_->tell(lock, Detach{lease.number()});
+}
+
+void ClientSession::require_open(std::string_view call, std::string const& object) const {
+    auto const lock = link_->lock();
+    link_->require_there(lock, call);
+    auto const found = states_.find(object);
+    if (found == states_.end()) return;
+    std::string const& text = found->second.text;
+    switch (found->second.state) {
+        case KernelState::running:
+            return;
+        case KernelState::draining:
+            throw StoppedError(call, "the kernel is draining: it takes no more requests");
+        case KernelState::failed:
+            throw StoppedError(call, "the kernel has failed: " + text);
+        default:
+            throw StoppedError(call, text.empty() ? "the kernel was stopped" : text);
+    }
+}
+
+void ClientSession::hear(Notice const& notice) {
+    auto const known = states_.find(notice.object);
+    if (known == states_.end()) return;
+    known->second = notice;
+    for (auto const& [number, lease] : leases_) {
+        if (lease->object() == notice.object) lease->set(notice.state);
+    }
+    // Before tell_drained() asks whether all is answered.
+    if (notice.state == KernelState::draining) hear_announced();
+}
+
+void ClientSession::hear(Ended const& ended) {
+    auto const found = leases_.find(ended.lease);
+    if (found == leases_.end()) return;
+    found->second->end(fmt::format("the owner has ended the lease: {}", ended.text));
+    leases_.erase(found);
+}
+
+void ClientSession::lose_owner() noexcept {
+    // The last known state of a kernel stays: a kernel that was stopped has no owner any more
+    // either.
+    for (auto const& [number, lease] : leases_) {
+        KernelState const state = state_of(lease->object());
+        bool const ended = state == KernelState::stopped || state == KernelState::failed;
+        lease->set(ended ? state : KernelState::failed);
+    }
+}
+
+KernelState ClientSession::state_of(std::string const& object) const {
+    auto const found = states_.find(object);
+    return found == states_.end() ? KernelState::running : found->second.state;
+}
+
+bool ClientSession::tell_drained(Link::Lock const& lock) {
+    bool drains = false;
+    for (auto const& [number, lease] : leases_) {
+        if (state_of(lease->object()) != KernelState::draining) continue;
+        drains = true;
+        if (lease->newly_drained() && !link_->tell(lock, Drained{number})) lease->tell_again();
+    }
+    return drains;
+}
+
+}  // namespace carillon::detail

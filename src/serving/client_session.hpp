@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client has of an owner's kernels and objects, by its connection.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carillon/connection.hpp"
+#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "serving/attached.hpp"
+#include "serving/client_messages.hpp"
+#include "serving/link.hpp"
+
+namespace carillon::detail {
+
+class ClientLease;
+
+// Shared by a Connection and the channels that were made by it; the last of them closes it. From
+// any thread.
+class ClientSession final : public LeaseListener,
+                            public std::enable_shared_from_this<ClientSession> {
+   public:
+    // As Connection's constructor.
+    [[nodiscard]] static std::shared_ptr<ClientSession> connect(std::filesystem::path const& path,
+                                                                ConnectOptions const& options);
+    ClientSession(ClientSession const&) = delete;
+    ClientSession& operator=(ClientSession const&) = delete;
+    ~ClientSession() override { link_->stop_listening(); }
+
+    [[nodiscard]] LeasedChannel attach(std::string_view object, MessageTypes const& types);
+    // The host's end of an object. `type`: of its values.
+    [[nodiscard]] LeasedEnd<MailboxView> mailbox(std::string_view object, MessageType const& type,
+                                                 bool to_device = true);
+    [[nodiscard]] LeasedEnd<MailboxView> log(std::string_view object);
+    [[nodiscard]] LeasedEnd<RingView> ring(std::string_view object, MessageType const& type,
+                                           bool to_device);
+    // And how many bytes a chunk has.
+    struct LeasedChunks {
+        LeasedEnd<ChunkRingView> end;
+        std::uint32_t chunk_bytes;
+    };
+    [[nodiscard]] LeasedChunks chunk_ring(std::string_view object, MessageType const& type);
+    [[nodiscard]] ConnectedOwner const& owner() const { return link_->owner(); }
+    [[nodiscard]] OwnerStatus status();
+    [[nodiscard]] std::string why_host_memory() const;
+    void require_own(std::string_view call) const { mark_.require_own(call); }
+    [[nodiscard]] bool inherited() const { return mark_.inherited(); }
+
+    // For its leases.
+    void detach(ClientLease& lease) noexcept;
+    // Throws what has become of the kernel, or of its owner, where it takes no more requests.
+    void require_open(std::string_view call, std::string const& object) const;
+
+   private:
+    ClientSession(ConnectOptions options, std::shared_ptr<Link> link)
+        : options_(std::move(options)), link_(std::move(link)) {}
+
+    [[nodiscard]] Seen look(Look const& place, Deadline const& deadline);
+    // At the places behind the first. False: another object has got the name meanwhile.
+    [[nodiscard]] bool look_at_others(Seen const& first, Look place, ServedObject& object,
+                                      Deadline const& deadline);
+    [[nodiscard]] std::shared_ptr<ClientLease> lease_of(std::string_view object, ObjectKind kind,
+                                                        MessageTypes const& types);
+    [[nodiscard]] LeasedEnd<MailboxView> mailbox_of(std::string_view object, ObjectKind kind,
+                                                    MessageType const& type);
+    [[nodiscard]] std::shared_ptr<ClientLease> map(OwnerAnswer answer, Attach const& asked);
+    // Once the owner serves it, if it soon does.
+    [[nodiscard]] std::shared_ptr<ClientLease> map_in_time(Attach const& attach);
+    // In host memory where the device's cannot be mapped here.
+    [[nodiscard]] std::shared_ptr<ClientLease> map_anywhere(Attach attach,
+                                                            Deadline const& deadline);
+    void adopt(ClientLease& lease);
+
+    // See LeaseListener.
+    void hear(Notice const& notice) override;
+    void hear(Ended const& ended) override;
+    void lose_owner() noexcept override;
+    [[nodiscard]] bool tell_drained(Link::Lock const& lock) override;
+    [[nodiscard]] KernelState state_of(std::string const& object) const;  // with the lock
+    ProcessMark mark_;
+    ConnectOptions options_;
+    std::shared_ptr<Link> link_;
+    // With the link's lock, as all that follows.
+    std::map<std::uint32_t, ClientLease*> leases_;
+    std::string why_host_memory_;
+    // Of each object that was asked for, and of no other, whatever the owner tells of.
+    std::map<std::string, Notice> states_;
+};
+
+// What a channel, or an object's end, has of its session.
+class ClientLease final : public ChannelLease {
+   public:
+    ClientLease(std::shared_ptr<ClientSession> session, std::string object,
+                Attached const& attached, MappedChannel mapped);
+    ~ClientLease() override;
+    ClientLease(ClientLease const&) = delete;
+    ClientLease& operator=(ClientLease const&) = delete;
+
+    void require_open(std::string_view call) const override;
+    void require_alive(std::string_view call) override;
+    void ask(std::function<bool()> answered) override;
+
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] std::string const& object() const { return object_; }
+    [[nodiscard]] MappedChannel const& mapped() const { return mapped_; }
+    // From the session's thread.
+    void set(KernelState state) { own_state() = state; }
+    // Whether to tell that all is answered: once, if that is so.
+    [[nodiscard]] bool newly_drained();
+    // It could not be told.
+    void tell_again();
+    // The owner has taken it back.
+    void end(std::string why);
+
+   private:
+    // Throws StoppedError where the owner has taken it back.
+    void require_lent(std::string_view call) const;
+
+    std::shared_ptr<ClientSession> session_;
+    std::string object_;
+    std::uint32_t number_;
+    MappedChannel mapped_;
+    mutable std::mutex mutex_;
+    std::function<bool()> answered_;
+    bool told_ = false;
+    std::string ended_;  // why the owner has taken it back; empty while it has not
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/endpoint.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/error.hpp"
+
+namespace carillon::detail {
+namespace {
+
+constexpr char const* endpoint_call = "Server";
+constexpr std::chrono::milliseconds idle_period{200};
+constexpr std::chrono::milliseconds retry_period{5};
+constexpr std::chrono::milliseconds longest_spin{100};
+
+ServeOptions checked(ServeOptions options) {
+    auto const need = [](char const* field, std::size_t value, char const* what) {
+        if (value != 0) return;
+        throw UsageError(endpoint_call,
+                         fmt::format("ServeOptions::{} of 0: nobody could ever {}", field, what));
+    };
+    need("channels_per_connection", options.channels_per_connection, "attach");
+    need("bytes_per_connection", options.bytes_per_connection, "attach");
+    need("descriptors_per_connection", options.descriptors_per_connection, "attach");
+    need("buffers_per_connection", options.buffers_per_connection, "get a buffer");
+    options.spin = std::min<std::chrono::nanoseconds>(spin_time(options.spin), longest_spin);
+    return options;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(ServeOptions const& options)
+    : options_(checked(options)),
+      reception_(endpoint_call, options_),
+      wakeup_(endpoint_call),
+      objects_(options_, reception_, sessions_) {}
+
+std::shared_ptr<Endpoint> Endpoint::make(ServeOptions const& options) {
+    return {new Endpoint(options), LetGo()};
+}
+
+void Endpoint::LetGo::operator()(Endpoint* endpoint) const noexcept {
+    if (endpoint->mark_.inherited()) return;
+    if (!endpoint->thread_.is_current()) return delete endpoint;
+    endpoint->thread_.request_stop();
+    endpoint->thread_.detach();
+    endpoint->reception_.close();
+    endpoint->deletes_itself_ = true;
+}
+
+Endpoint::~Endpoint() {
+    thread_.request_stop();
+    wakeup_.wake();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Endpoint::open(std::filesystem::path const& path) {
+    std::lock_guard const lock(mutex_);
+    if (thread_.joinable()) {
+        throw UsageError("Server::open",
+                         fmt::format("it is open already, at {}", reception_.path().string()));
+    }
+    reception_.open(path);
+    try {
+        if (buffers_) buffers_->log_limits();
+        thread_ =
+            start_thread("carillon-server", [this](std::stop_token const& stop) { serve(stop); });
+    } catch (...) {  // nobody would ever answer who connects
+        reception_.undo_open();
+        throw;
+    }
+}
+
+void Endpoint::add(std::unique_ptr<ServedItem> object) {
+    std::vector<std::unique_ptr<ServedItem>> unused;  // destroyed when the lock has been released
+    std::lock_guard const lock(mutex_);
+    unused = objects_.add(std::move(object));
+    wakeup_.wake();
+}
+
+void Endpoint::add(std::shared_ptr<BufferTable> store) {
+    std::lock_guard const lock(mutex_);
+    if (buffers_) throw UsageError(endpoint_call, "it has a store already");
+    buffers_.emplace(std::move(store), options_, reception_, sessions_, wakeup_);
+    if (thread_.joinable()) buffers_->log_limits();
+}
+
+std::vector<ConnectedClient> Endpoint::clients() const {
+    std::lock_guard const lock(mutex_);
+    std::vector<ConnectedClient> all;
+    for (auto const& session : sessions_) {
+        if (session->name.empty()) continue;
+        ConnectedClient client{
+            session->name, session->peer.pid, session->peer.uid, {}, session->holds};
+        for (auto const& [lease, held] : session->leases) {
+            if (held.object->kind() == ObjectKind::kernel) client.blocks.push_back(held.place);
+        }
+        all.push_back(std::move(client));
+    }
+    return all;
+}
+
+void Endpoint::serve(std::stop_token const& stop) {
+    for (unsigned turn = 0; !stop.stop_requested(); ++turn) {
+        try {
+            take_turn(turn);
+        } catch (std::exception const&) {  // no memory: the next turn does what this one has not
+            std::this_thread::sleep_for(retry_period);
+        }
+        reception_.say_lines();
+    }
+    reception_.say_lines(true);
+    {
+        std::lock_guard const lock(mutex_);
+        for (auto const& session : sessions_) leave(*session);
+        sessions_.clear();
+        reception_.close();
+    }
+    if (deletes_itself_) delete this;
+}
+
+void Endpoint::take_turn(unsigned turn) {
+    std::vector<::pollfd> descriptors = watched();
+    await(descriptors);
+    if (descriptors[0].revents != 0) wakeup_.reset();
+    std::lock_guard const lock(mutex_);
+    if (buffers_ && buffers_->closed()) return lose_store();
+    auto rest = std::span<::pollfd const>(descriptors).subspan(2);
+    for (auto const& session : sessions_) reception_.heed(*session, rest);
+    reception_.accept_all(descriptors[1], [&](UnixSocket socket) { accept(std::move(socket)); });
+    objects_.take_back_former();
+    for (auto const& session : sessions_) {
+        reception_.receive_from(*session, [&](Decoded const& decoded) {
+            handle(*session, decoded.id, decoded.message);
+        });
+    }
+    objects_.watch(turn);
+    drop_over();  // before others are lent what those had
+    objects_.lend();
+    if (buffers_) buffers_->tell_sealed();
+}
+
+void Endpoint::await(std::vector<::pollfd>& descriptors) const {
+    while (Clock::now() < awake_until_) {
+        if (::poll(descriptors.data(), descriptors.size(), 0) != 0) return;
+    }
+    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period().count()));
+}
+
+std::chrono::milliseconds Endpoint::period() const {
+    std::lock_guard const lock(mutex_);
+    auto const period = std::min(idle_period, objects_.period());
+    // No event says that a client has read what it was sent.
+    bool const waits = std::ranges::any_of(sessions_, &Session::waits_for_room,
+                                           [](auto const& each) -> Session& { return *each; });
+    return waits ? std::min(period, retry_period) : period;
+}
+
+std::vector<::pollfd> Endpoint::watched() const {
+    std::vector<::pollfd> all{{wakeup_.fd(), POLLIN, 0}, reception_.listening()};
+    for (auto const& session : sessions_) Reception::watch(all, *session);
+    return all;
+}
+
+void Endpoint::accept(UnixSocket socket) {
+    sessions_.push_back(std::make_unique<Session>(std::move(socket)));
+    Session& session = *sessions_.back();
+    if (auto refusal = reception_.admit(session)) {
+        reception_.refuse(session, 0, std::move(*refusal));
+        return sessions_.pop_back();
+    }
+    session.who = {new_holder(), session.peer.pid, session.peer.uid};
+}
+
+void Endpoint::handle(Session& session, std::uint32_t id, Message const& message) {
+    if (session.name.empty() != std::holds_alternative<Hello>(message)) {
+        throw ProtocolError(endpoint_call, "a client says hello first, and once");
+    }
+    try {
+        std::visit(
+            [&](auto const& said) {
+                if constexpr (requires { answer(session, id, said); }) {
+                    answer(session, id, said);
+                } else if constexpr (requires { objects_.answer(session, id, said); }) {
+                    objects_.answer(session, id, said);
+                } else if constexpr (requires { buffers_->answer(session, id, said); }) {
+                    awake_until_ = Clock::now() + options_.spin;
+                    session.uses_buffers = buffers_.has_value();
+                    buffers().answer(session, id, said);
+                } else {
+                    throw ProtocolError(endpoint_call, "a message that only an owner sends");
+                }
+            },
+            message);
+    } catch (Refusal const& refusal) {
+        reception_.refuse(session, id, refusal);
+    }
+}
+
+void Endpoint::answer(Session& session, std::uint32_t id, Hello const& hello) {
+    session.name = hello.name;
+    reception_.send(
+        session, id,
+        Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(), reception_.name()});
+    objects_.tell_states(session);
+}
+
+BufferService& Endpoint::buffers() {
+    if (!buffers_)
+        throw Refusal{RefusalReason::unknown_object, "there is no store of buffers here"};
+    return *buffers_;
+}
+
+void Endpoint::drop_over() {
+    std::erase_if(sessions_, [&](std::unique_ptr<Session> const& session) {
+        if (!reception_.has_gone(*session)) return false;
+        leave(*session);
+        reception_.forget(*session);
+        return true;
+    });
+}
+
+void Endpoint::leave(Session& session) noexcept {
+    objects_.leave(session);
+    if (buffers_) buffers_->leave(session);
+}
+
+void Endpoint::lose_store() {
+    bool const served_others = !objects_.empty();
+    for (auto const& session : sessions_) {
+        if (!served_others || session->uses_buffers) session->over = true;
+    }
+    drop_over();
+    buffers_.reset();
+    if (!served_others) reception_.close();
+}
+
+}  // namespace carillon::detail

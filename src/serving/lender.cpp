@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/detail/host/lender.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "carillon/detail/host/checks.hpp"
+#include "carillon/detail/protocol/pool_places.hpp"
+#include "carillon/error.hpp"
+#include "serving/memories.hpp"
+#include "serving/object_kinds.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// No client of the library's numbers a value so.
+constexpr Sequence beyond_clients = Sequence{1} << 61U;
+
+// The kernel's options, looked at before memory is touched.
+unsigned checked_blocks(KernelOptions const& options) {
+    check_options("PersistentKernel", options);
+    check_capacity("PersistentKernel", options.capacity);
+    return blocks_of(options);
+}
+
+unsigned checked_places(SharedPool const& pool) {
+    if (pool.clients == 0 || pool.clients > most_pool_places) {
+        throw UsageError("PersistentKernel", fmt::format("SharedPool::clients is {}: 1 to {} are",
+                                                         pool.clients, most_pool_places));
+    }
+    return pool.clients;
+}
+
+ChannelTable table_of(LentMemory const& memory, void* device, void* host) {
+    return {static_cast<std::byte*>(device),
+            static_cast<std::byte*>(host),
+            1,
+            memory.shape,
+            memory.first,
+            nullptr,
+            memory.in_pairs};
+}
+
+}  // namespace
+
+Sequence first_of_next(Sequence first, std::uint64_t used) {
+    constexpr Sequence between = Sequence{1} << 21U;  // twice the longest ring
+    Sequence const next = first + (used + between - 1) / between * between + between;
+    // A count may be anything: the number stays one that a ring may begin with, and keeps its tag.
+    constexpr Sequence below = (Sequence{1} << 62U) - 1;
+    constexpr Sequence not_zero = Sequence{1} << 32U;
+    return (next & below) | not_zero;
+}
+
+ChannelTable LentMemory::host_view() const {
+    return table_of(*this, device.host_ptr(), host.size() == 0 ? nullptr : host.host_ptr());
+}
+ChannelTable LentMemory::device_view() const {
+    return table_of(*this, device.device_ptr(), host.size() == 0 ? nullptr : host.device_ptr());
+}
+
+bool Lender::Place::over() const {
+    return std::ranges::all_of(writers, [](Writer const& writer) { return writer.over(); });
+}
+
+Lender::Lender(Device const& device, KernelOptions const& options, ChannelShape const& shape,
+               MessageTypes types)
+    : Lender(device, ObjectKind::kernel, shape, 0, std::move(types),
+             {.places = checked_blocks(options), .blocks = blocks_of(options)}, 1) {}
+
+Lender::Lender(Device const& device, SharedPool const& pool, KernelOptions const& options,
+               ChannelShape const& shape, MessageTypes types)
+    : Lender(device, ObjectKind::kernel, shape, 0, std::move(types),
+             {.places = checked_places(pool),
+              .blocks = checked_blocks(options),
+              .servers = blocks_of(options),
+              .served_by = ServedBy::any_block},
+             1) {}
+
+Lender::Lender(Device const& device, ObjectKind kind, ObjectShape const& shape,
+               MessageType const& type, unsigned readers, Sequence first)
+    : Lender(device, kind, {shape.capacity, shape.slot_lines, shape.slot_lines}, shape.chunk_bytes,
+             {type, type}, {.ends = readers}, first) {}
+
+Lender::Lender(Device const& device, ObjectKind kind, ChannelShape const& shape,
+               std::uint32_t chunk_bytes, MessageTypes types, Parts parts, Sequence first)
+    : device_(device),
+      kind_(kind),
+      row_(kind_row(kind)),
+      shape_(shape),
+      chunk_bytes_(chunk_bytes),
+      types_(std::move(types)),
+      parts_(parts),
+      first_(first),
+      device_bytes_(row_.bytes(shape, chunk_bytes).device),
+      host_bytes_(row_.bytes(shape, chunk_bytes).host),
+      blocks_(parts.blocks == 0 ? nullptr : make_block_lines(device, parts.blocks)),
+      // News are behind the lines of the places.
+      lines_(device.allocate((parts.lines() + std::size_t{1}) * sizeof(LeaseLine))),
+      status_(
+          device.allocate_host(std::size_t{parts.lines()} * parts.servers * sizeof(LeaseStatus))),
+      taken_(parts.ends) {
+    if (parts.served_by == ServedBy::any_block) {
+        claims_ = device.allocate(parts.places * sizeof(LeaseClaim));
+    }
+    LeaseTable const table =
+        view(lines_.host_ptr(), status_.host_ptr(), claims_ ? claims_->host_ptr() : nullptr);
+    if (table.news != nullptr) news_.emplace(table.news, device.access(lines_));
+    for (unsigned i = 0; i < parts.places; ++i) {
+        Place& place = places_.emplace_back();
+        for (unsigned end = 0; end < parts.ends; ++end) {
+            place.writers.emplace_back(table, i * parts.ends + end, HostCached(),
+                                       device.access(lines_));
+        }
+        (void)add_memory(sharing_for(device));
+    }
+}
+
+ChannelSharing Lender::sharing_for(Device const& device) {
+    MemorySource const source = device.info().memory_source;
+    bool const others_can_map = source == MemorySource::memfd || source == MemorySource::vulkan;
+    return others_can_map ? ChannelSharing::exported : ChannelSharing::exported_from_host;
+}
+
+LeaseTable Lender::view(void* lines, void* status, void* claims) const {
+    LeaseTable table{static_cast<LeaseLine*>(lines), static_cast<LeaseStatus*>(status), shape_};
+    if (parts_.served_by == ServedBy::any_block) {
+        table.servers = parts_.servers;
+        table.news = &table.lines[parts_.lines()].number;
+        table.claims = static_cast<LeaseClaim*>(claims);
+    }
+    return table;
+}
+
+LeaseTable Lender::device_view() const {
+    return view(lines_.device_ptr(), status_.device_ptr(),
+                claims_ ? claims_->device_ptr() : nullptr);
+}
+
+LeaseTable Lender::take(std::string_view call, unsigned reader, CodeLocation const& where) {
+    if (reader >= taken_.size()) {
+        throw UsageError(call,
+                         fmt::format("there is no reader {}: there are {}", reader, taken_.size()));
+    }
+    std::lock_guard const lock(mutex_);
+    LeaseTable const table = device_view();
+    taken_[reader].take(call, where, {table.lines + reader, table.status_of(reader, 0)});
+    return table;
+}
+
+std::shared_ptr<LentMemory> const& Lender::add_memory(ChannelSharing sharing) {
+    MemorySource const source = device_.info().memory_source;
+    bool const in_host =
+        sharing == ChannelSharing::exported_from_host || source == MemorySource::host;
+    auto memory = std::make_shared<LentMemory>();
+    memory->sharing = sharing;
+    memory->shape = shape_;
+    memory->in_pairs =
+        kind_ == ObjectKind::kernel && !in_host && parts_.served_by == ServedBy::one_block;
+    memory->device =
+        in_host ? device_.allocate_shared_host(device_bytes_) : device_.allocate(device_bytes_);
+    if (host_bytes_ != 0) memory->host = device_.allocate_shared_host(host_bytes_);
+    if (kind_ == ObjectKind::kernel) row_.format(object_shape(), memory->host_view());
+    return memories_.emplace_back(std::move(memory));
+}
+
+std::shared_ptr<LentMemory> Lender::memory_for(std::uint32_t user, ChannelSharing sharing) {
+    // What the user has had, rather than what nobody has.
+    std::shared_ptr<LentMemory> unused;
+    for (auto const& memory : memories_) {
+        if (memory->used || memory->sharing != sharing) continue;
+        if (memory->user == user) return memory;
+        if (!memory->user) unused = memory;
+    }
+    if (unused != nullptr) return unused;
+    auto const* const made = make_memory(
+        device_, user, places_.size(), memories_.size(), descriptors_of_place(),
+        [&]() -> std::shared_ptr<LentMemory> const& { return add_memory(sharing); },
+        [&] { return free_oldest(); });
+    return made == nullptr ? nullptr : *made;
+}
+
+bool Lender::free_oldest() noexcept {
+    if (!device_.traits().frees_beside_kernels) return false;
+    auto const oldest = std::ranges::find_if_not(
+        memories_, &LentMemory::used, [](auto const& each) -> LentMemory& { return *each; });
+    if (oldest == memories_.end()) return false;
+    (*oldest)->device.free_at_once();
+    (*oldest)->host.free_at_once();
+    memories_.erase(oldest);
+    return true;
+}
+
+void Lender::lay_out(LentMemory& memory) {
+    if (kind_ == ObjectKind::kernel) {
+        // By the own count of the client that has had it last.
+        Sequence const first = memory.first;
+        auto* const words = memory.host_view().counters(0);
+        memory.first = first_of_next(first, CounterWords::load(words->submitted) + 1 - first);
+    } else {
+        memory.first = memory.user ? first_of_next(memory.first, memory.count) : first_;
+    }
+    // Every line and word that an end looks at; what is in chunks is the same user's.
+    row_.format(object_shape(), memory.host_view());
+    memory.device.flush(0, memory.device.size());
+}
+
+void Lender::begin(Place& place) {
+    for (Writer& writer : place.writers) writer.begin(place.memory->device_view());
+    if (news_) news_->tell();
+}
+
+void Lender::end(Place& place) {
+    for (Writer& writer : place.writers) writer.end();
+    if (news_) news_->tell();
+}
+
+void Lender::collect() {
+    for (Place& place : places_) {
+        if (place.memory == nullptr || !place.over()) continue;
+        place.memory->used = false;
+        place.memory = nullptr;
+    }
+}
+
+std::optional<Lender::Lent> Lender::begin(std::uint32_t user, ChannelSharing sharing) {
+    std::lock_guard const lock(mutex_);
+    // Looked at with the lock: a drain changes the state before it looks at the places.
+    if (kernel_ && kernel_->state_word() != KernelState::running) return {};
+    collect();
+    if (begin_again(places_.front(), user, sharing)) return Lent{0, places_.front().memory};
+    auto const place =
+        std::ranges::find_if(places_, [](Place const& each) { return each.memory == nullptr; });
+    if (place == places_.end()) return {};
+    auto const memory = memory_for(user, sharing);
+    if (memory == nullptr) return {};
+    lay_out(*memory);
+    place->watch.begin(memory->first);
+    place->memory = memory;
+    place->drained = false;
+    memory->used = true;
+    memory->user = user;
+    auto const lent = std::ranges::find(memories_, memory);
+    std::rotate(lent, lent + 1, memories_.end());
+    try {
+        begin(*place);
+    } catch (...) {  // memory that could not be flushed: an end may have heard of it
+        end(*place);
+        throw;
+    }
+    return Lent{static_cast<unsigned>(place - places_.begin()), memory};
+}
+
+bool Lender::can_map(LentMemory const& memory, ChannelSharing asked) const {
+    return asked == memory.sharing || asked == ChannelSharing::exported ||
+           device_.info().memory_source == MemorySource::memfd;
+}
+
+// The value that is there stays, and the client's are numbered behind it: the device's ends look
+// for the newest as before, whether or not they have heard of any client.
+bool Lender::begin_again(Place& place, std::uint32_t user, ChannelSharing sharing) {
+    if (!row_.begins_again || place.memory == nullptr || place.leased()) return false;
+    LentMemory& last = *place.memory;
+    if (last.user != user || !can_map(last, sharing) || newest_value(last) >= beyond_clients) {
+        return false;
+    }
+    last.first = first_of_next(last.first, last.count);
+    for (Writer& writer : place.writers) writer.begin_again();
+    return true;
+}
+
+void Lender::end(unsigned number) {
+    std::lock_guard const lock(mutex_);
+    Place& place = places_.at(number);
+    if (place.leased()) {
+        ChannelCounters const counted = count(*place.memory);
+        place.memory->count = counted.submitted;
+        place.gone = with_gone(place.gone, counted);
+    }
+    end(place);
+    collect();
+}
+
+void Lender::tell_own_set() {
+    std::lock_guard const lock(mutex_);
+    for (Writer& writer : places_.front().writers) writer.tell_own_set();
+}
+
+bool Lender::any_ends() const {
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(places_, [](Place const& place) {
+        return place.memory != nullptr && !place.leased() && !place.over();
+    });
+}
+
+bool Lender::any_free() const {
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(
+        places_, [](Place const& place) { return place.memory == nullptr || place.over(); });
+}
+
+LeasedCounters Lender::counters(unsigned number) const {
+    std::lock_guard const lock(mutex_);
+    Place const& place = places_.at(number);
+    return {place.leased() ? count(*place.memory) : ChannelCounters{}, place.gone};
+}
+
+ChannelCounters Lender::count(LentMemory const& memory) const {
+    ChannelTable const at = memory.host_view();
+    if (kind_ == ObjectKind::kernel) {
+        return read_counters(at.channel(0).replies, *at.counters(0), parts_.served_by);
+    }
+    HostCached const in_device(memory.device.range_sync());
+    HostCached const in_host;
+    Sequence const before = memory.first - 1;
+    ChannelCounters counters;
+    if (row_.ring == nullptr) {
+        // None of a client that has set nothing where another one's value is.
+        counters.submitted = std::max(newest_value(memory), before) - before;
+        return counters;
+    }
+    auto const [ring, slots_in_device] = row_.ring(object_shape(), at);
+    Sequence const taken = (slots_in_device ? in_host : in_device).load_word(ring.credit);
+    Sequence const pushed = last_arrived(slots_in_device ? in_device : in_host, ring, taken);
+    counters.submitted = pushed - before;
+    counters.answered = counters.taken = taken - before;
+    counters.depth = static_cast<std::uint32_t>(pushed - taken);
+    return counters;
+}
+
+Sequence Lender::newest_value(LentMemory const& memory) const {
+    HostCached const in_device(memory.device.range_sync());
+    return in_device.load_word(MailboxLayout::view(object_shape(), memory.host_view()).newest);
+}
+
+char const* Lender::look_at_counters(unsigned number) {
+    std::lock_guard const lock(mutex_);
+    Place& place = places_.at(number);
+    if (kind_ != ObjectKind::kernel || !place.leased()) return nullptr;
+    return place.watch.look(*place.memory->host_view().counters(0), shape_.capacity);
+}
+
+void Lender::drained(unsigned number) {
+    std::lock_guard const lock(mutex_);
+    places_.at(number).drained = true;
+}
+
+bool Lender::outstanding(Place const& place) const {
+    if (kind_ != ObjectKind::kernel || place.memory == nullptr) return false;
+    if (!place.leased()) return !place.over();
+    ChannelCounters const counters = count(*place.memory);
+    return counters.submitted != counters.answered;
+}
+
+bool Lender::outstanding(unsigned number) const {
+    std::lock_guard const lock(mutex_);
+    return outstanding(places_.at(number));
+}
+
+bool Lender::outstanding_at(unsigned block) const {
+    if (parts_.served_by == ServedBy::one_block) return outstanding(block);
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(places_, [&](Place const& place) { return outstanding(place); });
+}
+
+bool Lender::all_drained() const {
+    std::lock_guard const lock(mutex_);
+    return std::ranges::all_of(places_, [](Place const& place) {
+        return place.drained || place.memory == nullptr || place.over();
+    });
+}
+
+std::size_t Lender::memories() const {
+    std::lock_guard const lock(mutex_);
+    return memories_.size();
+}
+
+unsigned Lender::count() const {
+    std::lock_guard const lock(mutex_);
+    return static_cast<unsigned>(std::ranges::count_if(
+        places_, [](Place const& place) { return place.memory != nullptr && !place.over(); }));
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/link.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "carillon/detail/host/duration_text.hpp"
+#include "carillon/detail/host/start_thread.hpp"
+#include "carillon/error.hpp"
+#include "serving/buffer_access.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Short enough for the small-string buffer: assigning it must not allocate.
+constexpr char const* no_memory = "no memory left";
+constexpr char const* socket_call = "Connection";
+// How often it is looked whether all is answered while a kernel drains, and otherwise.
+constexpr std::chrono::milliseconds drain_period{1};
+constexpr std::chrono::milliseconds quiet_period{1000};
+// A reader takes so many messages before it looks at all else: an owner may send for ever.
+constexpr unsigned messages_at_once = 64;
+// More than any owner lends to one connection unasked, or than wait to be told to one that reads.
+constexpr std::size_t most_waiting = std::size_t{1} << 16;
+
+bool is_news(Message const& message) {
+    return std::holds_alternative<LentBuffer>(message) ||
+           std::holds_alternative<MissedBuffers>(message) ||
+           std::holds_alternative<SealedNotice>(message);
+}
+
+}  // namespace
+
+Link::Link(std::string_view call, ReachedOwner owner, LinkOptions const& options)
+    : socket_(std::move(owner.socket)),
+      owners_end_(std::move(owner.end)),
+      timeout_(options.timeout),
+      spin_(spin_time(options.spin)),
+      wakeup_(call) {
+    owner_.user = owner.user;
+}
+
+std::shared_ptr<Link> Link::connect(std::string_view call, std::filesystem::path const& path,
+                                    LinkOptions const& options) {
+    OwnerWait const wait(options.wait_for_owner);
+    for (;;) {
+        try {
+            Deadline const deadline(options.timeout);
+            std::shared_ptr<Link> link(
+                new Link(call, reach_owner(call, path, options.timeout, options.owner_user),
+                         options),
+                DeleteOwn());
+            link->introduce(call, options.name, deadline);
+            return link;
+        } catch (Error const&) {
+            wait.before_next_connection();
+        }
+    }
+}
+
+void Link::introduce(std::string_view call, std::string const& name, Deadline const& deadline) {
+    OwnerAnswer const answer = ask(call, Hello{name}, deadline);
+    auto const* welcome = std::get_if<Welcome>(&answer.message);
+    if (welcome == nullptr) throw ProtocolError(call, "the owner does not say welcome");
+    owner_.name = welcome->name;
+    owner_.process = static_cast<std::int32_t>(welcome->process);
+    owner_.instance = welcome->instance;
+}
+
+OwnerAnswer Link::ask(std::string_view call, Message const& question, Deadline const& deadline,
+                      std::function<void()> const& meanwhile) {
+    Lock lock(mutex_);
+    std::uint32_t const id = begin(question);
+    try {
+        if (meanwhile) {
+            lock.unlock();
+            meanwhile();
+            lock.lock();
+        }
+        (void)await(lock, deadline, [&] { return awaited_[id].has_value(); });
+    } catch (...) {
+        if (!lock) lock.lock();
+        awaited_.erase(id);
+        give_up(id, question);
+        throw;
+    }
+    std::optional<OwnerAnswer> answer = std::move(awaited_[id]);
+    awaited_.erase(id);
+    if (answer) {
+        auto const* refused = std::get_if<Refused>(&answer->message);
+        if (refused != nullptr) throw RefusedError(call, refused->reason, refused->text);
+        return std::move(*answer);
+    }
+    require_connected(lock, call);
+    give_up(id, question);
+    throw TimeoutError(
+        call, fmt::format("the owner has not answered within {}", duration_text(timeout_)));
+}
+
+std::uint32_t Link::begin(Message const& question) {
+    auto const* const attach = std::get_if<Attach>(&question);
+    auto const same = std::ranges::find_if(
+        given_up_, [&](auto const& each) { return attach != nullptr && each.second == *attach; });
+    if (same != given_up_.end()) {
+        std::uint32_t const id = same->first;
+        awaited_[id];
+        given_up_.erase(same);
+        return id;
+    }
+    std::uint32_t const id = ++last_id_;
+    awaited_[id];
+    wants_news_ |= std::holds_alternative<WatchBuffers>(question);
+    send(id, question);  // where the owner has gone, that is what the wait finds
+    return id;
+}
+
+void Link::give_up(std::uint32_t id, Message const& question) {
+    bool const was_sent =
+        std::erase_if(untold_, [&](Untold const& each) { return each.id == id; }) == 0;
+    auto const* const attach = std::get_if<Attach>(&question);
+    if (was_sent && attach != nullptr) given_up_.emplace(id, *attach);
+    watch_room();
+}
+
+void Link::tell(Message const& message) noexcept {
+    Lock const lock(mutex_);
+    (void)say(message);
+}
+
+bool Link::say(Message const& message) noexcept {
+    if (untold_.size() >= most_waiting) return false;  // an owner that reads nothing gets no more
+    try {
+        send(0, message);
+        return true;
+    } catch (std::exception const&) {  // the owner sees the connection close, in the end
+        return false;
+    }
+}
+
+void Link::send(std::uint32_t id, Message const& message) {
+    untold_.push_back({id, encode(id, message)});
+    if (untold_.size() == 1) flush();
+    if (!untold_.empty()) wakeup_.wake();
+    watch_room();
+}
+
+void Link::flush() {
+    try {
+        while (!untold_.empty()) {
+            (void)socket_.send(socket_call, untold_.front().bytes);
+            untold_.pop_front();
+        }
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) untold_.pop_front();
+    }
+}
+
+template <class There>
+bool Link::await(Lock& lock, Deadline const& deadline, There const& there) {
+    Deadline const spin_end(spin_);
+    for (;;) {
+        if (there() || over()) return true;
+        if (reads_) {
+            if (deadline.passed()) return false;
+            changed_.wait_until(lock, deadline.at());
+            continue;
+        }
+        flush();
+        Heard const heard = receive();
+        if (there() || over()) return true;
+        if (deadline.passed()) return false;
+        if (heard == Heard::much || !spin_end.passed()) {
+            lock.unlock();  // another thread may have something to tell
+            lock.lock();
+        } else {
+            sleep(lock, deadline);
+        }
+    }
+}
+
+void Link::sleep(Lock& lock, Deadline const& deadline) {
+    auto const events = static_cast<short>(untold_.empty() ? POLLIN : POLLIN | POLLOUT);
+    std::array<::pollfd, 3> watched{
+        {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), events, 0}, {owners_end_.get(), POLLIN, 0}}};
+    reads_ = true;
+    lock.unlock();
+    (void)::poll(watched.data(), watched.size(), poll_period(deadline));
+    lock.lock();
+    reads_ = false;
+    if (watched[0].revents != 0) wakeup_.reset();
+    flush();
+    // What the owner had sent before it ended is heard first.
+    if (receive() == Heard::all && watched[2].revents != 0) lose_owner("the owner has ended");
+    changed_.notify_all();
+}
+
+Link::Heard Link::receive() {
+    for (unsigned i = 0; i < messages_at_once; ++i) {
+        try {
+            Received received = socket_.receive(socket_call);
+            if (std::holds_alternative<NothingThere>(received)) return Heard::all;
+            if (std::holds_alternative<PeerClosed>(received)) {
+                lose_owner("the owner has closed the connection");
+                return Heard::end;
+            }
+            hear(std::get<SocketMessage>(std::move(received)));
+        } catch (VersionError const& error) {  // it refuses, in words of its own
+            refused_ = {RefusalReason::version, cause_of(error)};
+            lose_owner({});
+            return Heard::end;
+        } catch (ProtocolError const& error) {
+            lose_owner(fmt::format("whoever listens there talks nonsense: {}", cause_of(error)),
+                       true);
+            return Heard::end;
+        } catch (Error const& error) {
+            lose_owner(fmt::format("what the owner sent was lost: {}", error.what()));
+            return Heard::end;
+        } catch (std::exception const&) {
+            lose_owner(no_memory);
+            return Heard::end;
+        }
+    }
+    return Heard::much;
+}
+
+void Link::hear(SocketMessage received) {
+    // Whoever asked is told of descriptors that are lost.
+    Decoded decoded = decode(received.bytes, received.descriptors_lost
+                                                 ? std::nullopt
+                                                 : std::optional(received.descriptors.size()));
+    OwnerAnswer answer{std::move(decoded.message), std::move(received.descriptors)};
+    given_up_.erase(decoded.id);
+    auto const awaited = awaited_.find(decoded.id);
+    if (awaited == awaited_.end()) return hear_unasked(decoded.id, std::move(answer));
+    awaited->second = std::move(answer);
+    changed_.notify_all();
+}
+
+void Link::hear_unasked(std::uint32_t id, OwnerAnswer answer) {
+    if (id == 0) {
+        if (auto* const refused = std::get_if<Refused>(&answer.message)) {
+            refused_ = std::move(*refused);
+            return changed_.notify_all();
+        }
+        auto const* const notice = std::get_if<Notice>(&answer.message);
+        if (notice != nullptr && listener_ != nullptr) return listener_->hear(*notice);
+        auto const* const ended = std::get_if<Ended>(&answer.message);
+        if (ended != nullptr && listener_ != nullptr) return listener_->hear(*ended);
+    }
+    if (id != 0 || !wants_news_ || !is_news(answer.message)) return give_back(answer);
+    if (news_.size() == most_waiting) {
+        throw ProtocolError(socket_call, "the owner lends more unasked than it may");
+    }
+    if (std::holds_alternative<LentBuffer>(answer.message)) ++came_unasked_;
+    news_.push_back(std::move(answer));
+    watch_room();
+    changed_.notify_all();
+}
+
+void Link::give_back(OwnerAnswer const& answer) noexcept {
+    if (auto const* attached = std::get_if<Attached>(&answer.message)) {
+        (void)say(Detach{attached->lease});
+    } else if (auto const* lent = std::get_if<LentBuffer>(&answer.message)) {
+        (void)say(ReleaseBuffer{lent->buffer});
+        if (lent->descriptor) (void)say(ForgetMemory{lent->memory_number});
+    }
+}
+
+std::optional<OwnerAnswer> Link::next_news(std::string_view call, Deadline const& deadline) {
+    Lock lock(mutex_);
+    (void)await(lock, deadline, [&] { return !news_.empty(); });
+    if (news_.empty()) {
+        require_connected(lock, call);
+        return {};
+    }
+    std::optional<OwnerAnswer> first = std::move(news_.front());
+    news_.pop_front();
+    watch_room();
+    return first;
+}
+
+void Link::drop_news() noexcept {
+    Lock const lock(mutex_);
+    for (OwnerAnswer const& each : news_) give_back(each);
+    news_.clear();
+    watch_room();
+}
+
+std::uint64_t Link::came_unasked() const {
+    Lock const lock(mutex_);
+    return came_unasked_;
+}
+
+int Link::descriptor() {
+    Lock const lock(mutex_);
+    if (watched_.get() >= 0) return watched_.get();
+    FileDescriptor made(::epoll_create1(EPOLL_CLOEXEC));
+    ::epoll_event event{};
+    event.events = EPOLLIN;
+    if (made.get() < 0 || ::epoll_ctl(made.get(), EPOLL_CTL_ADD, socket_.fd(), &event) != 0) {
+        throw SystemError(fmt::format("{}: epoll", socket_call), errno);
+    }
+    watched_ = std::move(made);
+    watch_room();
+    return watched_.get();
+}
+
+// Nothing else wakes the program for news that are here already, and there is nearly always room.
+void Link::watch_room() noexcept {
+    bool const wanted = !untold_.empty() || !news_.empty();
+    if (watched_.get() < 0 || watches_room_ == wanted) return;
+    watches_room_ = wanted;
+    ::epoll_event event{};
+    event.events = watches_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    (void)::epoll_ctl(watched_.get(), EPOLL_CTL_MOD, socket_.fd(), &event);
+}
+
+bool Link::gone() const {
+    Lock const lock(mutex_);
+    return over();
+}
+
+void Link::require_owner(std::string_view call) const {
+    if (socket_.is_closed()) throw OwnerGoneError(call, "the owner has closed the connection");
+    ::pollfd ended{owners_end_.get(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) == 1) throw OwnerGoneError(call, "the owner has ended");
+}
+
+void Link::require_there(Lock const& /*lock*/, std::string_view call) const {
+    if (gone_.empty()) return;
+    if (talks_nonsense_) throw ProtocolError(call, gone_);
+    throw OwnerGoneError(call, gone_);
+}
+
+void Link::require_connected(Lock const& lock, std::string_view call) const {
+    if (refused_) throw RefusedError(call, refused_->reason, refused_->text);
+    require_there(lock, call);
+}
+
+void Link::lose_owner(std::string why, bool talks_nonsense) noexcept {
+    talks_nonsense_ |= talks_nonsense && !over();
+    try {
+        if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
+    } catch (std::bad_alloc const&) {
+        gone_ = no_memory;
+    }
+    if (listener_ != nullptr) listener_->lose_owner();
+    changed_.notify_all();
+}
+
+void Link::listen(LeaseListener& listener) {
+    Lock const lock(mutex_);
+    listener_ = &listener;
+    if (thread_.joinable()) return;
+    thread_ = start_thread("carillon-client", [this](std::stop_token const& stop) { run(stop); });
+}
+
+void Link::stop_listening() noexcept {
+    {
+        Lock const lock(mutex_);
+        listener_ = nullptr;
+    }
+    thread_.request_stop();
+    wakeup_.wake();
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Link::run(std::stop_token const& stop) {
+    Lock lock(mutex_);
+    auto period = quiet_period;
+    while (!stop.stop_requested() && listener_ != nullptr && gone_.empty()) {
+        try {
+            if (reads_) {
+                changed_.wait_for(lock, period);
+            } else {
+                sleep(lock, Deadline(period));
+            }
+            period =
+                listener_ != nullptr && listener_->tell_drained(lock) ? drain_period : quiet_period;
+        } catch (std::exception const&) {
+            lose_owner(no_memory);
+        }
+    }
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client's connection to an owner: questions and their answers, and what the owner says unasked.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carillon/connection.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/host/thread.hpp"
+#include "carillon/memory.hpp"
+#include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
+#include "serving/reach_owner.hpp"
+#include "serving/wakeup.hpp"
+
+namespace carillon::detail {
+
+// See the members of ConnectOptions.
+struct LinkOptions {
+    std::string name;
+    std::chrono::nanoseconds timeout;
+    std::chrono::nanoseconds wait_for_owner;
+    std::optional<std::uint32_t> owner_user;
+    std::chrono::nanoseconds spin;  // a call that waits looks for so long before it sleeps
+};
+
+struct OwnerAnswer {
+    Message message;
+    std::vector<FileDescriptor>
+        descriptors;  // none if they were lost: this process may open no more
+};
+
+// Hears of the leases of a client. All calls are made with the link's lock.
+class LeaseListener {
+   public:
+    virtual ~LeaseListener() = default;
+    virtual void hear(Notice const& notice) = 0;
+    virtual void hear(Ended const& ended) = 0;
+    virtual void lose_owner() noexcept = 0;
+    // Tells the owner of channels to a kernel that drains in which all is answered. Whether there
+    // are channels to a kernel that drains.
+    [[nodiscard]] virtual bool tell_drained(std::unique_lock<std::mutex> const& lock) = 0;
+};
+
+// From any thread. A caller that waits for an answer reads the socket; if several wait, one reads
+// for all of them. Only while there are leases a thread of the link's reads, since the state of
+// kernels has to be heard then though nobody waits.
+class Link {
+   public:
+    using Lock = std::unique_lock<std::mutex>;
+
+    // Connects and introduces itself, and tries again as options.wait_for_owner says. Throws as
+    // Connection's constructor, in the name of `call`.
+    [[nodiscard]] static std::shared_ptr<Link> connect(std::string_view call,
+                                                       std::filesystem::path const& path,
+                                                       LinkOptions const& options);
+    Link(Link const&) = delete;
+    Link& operator=(Link const&) = delete;
+    ~Link() { stop_listening(); }
+
+    [[nodiscard]] ConnectedOwner const& owner() const { return owner_; }
+    // For what a listener shares with the link.
+    [[nodiscard]] Lock lock() const { return Lock(mutex_); }
+
+    // Sends a question and waits for its answer. `meanwhile` is called when the question is on its
+    // way. The same Attach is not sent again while the owner has not answered the first one. Throws
+    // RefusedError, TimeoutError, OwnerGoneError, ProtocolError.
+    [[nodiscard]] OwnerAnswer ask(std::string_view call, Message const& question,
+                                  Deadline const& deadline,
+                                  std::function<void()> const& meanwhile = nullptr);
+    // Sends what asks for no answer: at once, or when the socket has room. Says nothing where the
+    // owner has gone.
+    void tell(Message const& message) noexcept;
+    // With the lock. False where that needs memory that there is not.
+    bool tell(Lock const& /*lock*/, Message const& message) noexcept { return say(message); }
+
+    // The next of what is said of sealed buffers, if it comes in time. Throws as ask().
+    [[nodiscard]] std::optional<OwnerAnswer> next_news(std::string_view call,
+                                                       Deadline const& deadline);
+    // Gives back the buffers among the news that nobody has taken.
+    void drop_news() noexcept;
+    // How many buffers have come unasked.
+    [[nodiscard]] std::uint64_t came_unasked() const;
+    // Readable while next_news() has something to do. Its first call throws SystemError.
+    [[nodiscard]] int descriptor();
+
+    // Whether the connection is over, as far as was heard.
+    [[nodiscard]] bool gone() const;
+    [[nodiscard]] bool gone(Lock const& /*lock*/) const { return !gone_.empty(); }
+    // Throws OwnerGoneError if the owner has gone. Looks whether it has.
+    void require_owner(std::string_view call) const;
+    // Throws what has become of the owner, if it has gone. With the lock.
+    void require_there(Lock const& lock, std::string_view call) const;
+
+    // Starts the thread that hears of leases, if none runs. `listener` gets what comes until
+    // stop_listening(). Throws SystemError.
+    void listen(LeaseListener& listener);
+    void stop_listening() noexcept;
+    // The thread is to look at the leases.
+    void wake() const noexcept { wakeup_.wake(); }
+
+   private:
+    struct Untold {
+        std::uint32_t id;
+        std::vector<std::byte> bytes;
+    };
+    enum class Heard : std::uint8_t { all, much, end };
+
+    Link(std::string_view call, ReachedOwner owner, LinkOptions const& options);
+    void introduce(std::string_view call, std::string const& name, Deadline const& deadline);
+
+    // All of these with the lock.
+    // The number of a question that is on its way.
+    [[nodiscard]] std::uint32_t begin(Message const& question);
+    void give_up(std::uint32_t id, Message const& question);
+    void send(std::uint32_t id, Message const& message);
+    bool say(Message const& message) noexcept;
+    void flush();
+    // Until there() or the connection is over; false: the time is up.
+    template <class There>
+    [[nodiscard]] bool await(Lock& lock, Deadline const& deadline, There const& there);
+    [[nodiscard]] bool over() const { return refused_ || !gone_.empty(); }
+    // Sleeps without the lock until there is something to receive, to send, or to look at.
+    void sleep(Lock& lock, Deadline const& deadline);
+    [[nodiscard]] Heard receive();
+    void hear(SocketMessage received);
+    void hear_unasked(std::uint32_t id, OwnerAnswer answer);
+    // What nobody waits for any more.
+    void give_back(OwnerAnswer const& answer) noexcept;
+    void require_connected(Lock const& lock, std::string_view call) const;
+    void lose_owner(std::string why, bool talks_nonsense = false) noexcept;
+    // What descriptor() is readable for.
+    void watch_room() noexcept;
+
+    void run(std::stop_token const& stop);
+
+    ProcessMark mark_;
+    UnixSocket socket_;
+    FileDescriptor owners_end_;
+    std::chrono::nanoseconds timeout_;  // for errors
+    std::chrono::nanoseconds spin_;
+    Wakeup wakeup_;
+    ConnectedOwner owner_;
+    mutable std::mutex mutex_;  // for all that follows
+    std::condition_variable changed_;
+    bool reads_ = false;  // a thread sleeps in poll(), and receives next
+    std::uint32_t last_id_ = 0;
+    std::map<std::uint32_t, std::optional<OwnerAnswer>> awaited_;
+    // Questions that the owner has not answered before the caller's timeout.
+    std::map<std::uint32_t, Attach> given_up_;
+    std::deque<Untold> untold_;     // waits for room in the socket
+    std::deque<OwnerAnswer> news_;  // of sealed buffers
+    bool wants_news_ = false;       // it has asked for them; others are given back
+    std::uint64_t came_unasked_ = 0;
+    std::optional<Refused> refused_;  // the connection, whatever is asked
+    std::string gone_;                // why the owner has gone; empty while it has not
+    bool talks_nonsense_ = false;     // that is why
+    FileDescriptor watched_;          // of descriptor(): an epoll of the socket
+    bool watches_room_ = false;
+    LeaseListener* listener_ = nullptr;
+    Thread thread_;
+};
+
+}  // namespace carillon::detail

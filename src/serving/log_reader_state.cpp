@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/log_reader_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "carillon/detail/access/host_cached.hpp"
+#include "carillon/detail/host/deadline.hpp"
+#include "carillon/detail/host/one_thread.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "carillon/log_reader.hpp"
+#include "serving/message_fields.hpp"
+
+namespace carillon {
+namespace detail {
+namespace {
+
+// Of one look, in which the owner may write as many as it likes.
+constexpr unsigned most_skips = 64;
+// How often it is looked while a caller waits.
+constexpr std::chrono::milliseconds log_look_period{1};
+
+// Nothing for what no owner of this library writes.
+std::optional<LogRecord> record_of(PublishedMessage const& message) {
+    if (message.level > static_cast<unsigned>(LogLevel::error) ||
+        message.bytes > sizeof(message.text))
+        return {};
+    std::string text(message.text, message.bytes);
+    WireWriter::clean(text);
+    return LogRecord{message.time_ns, message.block, static_cast<LogLevel>(message.level),
+                     std::move(text)};
+}
+
+}  // namespace
+
+LogReaderState::LogReaderState(LeasedEnd<MailboxView> const& end)
+    : lent_by_(end.lease), view_(end.view), next_(oldest(newest())) {}
+
+std::shared_ptr<LogReaderState> LogReaderState::make(LeasedEnd<MailboxView> const& end) {
+    return {new LogReaderState(end), DeleteOwn()};
+}
+
+Sequence LogReaderState::newest() const { return HostCached().load_word(view_.newest); }
+
+Sequence LogReaderState::oldest(Sequence newest) const {
+    return newest < view_.first + view_.capacity ? view_.first : newest - view_.capacity + 1;
+}
+
+void LogReaderState::skip_to(Sequence sequence) {
+    missed_ += sequence - next_;
+    next_ = sequence;
+}
+
+// A mailbox that has had no other value yet.
+bool LogReaderState::read_next(PublishedMessage& message) const {
+    std::uint64_t only = next_;
+    MailboxView one = view_;
+    one.newest = &only;
+    one.first = next_;
+    return MailboxReader<PublishedMessage, HostCached>(one).refresh(message);
+}
+
+std::optional<LogRecord> LogReaderState::look() {
+    for (unsigned skips = 0; skips < most_skips; ++skips) {
+        Sequence const before = newest();
+        if (before < next_) return {};
+        skip_to(std::max(next_, oldest(before)));
+        PublishedMessage message{};
+        if (read_next(message)) {
+            ++next_;
+            if (auto record = record_of(message)) return record;
+            ++missed_;
+            continue;
+        }
+        // Written over meanwhile, or about to be by the one that follows the newest; or not all
+        // there yet.
+        if (newest() - next_ + 1 < view_.capacity) return {};
+        skip_to(next_ + 1);
+    }
+    return {};
+}
+
+}  // namespace detail
+
+LogReader::LogReader(std::shared_ptr<detail::LogReaderState> state) : state_(std::move(state)) {}
+LogReader::LogReader(LogReader&&) noexcept = default;
+LogReader& LogReader::operator=(LogReader&&) noexcept = default;
+LogReader::~LogReader() = default;
+
+std::optional<LogRecord> LogReader::next(std::chrono::nanoseconds timeout) {
+    constexpr char const* call = "LogReader::next";
+    detail::LogReaderState& state = detail::owned(state_, call);
+    detail::OneThreadCall<> const one_thread(&state, call);
+    state.require_own(call);
+    detail::Deadline const deadline(timeout);
+    for (;;) {
+        if (auto record = state.look()) return record;
+        try {
+            state.require_there(call);
+        } catch (...) {  // what it wrote before it ended is read all the same
+            if (auto record = state.look()) return record;
+            throw;
+        }
+        if (deadline.passed()) return {};
+        std::this_thread::sleep_for(
+            std::min<std::chrono::nanoseconds>(deadline.left(), detail::log_look_period));
+    }
+}
+
+std::uint64_t LogReader::missed() const {
+    return detail::owned(state_, "LogReader::missed").missed();
+}
+
+}  // namespace carillon

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a client reads its owner's log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "carillon/detail/host/channel_lease.hpp"
+#include "carillon/detail/host/process_mark.hpp"
+#include "carillon/detail/protocol/mailbox.hpp"
+#include "carillon/log_record.hpp"
+#include "serving/published_log.hpp"
+
+namespace carillon::detail {
+
+// The owner writes what it likes there, at any time: a look takes a bounded number of steps, and
+// what no owner of this library writes is passed over.
+class LogReaderState {
+   public:
+    explicit LogReaderState(LeasedEnd<MailboxView> const& end);
+    [[nodiscard]] static std::shared_ptr<LogReaderState> make(LeasedEnd<MailboxView> const& end);
+
+    void require_own(char const* call) const { mark_.require_own(call); }
+    // Throws as LentBy::require_there().
+    void require_there(char const* call) const { lent_by_.require_there(call); }
+    // The next message if it is there.
+    [[nodiscard]] std::optional<LogRecord> look();
+    [[nodiscard]] std::uint64_t missed() const { return missed_; }
+
+   private:
+    [[nodiscard]] Sequence newest() const;
+    // The oldest that is there still when that is the newest.
+    [[nodiscard]] Sequence oldest(Sequence newest) const;
+    void skip_to(Sequence sequence);
+    [[nodiscard]] bool read_next(PublishedMessage& message) const;
+
+    ProcessMark mark_;
+    LentBy lent_by_;
+    MailboxView view_;
+    Sequence next_;
+    std::uint64_t missed_ = 0;
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which client gets a place of an object, and when it is another's.
+#include "serving/object_service.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "serving/attached.hpp"
+#include "serving/object_kinds.hpp"
+#include "serving/user_share.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Who wants a channel waits so long for a block that is at the last request of a client that went:
+// not as long as a client waits for its answer (ConnectOptions::timeout), unless that is said.
+constexpr std::chrono::seconds longest_end{4};
+constexpr char const* objects_call = "Server";
+
+// Where one of them is known by its size, and perhaps its name, nothing else can be compared.
+bool alike(MessageType const& ours, WireType const& theirs) {
+    if (ours.bytes != theirs.bytes) return false;
+    if (ours.layout != 0 && theirs.layout != 0)
+        return ours.alignment == theirs.alignment && ours.layout == theirs.layout;
+    return sent_name(ours.name) == theirs.name || ours.name == name_of_bytes ||
+           theirs.name == name_of_bytes;
+}
+
+// Why the client's type is not the object's; empty if it may be.
+std::string difference(ObjectKind kind, MessageType const& ours, WireType const& theirs) {
+    std::string const our_name = sent_name(ours.name);
+    // What goes beside a chunk begins behind 8 bytes of the line, or where its alignment says.
+    if (kind_row(kind).chunks && theirs.layout == 0 && ours.alignment > 8) {
+        return fmt::format("is {} on boundaries of {} bytes, which a client by bytes has not",
+                           our_name, ours.alignment);
+    }
+    if (!alike(ours, theirs)) {
+        return fmt::format("is {} of {} bytes, the client's {} of {}", our_name, ours.bytes,
+                           theirs.name, theirs.bytes);
+    }
+    if (ours.slot_lines != theirs.slot_lines) {
+        return fmt::format("takes {} lines, the client's {}", ours.slot_lines, theirs.slot_lines);
+    }
+    // Where one of them does not say what its members are, the other cannot be held against it.
+    if (ours.members != 0 && theirs.members != 0 && ours.members != theirs.members) {
+        return fmt::format("is {} with other members than the client's (CARILLON_MEMBERS)",
+                           our_name);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<ServedItem>> ObjectService::add(std::unique_ptr<ServedItem> object) {
+    require_name(objects_call, "object", object->name());
+    auto const same = std::ranges::find_if(
+        objects_, [&](auto const& each) { return each->name() == object->name(); });
+    if (same == objects_.end()) {
+        objects_.push_back(std::move(object));
+        return std::exchange(unused_, {});
+    }
+    (void)(*same)->look(true);
+    if (!(*same)->ended()) {
+        throw UsageError(objects_call, fmt::format(R"(there is a {} of the name "{}" already)",
+                                                   to_string((*same)->kind()), (*same)->name()));
+    }
+    object->follow();
+    former_.push_back(std::move(object));
+    std::swap(former_.back(), *same);
+    return std::exchange(unused_, {});
+}
+
+ServedItem& ObjectService::object_of(Attach const& attach) const {
+    std::string names;
+    for (auto const& object : objects_) {
+        if (object->name() == attach.object) return *object;
+        names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", object->name());
+    }
+    throw Refusal{
+        RefusalReason::unknown_object,
+        names.empty()
+            ? fmt::format(R"(there is no "{}" here, nor anything else yet)", attach.object)
+            : fmt::format(R"(there is no "{}" here, but {})", attach.object, names)};
+}
+
+void ObjectService::Wanted::add(ServedItem const& object) {
+    ++channels;
+    bytes += object.bytes_of_place();
+    descriptors += object.descriptors_of_place();
+}
+
+void ObjectService::Wanted::add(Session const& session) {
+    for (auto const& [lease, held] : session.leases) add(*held.object);
+    for (AwaitedPlace const& each : session.asks) add(*each.object);
+}
+
+void ObjectService::Wanted::require(std::string_view of, Wanted const& most) const {
+    auto const require = [&](char const* field, std::size_t wanted, std::size_t limit) {
+        if (wanted <= limit || limit == 0) return;
+        throw Refusal{RefusalReason::too_many_of_client,
+                      fmt::format("{} with this one, and ServeOptions::{}_per_{} is {}", wanted,
+                                  field, of, limit)};
+    };
+    require("channels", channels, most.channels);
+    require("bytes", bytes, most.bytes);
+    require("descriptors", descriptors, most.descriptors);
+}
+
+void ObjectService::require_within_limits(Session const& session, ServedItem const& next) const {
+    Wanted wanted;
+    wanted.add(next);
+    Wanted of_user = wanted;
+    wanted.add(session);
+    wanted.require("connection", {options_.channels_per_connection, options_.bytes_per_connection,
+                                  options_.descriptors_per_connection});
+    if (is_kept_for(session.peer.uid)) return;
+    for (auto const& each : sessions_) {
+        if (each->peer.uid == session.peer.uid) of_user.add(*each);
+    }
+    of_user.require("user", {options_.channels_per_user, options_.bytes_per_user,
+                             options_.descriptors_per_user});
+}
+
+void ObjectService::require_share(Session const& session, ServedItem const& object) const {
+    if (is_kept_for(session.peer.uid)) return;
+    std::size_t of_others = 0;
+    for (auto const& each : sessions_) {
+        if (is_kept_for(each->peer.uid)) continue;
+        of_others += static_cast<std::size_t>(std::ranges::count_if(
+            each->leases, [&](auto const& lease) { return lease.second.object == &object; }));
+    }
+    std::size_t const places = object.most_places();
+    if (of_others < share_of(places, options_.channels_per_user, places).of_others) return;
+    throw Refusal{RefusalReason::full,
+                  fmt::format("other users have {} of {} places, and the rest is kept for the "
+                              "owner's user (ServeOptions::channels_per_user)",
+                              of_others, places)};
+}
+
+void ObjectService::answer(Session& session, std::uint32_t id, Attach const& attach) const {
+    ServedItem& object = object_of(attach);
+    if (object.kind() != attach.kind) {
+        throw Refusal{RefusalReason::wrong_types,
+                      fmt::format("\"{}\" is a {}, no {}", attach.object, to_string(object.kind()),
+                                  to_string(attach.kind))};
+    }
+    for (auto const& [what, ours, theirs] :
+         {std::tuple("request", &object.types().request, &attach.request),
+          std::tuple("reply", &object.types().reply, &attach.reply)}) {
+        std::string const why = difference(object.kind(), *ours, *theirs);
+        if (why.empty()) continue;
+        throw Refusal{RefusalReason::wrong_types,
+                      fmt::format("the {}'s {} {}", to_string(object.kind()), what, why)};
+    }
+    require_within_limits(session, object);
+    session.asks.push_back({id, &object, attach.host_memory, Clock::now()});
+}
+
+void ObjectService::lend() {
+    for (auto const& session : sessions_) lend_to(*session);
+}
+
+// In their order, of one object; nobody waits for a place of another.
+void ObjectService::lend_to(Session& session) {
+    auto const waits_for = [&](auto before, ServedItem const* object) {
+        return std::any_of(session.asks.begin(), before,
+                           [&](AwaitedPlace const& each) { return each.object == object; });
+    };
+    for (auto ask = session.asks.begin(); ask != session.asks.end();) {
+        bool answered = true;
+        try {
+            answered = !waits_for(ask, ask->object) && lend(session, *ask);
+        } catch (Refusal const& refusal) {
+            reception_.refuse(session, ask->id, refusal);
+        }
+        ask = answered ? session.asks.erase(ask) : std::next(ask);
+    }
+}
+
+bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
+    ServedItem& object = *ask.object;
+    if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
+    if (auto const refusal = reception_.require_read(session, object.descriptors_of_place())) {
+        if (Clock::now() - ask.since < longest_end) return false;
+        throw Refusal(*refusal);
+    }
+    require_share(session, object);
+    std::optional<ServedItem::Loan> loan;
+    try {
+        loan = object.lend(session.peer.uid, ask.host_memory);
+        if (loan) session.leases[++last_lease_] = {&object, loan->place, Clock::now()};
+    } catch (std::exception const& error) {
+        if (loan) give_back({&object, loan->place, {}});
+        throw refusal_of(error);
+    }
+    if (!loan) {
+        if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
+        if (object.any_ends() && Clock::now() - ask.since < longest_end) return false;
+        throw Refusal{RefusalReason::full, object.why_full()};
+    }
+    loan->attached.lease = last_lease_;
+    std::vector<int> descriptors{loan->files.device.get()};
+    if (loan->files.host.get() >= 0) descriptors.push_back(loan->files.host.get());
+    try {
+        reception_.lend(session, ask.id, loan->attached, descriptors);
+    } catch (...) {
+        end_lease(session, loan->attached.lease);
+        throw;
+    }
+    return true;
+}
+
+void ObjectService::end_lease(Session& session, std::uint32_t lease) noexcept {
+    auto const found = session.leases.find(lease);
+    if (found == session.leases.end()) return;
+    HeldPlace const held = found->second;
+    session.leases.erase(found);
+    give_back(held);
+}
+
+void ObjectService::answer(Session& session, std::uint32_t /*id*/, Mapped const& mapped) {
+    auto const found = session.leases.find(mapped.lease);
+    if (found == session.leases.end()) {
+        // The client did not know the lease yet when Ended came, and passed it over.
+        if (mapped.mapped) {
+            reception_.send(session, 0, Ended{mapped.lease, "another object has its name"});
+        }
+        return;
+    }
+    if (mapped.mapped) return;
+    reception_.log(session, fmt::format("could not map \"{}\": {}", found->second.object->name(),
+                                        mapped.text));
+    end_lease(session, mapped.lease);
+}
+
+void ObjectService::answer(Session& session, std::uint32_t /*id*/, Detach const& detach) {
+    end_lease(session, detach.lease);
+}
+
+void ObjectService::leave(Session& session) noexcept {
+    while (!session.leases.empty()) end_lease(session, session.leases.begin()->first);
+}
+
+void ObjectService::take_back_former() {
+    while (!former_.empty()) {
+        take_back_all(*former_.back());
+        unused_.push_back(std::move(former_.back()));
+        former_.pop_back();
+    }
+}
+
+void ObjectService::take_back_all(ServedItem const& object) {
+    for (auto const& session : sessions_) {
+        std::erase_if(session->asks, [&](AwaitedPlace const& ask) {
+            if (ask.object != &object) return false;
+            reception_.refuse(*session, ask.id, {RefusalReason::stopping, object.told_text()});
+            return true;
+        });
+        for (auto each = session->leases.begin(); each != session->leases.end();) {
+            auto const& [lease, held] = *each++;
+            if (held.object != &object) continue;
+            reception_.send(*session, 0, Ended{lease, object.told_text()});
+            end_lease(*session, lease);
+        }
+    }
+}
+
+void ObjectService::give_back(HeldPlace const& held) noexcept {
+    try {
+        held.object->take_back(held.place);
+    } catch (Error const&) {  // memory that could not be flushed: the place stays lent
+    }
+}
+
+}  // namespace carillon::detail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a server's thread that lends places of kernels and objects to clients.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "carillon/server.hpp"
+#include "serving/client_messages.hpp"
+#include "serving/reception.hpp"
+#include "serving/served.hpp"
+#include "serving/session.hpp"
+
+namespace carillon::detail {
+
+// All calls are made with the server's lock.
+class ObjectService {
+   public:
+    ObjectService(ServeOptions const& options, Reception& reception, Sessions const& sessions)
+        : options_(options), reception_(reception), sessions_(sessions) {}
+    ObjectService(ObjectService const&) = delete;
+    ObjectService& operator=(ObjectService const&) = delete;
+
+    [[nodiscard]] bool empty() const { return objects_.empty(); }
+    // Returns what the caller destroys without the lock. Throws UsageError for the name, and where
+    // another object has it that has not ended.
+    [[nodiscard]] std::vector<std::unique_ptr<ServedItem>> add(std::unique_ptr<ServedItem> object);
+
+    // What a client says. Each throws Refusal.
+    void answer(Session& session, std::uint32_t id, Attach const& attach) const;
+    void answer(Session& session, std::uint32_t id, Look const& look);
+    void answer(Session& session, std::uint32_t id, Mapped const& mapped);
+    void answer(Session& session, std::uint32_t id, Detach const& detach);
+    void answer(Session& session, std::uint32_t id, Drained const& drained);
+    // Tells a client that has come now of objects that do not run.
+    void tell_states(Session& session);
+    void leave(Session& session) noexcept;
+
+    // The steps of a turn, in this order.
+    // Ends the leases of objects whose names other objects have now, before clients are told of
+    // those and lent them.
+    void take_back_former();
+    // Looks at the state of each object, and at what clients count.
+    void watch(unsigned turn);
+    // Lends what clients wait for.
+    void lend();
+    // How soon the next turn has to come.
+    [[nodiscard]] std::chrono::milliseconds period() const;
+
+   private:
+    using Clock = std::chrono::steady_clock;
+
+    // What a connection or a user has, and asks for.
+    struct Wanted {
+        std::size_t channels = 0;
+        std::size_t bytes = 0;
+        std::size_t descriptors = 0;
+
+        void add(ServedItem const& object);
+        void add(Session const& session);
+        // A limit of 0 is none. Throws Refusal.
+        void require(std::string_view of, Wanted const& most) const;
+    };
+    // Throw Refusal.
+    void require_within_limits(Session const& session, ServedItem const& next) const;
+    void require_share(Session const& session, ServedItem const& object) const;
+    [[nodiscard]] ServedItem& object_of(Attach const& attach) const;
+
+    void lend_to(Session& session);
+    // False while the client has to wait. Throws Refusal.
+    [[nodiscard]] bool lend(Session& session, AwaitedPlace const& ask);
+    void take_back_all(ServedItem const& object);
+    void end_lease(Session& session, std::uint32_t lease) noexcept;
+    static void give_back(HeldPlace const& held) noexcept;
+
+    void see(ServedItem const& object, unsigned place, Seen& seen) const;
+    void tell_news(bool ask_device);
+    // Clients of a kernel that drains, which cannot say that all is answered, and have it.
+    void count_as_drained() const;
+    // A client whose words no client of the library's writes loses its lease.
+    void look_at_counters();
+
+    ServeOptions const& options_;
+    Reception& reception_;
+    Sessions const& sessions_;
+    std::vector<std::unique_ptr<ServedItem>> objects_;  // none is ever removed: Look has its index
+    // Objects whose names others have now: former_ may have leases, unused_ have none. The thread
+    // destroys neither, since the driver may wait for a kernel then, and all clients for the
+    // thread.
+    std::vector<std::unique_ptr<ServedItem>> former_;
+    std::vector<std::unique_ptr<ServedItem>> unused_;
+    std::uint32_t last_lease_ = 0;
+    Clock::time_point looked_at_counters_{};
+};
+
+}  // namespace carillon::detail

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/reach_owner.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "carillon/error.hpp"
+#include "os/own_user.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// Until the next try; an owner logs each client that it refuses. None: no try would help.
+constexpr std::chrono::milliseconds soon{5};
+constexpr std::chrono::milliseconds after_a_refusal{50};
+constexpr std::chrono::milliseconds never{0};
+
+void require_user(std::string_view call, std::filesystem::path const& path,
+                  PeerCredentials const& owner, std::optional<std::uint32_t> wanted) {
+    bool const nameless = is_nameless_user(owner.uid);
+    if (wanted ? owner.uid == *wanted && !nameless : is_kept_for(owner.uid)) return;
+    throw RefusedError(
+        call, RefusalReason::wrong_owner,
+        fmt::format("who listens at {} is {}, process {}, and not {} (owner_user)", path.string(),
+                    nameless ? fmt::format("a user that this user namespace has no name for ({})",
+                                           owner.uid)
+                             : fmt::format("the user {}", owner.uid),
+                    owner.pid,
+                    wanted ? fmt::format("the user {}", *wanted)
+                           : fmt::format("this process's user {} or root", ::geteuid())));
+}
+
+// Where it has ended another process that has the socket keeps it open, and takes up nobody.
+FileDescriptor end_of_owner(std::string_view call, UnixSocket const& socket) {
+    auto process = socket.peer_process(call);
+    if (process.ended) {
+        throw OwnerGoneError(call, socket.is_closed()
+                                       ? "the process that listened there has ended"
+                                       : "the process that listened there has ended, and another "
+                                         "has its socket still");
+    }
+    return std::move(process.end);
+}
+
+// Of the exception that is being handled.
+std::chrono::milliseconds pause_of_connection() {
+    try {
+        throw;
+    } catch (SystemError const& error) {
+        return error.code() == ENOENT || error.code() == ECONNREFUSED ? soon : never;
+    } catch (OwnerGoneError const&) {
+        return soon;
+    } catch (TimeoutError const&) {
+        return soon;
+    } catch (RefusedError const& error) {
+        return error.reason() == RefusalReason::full ? after_a_refusal : never;
+    } catch (...) {
+        return never;
+    }
+}
+
+std::chrono::milliseconds pause_of_attach() {
+    try {
+        throw;
+    } catch (TimeoutError const&) {
+        return soon;
+    } catch (RefusedError const& error) {
+        bool const passes = error.reason() == RefusalReason::unknown_object ||
+                            error.reason() == RefusalReason::full ||
+                            error.reason() == RefusalReason::stopping;
+        return passes ? after_a_refusal : never;
+    } catch (...) {
+        return never;
+    }
+}
+
+}  // namespace
+
+ReachedOwner reach_owner(std::string_view call, std::filesystem::path const& path,
+                         std::chrono::nanoseconds timeout, std::optional<std::uint32_t> user) {
+    if (user) require_possible_number(call, "owner_user", *user);
+    UnixSocket socket = connect_unix(call, path, timeout);
+    PeerCredentials const owner = socket.peer(call);
+    require_user(call, path, owner, user);
+    FileDescriptor end = end_of_owner(call, socket);
+    return {std::move(socket), std::move(end), owner.uid};
+}
+
+void OwnerWait::before_next_connection() const { sleep_or_rethrow(pause_of_connection()); }
+void OwnerWait::before_next_attach() const { sleep_or_rethrow(pause_of_attach()); }
+
+void OwnerWait::sleep_or_rethrow(std::chrono::milliseconds pause) const {
+    if (deadline_.passed() || pause == never) throw;
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(deadline_.left(), pause));
+}
+
+}  // namespace carillon::detail

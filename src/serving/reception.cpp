@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving/reception.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "carillon/detail/host/say_line.hpp"
+#include "os/descriptor_room.hpp"
+#include "serving/client_messages.hpp"
+#include "serving/user_share.hpp"
+
+namespace carillon::detail {
+namespace {
+
+// A stranger has so long to introduce itself, and so long where its place is wanted.
+constexpr std::chrono::seconds longest_silence{5};
+constexpr std::chrono::milliseconds shortest_silence{250};
+// Of one client at a time; then it is another's turn.
+constexpr unsigned messages_in_a_turn = 16;
+constexpr unsigned connections_in_a_turn = 16;
+// Of one user: it could fill a disk otherwise.
+constexpr unsigned lines_in_a_while = 32;
+constexpr std::chrono::seconds a_while{1};
+constexpr std::chrono::seconds files_period{1};
+// A connection that reads is lent so many descriptors ahead.
+constexpr unsigned most_unread_of_connection = 16;
+
+std::uint64_t new_instance() {
+    std::random_device random;
+    std::uint64_t const high = random();
+    return high << 32U | random();
+}
+
+void require_possible(std::string_view call, std::string_view field,
+                      std::vector<std::uint32_t> const& numbers) {
+    for (std::uint32_t const each : numbers) require_possible_number(call, field, each);
+}
+
+ServeOptions checked_reception(std::string_view call, ServeOptions const& options) {
+    require_name(call, "owner", *options.name);
+    if ((options.mode & ~0777U) != 0) {
+        throw UsageError(call,
+                         fmt::format("mode {:o}: a socket has nine bits of it", options.mode));
+    }
+    if ((options.mode & 0222U) == 0) {
+        throw UsageError(call, fmt::format("mode {:o}: nobody could ever connect, which takes "
+                                           "the permission to write",
+                                           options.mode));
+    }
+    if (options.connections == 0) {
+        throw UsageError(call, "ServeOptions::connections of 0: nobody could ever connect");
+    }
+    require_possible(call, "ServeOptions::users", options.users);
+    require_possible(call, "ServeOptions::groups", options.groups);
+    return options;
+}
+
+}  // namespace
+
+Reception::Reception(std::string_view call, ServeOptions const& options)
+    : call_(call), options_(checked_reception(call, options)), instance_(new_instance()) {}
+
+void Reception::open(std::filesystem::path const& path) {
+    listener_.emplace(call_, path, options_.mode);
+    path_ = path;
+    // Each takes two, and others of this process are wanted too.
+    std::size_t const fit = std::max<std::size_t>(limit_of_descriptors() / 4, 1);
+    if (options_.connections <= fit) return;
+    log(fmt::format(
+        "there will be {} connections at most instead of {} (ServeOptions::connections): each "
+        "takes two descriptors, and that is half of RLIMIT_NOFILE",
+        fit, options_.connections));
+    options_.connections = static_cast<unsigned>(fit);
+}
+
+::pollfd Reception::listening() const {
+    // Without descriptors whoever connects waits for the next turn.
+    return {deaf_ || !listener_ ? -1 : listener_->fd(), POLLIN, 0};
+}
+
+void Reception::watch(std::vector<::pollfd>& all, Visitor const& visitor) {
+    short const events = visitor.unsent.empty() ? POLLIN : POLLOUT;
+    all.push_back({visitor.socket.fd(), events, 0});
+    all.push_back({visitor.process.get(), POLLIN, 0});  // -1 is passed over
+}
+
+void Reception::heed(Visitor& visitor, std::span<::pollfd const>& watched) const {
+    if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) visitor.unsent.clear();
+    if ((watched[0].revents & POLLOUT) != 0) flush(visitor);
+    visitor.heard = (watched[0].revents & ~POLLOUT) != 0;
+    visitor.ended = watched[1].revents != 0;
+    watched = watched.subspan(2);
+}
+
+void Reception::accept_all(::pollfd const& listened,
+                           std::function<void(UnixSocket)> const& accept) {
+    if (listened.fd >= 0 && listened.revents == 0) return;
+    deaf_ = false;
+    try {
+        for (unsigned i = 0; i < connections_in_a_turn && listener_; ++i) {
+            auto socket = listener_->accept();
+            if (!socket) return;
+            accept(std::move(*socket));
+        }
+    } catch (std::exception const&) {  // no descriptor is left, or no memory
+        deaf_ = true;
+    }
+}
+
+std::optional<Refusal> Reception::admit(Visitor& visitor) {
+    try {
+        visitor.peer = visitor.socket.peer(call_);
+        if (!is_allowed(visitor)) {
+            return Refusal{
+                RefusalReason::not_allowed,
+                fmt::format("the user {} is not among those that may attach", visitor.peer.uid)};
+        }
+        auto refusal = require_place(visitor.peer.uid);
+        if (refusal && drop_stranger(visitor.peer.uid)) refusal = require_place(visitor.peer.uid);
+        if (refusal) return refusal;
+        auto process = visitor.socket.peer_process(call_);
+        if (process.ended && !visitor.socket.is_closed()) {
+            return Refusal{RefusalReason::other,
+                           "the process that connected has ended, and another has its socket"};
+        }
+        visitor.over = process.ended;  // it has gone before it was heard
+        visitor.process = std::move(process.end);
+        refusal = require_descriptors(visitor);
+        if (refusal) return refusal;
+        visitors_.push_back(&visitor);
+    } catch (std::exception const& error) {  // or no memory
+        return refusal_of(error);
+    }
+    return {};
+}
+
+std::optional<Refusal> Reception::require_place(uid_t user) const {
+    auto const refusal = [&](std::string_view what, std::size_t there, std::string_view rule) {
+        return Refusal{
+            RefusalReason::full,
+            fmt::format("{} {} connections already (ServeOptions::{})", what, there, rule)};
+    };
+    std::size_t const there = visitors_.size();
+    if (there >= options_.connections) return refusal("there are", there, "connections");
+    if (is_kept_for(user)) return {};
+    auto const share = share_of(options_.connections, options_.connections_per_user,
+                                half_of(options_.connections));
+    auto const of_user = static_cast<std::size_t>(std::ranges::count_if(
+        visitors_, [&](Visitor const* each) { return each->peer.uid == user; }));
+    if (of_user >= share.of_user) {
+        return refusal(fmt::format("the user {} has", user), of_user, "connections_per_user");
+    }
+    auto const of_others = static_cast<std::size_t>(std::ranges::count_if(
+        visitors_, [](Visitor const* each) { return !is_kept_for(each->peer.uid); }));
+    if (of_others < share.of_others) return {};
+    return refusal("the others are kept for the owner's user: other users have", of_others,
+                   "connections");
+}
+
+std::optional<Refusal> Reception::require_descriptors(Visitor const& visitor) {
+    if (is_kept_for(visitor.peer.uid)) return {};
+    auto const highest =
+        static_cast<std::size_t>(std::max(visitor.socket.fd(), visitor.process.get()));
+    if (highest < descriptors_for(visitor.peer.uid)) return {};
+    return Refusal{RefusalReason::full, why_no_descriptor(visitor.peer.uid, "the owner's user")};
+}
+
+bool Reception::drop_stranger(uid_t user) {
+    auto const latest = std::chrono::steady_clock::now() - shortest_silence;
+    auto const has_to_go = [&](Visitor const* each) {
+        return each->name.empty() && each->came < latest &&
+               (is_kept_for(user) || each->peer.uid == user);
+    };
+    auto const found = std::ranges::find_if(visitors_, has_to_go);  // in the order of their coming
+    if (found == visitors_.end()) return false;
+    Visitor& stranger = **found;
+    log(stranger, "dropped, since its place is wanted and it has not said who it is");
+    stranger.over = true;
+    visitors_.erase(found);
+    return true;
+}
+
+bool Reception::is_allowed(Visitor const& visitor) const {
+    if (options_.users.empty() && options_.groups.empty()) return true;
+    PeerCredentials const& peer = visitor.peer;
+    if (is_own_user(peer.uid)) return true;
+    if (std::ranges::count(options_.users, peer.uid) != 0 && !is_nameless_user(peer.uid))
+        return true;
+    std::vector<gid_t> groups = visitor.socket.peer_groups(call_);
+    groups.push_back(peer.gid);
+    return std::ranges::any_of(groups, [&](gid_t group) {
+        return std::ranges::count(options_.groups, group) != 0 && !is_nameless_group(group);
+    });
+}
+
+void Reception::receive_from(Visitor& visitor, std::function<void(Decoded const&)> const& handle) {
+    auto const end = [&](RefusalReason reason, std::string text) {
+        refuse(visitor, 0, {reason, std::move(text)});
+        visitor.over = true;
+    };
+    if (!visitor.heard) return;
+    for (unsigned i = 0; i < messages_in_a_turn && !visitor.over && visitor.unsent.empty(); ++i) {
+        try {
+            Received const received = visitor.socket.receive(call_, 0);
+            if (std::holds_alternative<NothingThere>(received)) return;
+            if (std::holds_alternative<PeerClosed>(received)) {
+                visitor.over = true;
+                return;
+            }
+            auto const& message = std::get<SocketMessage>(received);
+            handle(decode(message.bytes, message.descriptors.size()));
+        } catch (VersionError const& error) {
+            visitor.magic = error.magic();
+            end(RefusalReason::version, cause_of(error));
+        } catch (Error const& error) {
+            end(RefusalReason::bad_message, error.what());
+        } catch (std::exception const& error) {  // no memory
+            end(RefusalReason::other, error.what());
+        }
+    }
+}
+
+void Reception::send(Visitor& visitor, std::uint32_t id, Message const& message) {
+    try {
+        auto bytes = encode(id, message, visitor.magic);
+        if (visitor.unsent.empty() && try_send(visitor, bytes)) return;
+        visitor.unsent.push_back(std::move(bytes));
+    } catch (std::exception const& error) {  // or no memory
+        log(visitor, fmt::format("dropped, since it cannot be sent a message: {}", error.what()));
+        visitor.over = true;
+    }
+}
+
+void Reception::refuse(Visitor& visitor, std::uint32_t id, Refusal refusal) {
+    try {
+        log(visitor, fmt::format("refused ({}): {}", to_string(refusal.reason), refusal.text));
+    } catch (std::exception const&) {  // the line is lost
+    }
+    send(visitor, id, Refused{refusal.reason, std::move(refusal.text)});
+}
+
+bool Reception::try_send(Visitor& visitor, std::vector<std::byte> const& bytes) const {
+    try {
+        if (!visitor.socket.send(call_, bytes)) visitor.over = true;
+        return true;
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) throw;
+        return false;
+    }
+}
+
+void Reception::flush(Visitor& visitor) const {
+    try {
+        while (!visitor.unsent.empty() && try_send(visitor, visitor.unsent.front())) {
+            visitor.unsent.pop_front();
+        }
+    } catch (Error const&) {  // the socket takes nothing any more
+        visitor.over = true;
+    }
+}
+
+std::optional<Refusal> Reception::require_read(Visitor& visitor, unsigned descriptors) const {
+    if (!visitor.socket.has_unread()) visitor.unread_descriptors = 0;
+    std::size_t const wanted = visitor.unread_descriptors + std::size_t{descriptors};
+    bool const first = visitor.unread_descriptors == 0 && visitor.unsent.empty();
+    if (!first && (wanted > most_unread_of_connection || !visitor.unsent.empty())) {
+        return Refusal{RefusalReason::too_many_of_client,
+                       fmt::format("the connection has not read its messages, which have {} "
+                                   "descriptors",
+                                   visitor.unread_descriptors)};
+    }
+    // One that has read all finds room although others have not.
+    std::size_t const limit = limit_of_descriptors();
+    std::size_t const most = limit / (is_kept_for(visitor.peer.uid) ? 2 : first ? 4 : 8);
+    Unread const unread = count_unread(visitor.peer.uid);
+    bool const of_user = !is_kept_for(visitor.peer.uid) && unread.of_user + descriptors > limit / 8;
+    if (unread.of_all + descriptors <= most && !of_user) return {};
+    return Refusal{
+        RefusalReason::full,
+        fmt::format("clients have not read messages with {} descriptors, {} of them the user {}'s, "
+                    "and this process may have {} (RLIMIT_NOFILE)",
+                    unread.of_all, unread.of_user, visitor.peer.uid, limit)};
+}
+
+Reception::Unread Reception::count_unread(uid_t user) const {
+    Unread unread;
+    for (Visitor* const each : visitors_) {
+        if (each->unread_descriptors == 0) continue;
+        if (!each->socket.has_unread()) each->unread_descriptors = 0;
+        unread.of_all += each->unread_descriptors;
+        if (each->peer.uid == user) unread.of_user += each->unread_descriptors;
+    }
+    return unread;
+}
+
+void Reception::lend(Visitor& visitor, std::uint32_t id, Message const& message,
+                     std::span<int const> descriptors) {
+    try {
+        if (!visitor.socket.send(call_, encode(id, message), descriptors)) visitor.over = true;
+        visitor.unread_descriptors += static_cast<unsigned>(descriptors.size());
+    } catch (SystemError const& error) {
+        if (!is_out_of_room(error.code())) visitor.over = true;
+        throw Refusal{RefusalReason::full, error.what()};
+    }
+}
+
+bool Reception::has_gone(Visitor const& visitor) {
+    bool const stranger =
+        visitor.name.empty() && std::chrono::steady_clock::now() - visitor.came > longest_silence;
+    if (stranger) log(visitor, "dropped, since it has not said who it is");
+    return visitor.over || visitor.ended || stranger;
+}
+
+void Reception::log(std::string_view what) {
+    lines_.push_back(fmt::format("carillon: {}: {}", path_.string(), what));
+}
+
+void Reception::log(Visitor const& visitor, std::string_view what) noexcept {
+    try {
+        auto const now = std::chrono::steady_clock::now();
+        Told& told = told_.try_emplace(visitor.peer.uid, Told{now}).first->second;
+        if (told.lines == lines_in_a_while) {
+            ++told.left_out;
+            return;
+        }
+        lines_.push_back(fmt::format("carillon: {}: {}, process {} of user {}: {}", path_.string(),
+                                     visitor.name.empty() ? "somebody" : visitor.name,
+                                     visitor.peer.pid, visitor.peer.uid, what));
+        ++told.lines;
+    } catch (...) {  // the line is lost
+    }
+}
+
+// As those that clear /tmp remove them.
+void Reception::look_at_files() noexcept {
+    auto const now = std::chrono::steady_clock::now();
+    if (!listener_ || now - looked_at_files_ < files_period) return;
+    looked_at_files_ = now;
+    try {
+        std::string_view const missing = listener_->missing();
+        if (missing != missing_ && !missing.empty()) {
+            say(fmt::format("carillon: {}: somebody has removed its {}: {}", path_.string(),
+                            missing,
+                            missing == "socket" ? "no client finds this owner any more, and "
+                                                  "another may begin to serve there"
+                                                : "another owner may begin to serve there"));
+        }
+        missing_ = missing;
+    } catch (...) {  // the line is lost
+    }
+}
+
+void Reception::say_lines(bool all) noexcept {
+    look_at_files();
+    for (std::string const& line : std::exchange(lines_, {})) say(line);
+    if (told_.empty()) return;
+    auto const now = std::chrono::steady_clock::now();
+    for (auto each = told_.begin(); each != told_.end();) {
+        auto const& [user, told] = *each;
+        if (!all && now - told.since < a_while) {
+            ++each;
+            continue;
+        }
+        if (told.left_out != 0) {
+            try {
+                say(fmt::format("carillon: {}: {} lines more of user {}, which are left out",
+                                path_.string(), told.left_out, user));
+            } catch (...) {
+            }
+        }
+        each = told_.erase(each);
+    }
+}
+
+void Reception::say(std::string const& line) const noexcept {
+    try {
+        if (options_.log) {
+            options_.log(line);
+        } else {
+            say_line(line);
+        }
+    } catch (...) {  // the line is lost
+    }
+}
+
+}  // namespace carillon::detail

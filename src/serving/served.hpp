@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an owner serves by a name, as its server's thread sees it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "carillon/detail/host/closed_by_owner.hpp"
+#include "carillon/detail/host/lender.hpp"
+#include "carillon/detail/host/message_types.hpp"
+#include "carillon/detail/host/published_object.hpp"
+#include "carillon/kernel_options.hpp"
+#include "carillon/object_kind.hpp"
+#include "serving/attached.hpp"
+#include "serving/client_messages.hpp"
+
+namespace carillon::detail {
+
+// Lends places to clients: the blocks of a kernel, or the one end of an object. Called with the
+// server's lock.
+class ServedItem {
+   public:
+    ServedItem(std::string name, ObjectKind kind, MessageTypes types)
+        : name_(std::move(name)), kind_(kind), types_(std::move(types)) {}
+    virtual ~ServedItem() = default;
+    ServedItem(ServedItem const&) = delete;
+    ServedItem& operator=(ServedItem const&) = delete;
+
+    [[nodiscard]] std::string const& name() const { return name_; }
+    [[nodiscard]] ObjectKind kind() const { return kind_; }
+    [[nodiscard]] MessageTypes const& types() const { return types_; }
+
+    // What it is at, as it was told to clients, and why, unless it runs. An end is final.
+    [[nodiscard]] KernelState told() const { return told_; }
+    [[nodiscard]] std::string const& told_text() const { return text_; }
+    [[nodiscard]] bool ended() const {
+        return told_ == KernelState::stopped || told_ == KernelState::failed;
+    }
+    // Why it takes no clients; nothing if it does.
+    [[nodiscard]] std::optional<std::string> closed() const;
+    // Looks what it is at: whether that is news, which it stays until all have heard it. Its own
+    // end is seen only where the device is asked.
+    [[nodiscard]] bool look(bool ask_device);
+    void all_heard() { news_ = false; }
+    // Another one of the name has ended before: that this one runs is news.
+    void follow() { news_ = true; }
+    // Since when that is so.
+    [[nodiscard]] std::chrono::steady_clock::time_point told_at() const { return told_at_; }
+
+    [[nodiscard]] virtual unsigned places() const = 0;
+    // How many places there may be.
+    [[nodiscard]] virtual unsigned most_places() const { return places(); }
+    [[nodiscard]] virtual KernelState state(bool ask_device) const = 0;
+    [[nodiscard]] virtual BlockActivity activity(unsigned place) const = 0;
+    [[nodiscard]] virtual bool emulated() const = 0;  // its device
+    // What has gone through a place; of kernels, how often it was heard of, too.
+    virtual void count(unsigned place, Seen& seen) const = 0;
+    // Looks at what the client of a place counts: what is wrong with it, for people; nullptr:
+    // nothing, or it counts nothing.
+    [[nodiscard]] virtual char const* look_at_counters(unsigned /*place*/) { return nullptr; }
+    // How many bytes a client gets that has a place.
+    [[nodiscard]] virtual std::size_t bytes_of_place() const = 0;
+    // And how many descriptors.
+    [[nodiscard]] virtual unsigned descriptors_of_place() const = 0;
+
+    struct Loan {
+        unsigned place;
+        Attached attached;  // but for the number of the lease
+        SharedFiles files;
+    };
+    // Nothing where every place has a client. Throws what allocating and exporting throw.
+    [[nodiscard]] virtual std::optional<Loan> lend(std::uint32_t user, bool host_memory) = 0;
+    virtual void take_back(unsigned place) = 0;
+    // Nothing more comes from the client of a place: a drain does not wait for it.
+    virtual void drained(unsigned place) = 0;
+    // Whether a place has requests that are not answered.
+    [[nodiscard]] virtual bool outstanding(unsigned place) const = 0;
+    // Whether a place is about to be free, and whether any is lent.
+    [[nodiscard]] virtual bool any_ends() const = 0;
+    [[nodiscard]] virtual bool any_lent() const = 0;
+    // Why nothing can be lent now.
+    [[nodiscard]] virtual std::string why_full() const = 0;
+
+   protected:
+    static void show(LeasedCounters const& counters, Seen& seen);
+    // Of what is no kernel: it runs until its owner destroys it.
+    [[nodiscard]] static KernelState state_of(ClosedByOwner const& object);
+    [[nodiscard]] std::string why_destroyed() const;
+
+   private:
+    // Why it takes no more requests.
+    [[nodiscard]] virtual std::string why_closed(KernelState state) const = 0;
+
+    std::string name_;
+    ObjectKind kind_;
+    MessageTypes types_;
+    KernelState told_ = KernelState::running;
+    std::chrono::steady_clock::time_point told_at_{};
+    std::string text_;
+    bool news_ = false;
+};
+
+// The blocks of a kernel, or the host's end of an object.
+[[nodiscard]] std::unique_ptr<ServedItem> serve_lender(std::string name,
+                                                       std::shared_ptr<Lender> lender);
+
+// What any number of clients read at once.
+[[nodiscard]] std::unique_ptr<ServedItem> serve_published(std::string name,
+                                                          std::shared_ptr<PublishedObject> object);
+
+}  // namespace carillon::detail

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "carillon/server.hpp"
+
+#include <utility>
+
+#include "carillon/buffer_store.hpp"
+#include "carillon/detail/host/owned.hpp"
+#include "serving/endpoint.hpp"
+
+namespace carillon {
+namespace {
+
+ServeOptions with_name(ServeOptions options, char const* name) {
+    if (!options.name) options.name = name;
+    return options;
+}
+
+}  // namespace
+
+Server::Server(ServeOptions const& options)
+    : endpoint_(detail::Endpoint::make(with_name(options, "kernel"))) {}
+Server::Server(PathArgument const& path, ServeOptions const& options) : Server(options) {
+    open(path);
+}
+Server::Server(std::filesystem::path const& path, std::shared_ptr<detail::Lender> kernel,
+               ServeOptions const& options)
+    : Server(options) {
+    add("Server::add", *with_name(options, "kernel").name, std::move(kernel));
+    open(path);
+}
+Server::Server(Server&&) noexcept = default;
+Server& Server::operator=(Server&&) noexcept = default;
+Server::~Server() = default;
+
+detail::Endpoint& Server::endpoint(char const* call) const {
+    detail::Endpoint& endpoint = detail::owned(endpoint_, call);
+    endpoint.require_own(call);
+    return endpoint;
+}
+
+void Server::open(PathArgument const& path) { endpoint("Server::open").open(path); }
+
+void Server::add(char const* call, std::string_view name, std::shared_ptr<detail::Lender> lender) {
+    endpoint(call).add(detail::serve_lender(std::string(name), std::move(lender)));
+}
+
+void Server::share(std::string_view name, std::shared_ptr<detail::PublishedObject> object) {
+    endpoint("Server::share").add(detail::serve_published(std::string(name), std::move(object)));
+}
+
+void Server::add(BufferStore const& store) {
+    constexpr char const* call = "Server::add";
+    (void)store.access(call);
+    endpoint(call).add(store.table_);
+}
+
+std::filesystem::path const& Server::path() const { return endpoint("Server::path").path(); }
+std::vector<ConnectedClient> Server::clients() const {
+    return endpoint("Server::clients").clients();
+}
+
+}  // namespace carillon

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owners and clients of former versions, which had a protocol for kernels ("CRLN") and another for
+// stores ("CRST"): each end says that the other has another version, and neither waits for ever. P:
+// an owner; C: a client. The bytes are those that the former versions sent.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "carillon/carillon.hpp"
+#include "ipc/false_owner.hpp"
+#include "ipc/process.hpp"
+#include "os/unix_socket.hpp"
+#include "serving/client_messages.hpp"
+#include "support/eventually.hpp"
+#include "support/expect_error.hpp"
+
+namespace carillon::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint16_t kind_of_hello = 1;
+
+struct Former {
+    char const* name;
+    char const* magic;
+    std::uint16_t version;
+    std::uint16_t kind_of_refused;
+};
+constexpr std::array formers{Former{"KernelVersion4", "CRLN", 4, 6},
+                             Former{"StoreVersion3", "CRST", 3, 15},
+                             Former{"StoreVersion5", "CRST", 5, 15}};
+
+Bytes message(Former const& former, std::uint16_t kind, std::uint32_t id, std::size_t size) {
+    Bytes bytes(16 + size);
+    auto const total = static_cast<std::uint32_t>(bytes.size());
+    std::memcpy(bytes.data(), former.magic, 4);
+    std::memcpy(bytes.data() + 4, &former.version, sizeof(former.version));
+    std::memcpy(bytes.data() + 6, &kind, sizeof(kind));
+    std::memcpy(bytes.data() + 8, &total, sizeof(total));
+    std::memcpy(bytes.data() + 12, &id, sizeof(id));
+    return bytes;
+}
+
+Bytes hello_of(Former const& former) {
+    Bytes bytes = message(former, kind_of_hello, 1, 64);
+    bytes[16] = std::byte{'c'};
+    return bytes;
+}
+
+// What an owner of a former version answers to a header that it does not know.
+Bytes refused_by(Former const& former) {
+    Bytes bytes = message(former, former.kind_of_refused, 0, 1 + 256);
+    std::memcpy(bytes.data() + 17, "another version", 15);
+    return bytes;
+}
+
+class FormerVersionsTest : public testing::TestWithParam<Former> {
+   protected:
+    [[nodiscard]] std::string path() const { return path_.get(); }
+
+   private:
+    SocketPath path_;
+};
+
+// 1. C says hello. 2. P refuses it in a header in which C finds its own magic number and another
+// version, and closes the connection. P's log says why.
+TEST_P(FormerVersionsTest, clientHearsOfAnotherVersion) {
+    std::mutex mutex;
+    std::string lines;
+    Server const server(path(), {.log = [&](std::string const& line) {
+                            std::lock_guard const lock(mutex);
+                            lines += line;
+                        }});
+    detail::UnixSocket const client = detail::connect_unix("test", path(), patience);
+    ASSERT_TRUE(client.send("test", hello_of(GetParam())));
+    Bytes answer;
+    EXPECT_TRUE(eventually([&] {
+        auto const received = client.receive("test", 0);
+        auto const* came = std::get_if<detail::SocketMessage>(&received);
+        if (came != nullptr) answer = came->bytes;
+        return std::holds_alternative<detail::PeerClosed>(received);
+    }));
+    ASSERT_GE(answer.size(), 6U);
+    EXPECT_EQ(std::memcmp(answer.data(), GetParam().magic, 4), 0);
+    std::uint16_t version = 0;
+    std::memcpy(&version, answer.data() + 4, sizeof(version));
+    EXPECT_EQ(version, detail::messages_version);
+    EXPECT_TRUE(eventually([&] {
+        std::lock_guard const lock(mutex);
+        return lines.find("refused (version): the other process has version " +
+                          std::to_string(GetParam().version)) != std::string::npos;
+    }));
+}
+
+// 1. C says hello. 2. P, of a former version, refuses it. Catches a client that waits for a
+// welcome until its timeout.
+TEST_P(FormerVersionsTest, ownerIsOfAnotherVersion) {
+    FalseOwner const owner(path(), [](detail::UnixSocket const& client) {
+        EXPECT_TRUE(eventually([&] {
+            auto const received = client.receive("test", 0);
+            return std::holds_alternative<detail::SocketMessage>(received);
+        }));
+        EXPECT_TRUE(client.send("test", refused_by(GetParam())));
+    });
+    std::string const version =
+        "the other process has version " + std::to_string(GetParam().version);
+    CARILLON_EXPECT_ERROR(Connection(path(), {.timeout = patience}), RefusedError,
+                          "Connection: refused (version): " + version);
+    CARILLON_EXPECT_ERROR(StoreConnection(path(), {.timeout = patience}), RefusedError,
+                          "StoreConnection: refused (version): " + version);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FormerVersionsTest, testing::ValuesIn(formers),
+                         [](auto const& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace carillon::test
