@@ -192,6 +192,8 @@ bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
         throw Refusal(*refusal);
     }
     require_share(session, object);
+    // Looked at before: a place that is free only after lend() has looked is lent in another turn.
+    bool const any_ends = object.any_ends();
     std::optional<ServedItem::Loan> loan;
     try {
         loan = object.lend(session.peer.uid, ask.host_memory);
@@ -202,7 +204,7 @@ bool ObjectService::lend(Session& session, AwaitedPlace const& ask) {
     }
     if (!loan) {
         if (auto const why = object.closed()) throw Refusal{RefusalReason::stopping, *why};
-        if (object.any_ends() && Clock::now() - ask.since < longest_end) return false;
+        if (any_ends && Clock::now() - ask.since < longest_end) return false;
         throw Refusal{RefusalReason::full, object.why_full()};
     }
     loan->attached.lease = last_lease_;
