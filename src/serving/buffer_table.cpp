@@ -386,9 +386,4 @@ void BufferTable::close() noexcept {
     for (Wakeup const* each : followers_) each->wake();
 }
 
-bool BufferTable::closed() const {
-    std::lock_guard const lock(mutex_);
-    return closed_;
-}
-
 }  // namespace carillon::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <atomic>
 
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +87,7 @@ class BufferTable {
 
     // The store has gone. Whoever follows is woken.
     void close() noexcept;
-    [[nodiscard]] bool closed() const;
+    [[nodiscard]] bool closed() const { return closed_; }
 
    private:
     struct Entry {
@@ -141,7 +142,7 @@ class BufferTable {
     std::uint64_t sealed_end_ = 0;     // how many were
     std::vector<Wakeup const*> followers_;
     std::unique_ptr<Doorbell<Direction::to_device>> doorbell_;
-    bool closed_ = false;
+    std::atomic<bool> closed_ = false;
 };
 
 // Woken whenever a buffer is sealed, and when the store goes.

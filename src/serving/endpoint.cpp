@@ -148,10 +148,13 @@ void Endpoint::take_turn(unsigned turn) {
 }
 
 void Endpoint::await(std::vector<::pollfd>& descriptors) const {
-    while (Clock::now() < awake_until_) {
+    auto const longest = period();
+    auto const end = std::min(awake_until_, Clock::now() + longest);
+    while (Clock::now() < end) {
         if (::poll(descriptors.data(), descriptors.size(), 0) != 0) return;
     }
-    (void)::poll(descriptors.data(), descriptors.size(), static_cast<int>(period().count()));
+    int const sleeps = end < awake_until_ ? 0 : static_cast<int>(longest.count());
+    (void)::poll(descriptors.data(), descriptors.size(), sleeps);
 }
 
 std::chrono::milliseconds Endpoint::period() const {
@@ -191,9 +194,10 @@ void Endpoint::handle(Session& session, std::uint32_t id, Message const& message
                 } else if constexpr (requires { objects_.answer(session, id, said); }) {
                     objects_.answer(session, id, said);
                 } else if constexpr (requires { buffers_->answer(session, id, said); }) {
+                    BufferService& service = buffers();
                     awake_until_ = Clock::now() + options_.spin;
-                    session.uses_buffers = buffers_.has_value();
-                    buffers().answer(session, id, said);
+                    session.uses_buffers = true;
+                    service.answer(session, id, said);
                 } else {
                     throw ProtocolError(endpoint_call, "a message that only an owner sends");
                 }
@@ -209,7 +213,6 @@ void Endpoint::answer(Session& session, std::uint32_t id, Hello const& hello) {
     reception_.send(
         session, id,
         Welcome{static_cast<std::uint32_t>(::getpid()), reception_.instance(), reception_.name()});
-    objects_.tell_states(session);
 }
 
 BufferService& Endpoint::buffers() {

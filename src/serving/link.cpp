@@ -146,9 +146,8 @@ bool Link::say(Message const& message) noexcept {
 
 void Link::send(std::uint32_t id, Message const& message) {
     untold_.push_back({id, encode(id, message)});
-    if (untold_.size() == 1) flush();
+    flush();
     if (!untold_.empty()) wakeup_.wake();
-    watch_room();
 }
 
 void Link::flush() {
@@ -160,6 +159,7 @@ void Link::flush() {
     } catch (SystemError const& error) {
         if (!is_out_of_room(error.code())) untold_.pop_front();
     }
+    watch_room();
 }
 
 template <class There>
@@ -173,35 +173,61 @@ bool Link::await(Lock& lock, Deadline const& deadline, There const& there) {
             continue;
         }
         flush();
-        Heard const heard = receive();
+        Heard const heard = receive(there);
         if (there() || over()) return true;
         if (deadline.passed()) return false;
         if (heard == Heard::much || !spin_end.passed()) {
-            lock.unlock();  // another thread may have something to tell
-            lock.lock();
+            while (!look(lock) && !there() && !spin_end.passed()) continue;
         } else {
-            sleep(lock, deadline);
+            sleep(lock, deadline, there);
         }
     }
 }
 
-void Link::sleep(Lock& lock, Deadline const& deadline) {
+bool Link::look(Lock& lock) {
+    lock.unlock();
+    ::pollfd socket{socket_.fd(), POLLIN, 0};
+    bool const readable = ::poll(&socket, 1, 0) != 0;
+    lock.lock();
+    return readable;
+}
+
+// The reader of the socket while it sleeps. Whoever waits reads after it, however it ends: a thread
+// may be cancelled in poll().
+class Link::Reader {
+   public:
+    Reader(Link& link, Lock& lock) : link_(link), lock_(lock) { link_.reads_ = true; }
+    Reader(Reader const&) = delete;
+    Reader& operator=(Reader const&) = delete;
+    ~Reader() {
+        if (!lock_) lock_.lock();
+        link_.reads_ = false;
+        link_.changed_.notify_all();
+    }
+
+   private:
+    Link& link_;
+    Lock& lock_;
+};
+
+template <class There>
+void Link::sleep(Lock& lock, Deadline const& deadline, There const& there) {
     auto const events = static_cast<short>(untold_.empty() ? POLLIN : POLLIN | POLLOUT);
     std::array<::pollfd, 3> watched{
         {{wakeup_.fd(), POLLIN, 0}, {socket_.fd(), events, 0}, {owners_end_.get(), POLLIN, 0}}};
-    reads_ = true;
+    Reader const reader(*this, lock);
     lock.unlock();
     (void)::poll(watched.data(), watched.size(), poll_period(deadline));
     lock.lock();
-    reads_ = false;
     if (watched[0].revents != 0) wakeup_.reset();
     flush();
     // What the owner had sent before it ended is heard first.
-    if (receive() == Heard::all && watched[2].revents != 0) lose_owner("the owner has ended");
-    changed_.notify_all();
+    if (receive(there) == Heard::all && watched[2].revents != 0) lose_owner("the owner has ended");
 }
 
-Link::Heard Link::receive() {
+// What comes after that for which a caller waits stays in the socket, with its descriptors.
+template <class There>
+Link::Heard Link::receive(There const& there) {
     for (unsigned i = 0; i < messages_at_once; ++i) {
         try {
             Received received = socket_.receive(socket_call);
@@ -211,6 +237,7 @@ Link::Heard Link::receive() {
                 return Heard::end;
             }
             hear(std::get<SocketMessage>(std::move(received)));
+            if (there()) return Heard::much;
         } catch (VersionError const& error) {  // it refuses, in words of its own
             refused_ = {RefusalReason::version, cause_of(error)};
             lose_owner({});
@@ -347,7 +374,9 @@ void Link::require_connected(Lock const& lock, std::string_view call) const {
 void Link::lose_owner(std::string why, bool talks_nonsense) noexcept {
     talks_nonsense_ |= talks_nonsense && !over();
     try {
-        if (gone_.empty()) gone_ = refused_ ? refused_->text : std::move(why);
+        if (gone_.empty() && refused_) gone_ = refused_->text;
+        if (gone_.empty()) gone_ = std::move(why);
+        if (gone_.empty()) gone_ = "refused";
     } catch (std::bad_alloc const&) {
         gone_ = no_memory;
     }
@@ -381,7 +410,7 @@ void Link::run(std::stop_token const& stop) {
             if (reads_) {
                 changed_.wait_for(lock, period);
             } else {
-                sleep(lock, Deadline(period));
+                sleep(lock, Deadline(period), [] { return false; });
             }
             period =
                 listener_ != nullptr && listener_->tell_drained(lock) ? drain_period : quiet_period;

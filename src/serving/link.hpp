@@ -58,8 +58,8 @@ class LeaseListener {
 };
 
 // From any thread. A caller that waits for an answer reads the socket; if several wait, one reads
-// for all of them. Only while there are leases a thread of the link's reads, since the state of
-// kernels has to be heard then though nobody waits.
+// for all of them. From the first lease on a thread of the link's reads, since the state of kernels
+// has to be heard then though nobody waits.
 class Link {
    public:
     using Lock = std::unique_lock<std::mutex>;
@@ -120,6 +120,7 @@ class Link {
         std::vector<std::byte> bytes;
     };
     enum class Heard : std::uint8_t { all, much, end };
+    class Reader;
 
     Link(std::string_view call, ReachedOwner owner, LinkOptions const& options);
     void introduce(std::string_view call, std::string const& name, Deadline const& deadline);
@@ -135,9 +136,14 @@ class Link {
     template <class There>
     [[nodiscard]] bool await(Lock& lock, Deadline const& deadline, There const& there);
     [[nodiscard]] bool over() const { return refused_ || !gone_.empty(); }
+    // Whether there is something to receive. It looks without the lock.
+    [[nodiscard]] bool look(Lock& lock);
     // Sleeps without the lock until there is something to receive, to send, or to look at.
-    void sleep(Lock& lock, Deadline const& deadline);
-    [[nodiscard]] Heard receive();
+    template <class There>
+    void sleep(Lock& lock, Deadline const& deadline, There const& there);
+    // Takes what has come, up to that for which the caller waits.
+    template <class There>
+    [[nodiscard]] Heard receive(There const& there);
     void hear(SocketMessage received);
     void hear_unasked(std::uint32_t id, OwnerAnswer answer);
     // What nobody waits for any more.

@@ -144,7 +144,8 @@ void ObjectService::require_share(Session const& session, ServedItem const& obje
                               of_others, places)};
 }
 
-void ObjectService::answer(Session& session, std::uint32_t id, Attach const& attach) const {
+void ObjectService::answer(Session& session, std::uint32_t id, Attach const& attach) {
+    if (!std::exchange(session.hears_states, true)) tell_states(session);
     ServedItem& object = object_of(attach);
     if (object.kind() != attach.kind) {
         throw Refusal{RefusalReason::wrong_types,

@@ -31,7 +31,7 @@ class ObjectService {
     [[nodiscard]] std::vector<std::unique_ptr<ServedItem>> add(std::unique_ptr<ServedItem> object);
 
     // What a client says. Each throws Refusal.
-    void answer(Session& session, std::uint32_t id, Attach const& attach) const;
+    void answer(Session& session, std::uint32_t id, Attach const& attach);
     void answer(Session& session, std::uint32_t id, Look const& look);
     void answer(Session& session, std::uint32_t id, Mapped const& mapped);
     void answer(Session& session, std::uint32_t id, Detach const& detach);

@@ -61,7 +61,7 @@ void ObjectService::tell_news(bool ask_device) {
         if (!object->look(ask_device)) continue;
         Notice const notice{object->name(), object->told(), object->told_text()};
         for (auto const& session : sessions_) {
-            if (!session->name.empty()) reception_.send(*session, 0, notice);
+            if (session->hears_states) reception_.send(*session, 0, notice);
         }
         object->all_heard();
     }

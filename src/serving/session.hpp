@@ -45,6 +45,7 @@ struct Session : Visitor {
 
     std::map<std::uint32_t, HeldPlace> leases{};
     std::deque<AwaitedPlace> asks{};
+    bool hears_states = false;  // of objects: it has asked for one, so a thread of its reads
 
     BufferUser who{};  // to the table of buffers
     bool uses_buffers = false;

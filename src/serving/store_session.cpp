@@ -121,7 +121,7 @@ std::string StoreSession::why_host_memory() const {
 
 // In memory of the host's where the GPU's cannot be mapped here.
 std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::size_t bytes) {
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     Deadline const deadline(options_.timeout);
     CreateBuffer create{name, bytes, options_.host_memory || never_mapped_};
     if (across_a_bus_) team_->expect(bytes);  // which is awake by the time that there is a buffer
@@ -143,13 +143,12 @@ std::shared_ptr<BufferHold> StoreSession::create(std::string const& name, std::s
 }
 
 std::shared_ptr<BufferHold> StoreSession::get(BufferKey const& key) {
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     return ask_for("StoreConnection::get", GetBuffer{key.id, key.name}, Deadline(options_.timeout));
 }
 
 std::shared_ptr<BufferHold> StoreSession::ask_for(char const* call, Message const& question,
                                                   Deadline const& deadline) {
-    unmap_unused();  // what was released while another call had the mutex
     OwnerAnswer answer = link_->ask(call, question, deadline);
     return hold_of(call, answer, !std::holds_alternative<CreateBuffer>(question));
 }
@@ -211,11 +210,11 @@ std::shared_ptr<BufferView> StoreSession::view_of(char const* call, OwnerAnswer&
         return known->view;
     }
     try {
-        if (answer.descriptors.empty()) {
-            throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
-        }
         if (known != mapped_.end()) {
             throw ProtocolError(call, "the store shows a memory twice, or says another size of it");
+        }
+        if (answer.descriptors.empty()) {
+            throw SystemError(call, EMFILE, "there are none left for the buffer's memory");
         }
         auto view = map(call, lent, std::move(answer.descriptors.front()));
         if (lent.memory.source != MemorySource::vulkan) return view;  // no other buffer ever has it
@@ -267,7 +266,7 @@ void StoreSession::unmap_unused() noexcept {
 
 void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile) {
     constexpr char const* call = "MutableBuffer::seal";
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     try {
         require_answer<BufferDone>(
             call, link_->ask(call, SealBuffer{id}, Deadline(options_.timeout), meanwhile));
@@ -280,13 +279,21 @@ void StoreSession::seal(std::uint64_t id, std::function<void()> const& meanwhile
 // The store hears of it at once, though another thread waits for an answer.
 void StoreSession::release(std::uint64_t id) noexcept {
     link_->tell(ReleaseBuffer{id});
-    std::unique_lock const lock(mutex_, std::try_to_lock);
-    if (lock) unmap_unused();
+    released_ = true;
+    unmap_released();
+}
+
+void StoreSession::unmap_released() noexcept {
+    while (released_) {
+        std::unique_lock const lock(mutex_, std::try_to_lock);
+        if (!lock) return;  // whoever has it looks once it has it no more
+        if (released_.exchange(false)) unmap_unused();
+    }
 }
 
 void StoreSession::remove(BufferKey const& key) {
     constexpr char const* call = "StoreConnection::remove";
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     OwnerAnswer const answer =
         link_->ask(call, RemoveBuffer{key.id, key.name}, Deadline(options_.timeout));
     require_answer<BufferDone>(call, answer);
@@ -303,7 +310,7 @@ void StoreSession::make_ready(std::uint64_t spare) {
 
 std::vector<BufferInfo> StoreSession::list() {
     constexpr char const* call = "StoreConnection::list";
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     std::vector<BufferInfo> all;
     Deadline const end = end_of_list(options_.timeout);
     for (std::uint64_t last = 0;;) {
@@ -361,7 +368,7 @@ std::unique_ptr<LentSource> StoreSession::sealed_buffers() {
 }
 
 void StoreSession::watch(char const* call) {
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     require_answer<BufferDone>(
         call, link_->ask(call, WatchBuffers{SealedNews::buffers}, Deadline(options_.timeout)));
 }
@@ -391,7 +398,7 @@ std::shared_ptr<BufferHold> StoreSession::next_lent(char const* call, Deadline c
                                                     std::uint64_t& missed) {
     auto came = receive_lent(call, deadline, missed);
     if (!came) return {};
-    std::lock_guard const lock(mutex_);
+    Alone const alone(*this);
     if (auto const* lent = std::get_if<LentBuffer>(&came->message)) missed += lent->missed;
     try {
         return hold_of(call, *came, true);

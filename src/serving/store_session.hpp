@@ -2,6 +2,7 @@
 // A store of another process, as its client has it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -88,11 +89,29 @@ class StoreSession final : public BufferAccess, public std::enable_shared_from_t
     void make_ready(std::uint64_t spare);
     // What no buffer has, beyond what is kept.
     void unmap_unused() noexcept;
+    // The same where a buffer was released and nobody has looked since. Without the mutex.
+    void unmap_released() noexcept;
+
+    // Has the mutex. Looks afterwards at what was released meanwhile.
+    class Alone {
+       public:
+        explicit Alone(StoreSession& session) : session_(session) { session.mutex_.lock(); }
+        Alone(Alone const&) = delete;
+        Alone& operator=(Alone const&) = delete;
+        ~Alone() {
+            session_.mutex_.unlock();
+            session_.unmap_released();
+        }
+
+       private:
+        StoreSession& session_;
+    };
 
     ProcessMark mark_;
     std::filesystem::path path_;
     StoreConnectOptions options_;
     std::shared_ptr<Link> link_;
+    std::atomic<bool> released_ = false;  // a buffer, and unmap_unused() has not looked since
     std::mutex mutex_;  // for what follows; a thread that has it may wait for the store
                         // Destroyed before the link: once the store sees that end, others may make
                         // buffers there.
