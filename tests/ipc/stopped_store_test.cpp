@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,29 @@ TEST_P(StoppedStoreTest, hearsOfAllThatWasLetGoMeanwhile) {
         return came == more;
     })) << came;
     EXPECT_EQ(there.missed(), 0U);
+}
+
+// 1. P stops, and C lets go of more than its socket can say. 2. P goes on. C makes no call: what
+// found no room goes along with each buffer that goes later.
+TEST_P(StoppedStoreTest, buffersThatGoLaterTakeAlongWhatFoundNoRoom) {
+    if (shows_memory_once()) GTEST_SKIP() << "so many memories of a driver's take long";
+    constexpr std::size_t last = 30;
+    start(700);
+    StoreConnection const other = connect();
+    StoreConnection const client = connect();
+    std::vector<Buffer> held;
+    for (unsigned i = 0; i < 700; ++i) held.push_back(client.get(put(other, std::byte{1}, 1)));
+    stop();
+    held.erase(held.begin() + last, held.end());
+    go_on();
+    auto const holders = [&] {
+        std::vector<BufferInfo> const all = other.list();
+        return std::ranges::count_if(all, [](BufferInfo const& each) { return each.holders != 0; });
+    };
+    EXPECT_TRUE(eventually([&] {
+        if (held.size() > 1) held.pop_back();
+        return holders() == std::ssize(held);
+    })) << holders();
 }
 
 // 1. P stops, and C gives up getting a buffer. 2. P goes on: C's second question crosses the answer
