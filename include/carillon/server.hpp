@@ -20,7 +20,7 @@
 #include "carillon/error.hpp"
 
 namespace carillon {
-class BufferStore;
+class CARILLON_LAYOUT BufferStore;
 namespace detail {
 class Endpoint;
 class Lender;
