@@ -177,7 +177,10 @@ bool Link::await(Lock& lock, Deadline const& deadline, There const& there) {
         if (there() || over()) return true;
         if (deadline.passed()) return false;
         if (heard == Heard::much || !spin_end.passed()) {
-            while (!look(lock) && !there() && !spin_end.passed()) continue;
+            auto const enough = [&] {
+                return there() || over() || spin_end.passed() || deadline.passed();
+            };
+            while (!look(lock) && !enough()) continue;
         } else {
             sleep(lock, deadline, there);
         }
